@@ -1,9 +1,9 @@
-"""The papers' tables, measured again: one framework, one declaration for each study.
+"""The papers' tables and figures, measured again.
 
-``python -m papers list`` names the studies, ``python -m papers run NAME --data DIR`` measures one
-and shows each cell as *paper / measured*. The parts: what is data (`data`, with the sets, printed
-numbers, texts and reasons in files), the rows of a repeat (`sample`), who competes (`contestants`),
-a study and one measurement (`study`), the cache and the document (`runner`), its numbers and tests
-(`results`), the pages (`page`), each study (`studies`), and all of it on one page (`overview`, with
-`beside` and `agreement`). `figures` has the papers' figures, `theory` bounds from DANK's paper.
+``python -m papers list`` names the studies, ``run NAME --data DIR`` measures one, ``pages`` writes
+the kept pages from the kept results, and ``figures`` draws the figures. Data are in files: the
+studies (`studies.toml`), how each contestant is tuned (`contestants.toml`), how rows are split
+(`protocols.toml`), and folders of sets, printed numbers, texts and reasons. The code: `data` reads
+these files, `sample` splits rows, `study` measures, `results` tests differences, `page` and
+`studies` write a study's page and `overview` compares cell by cell.
 """

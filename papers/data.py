@@ -33,6 +33,8 @@ class PaperSet:
     """The set's own test file; without one, the rows are split at random."""
     clipped: bool = False
     """Whether features are clipped at their .1 and 99.9 percentiles in the training rows."""
+    scaled: bool = True
+    """Whether random halves are scaled to [0, 1] by the training rows."""
     most_repeats: int | None = None
     """The largest number of repeats, for a large set."""
     above: float | None = None
@@ -51,6 +53,9 @@ class PaperSet:
     """Features are divided by it; None standardises them."""
     n_parts: int = 1
     """Parts of a decomposed problem."""
+    C: float = 1.0
+    gamma: float = 1.0
+    """The paper's, where they are given: exp(-gamma |x - x'|^2)."""
     note: str = ""
     """What the reader of a page should know."""
 
@@ -129,11 +134,6 @@ class Estimate:
     def error(self, spread: float = 0.0) -> float:
         """Return the standard error of the mean; `spread` stands in for one that is not known."""
         return (spread if self.spread is None else self.spread) / sqrt(self.repeats)
-
-    @property
-    def short(self) -> str:
-        """The mean alone, as it is shown."""
-        return self.text.partition("±")[0]
 
 
 def numbers(text: str) -> list[float]:

@@ -2,54 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from benchmarks.markdown import markdown_table as table
-from papers.results import Gain, Results, Way, standings
-from papers.study import Study
-from pliant.comparison import Column, Score
-from pliant.comparison.report.rendering import Cell
+from papers.data import Estimate, paper_sets, printed
+from papers.results import Gain, Results, standing
+from papers.study import Shown, Study
 
 NONE = "–"
 """Where the paper has no number, or nothing was measured."""
 
-LATER = "later"
-"""The cell of a method that is not built yet."""
+LATER, ABSENT = "later", "not at hand"
+"""The cell of a method that was not measured, and of a set that is missing."""
 
-ABSENT = "not at hand"
-"""The cell of a set that is missing."""
-
-Row = dict[str, Cell]
+Row: TypeAlias = dict[str, str]
+Gains: TypeAlias = Mapping[str, Mapping[str, Gain]]
+"""By contestant and set, how much better the first contestant is."""
 
 VERDICTS = {1: "win", 0: "tie", -1: "loss"}
 
-DIFFERENCES = (
-    *map(Column, ("set", "gain")),
-    Column("error", "standard error"),
-    Column("corrected", "corrected error"),
-    *map(Column, ("p", "corrected p")),
-    Column("splits", "better–equal–worse"),
-    Column("verdict"),
-)
+_MARKUP = re.compile(r"[\\`*\[\]|<>]")
+_NUMBER = re.compile(r"[-+.\d–]")
+
+
+def escape(text: str) -> str:
+    """Make text mean itself; underscores stand inside words here."""
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table of texts that are Markdown already; numbers are aligned to the right."""
+    rule = [
+        "--:" if all(map(_NUMBER.match, cells)) else "---" for cells in zip(*lines, strict=True)
+    ]
+    return "".join(f"| {' | '.join(line)} |\n" for line in [head, rule or ["---"], *lines])
+
+
+def table(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str] = {}) -> str:
+    """Return rows as a table; its columns are all keys, in the order of first appearance."""
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    lines = [[escape(row.get(key, NONE)) for key in keys] for row in rows]
+    return markdown([escape(titles.get(key, key)) for key in keys], lines) if rows else ""
+
+
+def bullets(lines: Sequence[str]) -> str:
+    """Return a list."""
+    return "\n".join(f"* {line}" for line in lines)
 
 
 def page(study: Study, document: Mapping[str, Any]) -> str:
     """Return the page of a study."""
-    results = Results(document, study.percent)
-    parts = [f"# {study.title}", *study.sections(study, results), provenance(document)]
+    results = Results(study, document)
+    module, _, name = study.page.partition(".")
+    sections = getattr(import_module(f"papers.studies.{module}"), name)(study, results)
+    parts = [f"# {study.title}", *sections, _provenance(study, document)]
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
 
 
-def provenance(document: Mapping[str, Any]) -> str:
+def _provenance(study: Study, document: Mapping[str, Any]) -> str:
     """Say where and how long the measurements ran, those taken over from an earlier run too."""
-    minutes = sum(sum(r["seconds"]) for r in document["results"]) / 60
-    titles = {each["name"]: each["title"] for each in document["protocol"]["contestants"]}
+    minutes = sum(r["seconds"] for r in document["results"]) / 60
     earlier = "".join(
         f" Measured before that, wholly or in part: "
-        f"{', '.join(titles[who] for who in part['contestants'])} ({_where(part)})."
+        f"{', '.join(study.titles[who] for who in part['contestants'])} ({_where(part)})."
         for part in document.get("earlier", ())
     )
     whole = f"{minutes:.0f} minutes of one core in all, one thread a measurement."
@@ -73,45 +92,35 @@ def left_out(study: Study, results: Results) -> str:
 
 def contestants_note(study: Study, results: Results | None = None) -> str:
     """List how each contestant is tuned and fitted; with results, those that were measured."""
-    return "\n".join(
-        f"* {each.title}: {each.words()}."
+    return bullets([
+        f"{each.title}: {each.words()}."
         for each in study.contestants
         if results is None or each.name in results.titles
-    )
+    ])  # fmt: skip
 
 
 def set_notes(
-    study: Study,
-    results: Results,
-    more: Callable[[str], Sequence[str]] = lambda name: (),
-    *,
-    by_contestant: bool = False,
+    study: Study, results: Results, more: Callable[[str], Sequence[str]] = lambda name: ()
 ) -> str:
-    """List what is particular to a set: its note, `more`, and how many solves ended early."""
+    """List what is particular to a set: its note, `more`, and solves that ended early."""
     lines = []
     for name in results.sets:
-        note = study.chosen(name).note
-        remarks = [*([note] if note else []), *more(name), *_early(results, name, by_contestant)]
-        lines += [f"* {name}: {'; '.join(remarks)}."] if remarks else []
-    return "\n".join(lines)
-
-
-def _early(results: Results, name: str, by_contestant: bool) -> list[str]:
-    counts = {
-        results.titles[group["contestant"]]: sum(group["unconverged"])
-        for group in results.groups(name)
-    }
-    if not any(counts.values()):
-        return []
-    if not by_contestant:
-        return [f"{sum(counts.values())} solves ended before their tolerance was reached"]
-    each = ", ".join(f"{count} ({title})" for title, count in counts.items() if count)
-    return [f"solves that ended before their tolerance: {each}"]
+        counts = {results.titles[g["contestant"]]: g["unconverged"] for g in results.groups(name)}
+        early = ", ".join(f"{count} ({title})" for title, count in counts.items() if count)
+        remarks = [study.chosen(name).note, *more(name)]
+        remarks += [f"solves that ended before their tolerance: {early}"] if early else []
+        if any(remarks):
+            lines.append(f"{name}: {'; '.join(filter(None, remarks))}.")
+    return bullets(lines)
 
 
 def fewer(results: Results, name: str) -> list[tuple[str, int]]:
-    """Return the contestants that were measured on some of the splits only, and on how many."""
-    counts = [(results.titles[g["contestant"]], len(g["repeat"])) for g in results.groups(name)]
+    """Return the contestants that were measured on the first splits only, and on how many."""
+    counts = [
+        (results.titles[group["contestant"]], len(next(iter(found.values()))))
+        for group in results.groups(name)
+        for found in list(group["variants"].values())[:1]
+    ]
     return [(title, count) for title, count in counts if count < results.repeats]
 
 
@@ -127,73 +136,121 @@ def p_text(value: float | None) -> str:
 
 def spread(values: npt.ArrayLike, digits: int) -> str:
     """Return mean ± standard deviation, such as ``75.3±7.0``; the mean alone of one value."""
-    score = Score.of(values)
-    deviation = "" if score.std is None else f"±{score.std:.{digits}f}"
-    return f"{score.mean:.{digits}f}{deviation}"
+    return Estimate.of(values, f".{digits}f").text
 
 
-def compared_table(
+def score_table(
     results: Results,
-    ways: Mapping[str, str | Way],
+    ways: Mapping[str, str],
     digits: int,
-    sides: Callable[[str, str], int],
+    side: Callable[[str, str], int] = lambda name, who: 0,
+    part: str = "test",
 ) -> str:
-    """Return scores as a table, aligned; `sides` marks the column `key` of a set."""
-    rows: list[Row] = [
-        {"set": name}
-        | {key: results.score(name, who, mark=mark(sides(name, key))) for key, who in ways.items()}
-        for name in results.sets
-    ]
-    return table(rows, [Column("set"), *(Column(key, digits=digits) for key in ways)])
+    """Return mean scores; `side` marks a contestant on a set, `ways` has their headings."""
+    rows = []
+    for name in results.sets:
+        row = {"set": name}
+        for heading, who in ways.items():
+            row[heading] = NONE
+            if results.has(name, who):
+                row[heading] = spread(results.values(name, who, part), digits) + mark(
+                    side(name, who)
+                )
+        rows.append(row)
+    return table(rows)
 
 
-def differences(
+def beside_table(
+    study: Study,
     results: Results,
-    gains: Mapping[str, Mapping[str, Gain]],
-    digits: Callable[[str], int],
-) -> list[str]:
+    quantity: str,
+    show: Callable[[str, Shown], str],
+    others: Mapping[str, str] = {},
+    more: Sequence[str] = (),
+) -> str:
+    """Return the paper's sets and methods, each cell paper / measured.
+
+    `show` gives the measured text for a set; `others` are contestants, by title, and `more` sets
+    that are not in the paper.
+    """
+    columns: dict[tuple[str, str], Shown] = {}
+    cells = {row: each[quantity] for row, each in printed(study.name).items() if quantity in each}
+    for method in dict.fromkeys(method for each in cells.values() for method in each):
+        for shown in study.beside.columns.get(method, (Shown(""),)):
+            columns[method, shown.label or method] = shown
+    columns |= {("", title): Shown(who) for title, who in others.items()}
+    rows = []
+    for row in [*cells, *more]:
+        for name in study.measured_for(row) or [row]:
+            line = {"set": name if name == row else f"{name} ({row})"}
+            for (method, heading), shown in columns.items():
+                measured = _state(study, results, name, shown) or show(name, shown)
+                line[heading] = f"{cells.get(row, {}).get(method, NONE)} / {measured}"
+            rows.append(line)
+    return table(rows)
+
+
+def _state(study: Study, results: Results, name: str, shown: Shown) -> str:
+    """Say why nothing was measured; empty where it was."""
+    if not shown.who or shown.who.partition(":")[0] not in results.titles:
+        return LATER
+    if name not in results.sets:
+        return NONE if name in paper_sets(study.group) else ABSENT
+    return "" if results.has(name, shown.who) else NONE
+
+
+def gains_of_first(results: Results, part: str = "test") -> dict[str, dict[str, Gain]]:
+    """Return the gains of the study's first contestant over each peer."""
+    first, *peers = results.study.titles
+    return {peer: results.compared(first, peer, part) for peer in peers}
+
+
+def differences(results: Results, gains: Gains, digits: Callable[[str], int]) -> Iterator[str]:
     """Return the paired differences, one table for each peer that was measured."""
-    first = next(iter(results.all_titles.values()))
-    parts = []
+    titles = results.study.titles
     for peer, by_set in gains.items():
-        rows: list[Row] = [
-            {"set": name} | _gain(gain, digits(name)) for name, gain in by_set.items()
-        ]
-        heading = f"{first} against {results.all_titles[peer]}:"
-        parts += [heading, table(rows, DIFFERENCES)] if rows else []
-    return parts
+        rows = [{"set": name} | _gain(gain, digits(name)) for name, gain in by_set.items()]
+        if rows:
+            yield from (f"{next(iter(titles.values()))} against {titles[peer]}:", table(rows))
 
 
 def _gain(gain: Gain, digits: int) -> Row:
     return {
         "gain": f"{round(gain.mean, digits) + 0.0:+.{digits}f}",
-        "error": f"{gain.error:.{digits}f}",
-        "corrected": f"{gain.corrected_error:.{digits}f}",
+        "standard error": f"{gain.error:.{digits}f}",
+        "corrected error": f"{gain.corrected_error:.{digits}f}",
         "p": p_text(gain.p_value),
         "corrected p": p_text(gain.corrected_p),
-        "splits": "–".join(map(str, gain.splits)),
+        "better–equal–worse": "–".join(map(str, gain.splits)),
         "verdict": VERDICTS[gain.verdict],
     }
 
 
-def wins(
-    results: Results, gains: Mapping[str, Mapping[str, Gain]], columns: Sequence[Column]
-) -> str:
+def wins(results: Results, gains: Gains) -> str:
     """Return on how many sets the first contestant wins, ties and loses against each peer."""
-    first = next(iter(results.all_titles.values()))
-    rows: list[Row] = []
-    for peer, by_set in gains.items():
-        counts = {key: str(count) for key, count in standings(list(by_set.values())).items()}
-        rows.append({"peer": results.all_titles[peer], "sets": len(by_set), **counts})
-    return table(rows, [Column("peer", f"{first} against"), *columns])
+    titles = results.study.titles
+    rows = [
+        {
+            f"{next(iter(titles.values()))} against": titles[peer],
+            "sets": str(len(by_set)),
+            "beyond one standard error": standing([g.verdict for g in by_set.values()]),
+            "beyond one corrected error": standing(
+                [g.side(g.corrected_error) for g in by_set.values()]
+            ),
+            "by the mean": standing([g.side(0.0) for g in by_set.values()]),
+        }
+        for peer, by_set in gains.items()
+    ]
+    return table(rows)
 
 
-def several(values: Sequence[float]) -> str:
-    """Return the values of all splits in order, such as ``1, 1, 10, 1, 100``."""
-    return ", ".join(f"{value:g}" for value in values)
-
-
-def shape(results: Results, name: str) -> str:
-    """Return the rows and features of a set's training rows."""
-    group = results.groups(name)[0]
-    return f"{group['n_train']} × {group['d']}"
+def times_table(study: Study, results: Results, show: Callable[[str, str], str]) -> str:
+    """Return each set's training rows and features, and a text on each contestant's seconds."""
+    rows = []
+    for name in results.sets:
+        group = results.groups(name)[0]
+        row = {"set": name, "train × d": f"{group['n_train']} × {group['d']}"}
+        for who, title in study.titles.items():
+            row[title] = show(name, who) if results.has(name, who) else NONE
+        rows.append(row)
+    return table(rows)

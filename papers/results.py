@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 
-from papers.study import MEASURED
-from pliant.comparison import PairedTest, Score, corrected_t_test, wilcoxon_test
+from papers.study import MEASURED, Study
+from pliant.comparison import corrected_t_test, wilcoxon_test
 from pliant.core.typing import Array
 
 LEVEL = 0.05
 """The probability of calling a difference real when there is none, for one test."""
-
-
-class Way(NamedTuple):
-    """A contestant with one of its variants."""
-
-    contestant: str
-    variant: str = MEASURED
-
-
-def way(who: str | Way) -> Way:
-    """Return a contestant, or one with its variant, as a `Way`."""
-    return Way(who) if isinstance(who, str) else who
-
-
-def paired_t_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
-    """Test whether scores on the same splits differ, by Student's paired t test.
-
-    Splits of one table share rows, so this test finds too many differences; `corrected_t_test`
-    makes up for it.
-    """
-    outcome = corrected_t_test(first, second, n_train=inf, n_test=1)
-    return replace(outcome, name="paired t test")
 
 
 @dataclass(frozen=True)
@@ -73,31 +50,29 @@ class Gain:
         return 0 if self.p_value is None or self.p_value >= LEVEL else int(np.sign(self.mean))
 
 
-@dataclass(frozen=True)
-class Standing:
-    """On how many sets the first contestant wins, ties and loses."""
+def gain_of(first: Array, second: Array, n_train: int, n_test: int) -> Gain:
+    """Compare scores on the same splits by Student's paired t test, its correction, Wilcoxon's.
 
-    wins: int
-    ties: int
-    losses: int
+    Splits of one table share rows, so the plain test finds too many differences.
+    """
+    mean = float(np.mean(first - second))
+    if len(first) < 2 or np.ptp(first - second) < 1e-9:  # of one split the error is not known
+        side = 0 if abs(mean) < 1e-12 else int(np.sign(mean))
+        error = 0.0 if len(first) > 1 else inf
+        better, equal, worse = (len(first) * (side == each) for each in (1, 0, -1))
+        return Gain(mean, error, error, None, None, (better, equal, worse))
+    plain = corrected_t_test(first, second, n_train=inf, n_test=1)
+    corrected = corrected_t_test(first, second, n_train=n_train, n_test=n_test)
+    return Gain(
+        plain.mean_difference, plain.standard_error, corrected.standard_error, plain.p_value,
+        corrected.p_value, (plain.wins, plain.ties, plain.losses),
+        wilcoxon_test(first, second).p_value,
+    )  # fmt: skip
 
-    @classmethod
-    def of(cls, sides: Sequence[int]) -> Standing:
-        """Count sides 1, 0 and -1."""
-        return cls(sides.count(1), sides.count(0), sides.count(-1))
 
-    def __str__(self) -> str:
-        """Return ``wins–ties–losses``."""
-        return f"{self.wins}–{self.ties}–{self.losses}"
-
-
-def standings(gains: Sequence[Gain]) -> dict[str, Standing]:
-    """Count by the rule, by the corrected standard error, and by the mean alone."""
-    return {
-        "rule": Standing.of([gain.verdict for gain in gains]),
-        "corrected": Standing.of([gain.side(gain.corrected_error) for gain in gains]),
-        "mean": Standing.of([gain.side(0.0) for gain in gains]),
-    }
+def standing(sides: Sequence[int]) -> str:
+    """Return ``wins–ties–losses``."""
+    return "–".join(str(sides.count(each)) for each in (1, 0, -1))
 
 
 @dataclass(frozen=True)
@@ -117,26 +92,26 @@ class Overall:
 
 
 class Results:
-    """The measurements in a document of `papers.runner`, accuracies in per cent by default."""
+    """The measurements in a document of `papers.study`.
 
-    def __init__(self, document: Mapping[str, Any], percent: bool = True) -> None:
-        self.document = document
-        self.percent = percent
+    A contestant with variants is named with one of them, such as "svm:fixed/none".
+    """
+
+    def __init__(self, study: Study, document: Mapping[str, Any]) -> None:
+        self.study = study
         self.sets: list[str] = document["sets"]
         self.repeats: int = document["repeats"]
-        self.held: Mapping[str, Any] = document["protocol"]
         self._groups = {(r["set"], r["contestant"]): r for r in document["results"]}
         measured = {who for _, who in self._groups}
-        self.all_titles = {each["name"]: each["title"] for each in self.held["contestants"]}
-        self.titles = {who: t for who, t in self.all_titles.items() if who in measured}
+        self.titles = {who: t for who, t in study.titles.items() if who in measured}
 
-    def has(self, name: str, who: str | Way) -> bool:
+    def has(self, name: str, who: str) -> bool:
         """Return whether a contestant was measured on a set."""
-        return (name, way(who).contestant) in self._groups
+        return (name, who.partition(":")[0]) in self._groups
 
-    def group(self, name: str, who: str | Way) -> Mapping[str, Any]:
+    def group(self, name: str, who: str) -> Mapping[str, Any]:
         """Return the document's entry for a set and a contestant."""
-        return self._groups[name, way(who).contestant]
+        return self._groups[name, who.partition(":")[0]]
 
     def groups(self, name: str) -> list[Mapping[str, Any]]:
         """Return all entries for a set, in the order of the contestants."""
@@ -151,92 +126,71 @@ class Results:
         tasks = {name: group["task"] for (name, _), group in self._groups.items()}
         return [name for name in self.sets if tasks.get(name) == task]
 
-    def entries(self, name: str, who: str | Way, key: str) -> list[Any]:
-        """Return an entry of all repeats, such as what was chosen."""
-        contestant, variant = way(who)
-        return list(self._groups[name, contestant]["variants"][variant][key])
+    def found(self, name: str, who: str) -> Mapping[str, list[Any]]:
+        """Return all entries, each over the repeats."""
+        variant = who.partition(":")[2] or MEASURED
+        measured: Mapping[str, list[Any]] = self.group(name, who)["variants"][variant]
+        return measured
 
-    def numbers(self, name: str, who: str | Way, key: str) -> Array:
+    def numbers(self, name: str, who: str, key: str) -> Array:
         """Return numbers of all repeats, such as seconds."""
-        return np.array(self.entries(name, who, key), dtype=np.float64)
+        return np.array(self.found(name, who)[key], dtype=np.float64)
 
-    def values(self, name: str, who: str | Way, part: str = "test") -> Array:
+    def sign(self, name: str, part: str = "test") -> float:
+        """Return 1 where a high score is good, -1 where a low one is."""
+        less = self.task(name) == "regression" and self.study.protocol.score != "R2"
+        return -1.0 if less or part == "log_loss" else 1.0
+
+    def values(self, name: str, who: str, part: str = "test") -> Array:
         """Return the scores of all repeats on some rows: accuracies, R2, or errors."""
-        values = self.numbers(name, who, part)
-        classes = self.percent and part != "log_loss" and self.task(name) == "classification"
-        return 100.0 * values if classes else values
+        percent = self.study.percent and self.task(name) == "classification"
+        return (100.0 if percent else 1.0) * self.numbers(name, who, part)
 
-    def mean(self, name: str, who: str | Way, part: str = "test") -> float:
+    def mean(self, name: str, who: str, part: str = "test") -> float:
         """Return the mean score over the repeats."""
         return float(self.values(name, who, part).mean())
 
-    def score(self, name: str, who: str | Way, part: str = "test", mark: str = "") -> Score:
-        """Return mean and standard deviation over the repeats."""
-        return Score.of(self.values(name, who, part), mark)
-
-    def overall_mean(self, who: str | Way, part: str = "test") -> float:
+    def overall_mean(self, who: str, part: str = "test") -> float:
         """Return the mean over all sets."""
         return float(np.mean([self.mean(name, who, part) for name in self.sets]))
 
-    def shared(self, name: str, ways: Sequence[str | Way], part: str = "test") -> Array:
-        """Return the scores on the repeats that all contestants share, (contestants, r)."""
-        columns = [
-            dict(zip(self.group(name, who)["repeat"], self.values(name, who, part), strict=True))
-            for who in ways
-        ]
-        common = sorted(set.intersection(*map(set, columns)))
-        return np.array([[column[repeat] for repeat in common] for column in columns])
+    def shared(self, name: str, ways: Sequence[str], part: str = "test") -> Array:
+        """Return the scores on the first repeats, which all contestants share, (contestants, r)."""
+        columns = [self.values(name, who, part) for who in ways]
+        least = min(map(len, columns))
+        return np.array([column[:least] for column in columns])
 
-    def means(self, ways: Sequence[str | Way], part: str = "test") -> Array:
+    def means(self, ways: Sequence[str], part: str = "test") -> Array:
         """Return mean scores over the shared repeats, (number of sets, of contestants)."""
         return np.array([self.shared(name, ways, part).mean(axis=1) for name in self.sets])
 
-    def gain(
-        self, name: str, first: str | Way, second: str | Way, part: str = "test", sign: float = 1.0
-    ) -> Gain:
-        """Compare two contestants on the splits that both were measured on.
+    def gain(self, name: str, first: str, second: str, part: str = "test") -> Gain:
+        """Compare two contestants on the splits that both were measured on."""
+        a, b = self.sign(name, part) * self.shared(name, [first, second], part)
+        group = self.group(name, first)
+        return gain_of(a, b, group["n_train"], group["n_test"])
 
-        `sign` is -1 where less is better.
-        """
-        a, b = sign * self.shared(name, [first, second], part)
-        if len(a) < 2 or np.ptp(a - b) < 1e-9:
-            return _constant(float(np.mean(a - b)), len(a))
-        sizes = {key: self.group(name, first)[key] for key in ("n_train", "n_test")}
-        t, corrected = paired_t_test(a, b), corrected_t_test(a, b, **sizes)
-        return Gain(
-            t.mean_difference, t.standard_error, corrected.standard_error,
-            t.p_value, corrected.p_value, (t.wins, t.ties, t.losses), wilcoxon_test(a, b).p_value,
-        )  # fmt: skip
-
-    def compared(
-        self,
-        first: str | Way,
-        second: str | Way,
-        part: str = "test",
-        signs: Mapping[str, float] | None = None,
-    ) -> dict[str, Gain]:
+    def compared(self, first: str, second: str, part: str = "test") -> dict[str, Gain]:
         """Compare two contestants on every set that both were measured on."""
         return {
-            name: self.gain(name, first, second, part, (signs or {}).get(name, 1.0))
+            name: self.gain(name, first, second, part)
             for name in self.sets
             if self.has(name, first) and self.has(name, second)
         }
 
-    def ranks(self, ways: Sequence[Way], sets: Sequence[str], signs: Mapping[str, float]) -> Array:
+    def ranks(self, ways: Sequence[str], sets: Sequence[str]) -> Array:
         """Return the rank of the mean score of each way on each set, 1 the best, (ways, sets)."""
         columns = [
-            rankdata([-np.round(signs[name] * self.mean(name, who), 9) for who in ways])
+            rankdata([-np.round(self.sign(name) * self.mean(name, who), 9) for who in ways])
             for name in sets
         ]
         return np.stack(columns, axis=1)
 
-    def overall(
-        self, ways: Sequence[Way], sets: Sequence[str], plain: Way, signs: Mapping[str, float]
-    ) -> Iterator[Overall]:
+    def overall(self, ways: Sequence[str], sets: Sequence[str], plain: str) -> Iterator[Overall]:
         """Compare ways to choose over sets of one task with the plain model."""
-        ranks = self.ranks(ways, sets, signs)
+        ranks = self.ranks(ways, sets)
         for k, who in enumerate(ways):
-            gains = [self.gain(name, who, plain, sign=signs[name]) for name in sets]
+            gains = [self.gain(name, who, plain) for name in sets]
             sides = [gain.significant for gain in gains]
             means = [self.mean(name, who) for name in sets]
             other = [self.mean(name, plain) for name in sets]
@@ -248,11 +202,3 @@ class Results:
                 worse=sides.count(-1),
                 p_value=wilcoxon_test(means, other).p_value if len(sets) > 1 else None,
             )
-
-
-def _constant(mean: float, repeats: int) -> Gain:
-    """Return a gain that is the same on every split; of one split the error is not known."""
-    side = 0 if abs(mean) < 1e-12 else int(np.sign(mean))
-    wins, ties, losses = (repeats * (side == each) for each in (1, 0, -1))
-    error = 0.0 if repeats > 1 else inf
-    return Gain(mean, error, error, None, None, (wins, ties, losses))

@@ -1,21 +1,22 @@
-"""Training and test rows, the folds of cross-validation, and what a prediction costs."""
+"""The rows of one repeat: how each protocol splits and scales them, and the folds inside."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.metrics import r2_score
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from benchmarks.splits import holdout, official, random_halves
-from papers.data import Table
+from benchmarks.splits import holdout, random_halves
+from papers.data import PaperSet, Table
 from pliant.core.typing import Array, Indices
 
 Labels = npt.NDArray[Any]
@@ -37,6 +38,8 @@ class Sample:
     """Shapes (m, d) and (m,). The rows that judge a model; there may be none."""
     labelled: Indices | None = None
     """Shape (l,). The rows of X whose labels may be used, in ascending order; None for all."""
+    chosen: PaperSet | None = None
+    """What is known of the set."""
 
     @property
     def known(self) -> Indices:
@@ -54,6 +57,10 @@ class Sample:
         known[rows] = self.y[rows]
         return known
 
+    def some(self, rows: Indices) -> Sample:
+        """Return the sample with some of the training rows only."""
+        return replace(self, X=self.X[rows], y=self.y[rows])
+
     def labelled_folds(self, count: int, seed: int) -> list[tuple[Indices, Indices]]:
         """Return the labelled rows as pairs (training, validation), classes spread evenly."""
         rows = np.random.default_rng(seed).permutation(self.known)
@@ -61,59 +68,151 @@ class Sample:
         fold = np.arange(len(rows)) % count
         return [(np.sort(rows[fold != k]), np.sort(rows[fold == k])) for k in range(count)]
 
-    def sizes(self) -> dict[str, int]:
-        """Return what a record says of the rows."""
-        n_train = len(self.known)
-        n_test = len(self.y) - n_train + len(self.y_test)
-        return {"n_train": n_train, "n_test": n_test, "d": self.X.shape[1]}
+
+@dataclass(frozen=True)
+class Protocol:
+    """What a study holds fixed; `papers/protocols.toml` has one for each group of studies."""
+
+    split: str
+    """A key of `SPLITS`."""
+    folds: int = 5
+    """Of cross-validation."""
+    first_seed: int = 0
+    """The seed of repeat 0; repeat r is drawn with the seed ``first_seed + r``."""
+    score: str = "1 - R2"
+    """The score of a regression: "R2", "1 - R2" or "mean squared error"."""
+    test_size: float = 0.2
+    """The share of the rows held out."""
+    scale: tuple[float, ...] = ()
+    """Ends of the features and the target, unless the contestant scales by itself; () as is."""
+    most_rows: tuple[tuple[str, int], ...] = ()
+    """Sets of which only some random training rows of a split are used, and how many."""
+    unlabelled: float = 0.0
+    test: float = 0.0
+    """Shares of the points that are learned from without labels, and that come later."""
+    powers: tuple[int, ...] = ()
+    """sigma and C run over 2**p for p in powers; gamma = 1/(2 sigma^2)."""
+    eta_scales: tuple[float, ...] = (1.0,)
+    """Multiples of the automatic eta; the first one is the papers' own."""
+    tuning_rows: int = 600
+    """Parameters are chosen on this many training rows at most."""
+    tuning_tol: float = 1e-3
+    tol: float = 1e-4
+    """Relative gaps of the fits while choosing, and of the last one."""
+    max_iter: int = 1_000_000
+    """The limit of each solve."""
+
+    def sample(self, name: str, chosen: PaperSet, table: Table, repeat: int, who: Any) -> Sample:
+        """Return the rows of one repeat, in the units that the contestant `who` asks for."""
+        held = self if getattr(who, "scaled", True) else replace(self, scale=())
+        split = SPLITS[self.split](held, name, chosen, table, self.first_seed + repeat)
+        return replace(split, chosen=chosen)
+
+    def judge(self, task: str, y: Labels, predicted: npt.NDArray[Any]) -> float:
+        """Return the accuracy, or the score of a regression."""
+        mean = float(losses(task, y, predicted).mean())
+        if task == "classification":
+            return 1.0 - mean
+        if self.score == "mean squared error":
+            return mean
+        if self.score == "R2":
+            return float(r2_score(y, predicted))
+        return mean / float(np.var(y))
 
 
-def halves(name: str, table: Table, repeat: int, *, clipped: bool = False) -> Sample:
+def halves(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int) -> Sample:
     """Return random halves, or the set's own training and test rows, scaled to [0, 1]."""
-    n = len(table.y)
     if table.own_training is not None:
-        train, test = next(official(table.own_training, n - table.own_training))
+        train, test = np.split(np.arange(len(table.y)), [table.own_training])
     else:
-        drawn = random_halves(table.y, repeat + 1, stratify=table.task == "classification")
-        train, test = next(islice(drawn, repeat, None))
+        drawn = random_halves(table.y, seed + 1, stratify=table.task == "classification")
+        train, test = next(islice(drawn, seed, None))
     X, X_test = table.X[train], table.X[test]
-    if clipped:
-        X, X_test = clip(X, X_test)
-    X, X_test = rescaled(X, X_test, 0.0, 1.0)
+    if chosen.clipped:
+        low, high = np.percentile(X, [0.1, 99.9], axis=0)
+        X, X_test = np.clip(X, low, high), np.clip(X_test, low, high)
+    if chosen.scaled:
+        X, X_test = rescaled(X, X_test, 0.0, 1.0)
     return Sample(name, table.task, X, table.y[train], X_test, table.y[test])
 
 
-def folds(sample: Sample, n_folds: int, repeat: int) -> Iterator[tuple[Indices, Indices]]:
+def held_out(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int) -> Sample:
+    """Return a share of the rows for testing, stratified for classes."""
+    classes = table.task == "classification"
+    ((train, test),) = holdout(
+        table.y, test_size=held.test_size, stratify=classes, random_state=seed
+    )
+    if name in dict(held.most_rows):  # the order of the table may mean something
+        most = dict(held.most_rows)[name]
+        train = np.sort(np.random.default_rng(seed).permutation(train)[:most])
+    X, y, X_test, y_test = table.X[train], table.y[train], table.X[test], table.y[test]
+    if held.scale:
+        X, X_test = rescaled(X, X_test, *held.scale)
+        if not classes:
+            y, y_test = (p.ravel() for p in rescaled(y[:, None], y_test[:, None], *held.scale))
+    return Sample(name, table.task, X, y, X_test, y_test)
+
+
+def divided(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int) -> Sample:
+    """Return labelled, unlabelled and later points; every part has all classes in proportion."""
+    table = draw(table, chosen.per_class, seed)
+    y = np.unique(table.y, return_inverse=True)[1].reshape(-1)
+    n = len(y)
+    kept, test = _hold_out(y, np.arange(n), round(held.test * n), seed)
+    hidden = round(held.unlabelled * n)
+    if chosen.labels is not None:
+        hidden = len(kept) - chosen.labels
+    known, _ = _hold_out(y, kept, hidden, seed + 1_000_000)
+    X, X_test = table.X[kept], table.X[test]
+    if chosen.unit is not None:
+        X, X_test = X / chosen.unit, X_test / chosen.unit
+    else:
+        scaler = StandardScaler().fit(X)
+        X, X_test = scaler.transform(X), scaler.transform(X_test) if len(test) else X_test
+    rows = np.searchsorted(kept, known)
+    return Sample(name, "classification", X, y[kept], X_test, y[test], rows)
+
+
+def whole(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int) -> Sample:
+    """Return all rows to learn from, features scaled to [0, 1]."""
+    X, _ = rescaled(table.X, table.X, 0.0, 1.0)
+    return Sample(name, table.task, X, table.y, X[:0], table.y[:0])
+
+
+SPLITS: dict[str, Callable[..., Sample]] = {
+    each.__name__: each for each in (halves, held_out, divided, whole)
+}
+
+
+def _hold_out(y: Indices, rows: Indices, count: int, seed: int) -> tuple[Indices, Indices]:
+    if count == 0:
+        return rows, rows[:0]
+    ((kept, held),) = holdout(y[rows], test_size=count, stratify=True, random_state=seed)
+    return rows[kept], rows[held]
+
+
+def folds(sample: Sample, n_folds: int, seed: int) -> Iterator[tuple[Indices, Indices]]:
     """Return the folds of cross-validation, stratified for classes."""
     kind = StratifiedKFold if sample.task == "classification" else KFold
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        yield from list(kind(n_folds, shuffle=True, random_state=repeat).split(sample.X, sample.y))
+        yield from list(kind(n_folds, shuffle=True, random_state=seed).split(sample.X, sample.y))
 
 
-def to_tune_on(sample: Sample, most: int | None, repeat: int) -> Sample:
+def to_tune_on(sample: Sample, most: int | None, seed: int) -> Sample:
     """Return the sample with `most` random training rows at most."""
     if most is None or len(sample.y) <= most:
         return sample
     stratify = sample.task == "classification"
-    _, kept = next(holdout(sample.y, test_size=most, stratify=stratify, random_state=repeat))
-    return replace(sample, X=sample.X[kept], y=sample.y[kept])
+    _, kept = next(holdout(sample.y, test_size=most, stratify=stratify, random_state=seed))
+    return sample.some(kept)
 
 
 def losses(task: str, y: Labels, predicted: npt.NDArray[Any]) -> Array:
-    """Return the loss of each prediction: 0 or 1 for classes, else the squared error.
-
-    `predicted` has shape (..., m).
-    """
+    """Return the loss of each prediction, shape (..., m): 0 or 1 for classes, else squared."""
     if task == "classification":
         return np.asarray(predicted != y, dtype=np.float64)
     return np.asarray((np.asarray(predicted, dtype=np.float64) - y) ** 2)
-
-
-def clip(train: Array, test: Array) -> tuple[Array, Array]:
-    """Clip features at their .1 and 99.9 percentiles in the training rows."""
-    low, high = np.percentile(train, [0.1, 99.9], axis=0)
-    return np.clip(train, low, high), np.clip(test, low, high)
 
 
 def rescaled(train: Array, test: Array, low: float, high: float) -> tuple[Array, Array]:
@@ -132,16 +231,8 @@ def draw(table: Table, per_class: int | None, seed: int) -> Table:
     return Table(table.X[rows], table.y[rows], table.task)
 
 
-def typical_gamma(X: Array, most: int = 1000) -> float:
-    """Return 1 / the median squared distance of two points, among the first `most` at random."""
-    rows = np.random.default_rng(0).permutation(len(X))[:most]
-    squares = np.sum(X[rows] ** 2, axis=1)
-    squared = squares[:, None] + squares - 2.0 * X[rows] @ X[rows].T
-    return 1.0 / float(np.median(squared[np.triu_indices(len(rows), 1)]))
-
-
-def drawn_gamma(X: Array, seed: int) -> float:
-    """Return the same of 500 rows that a seed draws."""
-    some = X[np.random.default_rng(seed).permutation(len(X))[:500]]
-    distances = euclidean_distances(some, squared=True)
-    return float(1.0 / np.median(distances[np.triu_indices(len(some), 1)]))
+def typical_gamma(X: Array, seed: int = 0, most: int = 500) -> float:
+    """Return 1 / the median squared distance of `most` random points."""
+    some = X[np.random.default_rng(seed).permutation(len(X))[:most]]
+    squared = euclidean_distances(some, squared=True)
+    return float(1.0 / np.median(squared[np.triu_indices(len(some), 1)]))

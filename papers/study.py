@@ -1,27 +1,31 @@
-"""A study: sets, contestants, how rows are split; one measurement of a contestant on a set."""
+"""Studies and contestants as they are declared, and their measurement with a cache of records."""
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
 
+from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from papers.data import PaperSet, paper_sets, text
-from papers.sample import Sample
-
-if TYPE_CHECKING:
-    from papers.beside import Beside
-    from papers.results import Results
+from benchmarks.harness.machine import describe_machine
+from papers.data import PaperSet, paper_sets, read, toml
+from papers.sample import Protocol, Sample
 
 Record: TypeAlias = dict[str, Any]
+Needed: TypeAlias = Record | None
+Document: TypeAlias = dict[str, Any]
 
 Variants: TypeAlias = dict[str, dict[str, Any]]
 """What was chosen and measured, under the name of each variant."""
@@ -29,65 +33,81 @@ Variants: TypeAlias = dict[str, dict[str, Any]]
 MEASURED = "measured"
 """The name where there is only one variant."""
 
+CACHE = "runs.jsonl"
+"""The file that keeps the measurements of all studies."""
 
-@dataclass(frozen=True)
-class Protocol(ABC):
-    """What a study holds fixed, in the fields of a frozen dataclass."""
+SHOWN = (
+    "test", "train", "unlabelled", "log_loss", "smooth", "by parts", "rank", "support", "gap",
+    "early", "setting", "strength", "kernel", "fit_seconds", "tuning_seconds", "kernel_seconds",
+)  # fmt: skip
+"""What a document keeps of a measurement: pages show no more."""
 
-    @abstractmethod
-    def sample(
-        self, name: str, chosen: PaperSet, folder: str, repeat: int, contestant: Contestant
-    ) -> Sample:
-        """Return the rows of one repeat."""
+DIGITS = 6
 
 
-class Listed:
-    """A tuple in a text: ``{Cs}``, ``{Cs.least:g}``, ``{Cs.most:g}``, ``{Cs.count}``."""
+class Listed(tuple[Any, ...]):
+    """A list in a text: ``{Cs}``, ``{Cs.least:g}``, ``{Cs.most:g}``, ``{Cs.count}``."""
 
-    def __init__(self, values: tuple[Any, ...]) -> None:
-        self.values, self.count = values, len(values)
-        self.least, self.most = min(values, default=None), max(values, default=None)
+    least = property(min)
+    most = property(max)
+    count = property(len)  # type: ignore[assignment]
 
     def __format__(self, joined: str) -> str:
         """Join the values by commas, or by the word after the colon."""
-        texts = [each if isinstance(each, str) else f"{each:g}" for each in self.values]
+        texts = [each if isinstance(each, str) else f"{each:g}" for each in self]
         return (f" {joined} " if joined else ", ").join(texts)
 
 
-class Contestant(ABC):
-    """A method under comparison: a frozen dataclass whose fields say how it is tuned and fitted."""
+class Contestant:
+    """A method under comparison.
+
+    Its settings, each an attribute, stand in `papers/contestants.toml`: `title` and `text` for the
+    pages, and what the class asks for. `grid` holds the candidates of a search by name.
+    """
 
     name: str
     title: str
-    """In the records and on the pages."""
-    package: ClassVar[str | None] = None
-    """What has to be installed besides this project's own requirements."""
-    needs: ClassVar[Contestant | None] = None
-    """The one whose choices it takes over."""
+    text: str
+    grid: Mapping[str, Sequence[Any]] = {}
+    kept: bool = False
+    """Whether it has kept results only, and is measured no more."""
+    needs: str | None = None
+    """The declared contestant whose choices it takes over."""
 
-    @abstractmethod
-    def measure(
-        self, sample: Sample, protocol: Any, repeat: int, needed: Record | None
-    ) -> Variants:
+    def __init__(self, name: str, **settings: Any) -> None:
+        vars(self).update(settings, name=name)
+
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Choose parameters by the training rows, fit, and judge by the test rows.
 
         `needed` is the record of the contestant in `needs`.
         """
-
-    @property
-    def kind(self) -> str:
-        """The key of its text in `papers/texts/contestants.toml`."""
-        return type(self).__name__
+        raise NotImplementedError
 
     def words(self) -> str:
         """Say how it is tuned and fitted."""
-        attributes = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
-        values = {k: Listed(v) if isinstance(v, tuple) else v for k, v in attributes.items()}
-        return text("contestants", self.kind, **values)
+        values = {**vars(self), **self.grid}
+        listed = {k: Listed(v) if isinstance(v, list | tuple) else v for k, v in values.items()}
+        return " ".join(self.text.split()).format(**listed)
 
-    def installed(self) -> bool:
-        """Return whether the package it needs is installed."""
-        return self.package is None or find_spec(self.package) is not None
+
+@cache
+def _declared() -> dict[str, dict[str, Any]]:
+    return toml("contestants")
+
+
+def contestant(key: str, **changes: Any) -> Contestant:
+    """Return a declared contestant, such as "tkl/forest", with some settings changed.
+
+    ``of`` names its class in `papers/contestants`, and ``base`` a contestant with other settings.
+    """
+    settings = dict(_declared()[key])
+    while "base" in settings:
+        base = _declared()[settings.pop("base")]
+        settings = {**base, **settings}
+    module, _, kind = settings.pop("of").partition(".")
+    made = getattr(import_module(f"papers.contestants.{module}"), kind)
+    return made(**{"name": key.partition("/")[2], **settings, **changes})  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -100,21 +120,57 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A contestant in a study."""
+class Shown:
+    """A measured column: a contestant, or one of its variants, beside a method of the paper."""
 
-    contestant: Contestant
-    sets: tuple[str, ...]
-    """Those that it is measured on."""
-    most_repeats: tuple[tuple[str, int], ...] = ()
-    """The largest number of repeats on some sets."""
-    exceptions: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
-    """Fields that are different on one set."""
+    who: str
+    """Such as "svm" or "svm:fixed/none"."""
+    label: str = ""
+    """The method's name on the overview; empty for the paper's."""
+    part: str = "test"
+    """Key of its score among the numbers of a measurement."""
 
-    def on(self, name: str) -> Contestant:
-        """Return the contestant as it is tuned and fitted on a set."""
-        fields = dict(dict(self.exceptions).get(name, ()))
-        return replace(self.contestant, **fields) if fields else self.contestant  # type: ignore
+    @classmethod
+    def of(cls, declared: Any) -> Shown:
+        """Read a column of studies.toml."""
+        return cls(declared) if isinstance(declared, str) else cls(**declared)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What stands beside the numbers of a paper."""
+
+    paper: str
+    place: str = ""
+    """Such as ``"DANK"`` and ``"Table 1"``."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """The places of printed sets that stand in another table."""
+    columns: Mapping[str, Sequence[Shown]] = field(default_factory=dict)
+    """By the paper's name of the method; other methods are not rerun."""
+    own: Sequence[Shown] = ()
+    """Shown on the sets that are not in the paper's table."""
+    own_place: str = ""
+    own_quantity: str = ""
+    """What is shown of them on all sets; empty for the scores on the sets that are not printed."""
+    repeats: int = 1
+    """Of the paper."""
+    baseline: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The tuned baseline and its name, by the task."""
+    baseline_in: str = ""
+    """The study on the same splits that has the baseline, if it is another one."""
+    seconds: str = "fit_seconds"
+    """Key of the seconds; their median over the repeats is shown if `median`."""
+    median: bool = False
+    baseline_seconds: bool = False
+    """Whether the seconds of the baseline are shown as well."""
+    regression: str = "1 - R2"
+    """The quantity of a regression."""
+    scale: float = 1.0
+    """What makes per cent of an accuracy."""
+    by_variant: bool = False
+    """Whether each variant has a row of its own."""
+    printed: bool = True
+    """Whether the paper prints any of it."""
 
 
 @dataclass(frozen=True)
@@ -125,28 +181,34 @@ class Study:
     title: str
     """On the command line and on the page."""
     group: str
-    """Of its sets and texts: files in `papers/sets` and `papers/texts`."""
+    """Of its sets, texts and protocol."""
+    page: str
+    """The function in `papers/studies` that returns its sections, such as "hadamard.tables"."""
     repeats: int
     """Splits, unless the command line says otherwise."""
+    sets: tuple[str, ...]
+    """In the order of the page; the first contestant is measured on all."""
+    contestants: tuple[Contestant, ...]
+    """In the order of the page."""
     protocol: Protocol
-    entries: tuple[Entry, ...]
-    """The first one is measured on all sets."""
-    sections: Callable[[Study, Results], Sequence[str]]
-    """Returns the parts of the page between title and provenance; see `papers.page`."""
     beside: Beside
-    """What stands beside the printed cells; see `papers.beside`."""
     percent: bool = True
     """Whether the pages show accuracies in per cent."""
+    only: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Sets of those contestants that are not measured on all."""
+    most_repeats: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The largest number of repeats of a contestant on some sets."""
+    exceptions: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    """Settings of a contestant that are different on some sets."""
 
     @property
-    def sets(self) -> tuple[str, ...]:
-        """The sets, in the order of the page."""
-        return self.entries[0].sets
+    def titles(self) -> dict[str, str]:
+        """The titles of all contestants by name."""
+        return {each.name: each.title for each in self.contestants}
 
-    @property
-    def contestants(self) -> tuple[Contestant, ...]:
-        """The contestants, in the order of the page."""
-        return tuple(each.contestant for each in self.entries)
+    def sets_of(self, who: str) -> Sequence[str]:
+        """Return the sets that a contestant is measured on."""
+        return self.only.get(who, self.sets)
 
     def chosen(self, name: str) -> PaperSet:
         """Return what is known of a set."""
@@ -156,37 +218,133 @@ class Study:
         """Return the sets that stand beside a row of the paper."""
         return [name for name in self.sets if (self.chosen(name).printed or name) == row]
 
+    def on(self, who: Contestant, name: str) -> Contestant:
+        """Return a contestant as it is tuned and fitted on a set."""
+        different = self.exceptions.get(who.name, {}).get(name)
+        return type(who)(**{**vars(who), **different}) if different else who
+
     def runs(self, sets: Sequence[str], repeats: int) -> list[tuple[Contestant, Run]]:
         """Return all measurements for some of the sets, repeat by repeat."""
         return [
-            (entry.on(name), Run(entry.contestant.name, name, repeat))
+            (self.on(who, name), Run(who.name, name, repeat))
             for repeat in range(repeats)
             for name in sets
-            for entry in self.entries
-            if name in entry.sets and repeat < self._most(entry, name, repeats)
+            for who in self.contestants
+            if name in self.sets_of(who.name) and repeat < self._most(who.name, name, repeats)
         ]
 
-    def _most(self, entry: Entry, name: str, repeats: int) -> int:
-        limits = (dict(entry.most_repeats).get(name), self.chosen(name).most_repeats)
-        return min(repeats, *(each for each in limits if each is not None), repeats)
+    def _most(self, who: str, name: str, repeats: int) -> int:
+        limits = (self.most_repeats.get(who, {}).get(name), self.chosen(name).most_repeats)
+        return min(each for each in (*limits, repeats) if each is not None)
 
-    def held(self) -> dict[str, Any]:
-        """Return what a document says was held fixed."""
-        exceptions = [
-            {"set": name, "contestant": entry.contestant.name, "fields": fields}
-            for entry in self.entries
-            for name, fields in entry.exceptions
-        ]
-        return {
-            "protocol": asdict(self.protocol),
-            "contestants": [asdict(each) for each in self.contestants],  # type: ignore
-            **({"exceptions": exceptions} if exceptions else {}),
-        }
+
+def _study(name: str, declared: dict[str, Any]) -> Study:
+    beside = declared.pop("beside")
+    columns = {k: tuple(map(Shown.of, v)) for k, v in beside.pop("columns", {}).items()}
+    own = tuple(map(Shown.of, beside.pop("own", ())))
+    held = toml("protocols")[declared["group"]] | declared.pop("protocol", {})
+    held = {k: tuple(map(tuple, v.items())) if isinstance(v, dict) else v for k, v in held.items()}
+    held = {k: tuple(v) if isinstance(v, list) else v for k, v in held.items()}
+    return Study(
+        name,
+        sets=tuple(declared.pop("sets")),
+        contestants=tuple(map(contestant, declared.pop("contestants"))),
+        protocol=Protocol(**held),
+        beside=Beside(columns=columns, own=own, **beside),
+        **declared,
+    )
+
+
+@cache
+def studies() -> dict[str, Study]:
+    """Return the studies by name, in the order of the papers."""
+    return {name: _study(name, declared) for name, declared in toml("studies").items()}
+
+
+class Cache:
+    """Records in a file of JSON lines, so that an interrupted study goes on, and studies share.
+
+    A record counts for one contestant, with all its settings, under one protocol.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._records: dict[str, Record] = {}
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+            try:
+                self._records.update([json.loads(line)])
+            except ValueError:  # cut off while being written
+                continue
+
+    def get(self, who: Contestant, protocol: Protocol, run: Run) -> Record | None:
+        """Return what was measured, None if it was not."""
+        return self._records.get(_key(who, protocol, run))
+
+    def add(self, who: Contestant, protocol: Protocol, run: Run, record: Record) -> None:
+        """Keep a record, here and in the file."""
+        key = _key(who, protocol, run)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8", newline="\n") as file:
+            # on a line of its own, even if the one before was cut off
+            file.write("\n" + json.dumps([key, record]))
+        self._records[key] = record
+
+
+def _key(who: Contestant, protocol: Protocol, run: Run) -> str:
+    settings = {k: v for k, v in vars(who).items() if k not in ("title", "text")}
+    parts = [type(who).__name__, settings, asdict(protocol), asdict(run)]
+    return json.dumps(parts, sort_keys=True)
+
+
+def measure(
+    study: Study, sets: Sequence[str], repeats: int, data: Path, out: Path, jobs: int = 1
+) -> Document:
+    """Measure what the cache in `out` lacks, in `jobs` processes; return the document.
+
+    All sets are measured on the first split before any is on the second.
+    """
+    kept = Cache(out / CACHE)
+    runs = study.runs(sets, repeats)
+    needed = [(contestant(each.needs), run) for each, run in runs if each.needs]
+    needed = [(each, replace(run, contestant=each.name)) for each, run in needed]
+    for stage in (needed, runs):
+        _fill(study, stage, kept, str(data), jobs)
+    records = [kept.get(each, study.protocol, run) for each, run in runs]
+    return document(study, sets, repeats, [record for record in records if record is not None])
+
+
+def _fill(
+    study: Study, runs: list[tuple[Contestant, Run]], kept: Cache, folder: str, jobs: int
+) -> None:
+    held = study.protocol
+    missing = {run: who for who, run in runs if not who.kept and kept.get(who, held, run) is None}
+    calls = (
+        delayed(_performed)(
+            who, run, held, study.chosen(run.set), folder, _needed(who, run, kept, held)
+        )
+        for run, who in missing.items()
+    )
+    done = Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
+    for count, (run, record) in enumerate(done, start=1):
+        kept.add(missing[run], held, run, record)
+        line = "{set}, repeat {repeat}, {contestant}: {seconds:.1f} s".format_map(record)
+        print(f"{line} ({count} of {len(missing)})", file=sys.stderr, flush=True)
+
+
+def _needed(who: Contestant, run: Run, kept: Cache, protocol: Protocol) -> Record | None:
+    if who.needs is None:
+        return None
+    other = contestant(who.needs)
+    return kept.get(other, protocol, replace(run, contestant=other.name))
+
+
+def _performed(who: Contestant, run: Run, *more: Any) -> tuple[Run, Record]:
+    return run, perform(who, run, *more)
 
 
 def perform(
+    who: Contestant,
     run: Run,
-    contestant: Contestant,
     protocol: Protocol,
     chosen: PaperSet,
     folder: str,
@@ -199,15 +357,18 @@ def perform(
     and measured.
     """
     start = time.perf_counter()
-    sample = protocol.sample(run.set, chosen, folder, run.repeat, contestant)
+    sample = protocol.sample(run.set, chosen, read(chosen, folder), run.repeat, who)
     with threadpool_limits(1), unconverged() as early:
-        variants = contestant.measure(sample, protocol, run.repeat, needed)
+        variants = who.measure(sample, protocol, run.repeat, needed)
+    n_train = len(sample.known)
     return {
         **asdict(run),
         "variants": variants,
         "task": sample.task,
-        **sample.sizes(),
-        "seconds": round(time.perf_counter() - start, 2),
+        "n_train": n_train,
+        "n_test": len(sample.y) - n_train + len(sample.y_test),
+        "d": sample.X.shape[1],
+        "seconds": time.perf_counter() - start,
         "unconverged": len(early) + sum(each.get("early", 0) for each in variants.values()),
     }
 
@@ -223,3 +384,47 @@ def unconverged() -> Iterator[list[warnings.WarningMessage]]:
     for other in seen:
         if not issubclass(other.category, ConvergenceWarning):
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+
+
+def document(
+    study: Study, sets: Sequence[str], repeats: int, records: Sequence[Record]
+) -> Document:
+    """Return a study as a document that JSON can hold, with what pages show.
+
+    ``results`` holds an object for each set and contestant; each list in it has an entry for each
+    of the first repeats. The folder of the data isn't named.
+    """
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in sorted(records, key=lambda r: r["repeat"]):
+        groups.setdefault((record["set"], record["contestant"]), []).append(record)
+    order = sorted(groups, key=lambda key: (sets.index(key[0]), key[1]))
+    return {
+        "study": study.name,
+        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "machine": describe_machine(),
+        "repeats": repeats,
+        "sets": list(sets),
+        "results": [_group(groups[key]) for key in order],
+    }
+
+
+def _group(records: list[Record]) -> dict[str, Any]:
+    first = records[0]
+    variants = {
+        name: {
+            key: [_short(r["variants"][name][key]) for r in records]
+            for key in SHOWN
+            if first["variants"][name].get(key) is not None
+        }
+        for name in first["variants"]
+    }
+    return {
+        **{key: first[key] for key in ("set", "contestant", "task", "n_train", "n_test", "d")},
+        "seconds": round(sum(r["seconds"] for r in records), 1),
+        "unconverged": sum(r["unconverged"] for r in records),
+        "variants": variants,
+    }
+
+
+def _short(value: Any) -> Any:
+    return round(value, DIGITS) if isinstance(value, float) else value

@@ -1,1 +1,1 @@
-"""The methods that the studies compare, with how each is tuned and fitted."""
+"""The methods under comparison; `papers/contestants.toml` has their settings."""

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import time
 import warnings
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.linalg
+import scipy.optimize
+import scipy.sparse
+from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors, NeighborhoodComponentsAnalysis
 
-from papers.contestants.learned_kernels import POWERS, Divided, best
-from papers.sample import Sample, typical_gamma
-from papers.study import Contestant, Variants
+from papers.contestants.tuned import Setting
+from papers.sample import Protocol, Sample, typical_gamma
+from papers.study import Contestant, Needed, Record, Variants
 from pliant import KernelEmbedding, SCGLogDetLearner
 from pliant.core.typing import Array, Indices
 
@@ -31,7 +31,13 @@ NEIGHBOURS = 5
 Mapped: TypeAlias = tuple[Array, Array]
 """The coordinates of the training points, and of new points."""
 
-Settings: TypeAlias = Sequence[dict[str, Any]]
+
+class Half(NamedTuple):
+    """Points to learn from, with their classes, and new points."""
+
+    X: Array
+    y: Indices
+    new: Array
 
 
 def variant(dimension: int) -> str:
@@ -48,176 +54,97 @@ def neighbour_accuracy(mapped: Mapped, y: Indices, y_new: Indices) -> float:
 class Embedding(Contestant):
     """An embedding that chooses its own parameters by cross-validation on the training half."""
 
-    nested: ClassVar[bool] = True
-    """Whether fewer coordinates are the first of more; else each number is learned again."""
     folds: int = 3
 
-    @abstractmethod
-    def settings(self) -> list[dict[str, Any]]:
-        """Return the parameters that are tried."""
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        """Map both kinds of points to at most this number of dimensions."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, settings: Settings, dimension: int
-    ) -> Iterator[Mapped]:
-        """Learn from X and y, with each of the settings in turn; map X and new points."""
-
-    def measure(self, sample: Sample, protocol: Divided, repeat: int, needed: Any) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Judge the chosen setting on the test half, in each number of dimensions."""
-        scores = self._validate(sample, protocol.first_seed + repeat)
-        variants = {}
-        for dimension in DIMENSIONS:
-            chosen = best(self.settings(), list(scores[dimension]))
-            setting = {key: value for key, value in chosen.items() if key != "validation"}
-            began = time.process_time()
-            (mapped,) = self.coordinates(sample.X, sample.y, sample.X_test, [setting], dimension)
-            seconds = time.process_time() - began
-            test = neighbour_accuracy(_cut(mapped, dimension), sample.y, sample.y_test)
-            variants[variant(dimension)] = {**chosen, "test": test, "kernel_seconds": seconds}
-        return variants
+        seed = protocol.first_seed + repeat
+        return {variant(d): self._in_dimensions(sample, d, seed) for d in DIMENSIONS}
 
-    def _validate(self, sample: Sample, seed: int) -> dict[int, Array]:
-        """Return the accuracy of each setting, in each number of dimensions."""
-        scores = {dimension: np.zeros(len(self.settings())) for dimension in DIMENSIONS}
+    def _in_dimensions(self, sample: Sample, dimension: int, seed: int) -> Record:
+        X, y = sample.X, sample.y
+        settings = [dict(zip(self.grid, v, strict=True)) for v in product(*self.grid.values())]
+        scores = np.zeros(len(settings))
         for rows, held in sample.labelled_folds(self.folds, seed):
-            for dimension, k, mapped in self._embeddings(sample, rows, held):
-                right = neighbour_accuracy(mapped, sample.y[rows], sample.y[held])
-                scores[dimension][k] += right / self.folds
-        return scores
-
-    def _embeddings(
-        self, sample: Sample, rows: Indices, held: Indices
-    ) -> Iterator[tuple[int, int, Mapped]]:
-        """Yield (dimension, number of the setting, coordinates) of one fold."""
-        learnt = (sample.X[rows], sample.y[rows], sample.X[held], self.settings())
-        groups = [DIMENSIONS] if self.nested else [(dimension,) for dimension in DIMENSIONS]
-        for group in groups:
-            for k, mapped in enumerate(self.coordinates(*learnt, max(group))):
-                for dimension in group:
-                    yield dimension, k, _cut(mapped, dimension)
+            for k, setting in enumerate(settings):
+                half = Half(X[rows], y[rows], X[held])
+                mapped = self.coordinates(half, setting, dimension)
+                scores[k] += neighbour_accuracy(mapped, y[rows], y[held])
+        setting = settings[int(np.argmax(scores.round(12)))]
+        began = time.process_time()
+        mapped = self.coordinates(Half(X, y, sample.X_test), setting, dimension)
+        seconds = time.process_time() - began
+        test = neighbour_accuracy(mapped, y, sample.y_test)
+        return {**setting, "test": test, "kernel_seconds": seconds}
 
 
-def _cut(mapped: Mapped, dimension: int) -> Mapped:
-    return mapped[0][:, :dimension], mapped[1][:, :dimension]
-
-
-@dataclass(frozen=True)
 class Embedded(Contestant):
     """Centred kernel PCA of SCG-LDK; it chooses strength and beta itself."""
 
     kernel: str | None = None
     """What SCG-LDK adapts; None leaves that to the choice as well."""
-    name: str = "scg-ldk"
-    title: str = "KernelEmbedding"
 
-    @property
-    def kind(self) -> str:
-        return f"Embedded, {self.kernel}"
-
-    def measure(self, sample: Sample, protocol: Divided, repeat: int, needed: Any) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Judge it on the test half, in each number of dimensions."""
-        seed = protocol.first_seed + repeat
-        return {variant(d): self._in_dimensions(sample, d, seed) for d in DIMENSIONS}
-
-    def _in_dimensions(self, sample: Sample, dimension: int, seed: int) -> dict[str, float | str]:
-        learner = None if self.kernel is None else SCGLogDetLearner(self.kernel)
-        embedding = KernelEmbedding(learner, n_components=dimension, random_state=seed)
-        began = time.process_time()
-        embedding.fit(sample.X, sample.y)
-        seconds = time.process_time() - began
-        mapped = embedding.transform(sample.X), embedding.transform(sample.X_test)
-        return {
-            "kernel": str(embedding.learner_.kernel),
-            "strength": float(embedding.strength_),
-            "beta": float(embedding.beta_),
-            "validation": float(max(embedding.choice_scores_.values())),
-            "test": neighbour_accuracy(mapped, sample.y, sample.y_test),
-            "kernel_seconds": seconds,
-        }
+        found = {}
+        for d in DIMENSIONS:
+            learner = None if self.kernel is None else SCGLogDetLearner(self.kernel)
+            seed = protocol.first_seed + repeat
+            embedding = KernelEmbedding(learner, n_components=d, random_state=seed)
+            began = time.process_time()
+            embedding.fit(sample.X, sample.y)
+            seconds = time.process_time() - began
+            mapped = embedding.transform(sample.X), embedding.transform(sample.X_test)
+            found[variant(d)] = {
+                "kernel": str(embedding.learner_.kernel),
+                "strength": float(embedding.strength_),
+                "test": neighbour_accuracy(mapped, sample.y, sample.y_test),
+                "kernel_seconds": seconds,
+            }
+        return found
 
 
-@dataclass(frozen=True)
-class AllFeatures(Contestant):
+class AllFeatures(Embedding):
     """No embedding: what neighbours in all features know."""
 
-    name: str = "features"
-    title: str = "All features"
-
-    def measure(self, sample: Sample, protocol: Divided, repeat: int, needed: Any) -> Variants:
-        """Judge the features themselves, whatever the number of dimensions."""
-        test = neighbour_accuracy((sample.X, sample.X_test), sample.y, sample.y_test)
-        return {variant(d): {"test": test, "kernel_seconds": 0.0} for d in DIMENSIONS}
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        return half.X, half.new
 
 
-@dataclass(frozen=True)
 class PrincipalComponents(Embedding):
     """PCA, its coordinates brought to the same variance or not."""
 
-    name: str = "pca"
-    title: str = "PCA"
-
-    def settings(self) -> list[dict[str, Any]]:
-        return [{"whiten": False}, {"whiten": True}]
-
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, settings: Settings, dimension: int
-    ) -> Iterator[Mapped]:
-        """Map by the leading directions."""
-        for setting in settings:
-            embedding = PCA(dimension, svd_solver="full", **setting).fit(X)
-            yield embedding.transform(X), embedding.transform(new)
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        embedding = PCA(dimension, svd_solver="full", **setting).fit(half.X)
+        return embedding.transform(half.X), embedding.transform(half.new)
 
 
-@dataclass(frozen=True)
 class Discriminants(Embedding):
     """Linear discriminant analysis with a shrunk within-class covariance."""
 
-    shrinkages: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 0.6, 0.8, 0.9)
-    name: str = "lda"
-    title: str = "LDA"
-
-    def settings(self) -> list[dict[str, Any]]:
-        return [{"shrinkage": value} for value in self.shrinkages]
-
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, settings: Settings, dimension: int
-    ) -> Iterator[Mapped]:
-        """Map by the leading discriminants; there is one less than there are classes."""
-        for setting in settings:
-            embedding = LinearDiscriminantAnalysis("eigen", **setting, n_components=dimension)
-            embedding.fit(X, y)
-            yield embedding.transform(X), embedding.transform(new)
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        embedding = LinearDiscriminantAnalysis("eigen", **setting, n_components=dimension)
+        embedding.fit(half.X, half.y)
+        return embedding.transform(half.X), embedding.transform(half.new)
 
 
-@dataclass(frozen=True)
 class NeighbourhoodComponents(Embedding):
-    """Neighbourhood components analysis, learned again for each number of dimensions."""
+    """Neighbourhood components analysis, after PCA has cut the features to some components."""
 
-    nested: ClassVar[bool] = False
-    starts: tuple[str, ...] = ("pca", "lda")
-    """Of the search."""
-    rounds: tuple[int, ...] = (20, 60)
-    """Limits of L-BFGS."""
-    components: int = 50
-    """Of PCA, in front of it."""
-    name: str = "nca"
-    title: str = "NCA"
+    components: int
 
-    def settings(self) -> list[dict[str, Any]]:
-        return [{"init": s, "max_iter": k} for s, k in product(self.starts, self.rounds)]
-
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, settings: Settings, dimension: int
-    ) -> Iterator[Mapped]:
-        """Map by the learned directions, after PCA has cut the features to some components."""
-        first = PCA(min(self.components, X.shape[1]), svd_solver="full").fit(X)
-        Z = first.transform(X)
-        for setting in settings:
-            embedding = NeighborhoodComponentsAnalysis(dimension, **setting, random_state=0)
-            with warnings.catch_warnings():  # a few rounds are one of the settings
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                embedding.fit(Z, y)
-            yield embedding.transform(Z), embedding.transform(first.transform(new))
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        first = PCA(min(self.components, half.X.shape[1]), svd_solver="full").fit(half.X)
+        Z = first.transform(half.X)
+        embedding = NeighborhoodComponentsAnalysis(dimension, **setting, random_state=0)
+        with warnings.catch_warnings():  # a few rounds are one of the settings
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            embedding.fit(Z, half.y)
+        return embedding.transform(Z), embedding.transform(first.transform(half.new))
 
 
 def centred(X: Array, new: Array, gamma: float) -> Mapped:
@@ -237,103 +164,146 @@ def spectrum(gram: Array, most: int | None = None) -> tuple[Array, Array]:
     return values[kept][::-1], vectors[:, kept][:, ::-1]
 
 
-@dataclass(frozen=True)
 class KernelPrincipalComponents(Embedding):
-    """Kernel PCA; gamma runs over 2**p / m, m the median squared distance."""
+    """Kernel PCA; gamma is 2**power / m, m the median squared distance."""
 
-    powers: tuple[int, ...] = POWERS
-    name: str = "kernel-pca"
-    title: str = "Kernel PCA"
-
-    def settings(self) -> list[dict[str, Any]]:
-        return [{"power": p} for p in self.powers]
-
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, settings: Settings, dimension: int
-    ) -> Iterator[Mapped]:
-        """Map by the leading eigenvectors of the centred Gram matrix."""
-        for setting in settings:
-            gram, cross = centred(X, new, typical_gamma(X) * 2.0 ** setting["power"])
-            values, vectors = spectrum(gram, dimension)
-            directions = vectors / np.sqrt(values)
-            yield gram @ directions, cross @ directions
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        gamma = typical_gamma(half.X, most=1000) * 2.0 ** setting["power"]
+        gram, cross = centred(half.X, half.new, gamma)
+        values, vectors = spectrum(gram, dimension)
+        directions = vectors / np.sqrt(values)
+        return gram @ directions, cross @ directions
 
 
-@dataclass(frozen=True)
 class KernelFisher(Embedding):
-    """Kernel Fisher discriminants with a Gaussian kernel."""
+    """Kernel Fisher discriminants with a Gaussian kernel; gamma likewise."""
 
-    powers: tuple[int, ...] = (-4, -3, -2, -1, 0, 1, 2, 3, 4)
-    """gamma runs over 2**p / m, m the median squared distance."""
-    ridges: tuple[float, ...] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-    """Added to the within-class covariance."""
-    name: str = "kernel-fisher"
-    title: str = "Kernel Fisher"
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        """Map by the leading discriminants.
 
-    def settings(self) -> list[dict[str, Any]]:
-        """Return widths and ridges; those of the same width follow each other."""
-        return [{"power": p, "ridge": r} for p, r in product(self.powers, self.ridges)]
-
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, settings: Settings, dimension: int
-    ) -> Iterator[Mapped]:
-        """Map by the leading discriminants; one eigendecomposition a width."""
-        power = None
-        for setting in settings:
-            if setting["power"] != power:
-                power = setting["power"]
-                gram, cross = centred(X, new, typical_gamma(X) * 2.0**power)
-                values, vectors = spectrum(gram)
-                F = vectors * np.sqrt(values)
-                F_new = cross @ (vectors / np.sqrt(values))
-            W = fisher(F, values, y, setting["ridge"], dimension)
-            yield F @ W, F_new @ W
+        The directions w maximise w'BB'w / w'(F'F - BB' + n ridge I)w for centred features F. B
+        holds the class sums over the roots of the class sizes, so that F'F - BB' is the scatter
+        within classes, and F'F = diag(values): the problem has the size of the number of classes.
+        The coordinates have unit variance within classes, and the ridge counts as variance.
+        """
+        gamma = typical_gamma(half.X, most=1000) * 2.0 ** setting["power"]
+        gram, cross = centred(half.X, half.new, gamma)
+        values, vectors = spectrum(gram)
+        F, F_new = vectors * np.sqrt(values), cross @ (vectors / np.sqrt(values))
+        n, classes = len(half.y), np.eye(half.y.max() + 1)[half.y]
+        B = F.T @ (classes / np.sqrt(np.maximum(classes.sum(axis=0), 1.0)))
+        scaled = B / (values + n * setting["ridge"])[:, None]
+        shares, mixing = np.linalg.eigh(B.T @ scaled)
+        shares, mixing = shares[::-1][:dimension], mixing[:, ::-1][:, :dimension]
+        kept = shares > 1e-10
+        spread = np.sqrt(shares * np.maximum(1.0 - shares, 1e-12) / n)
+        W = scaled @ (mixing[:, kept] / spread[kept])
+        return F @ W, F_new @ W
 
 
-def fisher(F: Array, values: Array, y: Indices, ridge: float, dimension: int) -> Array:
-    """Return the directions of max w'BB'w / w'(F'F - BB' + n ridge I)w for centred features F.
-
-    B holds the class sums over the roots of the class sizes, so that F'F - BB' is the scatter
-    within classes, and F'F = diag(values). In that basis the problem has the size of the number of
-    classes. The coordinates have unit variance within classes, and the ridge counts as variance.
-    """
-    n = len(y)
-    classes = np.eye(y.max() + 1)[y]
-    B = F.T @ (classes / np.sqrt(np.maximum(classes.sum(axis=0), 1.0)))
-    scaled = B / (values + n * ridge)[:, None]
-    shares, mixing = np.linalg.eigh(B.T @ scaled)
-    shares, mixing = shares[::-1][:dimension], mixing[:, ::-1][:, :dimension]
-    kept = shares > 1e-10
-    spread = np.sqrt(shares * np.maximum(1.0 - shares, 1e-12) / n)
-    return scaled @ (mixing[:, kept] / spread[kept])
-
-
-@dataclass(frozen=True)
 class Eigenmaps(Embedding):
     """Laplacian eigenmaps on the graph of nearest neighbours, with Nystroem's extension."""
 
-    neighbours: tuple[int, ...] = (3, 4, 5, 7, 10, 15, 20, 30, 50)
-    name: str = "eigenmaps"
-    title: str = "Laplacian eigenmaps"
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        """Map by the leading eigenfunctions of the random walk but the constant one."""
+        A = (
+            NearestNeighbors()
+            .fit(half.X)
+            .kneighbors_graph(n_neighbors=setting["neighbours"])
+            .toarray()
+        )
+        distances = euclidean_distances(half.new, half.X)
+        return smooth_functions(np.maximum(A, A.T), distances, setting["neighbours"], dimension)
 
-    def settings(self) -> list[dict[str, Any]]:
-        return [{"neighbours": k} for k in self.neighbours]
 
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, settings: Settings, dimension: int
-    ) -> Iterator[Mapped]:
-        """Map by the leading eigenfunctions of the random walk but the constant one.
+def smooth_functions(graph: Array, cross: Array, neighbours: int, count: int) -> Mapped:
+    """Return the smoothest functions on a graph but the constant one, at its points and at others.
 
-        A new point gets the mean over its neighbours, divided by the eigenvalue.
-        """
-        search = NearestNeighbors().fit(X)
-        distances = euclidean_distances(new, X)
-        for setting in settings:
-            k = setting["neighbours"]
-            A = search.kneighbors_graph(n_neighbors=k).toarray()
-            A = np.maximum(A, A.T)
-            root = np.sqrt(A.sum(axis=1))
-            values, vectors = spectrum(A / np.outer(root, root), dimension + 1)
-            f = vectors[:, 1:] / root[:, None]
-            near = np.argpartition(distances, k - 1, axis=1)[:, :k]
-            yield f, f[near].mean(axis=1) / values[1:]
+    They are eigenfunctions of the random walk. At a new point each is its mean over the nearest
+    neighbours, divided by the eigenvalue; `cross` has the distances of new points to those of the
+    graph.
+    """
+    root = np.sqrt(graph.sum(axis=1))
+    values, vectors = spectrum(graph / np.outer(root, root), min(count + 1, len(graph)))
+    functions = vectors[:, 1:] / root[:, None]
+    near = np.argpartition(cross, neighbours - 1, axis=1)[:, :neighbours]
+    return functions, functions[near].mean(axis=1) / values[1:]
+
+
+class ColouredUnfolding(Embedding):
+    """Coloured maximum variance unfolding (Song, Smola, Borgwardt and Gretton, NIPS 2007).
+
+    It looks for the kernel matrix that depends most on the labels, by the Hilbert-Schmidt
+    independence criterion, among those that keep the distances between neighbours:
+
+        max_K  tr(K H L H) / n^2 - (nu / |E|) sum_{(i, j) in E} (K_ii + K_jj - 2 K_ij - d_ij^2)^2
+
+    over positive semi-definite K, with L_ij = 1 for points of the same class and else 0,
+    H = I - 11'/n, and d_ij^2 in units of their mean. The authors' restriction K = V A V' to r
+    smooth functions V on the graph of neighbours leaves a semidefinite program in the (r, r)
+    matrix A. With A = B B', B square, every local minimum over B is a solution, so that L-BFGS
+    solves it.
+    """
+
+    n_functions: int
+
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        """Map by the principal components of the kernel matrix."""
+        own, k = euclidean_distances(half.X), setting["neighbours"]
+        graph = linked(own, k)
+        V, V_new = smooth_functions(
+            graph, euclidean_distances(half.new, half.X), k, self.n_functions
+        )
+        scale, mean = np.sqrt((V**2).mean(axis=0)), V.mean(axis=0)
+        V, V_new = (V - mean) / scale, (V_new - mean) / scale
+        B = unfold(V, half.y, *edges_of(graph, own), setting["penalty"])
+        axes = np.linalg.svd(V @ B, full_matrices=False)[2][:dimension].T
+        return V @ B @ axes, V_new @ B @ axes
+
+
+def linked(distances: Array, neighbours: int) -> Array:
+    """Return the 0/1 graph of nearest neighbours, connected by a minimum spanning tree."""
+    n = len(distances)
+    near = np.argpartition(distances + np.diag(np.full(n, np.inf)), neighbours - 1, axis=1)
+    graph = np.zeros((n, n))
+    graph[np.repeat(np.arange(n), neighbours), near[:, :neighbours].ravel()] = 1.0
+    tree = minimum_spanning_tree(scipy.sparse.csr_array(distances + 1e-12 * distances.max()))
+    graph[tree.nonzero()] = 1.0
+    return np.maximum(graph, graph.T)
+
+
+def edges_of(graph: Array, distances: Array) -> tuple[Indices, Array]:
+    """Return the edges i < j, shape (m, 2), and their squared lengths in units of the mean."""
+    edges = np.argwhere(np.triu(graph, 1) > 0.0)
+    squares = distances[tuple(edges.T)] ** 2
+    return edges, squares / squares.mean()
+
+
+def unfold(V: Array, y: Indices, edges: Indices, squares: Array, penalty: float) -> Array:
+    """Return B, shape (r, r), for the optimal K = V B B' V'."""
+    n, r = V.shape
+    members = np.equal.outer(np.unique(y), y).astype(float)
+    sums = members @ (V - V.mean(axis=0)) / n
+    colour = sums.T @ sums  # V' H L H V / n^2, as L is the sum of the classes' 1_c 1_c'
+    steps = V[edges[:, 0]] - V[edges[:, 1]]
+
+    def loss(flat: Array) -> tuple[float, Array]:
+        B = flat.reshape(r, r)
+        moved = steps @ B
+        excess = (moved**2).sum(axis=1) - squares
+        value = penalty * np.mean(excess**2) - np.vdot(B, colour @ B)
+        slope = 4.0 * penalty / len(edges) * (steps.T @ (excess[:, None] * moved))
+        return float(value), (slope - 2.0 * colour @ B).ravel()
+
+    start = np.eye(r) * np.sqrt(squares.mean() / (steps**2).sum(axis=1).mean())
+    optimum = scipy.optimize.minimize(
+        loss, start.ravel(), jac=True, method="L-BFGS-B",
+        options={"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-13, "gtol": 1e-9, "maxcor": 30},
+    )  # fmt: skip
+    return np.asarray(optimum.x.reshape(r, r))
+
+
+def unfolded(X: Array, y: Indices, new: Array, **setting: Any) -> Mapped:
+    """Return points and new points in two dimensions of coloured unfolding."""
+    who = ColouredUnfolding("cmvu", n_functions=20)
+    return who.coordinates(Half(X, y, new), setting, 2)

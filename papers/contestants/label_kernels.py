@@ -1,195 +1,168 @@
-"""Kernels learned from labels that SCG's paper compares with, as contestants.
+r"""Kernels learned from labels that SCG's paper compares with. All formulas here are unverified.
 
-Their formulas, in `papers.theory.label_kernels`, are recalled: unverified.
+Fisher score kernel (Li et al. 2014; the criterion of Xiong, Swamy and Ahmad 2005):
+
+    k(x, x') = q(x) q(x') k0(x, x'),   q(x) = b_0 + sum_j b_j exp(-delta |x - a_j|^2),
+
+where b maximises the ratio of the scatter between classes to that within them, in the feature space
+of k on the labelled points. With K_c the block of a class of m_c points,
+
+    J(b) = q'B q / q'W q,   B = blocks(K_c/m_c) - K0/m,   W = diag(k0(x_i, x_i)) - blocks(K_c/m_c).
+
+SimpleNPK (Zhuang, Tsang and Hoi 2011), for a graph Laplacian L and T = 1 for pairs of one class, -1
+for pairs of different classes, and 0 where a label is unknown:
+
+    min over K psd with tr K^p <= B of  tr(L K) - C <K, T>
+    K = B^{1/p} A^{1/(p-1)} / (tr A^{p/(p-1)})^{1/p},   A = (C T - L)_+.
+
+p is 2 here. As L is positive semi-definite, A has no more positive eigenvalues than T, so that the
+rank of K is at most the number of classes, and Lanczos' method finds it.
+
+Ideal regularisation of a kernel (Pan, Lai and Shen 2014), T as above: the minimiser of
+D(K, K0) - gamma tr(K T) is
+
+    K = exp(log K0 + gamma T)          with von Neumann's divergence,
+    K = (K0^{-1} - gamma T)^{-1}       with the LogDet divergence, for gamma below the pole.
 """
 
 from __future__ import annotations
 
-import time
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy.linalg
+from scipy.sparse import csr_array, diags_array, identity
+from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.neighbors import kneighbors_graph
 
-from papers.contestants.learned_kernels import (
-    POWERS,
-    STRENGTHS,
-    Divided,
-    GaussianKernel,
-    KernelMachine,
-    Tried,
-    accuracy,
-    svc,
-)
-from papers.sample import Sample
-from papers.study import MEASURED, Variants
-from papers.theory.label_kernels import (
-    FisherKernel,
-    IdealLogDet,
-    ideal_neumann,
-    laplacian,
-    simple_npk,
-)
 from pliant.core.typing import Array, Indices
-from pliant.kernels import Gaussian
+from pliant.kernels import Kernel
+
+FLOOR = 1e-12
+"""Eigenvalues below this share of the largest are raised to it before a logarithm."""
 
 
-@dataclass(frozen=True)
-class FisherScore(KernelMachine):
-    """FSK on a Gaussian kernel of the plain model's width; bumps and C are chosen together."""
+def indicators(classes: Indices) -> Array:
+    """Return a column for each class, 1 for its points; a negative class is an unknown one."""
+    kinds = np.unique(classes[classes >= 0])
+    return np.asarray((classes[:, None] == kinds) * 1.0)
 
-    bumps: tuple[int, ...] = (-2, 0, 2)
-    """delta runs over gamma 2**p."""
-    ridges: tuple[float, ...] = (1e-3, 1e-1)
-    """Added to the denominator of the criterion, relative to its size."""
-    centres: int = 100
-    """Random labelled points, at most."""
-    powers: tuple[int, ...] = POWERS
-    name: str = "fsk"
-    title: str = "FSK"
 
-    def candidates(self, sample: Sample, protocol: Divided, seed: int) -> Tried:
-        """Yield widths of the bumps, and ridges."""
-        plain = GaussianKernel(self.powers).choose(sample, protocol, seed)
-        labelled = sample.X[sample.known]
-        for bump in self.bumps:
-            for ridge in self.ridges:
-                setting = {"gamma": plain["gamma"], "bump": bump, "ridge": ridge}
+def signs(count: int) -> Array:
+    """Return S of T = Z S Z', Z the indicators: 1 within a class and -1 between two."""
+    return 2.0 * np.eye(count) - 1.0
 
-                def learned(rows: Indices, setting: dict[str, Any] = setting) -> Array:
-                    return self._kernel(sample, rows, setting, seed)(labelled)
 
-                yield setting, learned
+def scatters(gram: Array, classes: Indices) -> tuple[Array, Array]:
+    """Return B and W of the Fisher score for the Gram matrix of labelled points."""
+    Z = indicators(classes)
+    blocks = gram * (Z / Z.sum(axis=0) @ Z.T)
+    return blocks - gram / len(gram), np.diag(gram.diagonal()) - blocks
 
-    def learn(self, sample: Sample, setting: dict[str, Any], seed: int) -> Any:
-        return self._kernel(sample, sample.known, setting, seed)
 
-    def _kernel(
-        self, sample: Sample, rows: Indices, setting: dict[str, Any], seed: int
+@dataclass(frozen=True, eq=False)
+class FisherKernel:
+    """q(x) q(x') k0(x, x'); use `learned`."""
+
+    base: Kernel
+    centres: Array
+    delta: float
+    b: Array
+    """Coefficients of q, that of the constant first."""
+
+    @classmethod
+    def learned(
+        cls, base: Kernel, X: Array, classes: Indices, centres: Array, delta: float, ridge: float
     ) -> FisherKernel:
-        chosen = np.random.default_rng(seed).permutation(rows)[: self.centres]
-        gamma = setting["gamma"]
-        return FisherKernel.learned(
-            Gaussian(gamma), sample.X[rows], sample.y[rows], sample.X[np.sort(chosen)],
-            gamma * 2.0 ** setting["bump"], setting["ridge"],
-        )  # fmt: skip
+        """Maximise J; `ridge` times its mean diagonal is added to the matrix of the denominator."""
+        E = bumps(X, centres, delta)
+        B, W = scatters(base(X), classes)
+        within = E.T @ W @ E
+        within += ridge * np.trace(within) / len(within) * np.eye(len(within))
+        b = scipy.linalg.eigh(E.T @ B @ E, within)[1][:, -1]
+        return cls(base, centres, delta, b / np.sqrt(np.mean((E @ b) ** 2)))
+
+    def factor(self, X: Array) -> Array:
+        """Return q(x), shape (n,)."""
+        return np.asarray(bumps(X, self.centres, self.delta) @ self.b)
+
+    def __call__(self, X: Array, Y: Array | None = None) -> Array:
+        """Return the kernel between X and Y, or X and itself."""
+        Y = X if Y is None else Y
+        return self.factor(X)[:, None] * self.base(X, Y) * self.factor(Y)
 
 
-@dataclass(frozen=True)
-class IdealGaussian(KernelMachine):
-    """IR-Gaussian in the LogDet divergence, which needs the labelled points only."""
-
-    shares: tuple[float, ...] = (0.01, 0.1, 0.3, 0.6, 0.9)
-    """gamma over its pole."""
-    powers: tuple[int, ...] = POWERS
-    name: str = "ir-gaussian"
-    title: str = "IR-Gaussian"
-
-    def candidates(self, sample: Sample, protocol: Divided, seed: int) -> Tried:
-        """Yield strengths, for the plain model's width."""
-        plain = GaussianKernel(self.powers).choose(sample, protocol, seed)
-        labelled = sample.X[sample.known]
-        for share in self.shares:
-            setting = {"gamma": plain["gamma"], "strength": share}
-
-            def learned(rows: Indices, setting: dict[str, Any] = setting) -> Array:
-                return self._kernel(sample, rows, setting)(labelled)
-
-            yield setting, learned
-
-    def learn(self, sample: Sample, setting: dict[str, Any], seed: int) -> Any:
-        return self._kernel(sample, sample.known, setting)
-
-    def _kernel(self, sample: Sample, rows: Indices, setting: dict[str, Any]) -> IdealLogDet:
-        base = Gaussian(setting["gamma"])
-        return IdealLogDet.learned(base, sample.X[rows], sample.y[rows], setting["strength"])
+def bumps(X: Array, centres: Array, delta: float) -> Array:
+    """Return 1 and exp(-delta |x - a|^2) for each centre, (n, 1 + centres)."""
+    squared = euclidean_distances(X, centres, squared=True)
+    return np.column_stack([np.ones(len(X)), np.exp(-delta * squared)])
 
 
-class Transductive(KernelMachine):
-    """A kernel matrix over labelled and unlabelled points, K = FF', without an extension."""
-
-    @abstractmethod
-    def settings(self, sample: Sample, protocol: Divided, seed: int) -> list[dict[str, Any]]:
-        """Return what is tried."""
-
-    @abstractmethod
-    def prepared(self, sample: Sample) -> Any:
-        """Return what no label and no setting changes."""
-
-    @abstractmethod
-    def factor(self, given: Any, sample: Sample, rows: Indices, setting: dict[str, Any]) -> Array:
-        """Return F, learned from the labels of some rows, (n, rank)."""
-
-    def candidates(self, sample: Sample, protocol: Divided, seed: int) -> Tried:
-        """Yield the settings."""
-        given = self.prepared(sample)
-        for setting in self.settings(sample, protocol, seed):
-
-            def learned(rows: Indices, setting: dict[str, Any] = setting) -> Array:
-                F = self.factor(given, sample, rows, setting)[sample.known]
-                return np.asarray(F @ F.T)
-
-            yield setting, learned
-
-    def learn(self, sample: Sample, setting: dict[str, Any], seed: int) -> Any:
-        """Return F."""
-        return self.factor(self.prepared(sample), sample, sample.known, setting)
-
-    def measure(self, sample: Sample, protocol: Divided, repeat: int, needed: Any) -> Variants:
-        """Judge the chosen setting on unlabelled points; there is no kernel at later ones."""
-        seed = protocol.first_seed + repeat
-        setting = self.choose(sample, protocol, seed)
-        began = time.process_time()
-        F = self.learn(sample, setting, seed)
-        seconds = time.process_time() - began
-        known, hidden = sample.known, sample.unlabelled
-        model = svc(F[known] @ F[known].T, sample.y[known], setting["C"])
-        right = accuracy(model, F[hidden] @ F[known].T, sample.y[hidden])
-        measured = {"unlabelled": right, "test": None, "kernel_seconds": seconds}
-        return {MEASURED: {**setting, **measured}}
+def laplacian(X: Array, n_neighbors: int) -> csr_array:
+    """Return the normalised Laplacian of the symmetric 0/1 graph of nearest neighbours."""
+    A = csr_array(kneighbors_graph(X, n_neighbors))
+    A = A.maximum(A.T)
+    root = diags_array(1.0 / np.sqrt(A.sum(axis=1)))
+    return csr_array(identity(len(X)) - root @ A @ root)
 
 
-@dataclass(frozen=True)
-class SimpleNPK(Transductive):
-    """SimpleNPK with p = 2; its C and that of the SVM are chosen together."""
+def simple_npk(L: csr_array, classes: Indices, C: float) -> Array:
+    """Return F with K = FF' of SimpleNPK, for p = 2 and B = n^2, shape (n, rank).
 
-    strengths: tuple[float, ...] = STRENGTHS
-    n_neighbors: int = 5
-    name: str = "simple-npk"
-    title: str = "SimpleNPK"
+    The mean square of the entries of K is one. If C T - L has no positive eigenvalue, K is zero.
+    """
+    Z, n = indicators(classes), len(classes)
+    S = signs(Z.shape[1])
 
-    def settings(self, sample: Sample, protocol: Divided, seed: int) -> list[dict[str, Any]]:
-        """Return the values of its C."""
-        return [{"strength": strength} for strength in self.strengths]
+    def product(v: Array) -> Array:
+        return np.asarray(C * Z @ (S @ (Z.T @ v)) - L @ v)
 
-    def prepared(self, sample: Sample) -> csr_array:
-        """Return the Laplacian of all points."""
-        return laplacian(sample.X, self.n_neighbors)
+    if n <= 3 * Z.shape[1]:
+        values, vectors = scipy.linalg.eigh(product(np.eye(n)))
+    else:
+        A = LinearOperator((n, n), matvec=product, dtype=np.float64)
+        values, vectors = eigsh(A, Z.shape[1], which="LA", v0=np.ones(n))
+    values = np.maximum(values, 0.0)
+    size = float(np.linalg.norm(values))
+    return np.asarray(vectors * np.sqrt(n * values / size)) if size > 0.0 else vectors * 0.0
 
-    def factor(self, given: Any, sample: Sample, rows: Indices, setting: dict[str, Any]) -> Array:
-        return simple_npk(given, sample.partial(rows), setting["strength"])
+
+def ideal_neumann(gram: Array, classes: Indices, gamma: float) -> Array:
+    """Return F with K = FF' proportional to exp(log K0 + gamma T), of trace n, shape (n, n)."""
+    values, vectors = scipy.linalg.eigh(gram)
+    Z = indicators(classes)
+    exponent = (vectors * np.log(np.maximum(values, FLOOR * values[-1]))) @ vectors.T
+    exponent += gamma * Z @ signs(Z.shape[1]) @ Z.T
+    powers, directions = scipy.linalg.eigh(exponent)
+    K = np.exp(powers - powers[-1])
+    return np.asarray(directions * np.sqrt(len(gram) * K / K.sum()))
 
 
-@dataclass(frozen=True)
-class IdealNeumann(Transductive):
-    """IR-Gaussian in von Neumann's divergence, of the plain model's width."""
+@dataclass(frozen=True, eq=False)
+class IdealLogDet:
+    """k0(x, x') + k0(x, X) Z M Z'k0(X, x'): ideal regularisation in the LogDet divergence.
 
-    strengths: tuple[float, ...] = STRENGTHS
-    """gamma times the number of labelled points."""
-    powers: tuple[int, ...] = POWERS
-    name: str = "ir-gaussian"
-    title: str = "IR-Gaussian"
+    M = gamma S (I - gamma Z'K0 Z S)^{-1}; unlabelled points do not count. Use `learned`.
+    """
 
-    def settings(self, sample: Sample, protocol: Divided, seed: int) -> list[dict[str, Any]]:
-        """Return the strengths."""
-        plain = GaussianKernel(self.powers).choose(sample, protocol, seed)
-        return [{"gamma": plain["gamma"], "strength": strength} for strength in self.strengths]
+    base: Kernel
+    points: Array
+    Z: Array
+    M: Array
 
-    def prepared(self, sample: Sample) -> None:
-        """Return nothing: the width is a setting."""
+    @classmethod
+    def learned(cls, base: Kernel, X: Array, classes: Indices, share: float) -> IdealLogDet:
+        """Learn from labelled points; `share` < 1 is gamma over the pole 1/lam_max(K0 T)."""
+        Z = indicators(classes)
+        S, G = signs(Z.shape[1]), Z.T @ base(X) @ Z
+        root = scipy.linalg.sqrtm(G).real
+        gamma = share / float(scipy.linalg.eigvalsh(root @ S @ root)[-1])
+        M = gamma * S @ np.linalg.inv(np.eye(len(S)) - gamma * G @ S)
+        return cls(base, X, Z, 0.5 * (M + M.T))
 
-    def factor(self, given: Any, sample: Sample, rows: Indices, setting: dict[str, Any]) -> Array:
-        gram = Gaussian(setting["gamma"])(sample.X)
-        return ideal_neumann(gram, sample.partial(rows), setting["strength"] / len(rows))
+    def __call__(self, X: Array, Y: Array | None = None) -> Array:
+        """Return the kernel between X and Y, or X and itself."""
+        Y = X if Y is None else Y
+        left, right = (self.base(each, self.points) @ self.Z for each in (X, Y))
+        return np.asarray(self.base(X, Y) + left @ self.M @ right.T)

@@ -1,24 +1,29 @@
-"""Large sets: libsvm, DANK on all rows, and DANK part by part."""
+"""Large sets: libsvm, DANK on all rows and part by part, and the methods of DANK's Table 4."""
 
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
+from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
-from sklearn.svm import SVC
+from sklearn.base import BaseEstimator
+from sklearn.cluster import KMeans
+from sklearn.dummy import DummyClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
 
-from benchmarks.scale_sets import SETS, ScaleSet, halves
-from papers.data import PaperSet, paper_sets
-from papers.sample import Sample
-from papers.study import MEASURED, Contestant, Protocol, Variants, unconverged
+from papers.contestants.multiple_kernels import BEMKL, standard_kernels
+from papers.contestants.peers import AlignedFeatures, LogDetMachine
+from papers.data import PaperSet
+from papers.sample import Labels, Protocol, Sample
+from papers.study import MEASURED, Contestant, Needed, Record, Variants, unconverged
 from pliant import DANKClassifier
 from pliant.core.typing import Array
-from pliant.kernels import HadamardKernel, PartitionedKernel
+from pliant.kernels import HadamardKernel
 
 LEAST = 0.005
 """tau/2 for tau = .01: what the threshold rule takes off every eigenvalue."""
@@ -30,78 +35,51 @@ RULE = "reciprocal"
 """The paper's rule but for the points that a new one is ranked among: here the training points."""
 
 
-@dataclass(frozen=True)
-class LargeHalves(Protocol):
-    """Random halves with the paper's C and gamma; DANK's relative gap."""
-
-    tol: float = 1e-4
-    n_parts: int | None = None
-    """Parts of the decomposed problem; None takes those of the set."""
-
-    def sample(
-        self, name: str, chosen: PaperSet, folder: str, repeat: int, contestant: Contestant
-    ) -> Sample:
-        """Return one half for training, the other for testing."""
-        return Sample(name, "classification", *halves(SETS[name], repeat, folder))
-
-
 class LargeModel(Contestant):
-    """A contestant whose parameters are given."""
+    """A contestant whose parameters are given: the paper's C and gamma."""
 
-    @abstractmethod
-    def model(self, given: ScaleSet, n_parts: int, tol: float) -> Any:
+    def model(self, given: PaperSet, tol: float) -> Any:
         """Return the estimator, not fitted."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def details(self, fitted: Any, sample: Sample) -> dict[str, Any]:
-        """Return accuracies by the rule for new points, and other numbers.
+    def details(self, fitted: Any, sample: Sample) -> Record:
+        """Return accuracies in per cent, and other numbers; ``test`` stands beside the paper's."""
+        return {"test": _accuracy(fitted, sample)}
 
-        ``test`` is by `RULE` and stands beside the paper's.
-        """
-
-    def measure(self, sample: Sample, protocol: LargeHalves, repeat: int, needed: Any) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Fit, and judge; ``fit_seconds`` are process seconds."""
-        n_parts = protocol.n_parts or paper_sets("large")[sample.name].n_parts
-        given = (SETS[sample.name], n_parts, protocol.tol)
         with unconverged():
-            self.model(*given).fit(sample.X[:FEW], sample.y[:FEW])
-        model = self.model(*given)
+            self.model(sample.chosen, protocol.tol).fit(sample.X[:FEW], sample.y[:FEW])
+        model = self.model(sample.chosen, protocol.tol)
         began = time.process_time()
         model.fit(sample.X, sample.y)
         busy = time.process_time() - began
         return {MEASURED: {**self.details(model, sample), "fit_seconds": busy}}
 
 
-@dataclass(frozen=True)
 class Libsvm(LargeModel):
     """scikit-learn's SVC, with as large a cache as the paper's."""
 
-    name: str = "libsvm"
-    title: str = "SVC"
-    cache_mb: float = 5000.0
+    cache_mb: float
 
-    def model(self, given: ScaleSet, n_parts: int, tol: float) -> SVC:
+    def model(self, given: PaperSet, tol: float) -> SVC:
         return SVC(C=given.C, gamma=given.gamma, cache_size=self.cache_mb)
 
-    def details(self, fitted: SVC, sample: Sample) -> dict[str, Any]:
+    def details(self, fitted: SVC, sample: Sample) -> Record:
         return {"test": _accuracy(fitted, sample), "support": len(fitted.support_)}
 
 
-@dataclass(frozen=True)
 class Exact(LargeModel):
     """DANK on all rows, eta = |alpha|^2 of the plain SVM."""
 
-    tau: float = 0.01
-    cache_mb: float = 6000.0
-    name: str = "exact"
-    title: str = "DANK exact"
+    tau: float
+    cache_mb: float
 
-    def model(self, given: ScaleSet, n_parts: int, tol: float) -> DANKClassifier:
-        return DANKClassifier(
-            C=given.C, gamma=given.gamma, tau=self.tau, tol=tol, cache_mb=self.cache_mb
-        )
+    def model(self, given: PaperSet, tol: float) -> DANKClassifier:
+        options = {"tau": self.tau, "tol": tol, "cache_mb": self.cache_mb}
+        return DANKClassifier(C=given.C, gamma=given.gamma, **options)
 
-    def details(self, fitted: DANKClassifier, sample: Sample) -> dict[str, Any]:
+    def details(self, fitted: DANKClassifier, sample: Sample) -> Record:
         rank = fitted.adaptation_.rank if self.tau else counted_rank(fitted.kernel_)
         return {
             "test": _accuracy(fitted, sample, extension=RULE),
@@ -110,25 +88,18 @@ class Exact(LargeModel):
         }
 
 
-@dataclass(frozen=True)
 class Scalable(LargeModel):
     """DANK part by part, tau = 0, eta = |alpha|^2 of the parts' plain SVMs together."""
 
-    refine: bool = False
-    name: str = "scalable"
-    title: str = "DANK decomposed"
+    refine: bool
 
-    @property
-    def kind(self) -> str:
-        return f"Scalable, {self.refine}"
-
-    def model(self, given: ScaleSet, n_parts: int, tol: float) -> DANKClassifier:
+    def model(self, given: PaperSet, tol: float) -> DANKClassifier:
         return DANKClassifier(
             C=given.C, gamma=given.gamma, tau=0.0, tol=tol, partition="kmeans",
-            n_parts=n_parts, refine=self.refine, random_state=0,
+            n_parts=given.n_parts, refine=self.refine, random_state=0,
         )  # fmt: skip
 
-    def details(self, fitted: DANKClassifier, sample: Sample) -> dict[str, Any]:
+    def details(self, fitted: DANKClassifier, sample: Sample) -> Record:
         if self.refine:
             return {"smooth": _accuracy(fitted, sample), **_numbers(fitted, None)}
         return {
@@ -144,27 +115,24 @@ def _accuracy(fitted: Any, sample: Sample, **rule: str) -> float:
     other = copy(fitted)
     if rule:
         other.kernel_ = copy(fitted.kernel_).set_params(**rule)
-    return 100.0 * float(other.score(sample.X_test, sample.y_test))
+    return 100.0 * float(np.mean(other.predict(sample.X_test) == sample.y_test))
 
 
-def _numbers(fitted: DANKClassifier, rank: int | None) -> dict[str, Any]:
+def _numbers(fitted: DANKClassifier, rank: int | None) -> Record:
     reached = fitted.objective_ - fitted.objective_constant_
-    return {
-        "rank": rank,
-        "support": len(fitted.support_),
-        "gap": fitted.dual_gap_ / (1.0 + abs(reached)),
-        "eta": fitted.eta_,
-    }
+    gap = fitted.dual_gap_ / (1.0 + abs(reached))
+    return {"rank": rank, "support": len(fitted.support_), "gap": gap}
 
 
-def counted_rank(kernel: HadamardKernel | PartitionedKernel) -> int:
+def counted_rank(kernel: Any) -> int:
     """Return the number of eigenvalues of F = 11' + A/(4 eta) above `LEAST`.
 
     Of a kernel learned part by part, the sum over the parts, that is the count for the
     block-diagonal F that the paper prints.
     """
-    if isinstance(kernel, PartitionedKernel):
-        return sum(counted_rank(part) for part in kernel.parts)
+    parts = getattr(kernel, "parts", None)
+    if parts is not None:
+        return sum(map(counted_rank, parts))
     return int(np.sum(eigvalsh(_reduced(kernel)) > LEAST))
 
 
@@ -180,3 +148,56 @@ def _reduced(kernel: HadamardKernel) -> Array:
     F = np.outer(ones, ones)
     F[:-1, :-1] += kernel.quartic * beta[:, None] * kernel.base(points) * beta
     return F
+
+
+class ByParts(BaseEstimator):
+    """An estimator for each part of the rows, by k-means; a new point is predicted by its own."""
+
+    def __init__(self, make: Callable[[], Any], n_parts: int) -> None:
+        self.make, self.n_parts = make, n_parts
+
+    def fit(self, X: Array, y: Labels) -> ByParts:
+        """Fit each part; a part of one class predicts it."""
+        self.parts_ = KMeans(self.n_parts, n_init=1, random_state=0).fit(X)
+        self.estimators_ = []
+        for k in range(self.n_parts):
+            rows = self.parts_.labels_ == k
+            one = len(np.unique(y[rows])) == 1
+            model = DummyClassifier() if one else self.make()
+            self.estimators_.append(model.fit(X[rows], y[rows]))
+        return self
+
+    def predict(self, X: Array) -> Labels:
+        """Return the labels."""
+        owner = self.parts_.predict(X)
+        labels = np.empty(len(X), dtype=np.int64)
+        for k in np.unique(owner):
+            labels[owner == k] = self.estimators_[k].predict(X[owner == k])
+        return labels
+
+
+class LargePeer(LargeModel):
+    """A method of others on all rows, or part by part with the parts of DANK's decomposition.
+
+    `kind` is "logdet", "bemkl" or "features".
+    """
+
+    kind: str
+    by_parts: bool = False
+    max_pairs: int
+    max_iter: int
+    candidates: int
+    share: float
+
+    def model(self, given: PaperSet, tol: float) -> ByParts:
+        return ByParts(lambda: self.whole(given), given.n_parts if self.by_parts else 1)
+
+    def whole(self, given: PaperSet) -> Any:
+        """Return the estimator for all rows, not fitted."""
+        if self.kind == "logdet":
+            return LogDetMachine(given.gamma, 1.0, given.C, self.max_pairs)
+        if self.kind == "bemkl":
+            model = BEMKL(standard_kernels(), classes=True, max_iter=self.max_iter)
+            return make_pipeline(StandardScaler(), model)
+        features = AlignedFeatures(given.gamma, self.candidates, self.share)
+        return make_pipeline(features, LinearSVC(C=given.C, dual=False))

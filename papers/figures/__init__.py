@@ -1,8 +1,112 @@
-"""The papers' figures, drawn again: ``python -m papers.figures --data DIR``.
+"""The papers' figures: drawn, with captions and numbers, by the functions of the modules here."""
 
-A `figure.PaperFigure` measures with its setting in settings.toml, draws a picture, and puts its
-numbers into the caption that captions.toml has for it. Figures that share their measures share a
-module; `catalogue` has all of them. What several modules need: samples and tuning on them
-(`samples`), the saddle point of TKL with a clock (`saddle`), and LAB-RBF's settings and functions
-(`lab_settings`).
-"""
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from benchmarks.harness.machine import describe_machine
+from papers.data import toml
+from pliant.core.files import replacing
+
+Numbers = dict[str, Any]
+
+Drawing = tuple[Any, Numbers, Numbers]
+"""The picture, what was measured, and what the caption says besides setting and results."""
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure of a paper; its setting is a table of settings.toml, its texts of captions.toml.
+
+    There, `draw` is the function that draws it, and `data` says that it reads the data folder.
+    """
+
+    name: str
+    setting: Numbers
+    texts: Numbers
+
+    @property
+    def title(self) -> str:
+        """The title in captions.toml."""
+        return str(self.texts["title"])
+
+    def draw(self, folder: Path, data: str | None) -> Numbers:
+        """Measure, write ``NAME.png`` to `folder`; return the figure's entry in numbers.json."""
+        module, _, function = self.texts["draw"].partition(".")
+        plot: Callable[..., Drawing] = getattr(import_module(f"papers.figures.{module}"), function)
+        setting = SimpleNamespace(**self.setting)
+        figure, measured, words = plot(setting, data)
+        for key, phrase in self.texts.get("each", {}).items():
+            line = " ".join(phrase.split())
+            words[key] = "; ".join(line.format(**item) for item in words[key])
+        caption = " ".join(self.texts["caption"].split()).format(s=setting, m=measured, **words)
+        with replacing(folder / f"{self.name}.png") as draft:
+            figure.savefig(draft, dpi=80, pil_kwargs={"optimize": True})
+            _reduce(draft)
+        return {
+            "title": self.title, "file": f"{self.name}.png", "caption": caption,
+            "setting": self.setting, "measured": measured,
+        }  # fmt: skip
+
+
+def _reduce(path: Path, colours: int = 64) -> None:
+    """Store a picture with a palette of few colours, in a fraction of the bytes."""
+    from PIL import Image
+
+    with Image.open(path) as whole:
+        small = whole.convert("RGB").quantize(colours)
+    small.save(path, "PNG", optimize=True)
+
+
+def figures(**changes: Any) -> tuple[PaperFigure, ...]:
+    """Return all figures in the order of the papers; `changes` are settings by figure."""
+    settings, texts = toml("figures/settings"), toml("figures/captions")
+    return tuple(
+        PaperFigure(name, settings[name] | changes.get(name, {}), texts[name]) for name in texts
+    )
+
+
+FIGURES = figures()
+
+
+def draw(
+    names: Sequence[str], data: Path | None, folder: Path, known: Sequence[PaperFigure] = FIGURES
+) -> None:
+    """Draw figures, all of them by default; the others in the folder stay as they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "numbers.json"
+    entries = json.loads(path.read_text("utf-8"))["figures"] if path.exists() else {}
+    for figure in known:
+        if names and figure.name not in names:
+            continue
+        if figure.texts.get("data") and data is None:
+            print(f"{figure.name}: left out, it needs --data", file=sys.stderr, flush=True)
+            continue
+        print(f"{figure.name} ...", file=sys.stderr, flush=True)
+        entries[figure.name] = figure.draw(folder, data and str(data))
+    kept = {each.name: entries[each.name] for each in known if each.name in entries}
+    with replacing(path) as draft:
+        draft.write_text(as_json({"machine": describe_machine(), "figures": kept}), "utf-8")
+    (folder / "captions.md").write_text(captions(kept), "utf-8")
+
+
+def as_json(numbers: Numbers) -> str:
+    """Return numbers.json, a line for each figure."""
+    lines = [f'"{n}": {json.dumps(e, allow_nan=False)}' for n, e in numbers["figures"].items()]
+    head = json.dumps(numbers["machine"])
+    return f'{{"machine": {head}, "figures": {{\n' + ",\n".join(lines) + "\n}}\n"
+
+
+def captions(entries: Numbers) -> str:
+    """Return the pictures and captions as Markdown."""
+    return "\n".join(
+        f"## {each['title']}\n\n![{each['title']}]({each['file']})\n\n{each['caption']}\n"
+        for each in entries.values()
+    )

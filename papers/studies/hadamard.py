@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from papers import page as md
-from papers.beside import Shown
-from papers.contestants.hadamard import BATCH, CHOSEN, CONTESTANTS, FIXED, TAUS, TUNED, Hadamard
-from papers.contestants.tkl import Tuned
+from papers.contestants.hadamard import BATCH, CHOSEN, FIXED, RULES, TUNED
 from papers.data import printed, text
-from papers.results import Overall, Results, Way, way
-from papers.study import Study
-from pliant.comparison import Column
-from pliant.kernels import EXTENSIONS
+from papers.results import Overall, Results
+from papers.study import Shown, Study
 
 GROUP = "hadamard"
 
-PLAIN = Way("svm", f"{FIXED}/none")
+PLAIN = f"svm:{FIXED}/none"
 """The reference of all tests."""
 
 BY_BATCH = {
     "SVM-CV": PLAIN,
-    "DANK, batch rule": Way("batch-dank", f"{FIXED}/{BATCH}"),
-    "the same, eta tuned": Way("batch-dank", f"{TUNED}/{BATCH}"),
+    "DANK, batch rule": f"batch-dank:{FIXED}/{BATCH}",
+    "the same, eta tuned": f"batch-dank:{TUNED}/{BATCH}",
 }
 """The columns of the table of the DANK paper's own rule for new points."""
 
-AT_REFERENCE = Way("dank-taus", "0.01/reciprocal")
+AT_REFERENCE = "dank-taus:0.01/reciprocal"
 """The reference of the table on the rank of F."""
 
 ETAS = {FIXED: "eta = |alpha|^2 of the SVM", TUNED: "eta tuned"}
@@ -37,252 +33,197 @@ SCORES = {"classification": "accuracy", "regression": "1 - R2"}
 """The score of each task."""
 
 
-def signs(results: Results) -> dict[str, float]:
-    """Return for each set 1 where a high score is good, -1 where a low one is."""
-    return {name: 1.0 if results.task(name) == "classification" else -1.0 for name in results.sets}
-
-
-def side(results: Results, name: str, who: Way, reference: Way = PLAIN) -> int:
-    """Return 1 or -1 where a score is significantly better or worse than the reference's."""
-    sign = signs(results)[name]
-    return 0 if who == reference else results.gain(name, who, reference, sign=sign).significant
-
-
-def digits(results: Results) -> int:
+def _digits(results: Results) -> int:
     """Return the decimals of the scores: one for per cent, three for 1 - R2."""
     return 1 if results.task(results.sets[0]) == "classification" else 3
 
 
-def named(who: Way) -> md.Row:
+def _named(who: str, results: Results) -> md.Row:
     """Return a way's method, eta and rule."""
-    eta, _, rule = who.variant.partition("/")
-    return {"method": CONTESTANTS[who.contestant].title, "eta": eta, "rule": rule}
+    name, _, variant = who.partition(":")
+    eta, _, rule = variant.partition("/")
+    return {"method": results.titles[name], "eta": eta, "rule": rule}
 
 
-def words(who: Way) -> str:
+def _words(who: str, results: Results) -> str:
     """Return a way in words, such as ``KNPL, eta tuned, rule nearest``."""
-    return "{method}, eta {eta}, rule {rule}".format_map(named(who))
+    return "{method}, eta {eta}, rule {rule}".format_map(_named(who, results))
 
 
-def sections(
-    study: Study, results: Results, middle: Callable[[Study, Results], Sequence[str]]
-) -> list[str]:
+def _framed(study: Study, results: Results, *middle: str) -> list[str]:
     """Return the sections of a page: the protocol, the middle, the notes."""
-    held = results.held["protocol"]
-    most = held["tuning_rows"]
+    held = study.protocol
     protocol = text(
-        GROUP, "protocol", repeats=results.repeats, folds=held["folds"],
-        low=min(held["powers"]), high=max(held["powers"]), tuning_rows=most,
-        scales=", ".join(f"{scale:g}" for scale in sorted(held["eta_scales"])),
+        GROUP, "protocol", repeats=results.repeats, folds=held.folds, low=min(held.powers),
+        high=max(held.powers), tuning_rows=held.tuning_rows,
+        scales=", ".join(f"{scale:g}" for scale in sorted(held.eta_scales)),
     )  # fmt: skip
 
     def cut(name: str) -> list[str]:
-        n_train = results.groups(name)[0]["n_train"]
-        return [f"parameters chosen on {most} of {n_train} training rows"] * (n_train > most)
+        n, most = results.groups(name)[0]["n_train"], held.tuning_rows
+        return [f"parameters chosen on {most} of {n} training rows"] * (n > most)
 
-    notes = md.set_notes(study, results, cut)
-    peers = "\n".join(
-        f"* {each.title}: {each.words()}."
-        for each in study.contestants
-        if isinstance(each, Tuned) and each.name in results.titles
-    )
     return [
-        protocol, *(["Methods of others:", peers] if peers else []), md.left_out(study, results),
-        *middle(study, results), "## Notes", notes,
+        protocol, md.contestants_note(study, results), md.left_out(study, results), *middle,
+        "## Notes", md.set_notes(study, results, cut),
     ]  # fmt: skip
 
 
-def tables(study: Study, results: Results) -> Iterator[str]:
+def tables(study: Study, results: Results) -> list[str]:
     """Return the paper's table, every rule for new points, the means and the tests."""
     compared = [
-        who
+        shown.who
         for column in study.beside.columns.values()
-        for who in (way(shown.way) for shown in column)
-        if isinstance(CONTESTANTS.get(who.contestant), Hadamard)
-        and who.contestant in results.titles
+        for shown in column
+        if "/" in shown.who and shown.who != PLAIN and results.has(results.sets[0], shown.who)
     ]
-    yield from _printed(study, results, settings_note(compared), PLAIN)
-    by_rule = [who.contestant for who in compared if not who.variant.endswith(BATCH)]
-    for contestant in by_rule:
-        yield from _by_rule(contestant, results)
-    yield from _by_batch(results)
-    ways = _ways(by_rule, ETAS)
-    yield from ("## Averages over the sets", text(GROUP, "averages"), averages(ways, results))
+    learned = [who.partition(":")[0] for who in compared if not who.endswith(BATCH)]
+    parts = [*_printed(study, results, _settings(compared, results), PLAIN)]
+    for who in learned:
+        parts.append(f"## {results.titles[who]}: test scores by the rule for new points")
+        for eta, meaning in ETAS.items():
+            ways = {"SVM-CV": PLAIN, **{rule: f"{who}:{eta}/{rule}" for rule in (*RULES, CHOSEN)}}
+            parts += [f"{meaning}; *chosen* is the rule chosen by cross-validation:"]
+            parts += [_measured(ways, results, PLAIN)]
+    if all(results.has(name, who) for name in results.sets for who in BY_BATCH.values()):
+        parts += ["## DANK by the paper's rule for a batch", text(GROUP, "batch")]
+        parts += [_measured(BY_BATCH, results, PLAIN)]
+    parts += ["## Averages over the sets", text(GROUP, "averages")]
+    parts += [_averages(_ways(learned, [*ETAS]), results)]
     for who in compared:
-        yield from _tests(who, results)
+        parts += _tests(who, results)
+    return _framed(study, results, *parts)
 
 
-def settings_note(compared: Sequence[Way]) -> str:
+def _settings(compared: Sequence[str], results: Results) -> str:
     """Say which of the measured columns have the papers' settings, and which another rule."""
-    papers, others = [], []
-    for who in compared:
-        (others if who.variant.endswith("reciprocal") else papers).append(words(who))
+    others = [_words(who, results) for who in compared if who.endswith("reciprocal")]
+    papers = [_words(who, results) for who in compared if not who.endswith("reciprocal")]
     notes = [f"with the papers' settings: {'; '.join(papers)}"] if papers else []
-    if others:
-        notes.append(f"with another rule than the paper's: {'; '.join(others)}")
+    notes += [f"with another rule than the paper's: {'; '.join(others)}"] if others else []
     return "; ".join(notes)
 
 
-def ranked(study: Study, results: Results) -> Iterator[str]:
+def ranked(study: Study, results: Results) -> list[str]:
     """Return the table on the rank of F, and the same with the chosen rule."""
-    yield from _printed(study, results, text(GROUP, "ranked"), AT_REFERENCE)
-    yield "## The same with the rule chosen by cross-validation"
-    ways = {f"tau = {tau:g}": Way("dank-taus", f"{tau:g}/{CHOSEN}") for tau in TAUS}
-    yield _measured(ways, results, ways["tau = 0.01"])
+    ways = {
+        f"tau = {tau}": f"dank-taus:{tau}/{CHOSEN}" for tau in ("0", "0.001", "0.01", "0.1", "1")
+    }
+    return _framed(
+        study, results, *_printed(study, results, text(GROUP, "ranked"), AT_REFERENCE),
+        "## The same with the rule chosen by cross-validation",
+        _measured(ways, results, ways["tau = 0.01"]),
+    )  # fmt: skip
 
 
-def _printed(study: Study, results: Results, measured: str, reference: Way) -> list[str]:
-    """The paper's table, each cell paper / measured."""
+def _printed(study: Study, results: Results, measured: str, reference: str) -> Iterator[str]:
+    """The paper's tables, each cell paper / measured."""
     unit = "Accuracy in per cent" if results.sets_of("classification") else "1 - R2"
     against = "SVM-CV" if reference == PLAIN else "tau = 0.01"
-    rows: list[md.Row] = []
-    for name, quantities in printed(study.name).items():
-        if name not in results.sets:
-            continue
-        row: md.Row = {"set": name}
-        for method in max(quantities.values(), key=len):
-            for quantity, cells in quantities.items():
-                part = "training" if quantity.startswith("training") else "test"
-                if method not in cells:
-                    continue
-                for shown in study.beside.columns.get(method, (Shown("", ""),)):
-                    heading = shown.label or method
-                    if reference == PLAIN:
-                        heading = f"{method} {part}{heading.removeprefix(method)}"
-                    beside = _beside(results, name, shown, part, reference)
-                    row[heading] = f"{cells[method]} / {beside}"
-        rows.append(row)
-    legend = text(GROUP, "legend", unit=unit, measured=measured, against=against)
-    return ["## Paper / measured", legend, md.table(rows)]
+    yield "## Paper / measured"
+    yield text(GROUP, "legend", unit=unit, measured=measured, against=against)
+    quantities = next(iter(printed(study.name).values()))
+    for quantity in quantities:
+        training = quantity.startswith("training")
+
+        def show(name: str, shown: Shown, training: bool = training) -> str:
+            part = "train" if training else "test"
+            found = md.spread(results.values(name, shown.who, part), _digits(results))
+            if "rank" in results.found(name, shown.who):
+                found += f" ({results.numbers(name, shown.who, 'rank').mean():.0f})"
+            return found + md.mark(0 if training else _side(results, name, shown.who, reference))
+
+        yield from ([f"On the training rows: {quantity.split()[-1]}"] if training else [])
+        yield md.beside_table(study, results, quantity, show)
 
 
-def _beside(results: Results, name: str, shown_as: Shown, part: str, reference: Way) -> str:
-    who = way(shown_as.way)
-    if not results.has(name, who):
-        return md.LATER
-    shown = md.spread(
-        results.values(name, who, "train" if part == "training" else part), digits(results)
-    )
-    if "rank" in results.group(name, who)["variants"][who.variant]:
-        shown += f" ({results.numbers(name, who, 'rank').mean():.0f})"
-    return shown + md.mark(side(results, name, who, reference) if part == "test" else 0)
+def _side(results: Results, name: str, who: str, reference: str) -> int:
+    """Return 1 or -1 where a score is significantly better or worse than the reference's."""
+    return 0 if who == reference else results.gain(name, who, reference).significant
 
 
-def _measured(ways: dict[str, Way], results: Results, reference: Way) -> str:
-    return md.compared_table(
-        results, ways, digits(results), lambda name, key: side(results, name, ways[key], reference)
+def _measured(ways: dict[str, str], results: Results, reference: str) -> str:
+    return md.score_table(
+        results, ways, _digits(results), lambda name, who: _side(results, name, who, reference)
     )
 
 
-def _by_rule(contestant: str, results: Results) -> Iterator[str]:
-    """The test scores by each rule for new points, beside the plain model."""
-    yield f"## {CONTESTANTS[contestant].title}: test scores by the rule for new points"
-    for eta, meaning in ETAS.items():
-        ways = {"SVM-CV": PLAIN}
-        ways |= {rule: Way(contestant, f"{eta}/{rule}") for rule in (*EXTENSIONS, CHOSEN)}
-        yield f"{meaning}; *chosen* is the rule chosen by cross-validation:"
-        yield _measured(ways, results, PLAIN)
-
-
-def _by_batch(results: Results) -> Iterator[str]:
-    """The test scores by the paper's rule for a batch, where they were measured on all sets."""
-    if all(results.has(name, who) for name in results.sets for who in BY_BATCH.values()):
-        yield "## DANK by the paper's rule for a batch"
-        yield text(GROUP, "batch")
-        yield _measured(BY_BATCH, results, PLAIN)
-
-
-def _ways(contestants: Sequence[str], etas: Sequence[str] | dict[str, str]) -> list[Way]:
+def _ways(contestants: Sequence[str], etas: Sequence[str]) -> list[str]:
     """Return all ways to choose."""
-    return [
-        Way(contestant, f"{eta}/{rule}")
-        for contestant in contestants
-        for eta in etas
-        for rule in (*EXTENSIONS, CHOSEN)
-    ]
+    rules = (*RULES, CHOSEN)
+    return [f"{who}:{eta}/{rule}" for who in contestants for eta in etas for rule in rules]
 
 
-def _tests(who: Way, results: Results) -> Iterator[str]:
+def _tests(who: str, results: Results) -> Iterator[str]:
     """The paired tests of a paper's method against the plain model."""
-    yield f"## {CONTESTANTS[who.contestant].title}: tests against SVM-CV"
+    name = who.partition(":")[0]
+    yield f"## {results.titles[name]}: tests against SVM-CV"
     yield text(GROUP, "tests")
-    columns = [
-        Column("set"),
-        Column("gain", "gain over SVM-CV", digits(results) + 1),
-        *map(Column, ("t", "corrected t", "Wilcoxon", "better–equal–worse")),
-    ]
-    own = [] if who.variant.endswith(BATCH) else [Way(who.contestant, f"{TUNED}/{CHOSEN}")]
+    own = [] if who.endswith(BATCH) else [f"{name}:{TUNED}/{CHOSEN}"]
     for each in dict.fromkeys([who, *own]):
-        rows: list[md.Row] = []
-        for name, gain in results.compared(each, PLAIN, signs=signs(results)).items():
-            row: md.Row = {"set": name, "gain": gain.mean, "t": md.p_text(gain.p_value)}
-            row |= {
+        rows = [
+            {
+                "set": name,
+                "gain over SVM-CV": f"{gain.mean:.{_digits(results) + 1}f}",
+                "t": md.p_text(gain.p_value),
                 "corrected t": md.p_text(gain.corrected_p),
                 "Wilcoxon": md.p_text(gain.wilcoxon_p),
+                "better–equal–worse": md.NONE
+                if gain.p_value is None
+                else "–".join(map(str, gain.splits)),
             }
-            if gain.p_value is not None:
-                row["better–equal–worse"] = "–".join(map(str, gain.splits))
-            rows.append(row)
-        yield f"{words(each)}:\n\n{md.table(rows, columns)}"
+            for name, gain in results.compared(each, PLAIN).items()
+        ]
+        yield f"{_words(each, results)}:\n\n{md.table(rows)}"
 
 
-def averages(ways: Sequence[Way], results: Results) -> str:
+def _averages(ways: Sequence[str], results: Results) -> str:
     """Return a table with a row for each way to choose, over the sets of each task."""
     tasks = {task: results.sets_of(task) for task in SCORES if results.sets_of(task)}
-    ranks = results.ranks(ways, results.sets, signs(results)).mean(axis=1)
-    rows: list[md.Row] = [named(who) for who in ways]
-    columns = [Column("method"), Column("eta"), Column("rule")]
+    rows = [_named(who, results) for who in ways]
     for task, sets in tasks.items():
-        over = results.overall(ways, sets, PLAIN, signs(results))
-        rows = [row | _overall(task, overall) for row, overall in zip(rows, over, strict=True)]
-        decimals = 2 if task == "classification" else 4
-        columns += [
-            Column(f"{task} mean", f"{SCORES[task]}, {len(sets)} sets", decimals),
-            Column(f"{task} gain", "gain", decimals),
-            Column(f"{task} rank", "rank", 2),
-            Column(f"{task} sides", "better / worse"),
-            Column(f"{task} p", "p"),
-        ]
+        for row, overall in zip(rows, results.overall(ways, sets, PLAIN), strict=True):
+            row.update(_overall(task, len(sets), overall))
     if len(tasks) > 1:
-        rows = [row | {"rank": rank} for row, rank in zip(rows, ranks, strict=True)]
-        columns.append(Column("rank", "rank, all sets", 2))
-    return md.table(rows, columns)
+        ranks = results.ranks(ways, results.sets).mean(axis=1)
+        for row, rank in zip(rows, ranks, strict=True):
+            row["rank, all sets"] = f"{rank:.2f}"
+    return md.table(rows)
 
 
-def _overall(task: str, overall: Overall) -> md.Row:
+def _overall(task: str, count: int, overall: Overall) -> md.Row:
+    digits = 2 if task == "classification" else 4
+    head = f"{SCORES[task]}, {count} sets"
     return {
-        f"{task} mean": overall.mean,
-        f"{task} gain": overall.gain,
-        f"{task} rank": overall.rank,
-        f"{task} sides": f"{overall.better} / {overall.worse}",
-        f"{task} p": md.p_text(overall.p_value),
+        head: f"{overall.mean:.{digits}f}",
+        f"{SCORES[task]}: gain": f"{overall.gain:.{digits}f}",
+        f"{SCORES[task]}: rank": f"{overall.rank:.2f}",
+        f"{SCORES[task]}: better / worse": f"{overall.better} / {overall.worse}",
+        f"{SCORES[task]}: p": md.p_text(overall.p_value),
     }
 
 
-def defaults(study: Study, results: Results) -> Iterator[str]:
+def defaults(study: Study, results: Results) -> list[str]:
     """Return a table for each method and each way to set eta, and the best rows in words."""
-    yield from ("## Averages over the sets", text(GROUP, "averages"))
-    danks = [
-        name
-        for name, each in CONTESTANTS.items()
-        if name.startswith("dank") and len(each.rules) > 1
-    ]
+    parts = ["## Averages over the sets", text(GROUP, "averages")]
+    danks = [who for who in results.titles if who.startswith("dank")]
     for method, contestants in {"DANK": danks, "KNPL": ["knpl"]}.items():
         for eta in ETAS:
             ways = _ways(contestants, [eta])
-            yield from (f"### {method}, eta {eta}", averages(ways, results), _first(ways, results))
+            parts += [f"### {method}, eta {eta}", _averages(ways, results), _first(ways, results)]
+    return _framed(study, results, *parts)
 
 
-def _first(ways: Sequence[Way], results: Results) -> str:
+def _first(ways: Sequence[str], results: Results) -> str:
     """Name the ways with a rule of their own that come first by each average."""
-    ways = [who for who in ways if not who.variant.endswith(CHOSEN)]
-    ranks = results.ranks(ways, results.sets, signs(results)).mean(axis=1)
-    best = [f"best mean rank over all sets: {words(ways[int(ranks.argmin())])}"]
+    ways = [who for who in ways if not who.endswith(CHOSEN)]
+    ranks = results.ranks(ways, results.sets).mean(axis=1)
+    best = [f"best mean rank over all sets: {_words(ways[int(ranks.argmin())], results)}"]
     for task, score in SCORES.items():
         if names := results.sets_of(task):
             gains = [
-                np.mean([signs(results)[name] * results.mean(name, who) for name in names])
+                np.mean([results.sign(name) * results.mean(name, who) for name in names])
                 for who in ways
             ]
-            best.append(f"best mean {score}: {words(ways[int(np.argmax(gains))])}")
+            best.append(f"best mean {score}: {_words(ways[int(np.argmax(gains))], results)}")
     return f"Among themselves, without *chosen*: {'; '.join(best)}."

@@ -6,114 +6,84 @@ from math import floor, log10
 
 from papers import page as md
 from papers.data import printed, text
-from papers.results import Gain, Results, Standing, standings
-from papers.studies.hadamard import signs
-from papers.study import Study
-from pliant.comparison import Column
+from papers.results import Results
+from papers.study import Shown, Study
 
 GROUP = "tkl"
 
 NAME = "tkl-tables-3-4"
 """The study that the aim was set for."""
 
-PRINTED_AS = {
-    "tkl": "TKL",
-    "tkl-rescaled": "TKL",
-    "forest": "RF",
-    "boosting": "XGBoost",
-    "smkl": "SMKL",
-    "mlp": "NNet",
-    "amkl": "AMKL",
-    "pwmk": "PWMK",
-    "broken-cka": "CKA",
-}
-"""The paper's name of the method that a contestant stands beside."""
-
 TABLES = {
-    "regression": "Table 3: mean squared error of regression, in the units of the target",
-    "classification": "Table 4: accuracy of classification, in per cent",
+    "regression": (
+        "mean squared error",
+        "Table 3: mean squared error of regression, in the units of the target",
+    ),
+    "classification": ("accuracy", "Table 4: accuracy of classification, in per cent"),
 }
+"""The quantity and the heading of each task."""
 
 LEAST_WINS, MOST_LOSSES = 8, 2
 """The aim against the random forest."""
 
-WINS = (
-    Column("rule", "wins–ties–losses"),
-    Column("corrected", "with the corrected error"),
-    Column("mean", "by the mean"),
-)
 
-Gains = dict[str, dict[str, Gain]]
-
-
-def sections(study: Study, results: Results) -> list[str]:
+def tables(study: Study, results: Results) -> list[str]:
     """Return both tables, the wins, the paired differences and the costs."""
-    gains = {
-        peer: results.compared("tkl", peer, signs=signs(results))
-        for peer in results.titles
-        if peer != "tkl"
-    }
-    tasks = [task for task in TABLES if results.sets_of(task)]
+    gains = {peer: g for peer, g in md.gains_of_first(results).items() if peer in results.titles}
+    testing = round(100 * study.protocol.test_size)
+    protocol = text(
+        GROUP, "protocol", repeats=results.repeats, folds=study.protocol.folds, testing=testing,
+        training=100 - testing,
+    )  # fmt: skip
     return [
-        _protocol(study, results),
+        protocol,
         md.contestants_note(study),
         md.left_out(study, results),
-        *_standing(study, results, gains),
-        *(part for task in tasks for part in _table(study, task, results, gains)),
+        f"## Wins, ties and losses over {len(results.sets)} sets",
+        text(GROUP, "rule"),
+        md.wins(results, gains),
+        aim_note(study, results, gains),
+        *_tables(study, results, gains),
         "## Paired differences",
         text(GROUP, "paired"),
         *md.differences(results, gains, lambda name: _digits(results, name) + 1),
         *("## Time of training", text(GROUP, "times"), _times(study, results)),
         *("## What TKL chose", text(GROUP, "chosen"), _chosen(results)),
         "## Notes",
-        md.set_notes(study, results, lambda name: _exceptional(results, name), by_contestant=True),
+        md.set_notes(study, results, lambda name: _exceptional(study, results, name)),
     ]
 
 
-def _protocol(study: Study, results: Results) -> str:
-    testing = round(100 * results.held["protocol"]["test_size"])
-    n_folds = results.held["protocol"]["folds"]
-    return text(
-        GROUP, "protocol", repeats=results.repeats, folds=n_folds, testing=testing,
-        training=100 - testing,
-    )  # fmt: skip
-
-
-def _standing(study: Study, results: Results, gains: Gains) -> list[str]:
-    """Wins, ties and losses against each peer; the aim is judged over all sets."""
-    parts = [f"## Wins, ties and losses over {len(results.sets)} sets", text(GROUP, "rule")]
-    parts.append(md.wins(results, gains, WINS))
-    if study.name == NAME and set(results.sets) == set(study.sets) and "forest" in gains:
-        parts.append(aim_note(standings(list(gains["forest"].values()))["rule"]))
-    return parts
-
-
-def aim_note(count: Standing) -> str:
+def aim_note(study: Study, results: Results, gains: md.Gains) -> str:
     """Say whether the aim against the random forest is reached, over all sets and by the rule."""
-    reached = count.wins >= LEAST_WINS and count.losses <= MOST_LOSSES
+    if study.name != NAME or set(results.sets) != set(study.sets) or "forest" not in gains:
+        return ""
+    sides = [gain.verdict for gain in gains["forest"].values()]
+    wins, ties, losses = (sides.count(each) for each in (1, 0, -1))
+    reached = "reached" if wins >= LEAST_WINS and losses <= MOST_LOSSES else "missed"
     return text(
-        GROUP, "aim", least=LEAST_WINS, most=MOST_LOSSES,
-        reached="reached" if reached else "missed", **vars(count),
+        GROUP, "aim", least=LEAST_WINS, most=MOST_LOSSES, reached=reached, wins=wins, ties=ties,
+        losses=losses,
     )  # fmt: skip
 
 
-def _table(study: Study, task: str, results: Results, gains: Gains) -> list[str]:
-    """One of the paper's tables, each cell paper / measured."""
-    rows: list[md.Row] = []
-    for name in results.sets_of(task):
-        cells = next(iter(printed(study.name).get(name, {}).values()), {})
-        row: md.Row = {"set": name}
-        measured = {who: t for who, t in results.titles.items() if results.has(name, who)}
-        for who, title in results.titles.items():
-            shown = md.NONE
-            if who in measured:
-                side = -gains[who][name].verdict if who in gains else 0
-                shown = md.spread(results.values(name, who), _digits(results, name)) + md.mark(side)
-            row[title] = f"{cells.get(PRINTED_AS.get(who, ''), md.NONE)} / {shown}"
-        there = {PRINTED_AS.get(who) for who in results.titles}
-        later = {key: text for key, text in cells.items() if key not in there}
-        rows.append(row | {key: f"{text} / {md.LATER}" for key, text in later.items()})
-    return [f"## {TABLES[task]}", text(GROUP, "beside"), md.table(rows)]
+def _tables(study: Study, results: Results, gains: md.Gains) -> list[str]:
+    """The paper's tables, each cell paper / measured."""
+    beside = {shown.who for column in study.beside.columns.values() for shown in column}
+    others = {title: who for who, title in results.titles.items() if who not in beside}
+
+    def show(name: str, shown: Shown) -> str:
+        side = -gains[shown.who][name].verdict if shown.who in gains else 0
+        return md.spread(results.values(name, shown.who), _digits(results, name)) + md.mark(side)
+
+    parts = []
+    for task, (quantity, heading) in TABLES.items():
+        sets = results.sets_of(task)
+        if sets:
+            more = [name for name in sets if name not in printed(study.name)]
+            parts += [f"## {heading}", text(GROUP, "beside")]
+            parts += [md.beside_table(study, results, quantity, show, others, more)]
+    return parts
 
 
 def _digits(results: Results, name: str) -> int:
@@ -125,43 +95,51 @@ def _digits(results: Results, name: str) -> int:
 
 
 def _times(study: Study, results: Results) -> str:
-    """The seconds of each contestant."""
-    rows: list[md.Row] = []
-    for name in results.sets:
-        row: md.Row = {"set": name, "shape": md.shape(results, name)}
-        seconds = printed(study.name).get(name, {}).get("seconds", {})
-        for who, title in results.titles.items():
-            if not results.has(name, who):
-                row[title] = md.NONE
-                continue
-            values = results.numbers(name, who, "fit_seconds")
-            shown = md.spread(values, 2 if values.mean() > 0.1 else 3)
-            choice = results.numbers(name, who, "tuning_seconds").mean()
-            row[title] = f"{seconds.get(PRINTED_AS.get(who, ''), md.NONE)} / {shown} ({choice:.1f})"
-        rows.append(row)
-    columns = [Column("set"), Column("shape", "train × d"), *map(Column, results.titles.values())]
-    return md.table(rows, columns)
+    methods = {s.who: m for m, column in study.beside.columns.items() for s in column}
+
+    def show(name: str, who: str) -> str:
+        seconds = printed(study.name).get(name, {}).get("seconds", {}).get(methods.get(who, ""))
+        values = results.numbers(name, who, "fit_seconds")
+        shown = md.spread(values, 2 if values.mean() > 0.1 else 3)
+        choice = results.numbers(name, who, "tuning_seconds").mean()
+        return f"{seconds or md.NONE} / {shown} ({choice:.1f})"
+
+    return md.times_table(study, results, show)
 
 
 def _chosen(results: Results) -> str:
     """What TKL chose on each split, and how far its last fits went."""
-    rows: list[md.Row] = []
+    rows = []
     for name in results.sets:
-        measured = results.group(name, "tkl")["variants"]["measured"]
+        measured = results.found(name, "tkl")
         settings = measured["setting"]
-        row: md.Row = {"set": name}
-        row |= {key: md.several([each[key] for each in settings]) for key in settings[0]}
-        row |= {"rank": md.several(measured["rank"])} if "rank" in measured else {}
+        chosen = {key: [each[key] for each in settings] for key in settings[0]}
+        chosen |= {"rank": measured["rank"]} if "rank" in measured else {}
+        row = {key: ", ".join(f"{value:g}" for value in each) for key, each in chosen.items()}
         row |= {"largest gap": f"{max(measured['gap']):.1e}"} if "gap" in measured else {}
-        rows.append(row | {"early ends": f"{sum(measured['early'])} of {len(settings)}"})
+        row["early ends"] = f"{sum(measured['early'])} of {len(settings)}"
+        rows.append({"set": name, **row})
     return md.table(rows)
 
 
-def _exceptional(results: Results, name: str) -> list[str]:
+def _exceptional(study: Study, results: Results, name: str) -> list[str]:
     """Say what a contestant does differently on one set."""
     return [
-        f"{results.titles[each['contestant']]} with "
-        f"{', '.join(f'{key} = {value}' for key, value in each['fields'])} here"
-        for each in results.held.get("exceptions", ())
-        if each["set"] == name and each["contestant"] in results.titles
+        f"{results.titles[who]} with {', '.join(f'{k} = {v}' for k, v in sets[name].items())} here"
+        for who, sets in study.exceptions.items()
+        if name in sets and who in results.titles
+    ]
+
+
+def seconds(study: Study, results: Results) -> list[str]:
+    """Return Table 1, the seconds of learning the kernel."""
+
+    def show(name: str, shown: Shown) -> str:
+        return md.spread(results.numbers(name, shown.who, "fit_seconds"), 3)
+
+    return [
+        text(GROUP, "whole"),
+        md.contestants_note(study),
+        "## Seconds, paper / measured",
+        md.beside_table(study, results, "seconds", show, {"TKL by pliant": "pliant"}),
     ]

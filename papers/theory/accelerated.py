@@ -15,10 +15,7 @@ printed algorithms are corrected in four places:
 * the constraint of regression is 1'(alpha^ - alpha-check) = 0, not y';
 * the projection onto the feasible set is exact; to clip and to subtract in turn ends elsewhere.
 
-pliant has other solvers, which need thousands of times fewer products with K; these are here for
-the paper's figure on convergence, and to confirm the optimum by another way. The steps are those
-of Theorems 4 and 10 unless a smaller constant is given: h'' is at most
-lambda_max(K) (1 + 3 max|K| C^2/(4 eta)) in size, twice that in regression.
+The steps are those of Theorems 4 and 10 unless a smaller constant L is given.
 """
 
 from __future__ import annotations
@@ -26,23 +23,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from pliant.core.typing import Array
 from pliant.methods.svm.smo.steps import project_box_hyperplane
 
-Step: TypeAlias = Callable[[int, Array, Array], Array]
-"""From the number of the iteration, z and grad h(z) to the next z."""
-
 
 @dataclass(eq=False)
 class Trajectory:
     """What a run did: iterate t = 0, 1, ... has h values[t] and was left after seconds[t].
 
-    The clock stands still while the objective is computed, which the algorithms do not need.
-    `moves` holds |z(t+1) - z(t)|_2, and `beta`, shape (n,), the signed coefficients at the end.
+    The clock stands still while the objective is computed. `moves` holds |z(t+1) - z(t)|_2, and
+    `beta`, shape (n,), the signed coefficients at the end.
     """
 
     beta: Array
@@ -75,8 +69,7 @@ class Saddle:
         if not self.tau:
             return S  # positive semi-definite already, as K is
         values, vectors = np.linalg.eigh(S)
-        kept = np.maximum(values - 0.5 * self.tau, 0.0)
-        return np.asarray((vectors * kept) @ vectors.T)
+        return np.asarray((vectors * np.maximum(values - 0.5 * self.tau, 0.0)) @ vectors.T)
 
     def slope(self, beta: Array, F: Array) -> Array:
         """Return grad h, of the shape of z."""
@@ -97,8 +90,7 @@ class Saddle:
 
 def classification(K: Array, y: Array, C: float, eta: float, tau: float) -> Saddle:
     """Return problem (4), for labels -1 and +1."""
-    signs = np.asarray(y, dtype=np.float64)
-    return Saddle(K, signs, np.ones(len(K)), C, eta, tau)
+    return Saddle(K, np.asarray(y, dtype=np.float64), np.ones(len(K)), C, eta, tau)
 
 
 def regression(K: Array, y: Array, C: float, epsilon: float, eta: float, tau: float) -> Saddle:
@@ -142,10 +134,10 @@ def algorithm_2(
 
 
 def projected_gradient(
-    K: Array, y: Array, C: float, eta: float, tau: float, *, L: float | None = None, **limits: Any
+    K: Array, y: Array, C: float, eta: float, tau: float, **limits: Any
 ) -> Trajectory:
     """Run the plain method of equation (17) and Figure 4 from alpha = 0."""
-    L = lipschitz_of_equation_17(K, C, eta, tau) if L is None else L
+    L = lipschitz_of_equation_17(K, C, eta, tau)
     problem = classification(K, y, C, eta, tau)
     return _run(problem, lambda _, z, slope: problem.project(z + slope / L), **limits)
 
@@ -166,7 +158,10 @@ def accelerated(
     return _run(problem, step, max_iter=max_iter, eps=eps)
 
 
-def _run(problem: Saddle, step: Step, max_iter: int = 2000, eps: float = 1e-4) -> Trajectory:
+def _run(
+    problem: Saddle, step: Callable[[int, Array, Array], Array], max_iter: int = 2000,
+    eps: float = 1e-4,
+) -> Trajectory:  # fmt: skip
     z, elapsed = np.zeros_like(problem.linear), 0.0
     run = Trajectory(problem.beta(z))
     for t in range(max_iter):

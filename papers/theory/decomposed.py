@@ -9,8 +9,8 @@ solutions, put together as a, are the optimum of h with K - E in place of K (Lem
 and sums fall apart. As the optimum a* of h is feasible there, with
 e(beta) = 1/2 beta'E beta + (c/4) (beta^2)'(E o E)(beta^2),
 
-    0 <= h(a*) - h(a) <= e(a) - e(a*)                                                       (i)
-                       = 1/2 sum_ij (a_i a_j - a*_i a*_j) E_ij (F_ij(a) + F_ij(a*))/2,      (ii)
+    0 <= h(a*) - h(a) <= e(a) - e(a*)
+                       = 1/2 sum_ij (a_i a_j - a*_i a*_j) E_ij (F_ij(a) + F_ij(a*))/2,
 
 F(beta) = 11' + c D K D with D = diag(beta). In classification a_i a_j and a*_i a*_j have one sign
 and are at most C^2 in size; in regression they differ by at most 2 C^2. The quartic part of e is
@@ -19,20 +19,13 @@ between 0 and (c/4) C^4 sum E_ij^2. So
     h(a*) - h(a) <= k C^2/2 sum |E_ij| + C^4/(16 eta) sum E_ij^2,  k = 1 (classes) or 2 (targets),
 
 which repairs Theorem 6; parts solved to gaps G_c add sum G_c. Theorem 6 as printed has B = B2 - B1
-in place of k and no second term. Its proof takes F-bar for the minimiser of H(a, F), which it is
-with K - E only, and bounds products of alpha and F, which lies in [B1, B2], by C^2 (B2 - B1): by
-(ii) the size of F has to stand there, not its range. For large eta F is nearly 1 and B nearly 0;
-the loss is not.
+in place of k and no second term: its proof takes F-bar for the minimiser of H(a, F), which it is
+with K - E only, and the size of F has to stand there, not its range. For large eta F is nearly 1
+and B nearly 0; the loss is not. All of this needs an intercept of zero in the parts and the whole.
 
-All of this needs an intercept of zero in the parts as in the whole. Parts that each keep
-1'beta = 0 solve another problem: two parts of one class each lose everything, even with E = 0.
-
-The bound holds before anything is solved, and no smaller factor does: m equal points with
-K_ij = 1/C, one class and a part each, come within m/(m - 1) of it, the targets (1, t^2) with
-K = [[1, t], [t, t^2]] and C = 1 within t/(t - 1). On data it is loose: it counts every pair as if
-both points were at the bound C. Once the parts are solved, the certificate of the whole problem
-at a, `without_intercept(dual).certificate(append(a, 0)).gap`, costs one product with K and is far
-below it.
+No smaller factor holds: m equal points with K_ij = 1/C, one class and a part each, come within
+m/(m - 1) of the bound, the targets (1, t^2) with K = [[1, t], [t, t^2]] and C = 1 within t/(t - 1).
+On data it is loose: it counts every pair as if both points were at the bound C.
 """
 
 from __future__ import annotations
@@ -42,11 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.typing import Indices
-from pliant.core.validation import check_real
 from pliant.methods.svm.rows import Rows
-
-BLOCK_ENTRIES = 1_000_000
-"""Entries of K looked at together: 8 MB, and some copies."""
 
 
 class BetweenParts(NamedTuple):
@@ -59,29 +48,11 @@ class BetweenParts(NamedTuple):
 
 
 def between_parts(rows: Rows, labels: Indices) -> BetweenParts:
-    """Return Q(pi) and its sum of squares, in O(n^2) time and bounded memory.
-
-    `rows` are those of K, and `labels`, shape (n,), the part of each point.
-    """
-    if labels.shape != (len(rows),):
-        raise ValueError(f"expected labels of shape ({len(rows)},), got {labels.shape}")
-    order = np.argsort(labels, kind="stable")
-    ranked, total, squares, low = labels[order], 0.0, 0.0, 0
-    while (start := _end_of_part(ranked, low)) < len(order):
-        high = min(low + max(1, BLOCK_ENTRIES // (len(order) - start)), len(order))
-        block = rows.part(order[low:high], order[start:]).astype(np.float64, copy=False)
-        later = ranked[start:] > ranked[low:high, None]
-        total += 2.0 * float(np.abs(block).sum(where=later))
-        squares += 2.0 * float(np.square(block).sum(where=later))
-        low = high
-    return BetweenParts(total, squares)
-
-
-def _end_of_part(ranked: Indices, place: int) -> int:
-    """Return where the part of a place ends in the sorted labels; their number past the end."""
-    if place >= len(ranked):
-        return len(ranked)
-    return int(np.searchsorted(ranked, ranked[place], side="right"))
+    """Return Q(pi) and its sum of squares; `labels`, shape (n,), has the part of each point."""
+    everything = np.arange(len(labels))
+    K = rows.part(everything, everything).astype(np.float64, copy=False)
+    apart = labels[:, None] != labels
+    return BetweenParts(float(np.abs(K).sum(where=apart)), float(np.square(K).sum(where=apart)))
 
 
 def bound_on_loss(
@@ -89,12 +60,9 @@ def bound_on_loss(
 ) -> float:
     """Return a bound on h(a*) - h(a), with a the solutions of the parts: Theorem 6, repaired.
 
-    C^2/2 Q(pi) + C^4/(16 eta) sum E_ij^2, with C^2 in place of C^2/2 for regression; the proof is
-    in the module's first lines. It holds for kernels of any sign. C > 0 is the largest, if samples
-    have penalties of their own; eta > 0 is inf for the plain model.
+    It holds for kernels of any sign. C is the largest, if samples have penalties of their own; eta
+    is inf for the plain model.
     """
-    check_real("C", C, above=0)
-    check_real("eta", eta, above=0, infinite=True)
     sides = 1.0 if regression else 0.5
     return sides * C**2 * between.total + C**4 / (16.0 * eta) * between.squares
 
@@ -102,10 +70,6 @@ def bound_on_loss(
 def printed_bound(between: BetweenParts, C: float, F_low: float, F_high: float) -> float:
     """Return the bound of Theorem 6 as printed, (B2 - B1) C^2/2 Q(pi). It is false.
 
-    It goes to zero with 1/eta, and the loss does not. Kept to be shown beside `bound_on_loss`.
     `F_low` and `F_high` are B1 and B2, the least and the largest max(F*_ij, F-bar_ij).
     """
-    check_real("C", C, above=0)
-    if not F_low <= F_high:
-        raise ValueError(f"expected F_low <= F_high, got {F_low!r} and {F_high!r}")
     return 0.5 * (F_high - F_low) * C**2 * between.total

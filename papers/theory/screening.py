@@ -18,8 +18,8 @@ x = beta* shows that G - (h(beta*) - h(beta)) >= D(beta*, beta). As beta* is opt
 concave, h(beta*) - h(beta) >= D(beta, beta*). Add the two. (A bound on h(beta*) - h(beta) of any
 other origin gives half as much: then put twice that bound for G.)
 
-So |u_i - u*_i| <= sqrt(G K_ii), and `safe_zeros` and `safe_at_bound` follow from the optimality
-conditions: alpha_i* > 0 needs y_i u*_i + c alpha_i* v*_i <= 1, alpha_i* < C needs >= 1.
+So |u_i - u*_i| <= sqrt(G K_ii), and `safe_zeros` follows from the optimality conditions:
+alpha_i* > 0 needs y_i u*_i + c alpha_i* v*_i <= 1.
 """
 
 from __future__ import annotations
@@ -27,42 +27,15 @@ from __future__ import annotations
 import numpy as np
 
 from pliant.core.typing import Array, Mask
-from pliant.core.validation import check_real
 
 
 def safe_zeros(u: Array, signs: Array, gap: float, diagonal: Array) -> Mask:
     """Return which alpha_i are certainly zero at the optimum: y_i u_i - sqrt(G K_ii) > 1.
 
-    By (i) of the module's first lines y_i u*_i > 1 there, and alpha_i* > 0 would need
-    y_i u*_i <= 1 - c alpha_i* v*_i <= 1. It holds for every eta. All arrays have shape (n,): `u` is
-    K beta for a feasible beta, `signs` y, and `diagonal` K_ii >= 0; `gap` >= 0 is G of the
-    certificate of beta (b = 0), no less than its rounding error.
+    All arrays have shape (n,): `u` is K beta for a feasible beta, `signs` y, and `diagonal` K_ii;
+    `gap` is G of the certificate of beta (b = 0), no less than its rounding error.
     """
-    reach = np.sqrt(check_real("gap", gap, least=0, infinite=True) * diagonal)
-    return np.asarray(signs * u - reach > 1.0)
-
-
-def safe_at_bound(
-    fields: tuple[Array, Array],
-    signs: Array,
-    gap: float,
-    diagonal: Array,
-    C: Array | float,
-    eta: float,
-) -> Mask:
-    """Return which alpha_i are certainly C at the optimum.
-
-    They have y_i u_i + c C v_i + sqrt(G (K_ii + 2 c C^2 K_ii^2)) < 1. By (i) and Cauchy and
-    Schwarz, y_i u*_i + c C v*_i is less than 1 too, and alpha_i* < C would need
-    1 <= y_i u*_i + c alpha_i* v*_i <= y_i u*_i + c C v*_i. The `fields` are u = K beta and
-    v = (K o K) beta^2 (zeros for eta = inf, the plain SVM); signs, gap and diagonal are as for
-    `safe_zeros`; C may be an array of shape (n,).
-    """
-    check_real("gap", gap, least=0, infinite=True)
-    weight = np.asarray(C) / (4.0 * check_real("eta", eta, above=0, infinite=True))
-    u, v = fields
-    reach = np.sqrt(gap * (diagonal + 2.0 * weight * C * diagonal**2))
-    return np.asarray(signs * u + weight * v + reach < 1.0)
+    return np.asarray(signs * u - np.sqrt(gap * diagonal) > 1.0)
 
 
 def theorem_seven_threshold(
@@ -72,11 +45,9 @@ def theorem_seven_threshold(
 
     B = B2 - B1. Figure 5c of the paper drops the minus sign. `F_low` and `F_high` are B1 and B2,
     the least and the largest max(F*_ij, F-bar_ij), and `kappa` is the largest |k(x, x')|. The
-    `sums`, shape (n,), are |K-bar_i|_1, those of |k(x_i, x_j)| over the part of x_i (the first
-    reading), or |K_i|_1 over all points (the second; the proof needs it, as (21) bounds what the
-    other parts add). Of the two the first is the easier to meet, against the printed order.
+    `sums` are those of |k(x_i, x_j)| over the part of x_i (the first reading), or over all points
+    (the second; the proof needs it, as (21) bounds what the other parts add).
     """
-    check_real("C", C, above=0)
     return -(2.0 * F_high - F_low) * C * (sums + kappa)
 
 
@@ -85,9 +56,8 @@ def theorem_seven(alpha: Array, gradient: Array, threshold: Array) -> Mask:
 
     There are none, ever. If alpha_i = 0, row i of F-bar is 1 and the gradient of the block problem
     is 1 - y_i sum_j k(x_i, x_j) beta_j >= 1 - C |K-bar_i|_1, over the part of x_i. As F-bar_ii = 1,
-    B2 >= 1, and the threshold is at most -C (|K-bar_i|_1 + kappa), which is less. The theorem is
-    true because its condition (21) is never met. (For tau = 0, which is all it is stated for.) With
-    the sign of Figure 5c every such point would be screened, as its gradient is at most 0. `alpha`
-    are the solutions of the parts, put together, and `gradient` is that of problem (20) there.
+    B2 >= 1, and the threshold is at most -C (|K-bar_i|_1 + kappa), which is less. With the sign of
+    Figure 5c every such point would be screened. `alpha` are the solutions of the parts, put
+    together, and `gradient` is that of problem (20) there.
     """
     return np.asarray((alpha == 0.0) & (gradient <= threshold))

@@ -8,24 +8,14 @@ import pytest
 import scipy.linalg
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVR
+from sklearn.svm import SVC, SVR
 
-from papers.contestants.hadamard import CONTESTANTS, Setting, by_batch
-from papers.contestants.lab_peers import (
-    NystroemRegressor,
-    ReweighedSVR,
-    TL1Regressor,
-    indefinite_path,
-    tl1,
-)
-from papers.contestants.multiple_kernels import (
-    BrokenAlignment,
-    ClosedFormAlignment,
-    WeightedKernels,
-    closed_form,
-)
-from papers.theory.label_kernels import (
+from papers.contestants.embeddings import Half, edges_of, linked, smooth_functions, unfold
+from papers.contestants.label_kernels import (
     FisherKernel,
     IdealLogDet,
     bumps,
@@ -34,51 +24,35 @@ from papers.theory.label_kernels import (
     scatters,
     simple_npk,
 )
-from papers.theory.local_metric import LocalMetric, directions
+from papers.contestants.large import ByParts
+from papers.contestants.multiple_kernels import (
+    BEMKL,
+    ClosedFormAlignment,
+    Performance,
+    ReweighedSVR,
+)
+from papers.contestants.peers import LocalMetric, directions, weights_in_ball
+from papers.contestants.regressors import NystroemRegressor, indefinite_path, tl1
+from papers.sample import Sample
+from papers.study import contestant
 from pliant.kernels import Gaussian, Laplacian, Linear, Polynomial
-from pliant.methods.mkl.alignment import alignf, alignments
-from pliant.methods.mkl.grams import Grams
-from tests.papers_study.made_up import peer_rows as rows
-from tests.papers_study.made_up import peer_sample as sample_of
+from tests.papers_study import naive_bemkl
+from tests.papers_study.made_up import rows
+from tests.papers_study.made_up import sample as sample_of
 from tests.reference import naive_peers as naive
+from tests.reference import unfolding_sdp
 
 RNG = np.random.default_rng(0)
 
 
-def test_equal_weights_of_the_papers_widths():
-    sample = sample_of()
-    found = (
-        WeightedKernels("uniform", "widths")
-        .model("classification", {"C": 2.0}, 0)
-        .fit(sample.X, sample.y)
-    )
-    squared = ((sample.X[:, None] - sample.X) ** 2).sum(axis=2)
-    gram = sum(np.exp(-squared / (2.0 * 4.0**p)) for p in range(-5, 6)) / 11.0
-    np.testing.assert_allclose(found.kernel_(sample.X), gram, atol=1e-12)
-
-
-def test_the_closed_form_is_that_of_its_twin_and_alignf_only_without_its_constraint():
+def test_the_closed_form_is_that_of_its_twin_and_has_weights_of_both_signs():
     X, labels = rows(25)
-    y = 2.0 * labels - 1.0
-    for kernels, agree in (
-        ([Gaussian(1.0), Gaussian(30.0)], True),
-        ([Gaussian(0.5), Gaussian(1.0), Gaussian(2.0), Gaussian(4.0)], False),
-    ):
-        grams = [kernel(X) for kernel in kernels]
-        stack = Grams.of_arrays(grams)
-        inner = alignments(stack, y)
-        d = closed_form(inner.products, inner.targets)
-        np.testing.assert_allclose(d, naive.closed_form_weights(grams, y), rtol=1e-6)
-        right = alignf(stack, y).weights
-        assert np.allclose(d / d.sum(), right, atol=1e-6) == agree == bool((d > 0).all())
-
-
-def test_the_broken_machine_predicts_with_its_indefinite_sum():
-    X, y = rows(40)
-    model = ClosedFormAlignment(1.0).fit(X, y)
-    gram = sum(d * k(X) for d, k in zip(model.weights_, model.kernels_, strict=True))
+    kernels = [Gaussian(0.5), Gaussian(1.0), Gaussian(2.0), Gaussian(4.0)]
+    model = ClosedFormAlignment(kernels, 1.0).fit(X, labels)
+    twin = naive.closed_form_weights([kernel(X) for kernel in kernels], 2.0 * labels - 1.0)
+    np.testing.assert_allclose(model.weights_, twin, rtol=1e-5)
+    gram = sum(d * kernel(X) for d, kernel in zip(model.weights_, kernels, strict=True))
     np.testing.assert_allclose(model.cross(X), gram, atol=1e-8 * np.abs(gram).max())
-    assert np.linalg.norm(model.weights_) == pytest.approx(1.0)
     assert model.weights_.min() < 0.0
 
 
@@ -87,21 +61,62 @@ def test_the_closed_form_fails_where_alignf_does_not():
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, (300, 2))
     y = (np.linalg.norm(X, axis=1) < 0.7).astype(int)
-    broken = BrokenAlignment().model("classification", {"C": 1.0}, 0)
-    right = WeightedKernels("alignf").model("classification", {"C": 1.0}, 0)
-    scores = [each.fit(X[::2], y[::2]).score(X[1::2], y[1::2])
-              if each is right else np.mean(each.fit(X[::2], y[::2]).predict(X[1::2]) == y[1::2])
-              for each in (broken, right)]  # fmt: skip
+    half = Sample("ring", "classification", X[::2], y[::2], X[1::2], y[1::2])
+    scores = [
+        np.mean(contestant(f"tkl/{key}").model(half, {"C": 1.0}, 0).fit(half.X, half.y)
+                .predict(half.X_test) == half.y_test)
+        for key in ("broken-cka", "alignf")
+    ]  # fmt: skip
     assert scores[0] < 0.8 < 0.93 < scores[1]
+
+
+def test_weights_by_performance_are_accuracies_above_chance():
+    X, y = rows(60)
+    kernels = [Gaussian(20.0), Gaussian(1.0)]
+    model = Performance(kernels, 10.0).fit(X, y)
+    svc = SVC(C=10.0, kernel="precomputed")
+    raw = np.array([cross_val_score(svc, kernel(X), y, cv=5).mean() - 0.5 for kernel in kernels])
+    np.testing.assert_allclose(model.weights_, raw / raw.sum())
+    assert np.mean(model.predict(X) == y) > 0.9
+
+
+@pytest.mark.parametrize("classes", [0, 2, 3])
+def test_bayesian_updates_are_those_of_their_twin(classes):
+    X, y = rows(9, classes)
+    model = BEMKL([Gaussian(1.0), Gaussian(9.0)], classes > 0, (0.5, 3.0), max_iter=4).fit(X, y)
+    grams = np.stack([kernel(X) for kernel in model.kernels])
+    priors = [(1.0, 1.0), (1.0, 1.0), (0.5, 1 / 3.0), *[(1.0, 1.0)] * (2 * (classes == 0))]
+    twin = naive_bemkl.NaiveBEMKL(grams, model.target_, priors)
+    for _ in range(4):
+        twin.sweep()
+    np.testing.assert_allclose(model.coef_, twin.a, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(model.line_, np.concatenate([twin.b, twin.e]), rtol=1e-6, atol=1e-9)
+    centred = twin.a @ np.tensordot(twin.e, grams, 1) + twin.b[:, None]
+    if classes == 0:
+        np.testing.assert_allclose(model.predict(X), y.mean() + y.std() * centred[0], rtol=1e-6)
+    else:
+        expected = centred.argmax(axis=0) if classes == 3 else 1 * (centred[0] > 0)
+        np.testing.assert_array_equal(model.predict(X), expected)
+
+
+@pytest.mark.parametrize("rho", [0.5, 3.0, 50.0])
+def test_weights_of_random_features_are_the_optimum_of_their_program(rho):
+    scores = RNG.uniform(size=20) ** 3
+    q = cp.Variable(20, nonneg=True)
+    limits = [cp.sum(q) == 1, 20 * cp.sum_squares(q - 1 / 20) <= rho]
+    best = cp.Problem(cp.Maximize(scores @ q), limits).solve(solver=cp.CLARABEL)
+    found = weights_in_ball(scores, rho)
+    assert found.sum() == pytest.approx(1.0)
+    assert 20 * ((found - 1 / 20) ** 2).sum() <= rho + 1e-8
+    assert scores @ found == pytest.approx(best, rel=1e-5)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_the_papers_rule_ranks_among_the_new_points(task):
     sample = sample_of(task, n=24, classes=3)
-    setting = Setting(gamma=2.0, C=4.0, eta_scale=1.0, tol=1e-4, max_iter=100_000)
-    contestant = CONTESTANTS["batch-dank"]
-    model = contestant.model(task, setting).fit(sample.X, sample.y)
-    found = by_batch(model, sample.X_test)
+    who = contestant("hadamard/batch-dank")
+    (model,) = who.path(sample, 0.5, [4.0], tol=1e-4, max_iter=100_000)
+    found = who.predict(model, sample.X_test, "batch")
     values = []
     for each in getattr(model, "estimators_", [model]):
         inside = np.isin(sample.y, getattr(each, "classes_", sample.y))
@@ -205,10 +220,17 @@ def test_truncated_kernels_are_solved_though_indefinite(metric):
     assert gram[i, j] == pytest.approx(max(0.7 - distance, 0.0))
     centre = sample.y.mean()
     (path,) = indefinite_path(gram, cross, sample.y - centre, [0.3])
-    model = TL1Regressor(0.7, 0.3, metric).fit(sample.X, sample.y)
     direct = cross @ np.linalg.inv(gram + 0.3 * np.eye(20)) @ (sample.y - centre) + centre
-    np.testing.assert_allclose(model.predict(sample.X_test), direct, atol=1e-9)
     np.testing.assert_allclose(path + centre, direct, atol=1e-9)
+    who = contestant("lab/tl1", metric=metric)
+    setting = {"power": 0.3, "alpha": 0.3}
+    model = who.model(sample, setting, 0).fit(sample.X, sample.y)
+    rho = who._unit(sample, 0) * 2.0**0.3
+    (path,) = indefinite_path(
+        *(tl1(each, sample.X, rho, metric) for each in (sample.X, sample.X_test)),
+        sample.y - centre, [0.3],
+    )  # fmt: skip
+    np.testing.assert_allclose(model.predict(sample.X_test), path + centre, atol=1e-6)
 
 
 def test_sums_are_weighed_by_what_a_first_fit_makes_of_them():
@@ -231,12 +253,58 @@ def test_sums_are_weighed_by_what_a_first_fit_makes_of_them():
 def test_direct_nystroem_is_scikit_learns():
     X = RNG.uniform(size=(50, 2))
     y = np.sin(4 * X[:, 0]) + X[:, 1]
-    found = NystroemRegressor(2.0, 1e-2, 50, 0).fit(X, y)
+    found = NystroemRegressor(2.0, 1e-2, 50, 0).fit(X, y - y.mean())
     peer = make_pipeline(
         Nystroem(gamma=2.0, n_components=50), Ridge(alpha=1e-2, fit_intercept=False)
     )
-    expected = peer.fit(X, y - y.mean()).predict(X) + y.mean()
+    expected = peer.fit(X, y - y.mean()).predict(X)
     np.testing.assert_allclose(found.predict(X), expected, atol=1e-4)
-    few = NystroemRegressor(2.0, 1e-2, 10, 0).fit(X, y)
+    few = NystroemRegressor(2.0, 1e-2, 10, 0).fit(X, y - y.mean())
     assert len(few.dual_coef_) == 10
-    assert np.mean((few.predict(X) - y) ** 2) < 1e-2 * y.var()
+    assert np.mean((few.predict(X) - y + y.mean()) ** 2) < 1e-2 * y.var()
+
+
+def test_parts_predict_their_own_points():
+    X, y = rows(120)
+    X[60:], y[60:] = X[60:] + 50.0, 1
+    model = ByParts(lambda: SVC(gamma=0.5), 2).fit(X, y)
+    alone = SVC(gamma=0.5).fit(X[:60], y[:60])
+    np.testing.assert_array_equal(model.predict(X[:60]), alone.predict(X[:60]))
+    assert (model.predict(X[60:]) == 1).all()
+
+
+def clouds(n=24, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    return rng.standard_normal((n, 3)) + 4.0 * np.eye(3)[y], y
+
+
+@pytest.mark.parametrize(("count", "penalty"), [(5, 1.0), (5, 100.0), (11, 1.0)])
+def test_unfolding_solves_its_semidefinite_program(count, penalty):
+    X, y = clouds(12)
+    distances = euclidean_distances(X)
+    graph = linked(distances, 3)
+    V, _ = smooth_functions(graph, distances, 3, count)
+    V /= np.sqrt((V**2).mean(axis=0))
+    edges, squares = edges_of(graph, distances)
+    assert squares.mean() == pytest.approx(1.0)
+    B = unfold(V, y, edges, squares, penalty)
+    K = V @ B @ B.T @ V.T
+    other, optimum = unfolding_sdp.unfold(V, y, edges, squares, penalty)
+    H, L = np.eye(12) - 1 / 12, np.equal.outer(y, y)
+    i, j = edges.T
+    errors = K.diagonal()[i] + K.diagonal()[j] - 2 * K[i, j] - squares
+    value = np.trace(K @ H @ L @ H) / 12**2 - penalty * np.mean(errors**2)
+    assert value == pytest.approx(optimum, rel=1e-5, abs=1e-6)
+    np.testing.assert_allclose(H @ K @ H, H @ other @ H, atol=0.02 * np.abs(other).max())
+
+
+def test_unfolded_points_lie_with_their_class_on_a_connected_graph():
+    line = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.5]])
+    links = np.argwhere(np.triu(linked(euclidean_distances(line), 1))).tolist()
+    assert links == [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]
+    (X, y), (new, truth) = clouds(60), clouds(30, seed=1)
+    who = contestant("embedding/cmvu", n_functions=5)
+    Z, Z_new = who.coordinates(Half(X, y, new), {"neighbours": 5, "penalty": 1.0}, 2)
+    np.testing.assert_allclose(Z.mean(axis=0), 0.0, atol=1e-9)
+    assert KNeighborsClassifier(5).fit(Z, y).score(Z_new, truth) > 0.9

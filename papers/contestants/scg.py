@@ -1,0 +1,210 @@
+"""Kernels learned from labels or distances, each judged by one support vector machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+from sklearn.svm import SVC
+
+from papers.contestants.label_kernels import (
+    FisherKernel,
+    IdealLogDet,
+    ideal_neumann,
+    laplacian,
+    simple_npk,
+)
+from papers.contestants.tuned import Setting
+from papers.sample import Protocol, Sample, typical_gamma
+from papers.study import MEASURED, Contestant, Needed, Variants
+from pliant import LogDetLearner, OrderSpectralLearner, SCGLogDetLearner
+from pliant.core.typing import Array, Indices
+from pliant.kernels import Gaussian
+
+CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+"""The paper's values of C."""
+
+MOST_STEPS = 200_000
+"""The limit of libsvm's steps in one solve."""
+
+Between: TypeAlias = Callable[[Indices, Indices], Array]
+"""A kernel between some points of a sample and others: training points first, then later ones."""
+
+
+def _over(sample: Sample, kernel: Callable[[Array, Array], Array]) -> Between:
+    points = np.concatenate([sample.X, sample.X_test])
+    return lambda rows, columns: kernel(points[rows], points[columns])
+
+
+def _of_factor(F: Array) -> Between:
+    """Return K = FF', which has no extension to later points."""
+    return lambda rows, columns: np.asarray(F[rows] @ F[columns].T)
+
+
+class KernelMachine(Contestant):
+    """A kernel and C, chosen together by cross-validation; the kernel is learned in every fold."""
+
+    powers: Sequence[int] = ()
+    """gamma runs over 2**p / m, m the median squared distance."""
+    width: str = "joint"
+    """"joint", where gamma is chosen with the rest, "plain" for that of the plain model, or
+    "none"."""
+    extends: bool = True
+    """Whether the kernel is known at later points."""
+
+    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
+        """Learn the kernel from the labels of some rows."""
+        raise NotImplementedError
+
+    def settings(self, sample: Sample, protocol: Protocol, seed: int) -> Iterator[Setting]:
+        """Yield what is tried, the widest kernel first."""
+        widths: list[Setting] = [{}]
+        if self.width == "joint":
+            unit = typical_gamma(sample.X, most=1000)
+            widths = [{"gamma": unit * 2.0**p} for p in self.powers]
+        elif self.width == "plain":
+            plain = GaussianKernel("gaussian", powers=self.powers)
+            widths = [{"gamma": plain.choose(sample, protocol, seed)["gamma"]}]
+        for width in widths:
+            for each in product(*self.grid.values()):
+                yield {**width, **dict(zip(self.grid, each, strict=True))}
+
+    def choose(self, sample: Sample, protocol: Protocol, seed: int) -> Setting:
+        """Return the setting of the highest accuracy; of equal ones the first, with the least C."""
+        folds, tried, scores = sample.labelled_folds(protocol.folds, seed), [], []
+        for setting in self.settings(sample, protocol, seed):
+            tried += [{**setting, "C": C} for C in CS]
+            scores.append(sum(self._right(sample, setting, *fold, seed) for fold in folds))
+        return tried[int(np.argmax(np.concatenate(scores)))]
+
+    def _right(
+        self, sample: Sample, setting: Setting, known: Indices, judged: Indices, seed: int
+    ) -> Array:
+        """Return how many of the held-out labels are predicted with each C."""
+        kernel = self.learn(sample, setting, known, seed)
+        inner, cross = kernel(known, known), kernel(judged, known)
+        models = [svc(inner, sample.y[known], C) for C in CS]
+        return np.array([np.sum(m.predict(cross) == sample.y[judged]) for m in models])
+
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
+        """Judge the chosen setting on unlabelled points, and on later points if there are any."""
+        seed = protocol.first_seed + repeat
+        setting = self.choose(sample, protocol, seed)
+        began = time.process_time()
+        kernel = self.learn(sample, setting, sample.known, seed)
+        seconds = time.process_time() - began
+        known = sample.known
+        model = svc(kernel(known, known), sample.y[known], setting["C"])
+        y = np.concatenate([sample.y, sample.y_test])
+        later = np.arange(len(sample.y), len(y) if self.extends else len(sample.y))
+        measured = {
+            name: float(np.mean(model.predict(kernel(rows, known)) == y[rows]))
+            for name, rows in {"unlabelled": sample.unlabelled, "test": later}.items()
+            if len(rows)
+        }
+        return {MEASURED: {**setting, **measured, "kernel_seconds": seconds}}
+
+
+def svc(gram: Array, y: Indices, C: float) -> SVC:
+    """Fit scikit-learn's SVC, one against one."""
+    return SVC(C=C, kernel="precomputed", cache_size=500, max_iter=MOST_STEPS).fit(gram, y)
+
+
+class GaussianKernel(KernelMachine):
+    """A Gaussian kernel; nothing is learned."""
+
+    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
+        return _over(sample, Gaussian(setting["gamma"]))
+
+
+class SCGLogDet(KernelMachine):
+    """SCG-LDK on a Gaussian kernel."""
+
+    graph: str
+    """Over which points; the paper's is "complete"."""
+    solver: str = "auto"
+
+    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
+        options = {"scale_strength": False, "graph": self.graph, "solver": self.solver}
+        learner = SCGLogDetLearner(**setting_of(setting), **options, unlabeled=-1)
+        return _over(sample, learner.fit(sample.X, sample.partial(rows)).kernel_)
+
+
+class LogDet(KernelMachine):
+    """LDK on a Gaussian kernel."""
+
+    max_pairs: int
+    """Drawn at random from those of the labelled points."""
+
+    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
+        options = {"max_pairs": self.max_pairs, "unlabeled": -1, "random_state": seed}
+        learner = LogDetLearner(**setting_of(setting), **options)
+        return _over(sample, learner.fit(sample.X, sample.partial(rows)).kernel_)
+
+
+class OrderSpectral(KernelMachine):
+    """OSK or SCG-OSK."""
+
+    loss: str
+    """Either "alignment" or "scg"."""
+    drop_null: bool
+    """Whether the constant eigenvectors are left out; the paper keeps them."""
+    n_neighbors: int = 5
+
+    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
+        options = {"n_neighbors": self.n_neighbors, "drop_null": self.drop_null, "unlabeled": -1}
+        learner = OrderSpectralLearner(self.loss, **options)
+        return _over(sample, learner.fit(sample.X, sample.partial(rows)).kernel_)
+
+
+def setting_of(setting: Setting) -> Setting:
+    """Return the parameters of a learner: C is the machine's."""
+    return {key: value for key, value in setting.items() if key != "C"}
+
+
+class FisherScore(KernelMachine):
+    """FSK on a Gaussian kernel: delta is gamma 2**bump."""
+
+    centres: int
+    """Random labelled points, at most."""
+
+    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
+        chosen = np.random.default_rng(seed).permutation(rows)[: self.centres]
+        gamma = setting["gamma"]
+        kernel = FisherKernel.learned(
+            Gaussian(gamma), sample.X[rows], sample.y[rows], sample.X[np.sort(chosen)],
+            gamma * 2.0 ** setting["bump"], setting["ridge"],
+        )  # fmt: skip
+        return _over(sample, kernel)
+
+
+class IdealGaussian(KernelMachine):
+    """IR-Gaussian in the LogDet divergence; `strength` is gamma over its pole."""
+
+    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
+        base, strength = Gaussian(setting["gamma"]), setting["strength"]
+        return _over(sample, IdealLogDet.learned(base, sample.X[rows], sample.y[rows], strength))
+
+
+class SimpleNPK(KernelMachine):
+    """SimpleNPK with p = 2; its C and that of the SVM are chosen together."""
+
+    n_neighbors: int = 5
+    extends = False
+
+    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
+        L = laplacian(sample.X, self.n_neighbors)
+        return _of_factor(simple_npk(L, sample.partial(rows), setting["strength"]))
+
+
+class IdealNeumann(KernelMachine):
+    """IR-Gaussian in von Neumann's divergence; `strength` is gamma times the number of labels."""
+
+    extends = False
+
+    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
+        gram, strength = Gaussian(setting["gamma"])(sample.X), setting["strength"]
+        return _of_factor(ideal_neumann(gram, sample.partial(rows), strength / len(rows)))

@@ -1,0 +1,154 @@
+"""The kept pages come from the kept results; numbers, tests and verdicts behind them."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from papers import figures
+from papers.__main__ import RESULTS, pages
+from papers.data import Estimate, numbers, printed
+from papers.overview import QUANTITIES, VERDICTS, gather, kept_documents, reasons, verdict
+from papers.page import escape, markdown, page
+from papers.results import Results, gain_of
+from papers.study import Listed, studies
+
+FIRST = np.array([0.81, 0.84, 0.79, 0.88, 0.86, 0.83, 0.85])
+SECOND = np.array([0.80, 0.80, 0.81, 0.83, 0.86, 0.80, 0.79])
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return kept_documents(RESULTS)
+
+
+def test_kept_pages_are_those_of_the_kept_results():
+    texts = pages(RESULTS)
+    assert {path.name for path in texts} == {path.name for path in RESULTS.glob("*.md")}
+    for path, text in texts.items():
+        assert path.read_text("utf-8") == text, path.name
+
+
+def test_kept_captions_are_those_of_the_kept_figures():
+    folder = RESULTS / "figures"
+    entries = json.loads((folder / "numbers.json").read_text("utf-8"))["figures"]
+    assert (folder / "captions.md").read_text("utf-8") == figures.captions(entries)
+    assert list(entries) == [each.name for each in figures.FIGURES]
+    assert {each["title"] for each in entries.values()} == {e.title for e in figures.FIGURES}
+    assert {f"{name}.png" for name in entries} == {path.name for path in folder.glob("*.png")}
+
+
+def test_kept_results_are_small():
+    assert sum(path.stat().st_size for path in RESULTS.rglob("*.*")) < 2_000_000
+
+
+def test_a_page_changes_with_its_results(kept):
+    document, study = kept["dank-table-1"], studies()["dank-table-1"]
+    changed = json.loads(json.dumps(document))
+    changed["results"][0]["variants"]["fixed/batch"]["test"][0] += 0.1
+    assert page(study, changed) != page(study, document)
+    part = {**changed, "sets": ["heart"], "results": [
+        each for each in document["results"] if each["set"] == "heart"
+    ]}  # fmt: skip
+    assert "Not measured in this run: diabetic, monks1" in page(study, part)
+
+
+def test_tests_on_paired_differences_are_scipys():
+    found = gain_of(FIRST, SECOND, 80, 20)
+    expected = stats.ttest_rel(FIRST, SECOND)
+    assert found.p_value == pytest.approx(expected.pvalue, rel=1e-10)
+    assert found.error == pytest.approx(stats.sem(FIRST - SECOND), rel=1e-10)
+    ratio = np.sqrt(1 + 7 * 20 / 80)
+    assert found.corrected_error == pytest.approx(ratio * found.error, rel=1e-10)
+    assert found.splits == (5, 1, 1)
+    level = gain_of(FIRST, FIRST - 0.5, 80, 20)
+    assert (level.p_value, level.error, level.splits) == (None, 0.0, (7, 0, 0))
+    assert gain_of(FIRST[:1], SECOND[:1], 80, 20).verdict == 0
+
+
+def test_gains_and_ranks_have_the_sign_of_the_score(kept):
+    results = Results(studies()["dank-table-6"], kept["dank-table-6"])
+    ways = ["svm:fixed/none", "batch-dank:fixed/batch"]
+    means = results.shared("mpg", ways).mean(axis=1)
+    gain = results.gain("mpg", *ways)
+    assert gain.mean == pytest.approx(means[1] - means[0])  # 1 - R2: less is better
+    both = [results.mean("mpg", who) for who in ways]
+    assert results.ranks(ways, ["mpg"])[:, 0].tolist() == stats.rankdata(both).tolist()
+    (overall,) = results.overall(ways[1:], results.sets, ways[0])
+    differences = [results.gain(name, ways[1], ways[0]).mean for name in results.sets]
+    assert overall.gain == pytest.approx(np.mean(differences))
+
+
+def estimate(mean, spread=None, repeats=10):
+    return Estimate(mean, spread, repeats, "")
+
+
+@pytest.mark.parametrize(
+    ("quantity", "paper", "ours", "expected"),
+    [
+        ("accuracy", estimate(80.0), estimate(80.9), "agrees"),
+        ("accuracy", estimate(80.0), estimate(81.1), "better"),
+        ("accuracy", estimate(80.0, 2.0), estimate(81.5, 2.0), "agrees"),
+        ("accuracy", estimate(80.0, 99.0), estimate(55.0, 99.0), "worse"),
+        ("1 - R2", estimate(0.3), estimate(0.2), "better"),
+        ("mean squared error", estimate(100.0), estimate(104.0), "agrees"),
+        ("seconds", estimate(1.0), estimate(2.9), "agrees"),
+        ("seconds", estimate(1.0), estimate(0.2), "better"),
+        ("rank of F", estimate(100.0), estimate(50.0), "differs"),
+        ("R2", None, estimate(0.9), "ours"),
+        ("R2", estimate(0.9), None, "not rerun"),
+    ],
+)
+def test_verdicts_follow_the_rule(quantity, paper, ours, expected):
+    assert verdict(paper, ours, QUANTITIES[quantity]) == expected
+    assert expected in VERDICTS
+
+
+def test_every_cell_that_differs_has_a_reason(kept):
+    known = {text for text, _ in reasons()}
+    for cell in gather(kept):
+        assert cell.explanation in known or cell.verdict in ("agrees", "ours"), cell
+
+
+def test_every_printed_number_is_a_cell_or_has_no_number(kept):
+    cells = gather(kept)
+    shown = {(cell.study, cell.quantity, cell.printed.text) for cell in cells if cell.printed}
+    for name, study in studies().items():
+        for row in printed(name).values() if study.beside.printed else ():
+            for quantity in set(row) & set(QUANTITIES):
+                for text in row[quantity].values():
+                    one = Estimate.printed(text, 1)
+                    assert one is None or (name, quantity, one.text) in shown
+
+
+def test_printed_numbers_are_read_as_they_stand():
+    heart = Estimate.printed(printed("dank-table-1")["heart"]["accuracy"]["DANK"], 10)
+    assert (heart.mean, heart.spread, heart.text) == (87.9, 2.9, "87.9±2.9")
+    assert Estimate.printed("×", 1) is None
+    assert numbers("78.1±1.2 (340)•") == [78.1, 1.2, 340.0]
+    assert Estimate.of([1.0, 2.0], ".1f").text == "1.5±0.7"
+    assert Estimate.of([1.0], ".2f").text == "1.00"
+
+
+def test_tables_align_numbers_and_texts_mean_themselves():
+    assert markdown(["a", "b"], [["x|", "1.0"]]) == "| a | b |\n| --- | --: |\n| x| | 1.0 |\n"
+    assert escape("a|b *c* x_y") == "a\\|b \\*c\\* x_y"
+    assert (
+        f"{Listed((0.1, 10))} {Listed((0.1, 10)).least:g} {Listed('ab'):or}" == "0.1, 10 0.1 a or b"
+    )
+
+
+def test_the_advice_has_the_means_of_the_kept_results(kept):
+    text = (RESULTS.parents[1] / "docs" / "decisions.md").read_text("utf-8")
+    shown = {"lab-rbf-defaults": ("lab", "tuned-boosting", "krr")}
+    shown["lab-rbf-classification"] = ("lab-classifier", "svc", "boosting-classifier")
+    for name, contestants in shown.items():
+        results = Results(studies()[name], kept[name])
+        for who in contestants:
+            mean = results.overall_mean(who)
+            assert (f"{mean:.3f}" if "defaults" in name else f"{100 * mean:.1f} %") in text
+    results = Results(studies()["defaults"], kept["defaults"])
+    sets = results.sets_of("regression")
+    for who in ("svm:fixed/none", "dank-0.01:fixed/smooth"):
+        assert f"{np.mean([results.mean(each, who) for each in sets]):.3f}" in text
