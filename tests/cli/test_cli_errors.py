@@ -252,7 +252,7 @@ def test_a_model_whose_parts_do_not_fit(refused, models, command, monkeypatch):
     with pytest.raises(ModelFileError, match="cannot save the model: ValueError: predict fails"):
         save_model(loaded.model, "m.pliant", schema=loaded.schema)
     with monkeypatch.context() as unchecked:
-        unchecked.setattr(_model_file, "check_predictions", lambda *_: None)
+        unchecked.setattr(_model_file, "check_prediction", lambda *_: None)
         save_model(loaded.model, "m.pliant", schema=loaded.schema)
     table = ("patients.csv",) if command == "predict" else ()
     line = refused(command, "m.pliant", *table)
@@ -262,7 +262,7 @@ def test_a_model_whose_parts_do_not_fit(refused, models, command, monkeypatch):
 def test_a_model_that_predicts_no_labels(models):
     loaded = load_model(models["sick"])
     loaded.model[-1].classes_ = loaded.model[-1].classes_[:, None]
-    with pytest.raises(ModelFileError, match="expected classes_ to be different labels in inc"):
+    with pytest.raises(ModelFileError, match="expected classes_ to be a list"):
         save_model(loaded.model, "m.pliant", schema=loaded.schema)
 
 
