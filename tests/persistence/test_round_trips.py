@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -380,3 +382,14 @@ def test_an_unwritable_place_is_one_error_and_leaves_nothing(tmp_path, where):
 def test_trusted_types_are_classes_of_pliant():
     assert trusted_types() >= {f"pliant.{name}" for name in FITTED}
     assert all(name.startswith("pliant.") for name in trusted_types())
+
+
+def test_loading_imports_no_package_that_a_model_does_not_need(tmp_path):
+    save_model(pliant.LABRBFRegressor(5, max_iter=2).fit(X, Y), tmp_path / "model.pliant")
+    script = (
+        "import sys; from pliant.persistence import load_model; load_model(sys.argv[1]);"
+        "print({'torch', 'dask', 'pytest', 'matplotlib'} & set(sys.modules))"
+    )
+    arguments = [sys.executable, "-c", script, str(tmp_path / "model.pliant")]
+    told = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert told.stdout == "set()\n"

@@ -221,10 +221,11 @@ def _told(action: Callable[[], T], prefix: str) -> T:
 def _skops() -> Any:
     """Import skops, naming the extra that brings it if it is not there.
 
-    skops imports all modules of scikit-learn, among them adapters that import PyTorch and Dask
-    for seconds. Nothing in a model file needs these, so they are left out meanwhile.
+    skops imports all modules of scikit-learn, among them adapters and tools that import PyTorch,
+    Dask and pytest for seconds. No model file needs these, so they are left out meanwhile.
     """
     adapters = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
+    adapters.append("pytest")
     absent: dict[str, Any] = dict.fromkeys(name for name in adapters if name not in sys.modules)
     sys.modules.update(absent)
     try:
