@@ -1,12 +1,12 @@
 """Kills at random moments, by ``kill -9``: old or new files are whole, resumed work ends the same.
 
-    python -m tests.fuzz.kills --times 50 --seed 0 [fit predict checkpoint compare]
+    python -m tests.fuzz.kills --times 50 --seed 0 [fit predict compare]
 
-Four kinds of work: ``pliant fit --out``, ``pliant predict --out``, a fit in parts with a
-checkpoint, and a comparison with a journal. Each is done in a forked process. Every second kill
+Three kinds of work: ``pliant fit --out``, ``pliant predict --out``, and a comparison with a
+journal. Each is done in a forked process. Every second kill
 comes at a random time, every other one just before a random operation on files. A kill is survived
-if the file is the old or the new one, nothing else but hidden drafts and the lock of a journal is
-left behind, and the same work done again, with what was kept, ends as work that nobody interrupted.
+if the file is the old or the new one, nothing else but hidden drafts is left behind, and the same
+work done again, with what was kept, ends as work that nobody interrupted.
 """
 
 import argparse
@@ -19,18 +19,16 @@ import sys
 import tempfile
 import time
 import traceback
-import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
 
-from pliant import DANKClassifier
 from pliant.cli import main as pliant
 from pliant.persistence import load_model
 from tests.fuzz.journals import compared, facts
 
-KINDS = ("fit", "predict", "checkpoint", "compare")
+KINDS = ("fit", "predict", "compare")
 
 LIMIT = 120.0
 """Seconds for work that is not killed."""
@@ -102,34 +100,6 @@ class Predict:
         return content if content == "old" else f"{len(content)} {hash(content)}"
 
 
-class Checkpoint:
-    """A fit in parts, which goes on with what its checkpoint holds."""
-
-    RESULT = "result.npy"
-
-    def prepare(self, folder):
-        pass
-
-    def work(self, folder):
-        rng = np.random.default_rng(0)
-        X = rng.uniform(size=(600, 3))
-        y = np.where(np.sin(6 * X[:, 0]) + X[:, 1] > 0.6, 1, -1)
-        machine = DANKClassifier(
-            C=100.0, partition="kmeans", n_parts=6, random_state=0, checkpoint=folder / "parts"
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # no file may count as damaged
-            machine.fit(X, y)
-        content = np.concatenate([machine.dual_coef_, machine.decision_function(X)])
-        draft = folder / f".{self.RESULT}"
-        draft.write_bytes(content.tobytes())
-        draft.replace(folder / self.RESULT)
-
-    def state(self, folder):
-        path = folder / self.RESULT
-        return path.read_bytes() if path.exists() else "old"
-
-
 class Compare:
     """A comparison that goes on with what its journal holds."""
 
@@ -149,10 +119,7 @@ class Compare:
         return path.read_text(encoding="utf-8") if path.exists() else "old"
 
 
-WORK = {"fit": Fit, "predict": Predict, "checkpoint": Checkpoint, "compare": Compare}
-
-LEFT = {"cells.jsonl.lock"}
-"""What a killed process may leave behind beside hidden drafts."""
+WORK = {"fit": Fit, "predict": Predict, "compare": Compare}
 
 
 def _work(kind, folder, kill_before, report):
@@ -237,7 +204,7 @@ class Kills:
             return f"{when}: neither the old nor the new file: {error!r}"
         if state not in ("old", self.expected):
             return f"{when}: neither the old nor the new file"
-        if odd := visible(folder) - self.names - LEFT:
+        if odd := visible(folder) - self.names:
             return f"{when}: left behind: {sorted(odd)}"
         try:
             finish(self.kind, folder)

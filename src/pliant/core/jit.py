@@ -8,7 +8,6 @@ compile; the logger "pliant" reports it once.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar, cast
@@ -17,16 +16,9 @@ import numba
 from numba.core import event as numba_event
 from numba.core.caching import FunctionCache
 
-from pliant.core.locks import FileLock
 from pliant.core.text import quoted
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-LOCK = "pliant.lock"
-"""The file of the lock in a folder of the cache."""
-
-WAIT = 10.0
-"""Seconds to wait for another process that reads or writes the cache; then the loop is compiled."""
 
 _logger = logging.getLogger("pliant")
 
@@ -55,38 +47,26 @@ class _Cache(FunctionCache):
 
     numba writes the index of a loop before its code, and chooses the name of the code by the index.
     Two processes that compile a loop for different types at the same time can so leave the code of
-    one type under the name of another. Here one process at a time reads or writes, and code of
-    other types than asked for counts as missing, as a damaged file does.
+    one type under the name of another. Code of other types than asked for counts as missing, as a
+    damaged file does.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled loop for some types, or None if the cache does not have it."""
         target_context.refresh()
-        lock = self._lock()
         try:
-            with suppress(OSError):  # a read-only cache can still be read
-                lock.acquire(WAIT)
             loop = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except Exception:  # whatever unpickling a damaged file raises
             return None
-        finally:
-            lock.release()
         return loop if loop is not None and tuple(loop.signature.args) == tuple(sig) else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store the compiled loop for some types, if the cache can be written."""
-        lock = self._lock()
         try:
-            if lock.acquire(WAIT):
-                self._replace_damaged_index()
-                self._save_overload(sig, data)  # type: ignore[no-untyped-call]
+            self._replace_damaged_index()
+            self._save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as error:
             _report_unwritable(self.cache_path, error)
-        finally:
-            lock.release()
-
-    def _lock(self) -> FileLock:
-        return FileLock(os.path.join(self.cache_path, LOCK))
 
     def _replace_damaged_index(self) -> None:
         """Write an empty index where there is one that cannot be read."""
