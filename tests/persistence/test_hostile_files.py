@@ -6,6 +6,7 @@ import pickle
 import re
 import struct
 import tempfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -426,3 +427,16 @@ def test_a_swapped_node_is_refused_or_loads_something(valid, data):
         except (RecursionError, ValueError):
             return  # a node that contains itself has no JSON
         load_or_refuse(path)
+
+
+def test_loading_arrays_takes_four_times_the_file_at_most(tmp_path):
+    path = tmp_path / "model.pliant"
+    model = StandardScaler().fit(X)
+    model.large_ = np.zeros(5_000_000)
+    save_model(model, path)
+    load_model(path)  # imports
+    tracemalloc.start()
+    load_model(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * path.stat().st_size

@@ -166,7 +166,7 @@ def _check_attributes(value: Any) -> None:
             )
     if isinstance(classes := state.get("classes_"), np.ndarray) and classes.ndim != 1:
         raise ValueError(f"expected classes_ to be a list of labels, got {classes!r:.80}")
-    if isinstance(state.get("n_jobs"), int):  # some estimators start so many threads to predict
+    if isinstance(state.get("n_jobs"), int):  # some estimators start as many threads to predict
         value.n_jobs = min(value.n_jobs, os.cpu_count() or 1)
 
 
