@@ -1,0 +1,10 @@
+"""Names from outside cannot control a terminal or a page: a few cases of ``make fuzz``."""
+
+import pytest
+
+from tests.fuzz.campaign import outcome
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_names_are_text_wherever_they_are_shown(seed):
+    assert outcome("names", seed) is None
