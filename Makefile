@@ -1,7 +1,7 @@
 # make demo   a first look: environment, then LAB-RBF beside tuned methods, and a page to open
 # make test   lint, types, import contracts, tests
 # make portable  numerical tests with the BLAS kernels of another processor, CORES=Nehalem
-# make fuzz   random and hostile input, N=10000 cases of each of KINDS, and 50 kills of each sort
+# make fuzz   random and hostile input, N=10000 cases of each of KINDS, and 50 kills of each sort; not in make test
 # make docs   the documentation, warnings as errors
 # make bench  the speed benchmarks, JSON and Markdown in benchmarks/output
 

@@ -151,5 +151,5 @@ def test_an_encoder_survives_a_model_file(tmp_path):
     with pytest.raises(TableError, match="lacks the column 'ok'"):
         loaded.transform(X[["age"]])
     model[0].n_features_in_ = 3
-    with pytest.raises(ModelFileError, match="expected 3 feature_names_in_, got 2"):
+    with pytest.raises(ModelFileError, match="expected 3 columns, got 2"):
         save_model(model, tmp_path / "n.pliant")

@@ -6,6 +6,7 @@ import pickle
 import re
 import struct
 import tempfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PowerTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from pliant import ModelFileError
 from pliant.persistence import load_model, save_model
@@ -98,9 +99,6 @@ def joblib_dump(obj, **options):
         (packed({"schema.json": b"[]"}), "no model that pliant saved"),
         (packed({"schema.json": b"{}"}), "no model that pliant saved"),
         (packed({"schema.json": b"[" * 200_000}), "RecursionError|JSON"),
-        (packed({"schema.json": b"{}", "../evil.npy": b""}), "unexpected member"),
-        (packed({"schema.json": b"{}", "evil.py": b""}), "unexpected member"),
-        (packed({"schema.json": b"{}", "1\x1b[31m.npy": b""}), "unexpected member"),
         (skops.io.dumps(MODEL), "no model that pliant saved"),
         (skops.io.dumps({"format": "other"}), "no model that pliant saved"),
     ],
@@ -116,8 +114,8 @@ def test_unreadable_paths_are_refused(tmp_path, name):
         load_model(f"{tmp_path}/{name}")
 
 
-@pytest.mark.parametrize("version", [2, 10**9])
-def test_a_newer_format_is_refused_as_such(tmp_path, valid, version):
+@pytest.mark.parametrize("version", [1, 3, 10**9])
+def test_another_format_is_refused_as_such(tmp_path, valid, version):
     def change(root):
         root["content"]["format_version"]["content"] = str(version)
         root["content"]["model"] = {"from": "the future"}
@@ -125,7 +123,7 @@ def test_a_newer_format_is_refused_as_such(tmp_path, valid, version):
     assert "upgrade pliant" in refusal(tmp_path, with_schema(valid, change))
 
 
-@pytest.mark.parametrize("version", ["0", "-1", "1.0", '"1"', "null", "[1]"])
+@pytest.mark.parametrize("version", ["1.0", '"2"', "null", "[2]", "true"])
 def test_an_odd_format_version_is_refused(tmp_path, valid, version):
     def change(root):
         root["content"]["format_version"]["content"] = version
@@ -153,12 +151,9 @@ HOSTILE = {
     ),
     "operator": node("OperatorFuncNode", "operator", "methodcaller", attrs=LIST),
     "ufunc": node("FunctionNode", "numpy", "exp"),
-    "transformer": node(
-        "ObjectNode", "sklearn.preprocessing._function_transformer", "FunctionTransformer"
-    ),
-    "tree": node("TreeNode", "sklearn.tree._tree", "Tree", content=NONE),
-    "svc": node("ObjectNode", "sklearn.svm._classes", "NuSVC", content=NONE),
-    "forest": node("ObjectNode", "sklearn.ensemble._forest", "RandomForestClassifier"),
+    "tree of another type": node("TreeNode", "os", "system", content=NONE),
+    "network": node("ObjectNode", "sklearn.neural_network._multilayer_perceptron", "MLPClassifier"),
+    "neighbors": node("ObjectNode", "sklearn.neighbors._kd_tree", "KDTree", content=NONE),
     "listed type, other kind": node("ConstructorFromReduceNode", "builtins", "str", content=LIST),
     "callable as a list": node("ListNode", "os", "system", content=[]),
     "subclass of dict": node("DictNode", "collections", "OrderedDict", content={}, key_types=LIST),
@@ -169,48 +164,14 @@ HOSTILE = {
     "unknown loader": node("NoSuchNode", "builtins", "str", content="1"),
     "loader of another type": {**NONE, "__loader__": ["JsonNode"]},
     "class of another type": {**NONE, "__class__": ["str"]},
-    "no node": 3,
-    "nothing": None,
-    "empty": {},
-    "list without content": node("ListNode", "builtins", "list"),
-    "text for a list": node("ListNode", "builtins", "list", content="abc"),
-    "JSON of a list": {**NONE, "content": "[1]"},
-    "number for JSON": {**NONE, "content": 1},
-    "huge number": {**NONE, "content": "9" * 5000},
     "no number": {**NONE, "__id__": None},
     "another object's number": {**LIST, "__id__": 8},
     "missing array": node("NdArrayNode", "numpy", "ndarray", type="numpy", file="1.npy"),
     "schema as array": node("NdArrayNode", "numpy", "ndarray", type="numpy", file="schema.json"),
     "array of a function": node("NdArrayNode", "numpy", "load", type="numpy", file="1.npy"),
     "array of unknown type": node("NdArrayNode", "numpy", "ndarray", type="pickle", file="1.npy"),
-    "called keys under the number of types": node(
-        "DictNode",
-        "builtins",
-        "dict",
-        content={"a": {**LIST, "__id__": 9, "content": [NONE]}},
-        key_types={**LIST, "__id__": 9, "content": [node("TypeNode", "builtins", "str")]},
-    ),
-    "keys that are called": node(
-        "DictNode",
-        "builtins",
-        "dict",
-        content={"a": NONE},
-        key_types=node("ListNode", "builtins", "list", content=[NONE]),
-    ),
-    "slice of text": node(
-        "SliceNode", "builtins", "slice", content={"start": "a", "stop": None, "step": None}
-    ),
-    "slice of nodes": node(
-        "SliceNode", "builtins", "slice", content={"start": LIST, "stop": None, "step": None}
-    ),
-    "slice without a step": node("SliceNode", "builtins", "slice", content={"start": 0, "stop": 1}),
-    "slice without content": node("SliceNode", "builtins", "slice"),
     "slice of another type": node(
         "SliceNode", "os", "system", content={"start": 0, "stop": 1, "step": None}
-    ),
-    "keys without types": node("DictNode", "builtins", "dict", content={"a": NONE}, key_types=LIST),
-    "types that are no list": node(
-        "DictNode", "builtins", "dict", content={"a": NONE}, key_types=NONE
     ),
 }
 
@@ -226,34 +187,47 @@ def test_hostile_nodes_are_refused_before_skops_sees_them(tmp_path, valid, forge
     refusal(tmp_path, with_schema(valid, change))
 
 
-def test_objects_that_share_parts_without_end_are_refused(tmp_path, valid):
-    """Each dictionary holds the one below twice, the second time by number only."""
+ODD = {
+    "no node": 3, "nothing": None, "empty": {}, "text for a list": {**LIST, "content": "abc"},
+    "list without content": node("ListNode", "builtins", "list"),
+    "huge number": {**NONE, "content": "9" * 5000}, "number for JSON": {**NONE, "content": 1},
+    "slice without a step": node("SliceNode", "builtins", "slice", content={"start": 0, "stop": 1}),
+    "keys that are no types": node(
+        "DictNode", "builtins", "dict", content={"a": NONE}, key_types={**LIST, "__id__": 9}
+    ),
+    "reference to nothing": node("CachedNode", "", ""), "tree without arguments": node(
+        "TreeNode", "sklearn.tree._tree", "Tree", content=NONE
+    ),
+}  # fmt: skip
 
-    def pair(number, one, other):
-        keys = [node("TypeNode", "builtins", "str")] * 2
-        types = {**LIST, "__id__": 9, "content": keys}
-        content = {"one": one, "other": other}
-        return {
-            **node("DictNode", "builtins", "dict"),
-            "__id__": number,
-            "content": content,
-            "key_types": types,
-        }
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
+def test_odd_nodes_are_refused(tmp_path, valid, odd):
+    refusal(tmp_path, with_schema(valid, lambda root: attributes(root).update(kernel=odd)))
+
+
+def reference(number):
+    return {**node("CachedNode", "", ""), "__id__": number}
+
+
+def test_objects_that_share_parts_without_end_are_refused(tmp_path, valid):
+    """Each list holds the one below twice, the second time by its number."""
 
     def change(root):
-        inner = pair(100, NONE, NONE)
+        inner = {**LIST, "__id__": 100}
         for number in range(101, 140):
-            inner = pair(number, inner, pair(number - 1, NONE, NONE))
+            inner = {**LIST, "__id__": number, "content": [inner, reference(number - 1)]}
         attributes(root)["kernel_params"] = inner
 
-    assert "number of another object" in refusal(tmp_path, with_schema(valid, change))
+    assert "nested objects" in refusal(tmp_path, with_schema(valid, change))
 
 
-def test_an_object_in_itself_is_refused(tmp_path, valid):
+@pytest.mark.parametrize("inner", [LIST, reference(7)])
+def test_an_object_in_itself_is_refused(tmp_path, valid, inner):
     def change(root):
-        attributes(root)["kernel"] = {**LIST, "content": [LIST]}
+        attributes(root)["kernel"] = {**LIST, "content": [inner]}
 
-    assert "number of another object" in refusal(tmp_path, with_schema(valid, change))
+    refusal(tmp_path, with_schema(valid, change))
 
 
 def test_the_refusal_names_the_type_and_its_place(tmp_path, valid):
@@ -274,11 +248,18 @@ def test_a_model_that_is_plain_data_is_refused(tmp_path, valid):
 def test_deep_nesting_is_refused(tmp_path, valid):
     def change(root):
         inner = NONE
-        for level in range(150):
+        for level in range(400):
             inner = {**LIST, "__id__": 100 + level, "content": [inner]}
-        attributes(root)["kernel"] = inner
+        attributes(root)["kernel_params"] = inner
 
-    assert "levels" in refusal(tmp_path, with_schema(valid, change))
+    assert "RecursionError" in refusal(tmp_path, with_schema(valid, change))
+
+
+def test_much_dense_json_is_refused(tmp_path, valid):
+    def change(root):
+        attributes(root)["kernel_params"] = [[]] * 1_000_000
+
+    assert "too many small values" in refusal(tmp_path, with_schema(valid, change))
 
 
 @pytest.mark.parametrize("name", ["schema", "metadata"])
@@ -286,14 +267,6 @@ def test_deep_nesting_is_refused(tmp_path, valid):
 def test_a_schema_that_is_no_dict_is_refused(tmp_path, valid, name, text):
     def change(root):
         root["content"][name]["content"] = text if text.startswith('"') else json.dumps(text)
-
-    refusal(tmp_path, with_schema(valid, change))
-
-
-def test_attributes_of_another_type_are_refused(tmp_path, valid):
-    def change(root):
-        steps = root["content"]["model"]["content"]["content"]["steps"]
-        steps["content"][1]["content"][1]["content"] = LIST
 
     refusal(tmp_path, with_schema(valid, change))
 
@@ -319,7 +292,7 @@ def header(shape, descr="'<f8'", order="False"):
         array_bytes(header("(99999999999,)", "'|V0'")),
         array_bytes(header("(99999999999,)", "'<U0'")),
         array_bytes(header("(1,)", "'|O'"), b"\0" * 8),
-        array_bytes(header("(1,)", "[('a', '<f8')]"), b"\0" * 8),
+        array_bytes(header("(1,)", "[('a', '|O')]"), b"\0" * 8),
         array_bytes(header("(1,)", "'<M8[s]'"), b"\0" * 8),
         array_bytes(header("__import__('os').getcwd()"), b"\0" * 8),
         array_bytes("{}"),
@@ -369,24 +342,6 @@ def test_members_that_share_their_bytes_are_refused(tmp_path, valid):
             forged.filelist = infos
             forged._didModify = True
     refusal(tmp_path, buffer.getvalue())
-
-
-def test_a_name_that_stands_twice_is_refused(tmp_path, valid):
-    buffer = io.BytesIO(valid)
-    with zipfile.ZipFile(buffer, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
-        archive.writestr("schema.json", b"{}")
-    assert "twice" in refusal(tmp_path, buffer.getvalue())
-
-
-def test_too_many_members_are_refused_with_their_number(tmp_path, valid, monkeypatch):
-    monkeypatch.setattr("pliant.persistence._archive.MAX_MEMBERS", 3)
-    arrays = len(members_of(valid)) - 1
-    assert f"expected at most 3 arrays, got {arrays}" in refusal(tmp_path, valid)
-
-
-def test_an_estimator_saved_by_skops_alone_is_refused(tmp_path):
-    state = {"format": "pliant-model", "format_version": 1, "model": PowerTransformer()}
-    assert "PowerTransformer" in refusal(tmp_path, skops.io.dumps(state))
 
 
 def load_or_refuse(path):
@@ -472,3 +427,16 @@ def test_a_swapped_node_is_refused_or_loads_something(valid, data):
         except (RecursionError, ValueError):
             return  # a node that contains itself has no JSON
         load_or_refuse(path)
+
+
+def test_loading_arrays_takes_four_times_the_file_at_most(tmp_path):
+    path = tmp_path / "model.pliant"
+    model = StandardScaler().fit(X)
+    model.large_ = np.zeros(5_000_000)
+    save_model(model, path)
+    load_model(path)  # imports
+    tracemalloc.start()
+    load_model(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * path.stat().st_size

@@ -40,8 +40,8 @@ COMMANDS = {
         "List the methods, with their tasks, limits, tuning grids and papers.",
     ),
     "demo": (
-        "pliant.cli.demo.command",
-        "Test LAB-RBF beside a tuned SVM, boosting and a forest; write a page with the results.",
+        "pliant.cli.demo",
+        "Compare LAB-RBF with a tuned SVM, boosting and a forest; write a report to open.",
     ),
 }
 """The module of each command, and the first sentence of its help."""

@@ -17,13 +17,11 @@ from pliant.comparison.run.pipeline import last_step, names_after
 from pliant.core.exceptions import ModelFileError
 from pliant.core.summary import summarize
 from pliant.core.text import printable, quoted
-from pliant.persistence import LoadedModel, SavedTreesClassifier, SavedTreesRegressor
+from pliant.persistence import LoadedModel
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
 from pliant.tables._names import listed
 from pliant.tables._schema import described
-
-TREES = (SavedTreesClassifier, SavedTreesRegressor)
 
 SHOWN, LONGEST = 20, 40
 """Names of columns and classes that are listed at most, and their characters."""
@@ -46,7 +44,7 @@ def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
     estimator = last_step(loaded.model)
     names = names_after(loaded.model, schema.feature_names)
     summary = summarize(estimator)
-    parameters = (f"{name}={number(v)}" for name, v in _parameters(estimator, loaded).items())
+    parameters = (f"{name}={number(v)}" for name, v in plain_parameters(estimator).items())
     return [
         ("method", _method(estimator)),
         *_table(estimator, schema),
@@ -60,19 +58,10 @@ def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
 
 def _method(estimator: Any) -> str:
     """Return the method of an estimator."""
-    source = estimator.source if isinstance(estimator, TREES) else None
     for method in [*METHODS.values(), *filter(available, BASELINES.values())]:
-        learners = [method.learner(task)() for task in method.tasks] if source else []
-        if source in [type(each).__name__ for each in learners] or method.made(estimator):
+        if method.made(estimator):
             return f"{method.name}: {method.summary}"
     return type(estimator).__name__
-
-
-def _parameters(estimator: Any, loaded: LoadedModel) -> dict[str, Any]:
-    """Return the settings of the learner, also of one that is kept as plain trees."""
-    noted = (loaded.metadata or {}).get("parameters")
-    is_noted = isinstance(estimator, TREES) and isinstance(noted, dict)
-    return noted if is_noted and noted else plain_parameters(estimator)
 
 
 def _table(estimator: Any, schema: TableSchema) -> list[Fact]:

@@ -6,7 +6,6 @@ import os
 import platform
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from importlib.metadata import version
 from typing import Any
 
@@ -21,10 +20,9 @@ from pliant.comparison.protocol import DEFAULT, SEARCHED, Cell, Protocol
 from pliant.comparison.record import BASELINE, LEARNED, Entry, Record, stage_of
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.baselines import BASELINES, available
-from pliant.comparison.run.cluster import Cluster, connected
 from pliant.comparison.run.folds import check_folds, outer_split, settled
 from pliant.comparison.run.given import is_given, methods_of
-from pliant.comparison.run.journal import PACKAGES, Journal, JournalLock, key_of
+from pliant.comparison.run.journal import PACKAGES, Journal, key_of
 from pliant.comparison.run.running import Progress, Run, Watch
 from pliant.comparison.run.schedule import STAGES
 from pliant.comparison.sample import Sample
@@ -54,7 +52,6 @@ def compare(
     resume: bool = False,
     feature_names: Sequence[str] | None = None,
     progress: Progress | None = None,
-    scheduler: Any = None,
 ) -> ComparisonResult:
     """Compare methods by nested cross-validation: all on the same outer folds.
 
@@ -100,17 +97,13 @@ def compare(
         Cells at a time; by default, and for -1, one for each core. They run in processes with one
         thread each, which serve many cells.
     cache : path-like, optional
-        A file that takes each finished cell. One comparison at a time may use it.
+        A file that takes each finished cell; use another one for each comparison at a time.
     resume : bool, default=False
         Whether cells that `cache` holds are taken from there.
     feature_names : sequence of n_features str, optional
     progress : callable, optional
         Called after each cell with its record, the number of cells done, and how many there will
         be by what is known so far.
-    scheduler : str or distributed.Client, optional
-        Run the cells on the workers of a Dask cluster, at an address such as
-        ``"tcp://127.0.0.1:8786"`` or with a client (extra ``pliant[dask]``). The scores are the
-        same. `n_jobs` is by default the number of threads of all workers.
 
     Returns
     -------
@@ -125,12 +118,8 @@ def compare(
     TypeError
         If an item of `methods` is neither a name nor an estimator.
     TableError
-        If a column cannot be used, or `cache` belongs to another comparison, is in use by another
-        process, was changed, or cannot be written.
-    ConnectionError
-        If the scheduler or all of its workers are lost; finished cells are in `cache`.
-    ImportError
-        If a worker has other versions of pliant, Python or NumPy than this process, for example.
+        If a column cannot be used, or `cache` belongs to another comparison, is no journal, or
+        cannot be written.
 
     Notes
     -----
@@ -165,7 +154,6 @@ def compare(
         resume=resume,
         progress=progress,
         schema=schema,
-        scheduler=scheduler,
     )
 
 
@@ -182,15 +170,13 @@ def compare_sample(
     watch: Watch | None = None,
     command: str | None = None,
     schema: TableSchema | None = None,
-    lock: JournalLock | None = None,
-    scheduler: Any = None,
 ) -> ComparisonResult:
     """Compare methods on a table; see `compare`.
 
     Parameters
     ----------
     sample : Sample
-    methods, budget, n_jobs, cache, resume, progress, scheduler
+    methods, budget, n_jobs, cache, resume, progress
         As in `compare`.
     protocol : Protocol, optional
     watch : callable, optional
@@ -199,8 +185,6 @@ def compare_sample(
         The command that repeats it, for the report.
     schema : TableSchema, optional
         That of the data frame of the sample: estimators of the result then take data frames.
-    lock : JournalLock, optional
-        That of the `cache`, if the caller holds it.
     """
     start = time.perf_counter()
     protocol = settled(protocol or Protocol(), sample)
@@ -214,24 +198,17 @@ def compare_sample(
     least = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
     refused = {method.name: _refusal(method, sample, least) for method in chosen}
     key = key_of(sample, protocol)
-    with ExitStack() as held:
-        cluster = None
-        if scheduler is not None:
-            client = held.enter_context(connected(scheduler))
-            cluster = Cluster(client, sample, protocol)
-        journal = held.enter_context(Journal(cache, key, resume=resume, lock=lock))
-        run = Run(
-            sample,
-            protocol,
-            [method for method in chosen if not refused[method.name]],
-            journal,
-            budget=None if budget is None else budget - (time.perf_counter() - start),
-            n_jobs=n_jobs,
-            progress=progress,
-            watch=watch,
-            cluster=cluster,
-        )
-        run()
+    run = Run(
+        sample,
+        protocol,
+        [method for method in chosen if not refused[method.name]],
+        Journal(cache, key, resume=resume),
+        budget=None if budget is None else budget - (time.perf_counter() - start),
+        n_jobs=n_jobs,
+        progress=progress,
+        watch=watch,
+    )
+    run()
     in_order = [
         Cell(method.name, *place, stage)
         for method in chosen

@@ -5,15 +5,7 @@ and every type it names are checked against a closed list (`trusted_types`): loa
 stranger runs no code of theirs.
 """
 
+from pliant.persistence._contents import trusted_types
 from pliant.persistence._model_file import LoadedModel, load_model, save_model
-from pliant.persistence._trees import SavedTreesClassifier, SavedTreesRegressor
-from pliant.persistence._types import trusted_types
 
-__all__ = [
-    "LoadedModel",
-    "SavedTreesClassifier",
-    "SavedTreesRegressor",
-    "load_model",
-    "save_model",
-    "trusted_types",
-]
+__all__ = ["LoadedModel", "load_model", "save_model", "trusted_types"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
+import sys
 import warnings
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,18 +19,19 @@ from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import replacing
 from pliant.core.text import printable, quoted
-from pliant.persistence._archive import MAX_BYTES, check_density, opened, schema_of
-from pliant.persistence._fitted_parts import fitted_parts
-from pliant.persistence._nodes import check_nodes
-from pliant.persistence._objects import check_attributes, objects_in, templates_in
-from pliant.persistence._probe import check_predictions
-from pliant.persistence._sklearn import CHECKS
-from pliant.persistence._types import SKLEARN_TYPES, trusted_types
+from pliant.persistence._checks import check_parts, check_prediction, without_searches
+from pliant.persistence._contents import (
+    MAX_BYTES,
+    check_density,
+    check_nodes,
+    opened,
+    without_repeats,
+)
 
 T = TypeVar("T")
 
 FORMAT = "pliant-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -64,11 +68,11 @@ def save_model(
     Parameters
     ----------
     model : object
-        A fitted estimator or a kernel of pliant, or one of scikit-learn's linear and ridge models,
-        support vector machines, Gaussian processes, forests and boosted trees; or one of
-        scikit-learn's that holds such: a pipeline, ColumnTransformer, TransformedTargetRegressor or
-        CalibratedClassifierCV. Of a search, such as GridSearchCV, the file holds the best
-        estimator. Forests and boosted trees are kept as plain arrays, see `SavedTreesClassifier`.
+        A fitted estimator or a kernel of pliant, or one of scikit-learn's linear models, support
+        vector machines, Gaussian processes, forests and histogram-based boosted trees; or one of
+        scikit-learn's that holds such: a pipeline, ColumnTransformer, TransformedTargetRegressor,
+        CalibratedClassifierCV, or a voting or stacking estimator. Of a search, such as
+        GridSearchCV, the file holds the best estimator.
     path : path-like
         The file to make or to replace.
     schema, metadata : dict, optional
@@ -85,11 +89,11 @@ def save_model(
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "pliant_version": __version__,
-        "model": _told(lambda: fitted_parts(model), "cannot save the model"),
+        "model": _told(lambda: without_searches(model), "cannot save the model"),
         "schema": _as_json(schema, "schema"),
         "metadata": _as_json(metadata, "metadata"),
     }
-    data = _told(lambda: skops.dumps(state), "cannot save the model")
+    data = _told(lambda: _packed(skops.dumps(state)), "cannot save the model")
     _told(lambda: _unpacked(data, skops), "cannot save the model")
     with replacing(path, ModelFileError) as draft:
         draft.write_bytes(data)
@@ -124,32 +128,41 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
     return _told(lambda: _unpacked(data, skops), f"cannot load {name}")
 
 
+def _packed(data: bytes) -> bytes:
+    """Return a file of skops in which each object is described once."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(packed, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "schema.json":
+                content = json.dumps(without_repeats(json.loads(content), set())).encode()
+            new.writestr(name, content)
+    return packed.getvalue()
+
+
 def _unpacked(data: bytes, skops: Any) -> LoadedModel:
-    """Check a model file from the outside to the inside, then build what it holds."""
-    _check_outside(data)
-    state = _built(data, skops)
-    _check_parts(state["model"])
-    check_predictions(state["model"])
+    """Check a model file from the outside to the inside, then build the objects in it."""
+    with opened(data) as archive:
+        text = archive.read("schema.json")
+        check_density(text)
+        root = json.loads(text)
+        _check_format(root)
+        names = check_nodes(root, archive)
+    if root["content"]["model"]["__loader__"] != "ObjectNode":
+        raise ModelFileError("expected an estimator or a kernel as the model")
+    del root, text
+    state = _built(data, names, skops)
+    check_parts(state["model"])
+    check_prediction(state["model"])
     schema, metadata = (_from_json(state[name], name) for name in ("schema", "metadata"))
     return LoadedModel(state["model"], schema, metadata, printable(state["pliant_version"]))
 
 
-def _check_outside(data: bytes) -> None:
-    """Raise ModelFileError if a file is not one that may be built; what was read is dropped."""
-    with opened(data) as archive:
-        root = json.loads(schema_of(archive))
-        _check_format(root)
-        check_nodes(root, archive)
-    if root["content"]["model"]["__loader__"] != "ObjectNode":
-        raise ModelFileError("expected an estimator or a kernel as the model")
-
-
-def _built(data: bytes, skops: Any) -> dict[str, Any]:
-    """Build what a checked file holds; warn once if another version of scikit-learn wrote it."""
+def _built(data: bytes, names: frozenset[str], skops: Any) -> dict[str, Any]:
+    """Build a checked file's objects; warn once if another version of scikit-learn wrote it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        known = trusted_types() | SKLEARN_TYPES | {"numpy.dtype"}
-        state: dict[str, Any] = skops.loads(data, trusted=sorted(known))
+        state: dict[str, Any] = skops.loads(data, trusted=sorted(names))
     skew = [w.message for w in caught if isinstance(w.message, InconsistentVersionWarning)]
     if skew:
         theirs, ours = skew[0].original_sklearn_version, skew[0].current_sklearn_version
@@ -162,35 +175,18 @@ def _built(data: bytes, skops: Any) -> dict[str, Any]:
 
 
 def _check_format(root: Any) -> None:
-    """Raise ModelFileError if this is no model of pliant, or one in a newer format."""
+    """Raise ModelFileError if this is no model of pliant, or one in another format."""
     try:
         facts = [json.loads(root["content"][f]["content"]) for f in ("format", "format_version")]
     except (TypeError, KeyError, ValueError):
         facts = []
-    match facts:
-        case [str(name), int(version)] if name == FORMAT and version >= 1:
-            if version > FORMAT_VERSION:
-                raise ModelFileError(
-                    f"it has format {printable(version, 20)}, this version of pliant reads up to "
-                    f"{FORMAT_VERSION}: upgrade pliant"
-                )
-        case _:
-            raise ModelFileError("it holds no model that pliant saved")
-
-
-def _check_parts(model: object) -> None:
-    """Have each object that can check its own attributes do so, inner ones first."""
-    objects = objects_in(model)
-    for value in objects:
-        check_attributes(value)
-    templates = templates_in(objects)
-    for value in objects:
-        check = CHECKS.get(type(value)) or getattr(type(value), "_check_loaded", None)
-        if check is not None and id(value) not in templates:
-            try:
-                check(value)
-            except AttributeError as error:
-                raise ValueError(f"the file lacks an attribute: {error}") from None
+    if facts[:1] != [FORMAT] or type(facts[1]) is not int:
+        raise ModelFileError("it holds no model that pliant saved")
+    if facts[1] != FORMAT_VERSION:
+        raise ModelFileError(
+            f"it has format {printable(facts[1], 20)}, this version of pliant reads "
+            f"{FORMAT_VERSION}: upgrade pliant, or save the model again"
+        )
 
 
 def _as_json(value: dict[str, Any] | None, name: str) -> str:
@@ -223,9 +219,20 @@ def _told(action: Callable[[], T], prefix: str) -> T:
 
 
 def _skops() -> Any:
-    """Import skops, naming the extra that brings it if it is not there."""
+    """Import skops, naming the extra that brings it if it is not there.
+
+    skops imports all modules of scikit-learn, among them adapters and tools that import PyTorch,
+    Dask and pytest for seconds. No model file needs these, so they are left out meanwhile.
+    """
+    adapters = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
+    adapters.append("pytest")
+    absent: dict[str, Any] = dict.fromkeys(name for name in adapters if name not in sys.modules)
+    sys.modules.update(absent)
     try:
         return importlib.import_module("skops.io")
     except ImportError:
         hint = "pip install 'pliant[cli]'"
         raise ImportError(f"model files need skops: {hint}") from None
+    finally:
+        for name in absent:
+            del sys.modules[name]

@@ -19,7 +19,6 @@ OPTIONS = {
     ("--folds", "31"): "31",
     ("--repeats", "0"): "'--repeats': expected an integer from 1 to 100, got '0'",
     ("--jobs", "0"): "'--jobs': expected an integer from 1 to 1024, got '0'",
-    ("--scheduler", "here"): "address, such as tcp://127.0.0.1:8786, got 'here'",
     ("--seed", "-1"): "'--seed': expected an integer from 0 to 4294967295, got '-1'",
     ("--metric", "acuracy"): "unknown metric 'acuracy'; did you mean 'accuracy'",
     ("--metric", "r2"): "got 'r2'",

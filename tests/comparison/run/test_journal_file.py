@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +10,6 @@ import numpy as np
 import pytest
 
 from pliant.comparison.protocol import DEFAULT, SEARCHED, Cell
-from pliant.comparison.run import journal
 from pliant.comparison.run.baselines import named
 from pliant.comparison.run.journal import Journal, key_of, method_key
 from pliant.core.exceptions import TableError
@@ -22,9 +19,9 @@ from tests.comparison.run.test_resume import CELLS, KEY, PROTOCOL, made
 
 def written(path):
     """A file of three cells."""
-    with Journal(path, KEY, resume=False) as journal:
-        for each in CELLS:
-            journal.add("m", each)
+    journal = Journal(path, KEY, resume=False)
+    for each in CELLS:
+        journal.add("m", each)
     return path.read_bytes()
 
 
@@ -34,12 +31,11 @@ def test_a_file_cut_off_anywhere_goes_on_to_the_same_bytes(tmp_path):
     header = content.index(b"\n") + 1
     for length in range(header, len(content) + 1, 7):
         path.write_bytes(content[:length])
-        with Journal(path, KEY, resume=True) as journal:
-            cells = enumerate(CELLS)
-            left = [each for k, each in cells if not journal.find("m", Cell("dummy", 0, k))]
-            assert len(left) == 3 - content[header:length].count(b"\n")
-            for each in left:
-                journal.add("m", each)
+        journal = Journal(path, KEY, resume=True)
+        left = [each for k, each in enumerate(CELLS) if not journal.find("m", Cell("dummy", 0, k))]
+        assert len(left) == 3 - content[header:length].count(b"\n")
+        for each in left:
+            journal.add("m", each)
         assert path.read_bytes() == content
 
 
@@ -98,21 +94,9 @@ def test_a_foreign_file_is_refused_and_left_alone(content, resume, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["cells.jsonl"]
 
 
-def sealed(record, key=KEY):
-    """The line of a record as somebody forges it who knows how the hash is made."""
-    content = {"method_key": "m", "record": record}
-    return json.dumps({"hash": journal._hash_of(key, content), **content})
-
-
 def spoiled(**changes):
-    return sealed({**CELLS[0], **changes})
+    return json.dumps({"method_key": "m", "record": {**CELLS[0], **changes}})
 
-
-def without(name):
-    return sealed({k: v for k, v in CELLS[0].items() if k != name})
-
-
-PICTURE = {"title": "a", "alt": "b", "png": "iVBO"}
 
 HOSTILE = {
     "no JSON": "{",
@@ -120,42 +104,12 @@ HOSTILE = {
     "list": "[1, 2]",
     "no record": '{"method_key": "m"}',
     "no key": json.dumps({"record": CELLS[0]}),
-    "no hash": json.dumps({"method_key": "m", "record": CELLS[0]}),
-    "a record of something else": sealed([1]),
-    "changed": sealed(CELLS[0]).replace("2.0", "2.5"),
-    "of another journal": sealed(CELLS[0], "another key"),
-    "there twice": spoiled(scores={"accuracy": 0.9}),
+    "a record of something else": '{"method_key": "m", "record": [1]}',
     "status": spoiled(status="fine"),
-    "status of a list": spoiled(status=[]),
-    "fold": spoiled(fold="0"),
-    "repeat": spoiled(repeat=True),
-    "negative": spoiled(fold=-1),
-    "huge": spoiled(fold=2**60),
-    "stage": spoiled(stage="half"),
-    "method": spoiled(method=["dummy"]),
+    "fold of a list": spoiled(fold=[1]),
     "scores": spoiled(scores=[1]),
-    "no scores": spoiled(scores={}),
-    "score of text": spoiled(scores={"accuracy": "<script>alert(1)</script>"}),
-    "score of truth": spoiled(scores={"accuracy": True}),
     "nan": spoiled(scores={"accuracy": float("nan")}),
-    "infinite": spoiled(scores={"accuracy": float("inf")}),
-    "overflow": spoiled(scores={"accuracy": 0.5}).replace("0.5", "1e999"),
-    "no rows": without("rows"),
-    "rows": spoiled(rows={"train": 0, "test": 1}),
-    "rows of text": spoiled(rows={"train": "80", "test": "20"}),
-    "no error": without("error"),
-    "no times": spoiled(seconds=None),
-    "times": spoiled(seconds={"fit": "long"}),
-    "unknown": spoiled(surprise=1),
-    "settings": spoiled(chosen={"C": [1]}),
-    "curve": spoiled(curve=[[10, None]]),
-    "predictions": spoiled(predictions={"rows": [0, 1], "values": [0]}),
-    "falling rows": spoiled(predictions={"rows": [1, 0], "values": [0, 0]}),
-    "picture": spoiled(pictures=[{**PICTURE, "png": '"><script>'}]),
-    "warnings": spoiled(warnings=[1]),
-    "memory": spoiled(memory_mb=-1.0),
     "deep": '{"a":' * 50_000 + "1" + "}" * 50_000,
-    "rather deep": '{"hash": 1, "method_key": "m", "record":' + "[" * 900 + "]" * 900 + "}",
 }
 
 
@@ -170,29 +124,6 @@ def test_a_damaged_line_is_refused_by_its_number(line, tmp_path):
     with pytest.raises(TableError, match="line 3"):
         Journal(path, KEY, resume=True)
     assert path.read_bytes() == before
-    assert [each.name for each in tmp_path.iterdir()] == ["cells.jsonl"]
-
-
-HOLDER = """
-import sys, time
-from pliant.comparison.run.journal import Journal
-
-journal = Journal(sys.argv[1], "key", resume=True)
-print("held", flush=True)
-time.sleep(60)
-"""
-
-
-def test_a_process_that_is_killed_releases_its_journal(tmp_path):
-    cache = tmp_path / "cells.jsonl"
-    command = [sys.executable, "-c", HOLDER, str(cache)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == b"held\n"
-        with pytest.raises(TableError, match=f"process {process.pid} on "):
-            Journal(cache, "key", resume=True)
-        process.kill()
-    assert (tmp_path / "cells.jsonl.lock").exists()
-    Journal(cache, "key", resume=True).close()
     assert [each.name for each in tmp_path.iterdir()] == ["cells.jsonl"]
 
 
@@ -222,13 +153,13 @@ def test_a_line_that_a_full_disk_cuts_off_is_taken_back(tmp_path, monkeypatch):
             return getattr(self.file, name)
 
     opened = Path.open
-    with Journal(path, KEY, resume=True) as kept:
-        with monkeypatch.context() as patch:
-            patch.setattr(Path, "open", lambda *a, **k: Full(opened(*a, **k)))
-            with pytest.warns(UserWarning, match="any more: No space left on device"):
-                kept.add("other", CELLS[0])
-        kept.add("other", CELLS[1])
-        assert kept.find("other", Cell("dummy", 0, 0))
+    kept = Journal(path, KEY, resume=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", lambda *a, **k: Full(opened(*a, **k)))
+        with pytest.warns(UserWarning, match="any more: No space left on device"):
+            kept.add("other", CELLS[0])
+    kept.add("other", CELLS[1])
+    assert kept.find("other", Cell("dummy", 0, 0))
     assert path.read_bytes() == before
 
 
@@ -245,9 +176,9 @@ def test_a_file_of_an_earlier_version_is_refused_and_kept_as_the_old_one(tmp_pat
 
 def test_stages_of_a_cell_are_kept_apart(tmp_path):
     path = tmp_path / "cells.jsonl"
-    with Journal(path, KEY, resume=False) as journal:
-        for stage, score in ((DEFAULT, 0.5), (SEARCHED, 0.7)):
-            journal.add("m", record("svm", 0, 0, {"accuracy": score}, stage=stage))
+    journal = Journal(path, KEY, resume=False)
+    for stage, score in ((DEFAULT, 0.5), (SEARCHED, 0.7)):
+        journal.add("m", record("svm", 0, 0, {"accuracy": score}, stage=stage))
     again = Journal(path, KEY, resume=True)
     for stage, score in ((DEFAULT, 0.5), (SEARCHED, 0.7)):
         assert again.find("m", Cell("svm", 0, 0, stage))["scores"] == {"accuracy": score}

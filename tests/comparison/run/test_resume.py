@@ -20,9 +20,8 @@ from pliant.comparison.run import cells as cell_module
 from pliant.comparison.run import running
 from pliant.comparison.run.baselines import named
 from pliant.comparison.run.cells import perform
-from pliant.comparison.run.journal import Journal, key_of, method_key
+from pliant.comparison.run.journal import key_of
 from pliant.comparison.sample import Sample
-from pliant.core.exceptions import TableError
 from tests.comparison.comparison_cases import record
 
 METHODS = ("dummy", "linear", "svm")
@@ -233,35 +232,3 @@ def test_interrupted_then_killed_then_resumed(whole, here, tmp_path):
 
 KEY = key_of(made(), PROTOCOL)
 CELLS = [record("dummy", 0, k, {"accuracy": 0.1 * k, "auc": None}) for k in range(3)]
-
-
-MISFITS = {
-    "metric": {"scores": {"accuracy": 0.5, "r2": 0.5}},
-    "range": {"scores": {"accuracy": 1.5}},
-    "rows": {"rows": {"train": 40, "test": 6}},
-    "row": {"predictions": {"rows": [45], "values": [0]}},
-    "class": {"predictions": {"rows": [3], "values": [2]}},
-    "list": {"predictions": {"rows": [3], "values": [None]}},
-}
-
-
-@pytest.mark.parametrize("changes", MISFITS.values(), ids=MISFITS.keys())
-def test_a_cell_that_cannot_be_of_this_table_is_refused(changes, tmp_path):
-    cache = tmp_path / "cells.jsonl"
-    with Journal(cache, KEY, resume=False) as kept:
-        fitting = {**CELLS[0], "rows": {"train": 30, "test": 15}, **changes}
-        kept.add(method_key(named("dummy"), "classification"), {**fitting, "stage": DEFAULT})
-    with pytest.raises(TableError, match=r"cells\.jsonl', 'dummy', repeat 0, fold 0: "):
-        run(("dummy",), cache=cache, resume=True)
-
-
-def test_two_comparisons_do_not_share_a_journal(here, tmp_path):
-    cache = tmp_path / "cells.jsonl"
-    who = rf"process {os.getpid()} on .*, since 2.* UTC\): wait until it ends, or choose"
-    with Journal(cache, KEY, resume=False):
-        for resume in (True, False):
-            with pytest.raises(TableError, match=f"cells.jsonl' is in use by another .*{who}"):
-                run(cache=cache, resume=resume)
-    assert [each.name for each in tmp_path.iterdir()] == ["cells.jsonl"]
-    run(("dummy",), cache=cache, resume=True)
-    assert [each.name for each in tmp_path.iterdir()] == ["cells.jsonl"]

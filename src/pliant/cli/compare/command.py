@@ -77,10 +77,6 @@ def compare(
         int | None,
         typer.Option(parser=whole(1, 1024), metavar="N", help="Default: one for each core."),
     ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="tcp://HOST:PORT", help="Run on the workers of a Dask cluster."),
-    ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Write a report to read and share.")
     ] = None,
@@ -121,7 +117,6 @@ def compare(
         group=group,
         time=time,
         jobs=jobs,
-        scheduler=scheduler,
         cache=cache,
         resume=resume,
         report=report,

@@ -27,10 +27,9 @@ class Plan:
 
     Without `methods`, all for the task are compared. The `budget` is as it was written, see
     `duration`. `task`, `group` and `time` are as in `pliant.comparison.reading.read_sample`, as the
-    options of `table` are. Cells run on the Dask cluster of the `scheduler`, or on this computer.
-    The `cache` is the journal of finished cells; without
-    one, there is a file for each table in the current folder. With `fit_best` the method to use is
-    fitted and written to `out`.
+    options of `table` are. The `cache` is the journal of finished cells; without one, there is a
+    file for each table in the current folder. With `fit_best` the method to use is fitted and
+    written to `out`.
     """
 
     tables: tuple[Path, ...]
@@ -43,7 +42,6 @@ class Plan:
     group: str | None = None
     time: str | None = None
     jobs: int | None = None
-    scheduler: str | None = None
     cache: Path | None = None
     resume: bool = False
     report: Path | None = None

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from joblib import cpu_count
 
@@ -21,13 +19,12 @@ from pliant.comparison.comparing import check_metric, compare_sample
 from pliant.comparison.metrics import METRICS, metrics_of
 from pliant.comparison.reading import read_sample
 from pliant.comparison.result import ComparisonResult
-from pliant.comparison.run.cluster import connected
 from pliant.comparison.run.folds import check_folds, settled
 from pliant.comparison.run.isolation import close_all, warm_up
-from pliant.comparison.run.journal import JournalLock, key_of, read_journal
+from pliant.comparison.run.journal import key_of, read_journal
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
-from pliant.core.text import count, printable, quoted
+from pliant.core.text import printable, quoted
 
 LEAST = 1e-3
 """Seconds for a table when all of the budget is spent: its cells are then listed as cut."""
@@ -41,38 +38,20 @@ def run_plan(plan: Plan) -> list[ComparisonResult]:
     budget = duration(plan.budget)
     ends = time.monotonic() + (budget or 0.0)  # reading the tables counts
     _check(plan)
-    with ExitStack() as held:
-        locks = [held.enter_context(JournalLock(cache)) for cache in plan.caches]
-        client = held.enter_context(_place(plan))
-        try:
-            samples = _samples(plan)
-            _prepare(plan, samples)
-        except BaseException:
-            close_all()
-            raise
-        results: list[ComparisonResult] = []
-        for sample, cache, lock in zip(samples, plan.caches, locks, strict=True):
-            share = (ends - time.monotonic()) / (len(samples) - len(results))
-            results.append(
-                _compared(plan, sample, cache, budget and max(share, LEAST), lock, client)
-            )
-            if results[-1].interrupted:
-                break
+    warm_up(plan.jobs or cpu_count())
+    try:
+        samples = _samples(plan)
+        _prepare(plan, samples)
+    except BaseException:
+        close_all()
+        raise
+    results: list[ComparisonResult] = []
+    for sample, cache in zip(samples, plan.caches, strict=True):
+        share = (ends - time.monotonic()) / (len(samples) - len(results))
+        results.append(_compared(plan, sample, cache, budget and max(share, LEAST)))
+        if results[-1].interrupted:
+            break
     return results
-
-
-@contextmanager
-def _place(plan: Plan) -> Iterator[Any]:
-    """Prepare where cells run while the tables are read; lend the client of a cluster, or None."""
-    if plan.scheduler is None:
-        warm_up(plan.jobs or cpu_count())
-        yield None
-        return
-    with connected(plan.scheduler) as client:
-        threads = client.nthreads()
-        size = f"{count(len(threads), 'worker')}, {count(sum(threads.values()), 'thread')}"
-        tell(f"Note: cells run on the Dask cluster {plan.scheduler}: {size}")
-        yield client
 
 
 def _check(plan: Plan) -> None:
@@ -135,9 +114,7 @@ def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
         tell("Note: no pictures in the report: they need matplotlib: pip install 'pliant[plots]'")
 
 
-def _compared(
-    plan: Plan, sample: Sample, cache: Path, budget: float | None, lock: JournalLock, client: Any
-) -> ComparisonResult:
+def _compared(plan: Plan, sample: Sample, cache: Path, budget: float | None) -> ComparisonResult:
     """Compare methods on one table, and show what runs."""
     title = f"Comparing on {printable(sample.name, 40)}"
     metric = METRICS[plan.protocol.metric or metrics_of(sample.task)[0].name]
@@ -152,6 +129,4 @@ def _compared(
             resume=plan.resume,
             watch=watch,
             command=plan.command,
-            lock=lock,
-            scheduler=client,
         )

@@ -1,9 +1,8 @@
 """The journal: finished cells in a file of JSON lines, to continue an interrupted comparison.
 
-The first line names the key: a hash of the table, the protocol, and the versions of the packages.
-A file of another key is refused. Each further line is a cell with a hash of itself and the key, so
-that a line that was changed, or comes from another journal, is refused as well. A last line that
-was cut off while it was written is dropped. One comparison at a time uses a journal.
+The first line has the version of the format and the key: a hash of the table, the protocol, and
+the versions of the packages. A file of another key is refused. Each further line is a cell. A last
+line that was cut off while it was written is dropped.
 """
 
 from __future__ import annotations
@@ -15,23 +14,20 @@ import warnings
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from pliant._version import __version__
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import Record, cell_of
-from pliant.comparison.run.checked import fault_of, misfit_of
 from pliant.comparison.run.described import described
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import plain_data, replacing
-from pliant.core.locks import FileLock
 from pliant.core.text import printable, quoted
 from pliant.registry import Method
 
-FORMAT = "pliant comparison 3"
-"""The first line of a file names it; before 2, cells had no stages, and before 3 no hashes."""
+FORMAT = "pliant comparison 4"
+"""The first line of a file names it."""
 
 FAMILY = "pliant comparison "
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
@@ -60,49 +56,8 @@ def method_key(method: Method, task: str) -> str:
     return _hash(plain)[: DIGITS // 2]
 
 
-class JournalLock:
-    """Holds a journal, so that no other comparison writes into it; to be used with ``with``.
-
-    Parameters
-    ----------
-    path : path-like
-        The journal. The lock is a file beside it, ``NAME.lock``, which is removed at the end. A
-        process that dies releases its lock.
-
-    Raises
-    ------
-    TableError
-        If another comparison holds the journal (the message names its process, its computer and
-        since when), or no file can be made beside it.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        try:
-            whole = os.path.realpath(path)
-            self._lock = FileLock(f"{whole}.lock")
-            taken = self._lock.acquire()
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or printable(error)
-            raise TableError(f"cannot write {quoted(path, 200)}: {reason}") from None
-        if not taken:
-            raise TableError(
-                f"{quoted(path, 200)} is in use by another comparison ({self._lock.holder()}): "
-                "wait until it ends, or choose another file"
-            )
-
-    def release(self) -> None:
-        """Leave the journal to others."""
-        self._lock.release(remove=True)
-
-    def __enter__(self) -> JournalLock:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
-
 class Journal:
-    """The records of one comparison, here and in a file; to be used with ``with``.
+    """The records of one comparison, here and in a file.
 
     Parameters
     ----------
@@ -113,14 +68,11 @@ class Journal:
     resume : bool
         Whether to go on with what the file holds. Else a file of an earlier comparison is kept
         beside as ``NAME.old``, and a new one begins.
-    lock : JournalLock, optional
-        That of the file, if the caller holds it; by default it is taken until the end.
 
     Raises
     ------
     TableError
-        If another comparison uses the file; if it is of another key, holds anything else, or cannot
-        be read or written.
+        If the file is of another key, holds anything else, or cannot be read or written.
     """
 
     def __init__(
@@ -129,51 +81,17 @@ class Journal:
         key: str,
         *,
         resume: bool,
-        lock: JournalLock | None = None,
     ) -> None:
         self.key = key
         self._path = None if path is None else Path(path)
         self._records: dict[tuple[str, Cell], Record] = {}
-        self._lock: JournalLock | None = None
-        if self._path is None:
-            return
-        if lock is None:
-            self._lock = JournalLock(self._path)
-        try:
+        if self._path is not None:
             self._records = read_journal(self._path, key, resume=resume)
             self._begin(self._path, keep_old=not resume)
-        except BaseException:
-            self.close()
-            raise
 
-    def close(self) -> None:
-        """Leave the file to others."""
-        if self._lock is not None:
-            self._lock.release()
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def find(self, method_key: str, cell: Cell, sample: Sample | None = None) -> Record | None:
-        """Return the record of a cell, or None if it is not here.
-
-        Raises TableError if it cannot be a record of the `sample`.
-        """
-        record = self._records.get((method_key, cell))
-        if record is not None and sample is not None and (fault := misfit_of(record, sample)):
-            raise TableError(
-                f"{quoted(self._path, 200)}, {quoted(cell.method)}, repeat {cell.repeat}, fold "
-                f"{cell.fold}: {fault}"
-            )
-        return record
+    def find(self, method_key: str, cell: Cell) -> Record | None:
+        """Return the record of a cell, or None if it is not here."""
+        return self._records.get((method_key, cell))
 
     def add(self, method_key: str, record: Record) -> None:
         """Keep a record, here and in the file.
@@ -187,7 +105,7 @@ class Journal:
         if self._path is None:
             return
         try:
-            _append(self._path, _line(self.key, method_key, record))
+            _append(self._path, _line(method_key, record))
         except OSError as error:
             name, reason = quoted(self._path, 200), error.strerror or printable(error)
             warnings.warn(f"cannot write {name} any more: {reason}", UserWarning, stacklevel=2)
@@ -202,7 +120,7 @@ class Journal:
             except OSError as error:
                 reason = error.strerror or printable(error)
                 raise TableError(f"cannot write {quoted(old, 200)}: {reason}") from None
-        lines = [_line(self.key, key, record) for (key, _), record in self._records.items()]
+        lines = [_line(key, record) for (key, _), record in self._records.items()]
         header = json.dumps({"format": FORMAT, "key": self.key}) + "\n"
         with replacing(path, TableError) as draft, draft.open("w", encoding="utf-8") as file:
             file.writelines([header, *lines])
@@ -221,14 +139,10 @@ def _append(path: Path, line: str) -> None:
             raise
 
 
-def _line(key: str, method_key: str, record: Record) -> str:
-    """Return the line of a cell: the hash of the line without it, and of the key, comes first."""
+def _line(method_key: str, record: Record) -> str:
+    """Return the line of a cell."""
     content = {"method_key": method_key, "record": plain_data(record)}
-    return json.dumps({"hash": _hash_of(key, content), **content}, allow_nan=False) + "\n"
-
-
-def _hash_of(key: str, content: dict[str, Any]) -> str:
-    return _hash(key + json.dumps(content))
+    return json.dumps(content, allow_nan=False) + "\n"
 
 
 def _hash(text: str) -> str:
@@ -248,10 +162,17 @@ def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell]
             _check_header(path, entry, key if resume else None)
         elif not resume:  # the first line is enough to refuse a file that nobody wants to lose
             break
-        elif fault := _taken_fault(records, key, entry):
-            raise TableError(
-                f"{quoted(path, 200)}, line {number}: {fault}; leave --resume out to start again"
-            )
+        else:
+            try:
+                record = entry["record"]
+                records[str(entry["method_key"]), cell_of(record)] = record
+                if record["status"] not in ("done", "error") or type(record["scores"]) is not dict:
+                    raise ValueError
+            except (KeyError, TypeError, ValueError):
+                raise TableError(
+                    f"{quoted(path, 200)}, line {number}: expected a finished cell; leave --resume "
+                    "out to start again"
+                ) from None
     return records
 
 
@@ -275,26 +196,6 @@ def _check_header(path: Path, header: dict[str, Any], key: str | None) -> None:
             f"{quoted(path, 200)} is of another table, other options or other versions: choose "
             "another file, or leave --resume out to start again"
         )
-
-
-def _taken_fault(records: dict[tuple[str, Cell], Record], key: str, entry: dict[str, Any]) -> str:
-    """Take the record of a line, or return why it is no line of this journal."""
-    if entry.keys() != {"hash", "method_key", "record"} or not isinstance(entry["method_key"], str):
-        return "expected a finished cell"
-    content = {name: entry[name] for name in ("method_key", "record")}
-    try:
-        whole = entry["hash"] == _hash_of(key, content)
-    except RecursionError:
-        whole = False
-    if not whole:
-        return "it was changed, or comes from another journal"
-    record: Any = entry["record"]
-    if fault := fault_of(record):
-        return fault
-    place = entry["method_key"], cell_of(record)
-    if json.dumps(records.setdefault(place, record)) != json.dumps(record):
-        return "the cell is there twice, with different results"
-    return ""
 
 
 def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

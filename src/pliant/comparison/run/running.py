@@ -18,7 +18,6 @@ from pliant.comparison.metrics import METRICS, metrics_of
 from pliant.comparison.protocol import SEARCHED, Cell, Protocol, Stage
 from pliant.comparison.record import Record, cell_of
 from pliant.comparison.run.cells import CUT
-from pliant.comparison.run.cluster import MOST_CELLS, Cluster
 from pliant.comparison.run.folds import is_large
 from pliant.comparison.run.isolation import close_all, perform_apart
 from pliant.comparison.run.journal import Journal, method_key
@@ -81,13 +80,11 @@ class Run:
     budget : float or None
         Seconds for all cells together, by the clock.
     n_jobs : int or None
-        Cells at a time; None or -1: one for each core, or for each thread of the cluster's workers.
+        Cells at a time; None or -1: one for each core.
     progress : callable, optional
         See `Progress`.
     watch : callable, optional
         See `Watch`.
-    cluster : Cluster, optional
-        Where cells run; by default in processes of this computer.
 
     Attributes
     ----------
@@ -108,12 +105,9 @@ class Run:
         n_jobs: int | None = None,
         progress: Progress | None = None,
         watch: Watch | None = None,
-        cluster: Cluster | None = None,
     ) -> None:
         self._sample, self._protocol, self._journal = sample, protocol, journal
-        self._cluster = cluster
-        most = cpu_count() if cluster is None else MOST_CELLS
-        self._n_jobs = most if n_jobs is None or n_jobs == -1 else n_jobs
+        self._n_jobs = cpu_count() if n_jobs is None or n_jobs == -1 else n_jobs
         self._budget, self._progress, self._watch = budget, progress, watch
         self._methods = {method.name: method for method in methods}
         self._keys = {method.name: method_key(method, sample.task) for method in methods}
@@ -153,11 +147,7 @@ class Run:
             while self._begin(threads, ended):
                 self._look()
                 self._take(self._wait(ended))
-            if self._cluster is not None:
-                self._cluster.forget(self._journal.key)
         except BaseException as stop:
-            if self._cluster is not None:
-                self._cluster.stop()
             close_all()
             self.interrupted = True
             if not isinstance(stop, KeyboardInterrupt):
@@ -171,15 +161,15 @@ class Run:
         for place in self._protocol.places():
             for stage in STAGES:
                 cell = Cell(method.name, *place, stage)
-                if record := self._journal.find(self._keys[method.name], cell, self._sample):
+                if record := self._journal.find(self._keys[method.name], cell):
                     self.records[cell] = record
                     took = record.get("seconds", {}).get("total") or 0.0
                     self._schedule.finish(cell, took, self._score(record))
 
     def _begin(self, threads: ThreadPoolExecutor, ended: Ended) -> bool:
         """Begin as many cells as may run; return whether any is running."""
-        schedule, slots = self._schedule, self._slots()
-        while len(schedule.running) < slots:
+        schedule = self._schedule
+        while len(schedule.running) < self._n_jobs:
             now = time.time()
             cell = schedule.take(now, self._ends)
             if cell is None:
@@ -192,15 +182,10 @@ class Run:
 
     def _perform(self, cell: Cell, ends: float | None, ended: Ended) -> None:
         method, key = self._methods[cell.method], self._journal.key
-        perform = perform_apart if self._cluster is None else self._cluster.perform
         try:
-            ended.put(perform(self._sample, self._protocol, method, cell, key, ends))
+            ended.put(perform_apart(self._sample, self._protocol, method, cell, key, ends))
         except BaseException as error:
             ended.put(error)
-
-    def _slots(self) -> int:
-        """Return the most cells that run at a time; the workers of a cluster come and go."""
-        return self._n_jobs if self._cluster is None else min(self._n_jobs, self._cluster.slots())
 
     def _wait(self, ended: Ended) -> Record:
         """Return the next record; look around from time to time, so that Ctrl-C is noticed."""
@@ -209,7 +194,6 @@ class Run:
                 record = ended.get(timeout=BEAT)
             except queue.Empty:
                 self._look()
-                self._slots()  # raises an error if the cluster is lost
                 continue
             if isinstance(record, BaseException):
                 raise record

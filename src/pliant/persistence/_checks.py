@@ -1,0 +1,333 @@
+"""Check the objects of a model file once they are built, and reduce a model to what a file holds.
+
+pliant's own classes check themselves in ``_check_loaded``. Compiled code of scikit-learn reads and
+writes where shapes and indices say, that of sparse matrices as well, so these are checked here.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from typing import Any
+
+import numpy as np
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble._forest import BaseForest
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
+from sklearn.svm._base import BaseLibSVM
+from sklearn.tree import BaseDecisionTree
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from pliant.core.exceptions import ModelFileError
+from pliant.core.kernels.base import Normalized
+from pliant.core.kernels.precomputed import Precomputed
+
+TRANSIENT = ("_loss", "_scorer")
+"""Attributes of boosted trees that a fit needs; `_check_boosted` makes the loss again."""
+
+METHODS = ("predict", "decision_function", "predict_proba", "transform")
+"""Methods that have to take a row when a model is loaded."""
+
+TEXTS = (CountVectorizer, HashingVectorizer)
+
+UNTRIED = (
+    *(*TEXTS, ColumnTransformer, OneHotEncoder, OrdinalEncoder, SimpleImputer, TargetEncoder),
+    *(Normalized, Precomputed),
+)
+"""Parts that may not take a row of zeros: they expect texts, categories, or known points."""
+
+MAX_WIDTH = 1_000_000
+"""Maximum number of features for which a row of zeros is made."""
+
+SVM_KERNELS = ("linear", "poly", "rbf", "sigmoid")
+
+
+def without_searches(model: Any) -> Any:
+    """Return a model as a file holds it; the given one stays as it is.
+
+    A search becomes its best estimator. Random states that a fit left behind, and the loss of
+    boosted trees, are dropped; columns that a function chose are named.
+
+    Raises
+    ------
+    ModelFileError
+        For a search without a best estimator.
+    """
+    if isinstance(model, BaseSearchCV) and "best_estimator_" not in vars(model):
+        raise ModelFileError(
+            f"expected a fitted {type(model).__name__} with refit=True, as a file holds its best "
+            "estimator, got one without best_estimator_"
+        )
+    return _reduced(model, {})
+
+
+def _reduced(part: Any, known: dict[int, Any]) -> Any:
+    """Return a part without searches and random states; the same object for the same part."""
+    if id(part) in known:
+        return known[id(part)]
+    result = part
+    if isinstance(part, BaseSearchCV):
+        result = _reduced(getattr(part, "best_estimator_", part.estimator), known)
+    elif isinstance(part, BaseEstimator) or type(part).__module__ == "sklearn.calibration":
+        known[id(part)] = result = copy(part)
+        parameters = part.get_params(deep=False) if isinstance(part, BaseEstimator) else ()
+        for name, value in vars(result).copy().items():
+            drawn = isinstance(value, np.random.RandomState | np.random.Generator)
+            if name not in parameters and (drawn or name in TRANSIENT):
+                delattr(result, name)
+            else:
+                vars(result)[name] = _reduced(value, known)
+        if isinstance(part, ColumnTransformer) and hasattr(part, "transformers_"):
+            result.transformers = result.transformers_[: len(part.transformers)]
+    elif type(part) in (list, tuple):
+        result = type(part)(_reduced(item, known) for item in part)
+    elif type(part) in (dict, Bunch):
+        result = type(part)()
+        result.update((name, _reduced(item, known)) for name, item in part.items())
+    known[id(part)] = result
+    return result
+
+
+def objects_in(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """Yield all objects that a value holds, inner ones first and each once, then the value."""
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    parts: Iterable[Any] = getattr(value, "__dict__", {}).values()
+    if isinstance(value, dict):
+        parts = value.values()
+    elif isinstance(value, list | tuple):
+        parts = value
+    elif isinstance(value, np.ndarray) and value.dtype.kind == "O":
+        parts = value.ravel().tolist()
+    for part in parts:
+        yield from objects_in(part, seen)
+    yield value
+
+
+def check_parts(model: object) -> None:
+    """Have each object check its attributes, inner ones first.
+
+    An estimator without attributes that end in an underscore is not fitted.
+    """
+    objects = list(objects_in(model))
+    for value in objects:
+        _check_attributes(value)
+    for value in objects:
+        try:
+            _check_own(value)
+        except AttributeError as error:
+            raise ValueError(f"the file lacks an attribute: {error}") from None
+
+
+def _check_own(value: Any) -> None:
+    """Apply the check of an object's class, if there is one."""
+    if isinstance(value, BaseEstimator):
+        value.get_params(deep=False)
+        if hasattr(value, "_parameter_constraints"):
+            value._validate_params()
+        learned = isinstance(value, TEXTS) or any(name.endswith("_") for name in vars(value))
+        if hasattr(value, "fit") and not learned:
+            return
+    check = next((check for kinds, check in CHECKS if isinstance(value, kinds)), None)
+    check = check or getattr(type(value), "_check_loaded", None)
+    if check is not None:
+        check(value)
+
+
+def _check_attributes(value: Any) -> None:
+    """Raise ValueError if the attributes of an object cannot be those of its class.
+
+    None may stand in front of a method, a property or a constant of the class, but for values that
+    the class computes and drops itself.
+    """
+    state = getattr(value, "__dict__", None)
+    if state is None or isinstance(value, type):
+        return
+    kind = type(value)
+    parameters = kind._get_param_names() if isinstance(value, BaseEstimator) else ()
+    own = {*getattr(kind, "_cached", ()), *getattr(kind, "_kept", ()), *parameters}
+    for name in state:
+        if not isinstance(name, str) or (hasattr(kind, name) and name not in own):
+            raise ValueError(
+                f"expected no attribute {name!r:.80} in a file of {kind.__name__}, which has a "
+                "method or a property of that name"
+            )
+    if isinstance(classes := state.get("classes_"), np.ndarray) and classes.ndim != 1:
+        raise ValueError(f"expected classes_ to be a list of labels, got {classes!r:.80}")
+    if isinstance(state.get("n_jobs"), int):  # some estimators start as many threads to predict
+        value.n_jobs = min(value.n_jobs, os.cpu_count() or 1)
+
+
+def _check_svm(model: Any) -> None:
+    """Raise ValueError unless the arrays of a support vector machine fit each other.
+
+    Compiled code reads them without a look at their sizes: the support vectors, class by class, a
+    row of coefficients for each class but one, and an intercept for each pair of classes.
+    """
+    if model.kernel not in SVM_KERNELS:
+        raise ValueError(f"expected kernel in {list(SVM_KERNELS)}, got {model.kernel!r}")
+    if model._sparse is not False or type(model.degree) is not int:
+        raise ValueError("expected dense support vectors and an integer degree")
+    classes = len(model.classes_) if is_classifier(model) else 2
+    n, d = np.shape(model.support_vectors_)
+    for name, dtype, shape in (
+        ("support_vectors_", np.float64, (n, d)),
+        ("support_", np.int32, (n,)),
+        ("_n_support", np.int32, (classes,)),
+        ("_dual_coef_", np.float64, (classes - 1, n)),
+        ("_intercept_", np.float64, (classes * (classes - 1) // 2,)),
+        ("_probA", np.float64, (0,)),
+        ("_probB", np.float64, (0,)),
+    ):
+        part = getattr(model, name)
+        rows = isinstance(part, np.ndarray) and part.flags.c_contiguous and part.dtype == dtype
+        if not rows or part.shape != shape:
+            raise ValueError(f"expected {name} row by row as {np.dtype(dtype)} of shape {shape}")
+    counts = model._n_support
+    if classes < 2 or counts.min() < 0 or (is_classifier(model) and counts.sum() != n):
+        raise ValueError(f"expected {n} support vectors in {classes} classes, got {counts}")
+    if model.n_features_in_ != d or tuple(model.shape_fit_)[1:] != (d,):
+        raise ValueError(f"expected support vectors of {model.n_features_in_} features, got {d}")
+    if not (np.isscalar(model._gamma) and np.isfinite(model._gamma)):
+        raise ValueError(f"expected a finite gamma, got {model._gamma!r}")
+
+
+def _check_one_hot(encoder: Any) -> None:
+    """Raise ValueError unless each category has a column of its own in a sparse matrix.
+
+    Numbers are looked up by bisection in the categories of a feature.
+    """
+    infrequent = encoder._infrequent_enabled
+    groups = encoder._default_to_infrequent_mappings if infrequent else []
+    if len(encoder.categories_) != encoder.n_features_in_ or (infrequent and not groups):
+        raise ValueError(f"expected categories of {encoder.n_features_in_} features")
+    for j, categories in enumerate(encoder.categories_):
+        if not isinstance(categories, np.ndarray) or categories.ndim != 1:
+            raise ValueError("expected the categories of each feature as a vector")
+        known = categories[categories == categories]  # a missing value, nan, comes last
+        unsorted = categories.dtype.kind not in "OUS" and not (known[1:] > known[:-1]).all()
+        if unsorted or len(known) < len(categories) - 1:
+            raise ValueError("expected categories in increasing order")
+        codes = np.arange(len(categories))
+        if infrequent and groups[j] is not None:
+            if np.shape(groups[j]) != codes.shape or np.min(groups[j]) < 0:
+                raise ValueError(f"expected a group >= 0 for each of {len(codes)} categories")
+            codes = groups[j]
+        dropped = encoder._drop_idx_after_grouping
+        n_columns = (
+            int(max(codes, default=-1)) + 1 - (dropped is not None and dropped[j] is not None)
+        )
+        if encoder._n_features_outs[j] != n_columns:
+            raise ValueError(f"expected {n_columns} columns for the categories of feature {j}")
+
+
+def _check_vocabulary(vectorizer: Any) -> None:
+    """Raise ValueError unless each word has a column of its own and texts are no file names."""
+    columns = getattr(vectorizer, "vocabulary_", {}).values()
+    if vectorizer.input != "content" or sorted(columns) != list(range(len(columns))):
+        raise ValueError("expected texts as input, and a column of its own for each word")
+
+
+def _check_tree(model: Any) -> None:
+    """Raise ValueError unless compiled code stays in the arrays of a decision tree."""
+    tree = model.tree_
+    if not 0 < tree.node_count == tree.capacity or tree.n_features != model.n_features_in_:
+        raise ValueError(f"expected a tree of {tree.capacity} nodes, got {tree.node_count}")
+    left, right = tree.children_left, tree.children_right
+    _check_nodes(left, right, tree.feature, left != -1, tree.n_features)
+    level, depth = np.zeros(1, dtype=np.intp), 0
+    while len(level := level[left[level] != -1]):
+        level, depth = np.unique([left[level], right[level]]), depth + 1
+    if tree.max_depth < depth:
+        raise ValueError(f"expected a depth of at least {depth}, got {tree.max_depth}")
+
+
+def _check_nodes(left: Any, right: Any, feature: Any, inner: Any, n_features: int) -> None:
+    """Raise ValueError unless nodes split known features and their children stand behind them."""
+    parents = np.flatnonzero(inner)
+    for child in (left[parents], right[parents]):
+        if not ((child > parents) & (child < len(left))).all():
+            raise ValueError(f"expected children behind their parents, among {len(left)} nodes")
+    if not ((feature[parents] >= 0) & (feature[parents] < n_features)).all():
+        raise ValueError(f"expected nodes that split one of {n_features} features")
+
+
+def _check_forest(model: Any) -> None:
+    """Raise ValueError unless all trees have the features of the forest, which it checks once."""
+    for tree in model.estimators_:
+        if not isinstance(tree, BaseDecisionTree) or tree.n_features_in_ != model.n_features_in_:
+            raise ValueError(f"expected trees for {model.n_features_in_} features")
+
+
+def _check_boosted(model: Any) -> None:
+    """Raise ValueError unless compiled code stays in the arrays of boosted trees; make the loss."""
+    if model._preprocessor is not None or np.any(model._bin_mapper.is_categorical_):
+        raise ValueError("expected boosted trees without categorical_features, which no file holds")
+    for iteration in model._predictors:
+        for predictor in iteration:
+            nodes = predictor.nodes
+            inner = nodes["is_leaf"] == 0
+            if not len(nodes) or nodes["is_categorical"].any():
+                raise ValueError("expected trees with nodes, which split numbers")
+            _check_nodes(
+                *(nodes["left"], nodes["right"], nodes["feature_idx"]), inner, model.n_features_in_
+            )
+    model._loss = model._get_loss(sample_weight=None)
+
+
+CHECKS: tuple[tuple[Any, Callable[[Any], None]], ...] = (
+    (BaseLibSVM, _check_svm),
+    (OneHotEncoder, _check_one_hot),
+    (TEXTS, _check_vocabulary),
+    (BaseDecisionTree, _check_tree),
+    (BaseForest, _check_forest),
+    ((HistGradientBoostingClassifier, HistGradientBoostingRegressor), _check_boosted),
+)
+"""The check of each class of scikit-learn whose compiled code trusts its attributes."""
+
+
+def check_prediction(model: Any) -> None:
+    """Raise ValueError unless a fitted model predicts for one row of zeros.
+
+    A first step that has a method ``example_rows``, for tables, gives the row.
+    """
+    kind = type(model)
+    known = [name for name in METHODS if hasattr(kind, name)]
+    if not known and kind.__module__.startswith("pliant."):
+        return
+    if not known or kind.__name__.startswith("_"):
+        raise ValueError(f"expected an estimator or a kernel as the model, got {kind.__name__}")
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return
+    objects, row = list(objects_in(model)), None
+    width = getattr(model, "n_features_in_", None)
+    if tables := [part for part in objects if hasattr(part, "example_rows")]:
+        row = tables[0].example_rows(1)
+    elif width is not None and width <= MAX_WIDTH:
+        row = None if any(isinstance(part, UNTRIED) for part in objects) else np.zeros((1, width))
+    if row is None:
+        return
+    sequential = parallel_config("sequential")  # processes take seconds to start
+    with sequential, warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for name in filter(lambda name: hasattr(model, name), known):
+            try:
+                values = getattr(model, name)(row)
+            except Exception as error:
+                raise ValueError(f"{name} fails: {error}") from None
+            if np.shape(values)[:1] != (1,):
+                raise ValueError(f"expected one row of {name}, got the shape {np.shape(values)}")

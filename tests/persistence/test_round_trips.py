@@ -1,0 +1,395 @@
+"""Models go to a file and come back with the same predictions; what cannot be saved says so."""
+
+import inspect
+import json
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.datasets import load_iris
+from sklearn.decomposition import TruncatedSVD
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingRegressor,
+)
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.isotonic import IsotonicRegression
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    LabelEncoder,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+    TargetEncoder,
+)
+from sklearn.svm import SVC, SVR, LinearSVC
+
+import pliant
+from pliant import ModelFileError, __version__
+from pliant import kernels as given
+from pliant.kernels import Gaussian, HadamardKernel, Linear, On, Precomputed, WeightedSum
+from pliant.persistence import load_model, save_model, trusted_types
+from tests.contracts.test_kernel_contract import CASES
+
+X, LABELS = load_iris(return_X_y=True)
+X, LABELS = X[::2], LABELS[::2]
+Y = X[:, 2] + np.sin(X[:, 0])
+NEW = np.random.default_rng(1).normal(X.mean(axis=0), 1.0, size=(50, 4))
+METHODS = ("predict", "decision_function", "predict_proba", "transform")
+TABLE = pd.DataFrame(X[:, :3], columns=["u", "v", "w"]).assign(
+    colour=np.where(X[:, 3] > 1, "red", "blue"), size=np.arange(75) % 3,
+    text=np.where(LABELS > 0, "a long walk", "two short walks"),
+)  # fmt: skip
+
+FITTED = [name for name in sorted(pliant.__all__) if hasattr(getattr(pliant, name), "fit")]
+
+
+def round_trip(model, tmp_path):
+    path = tmp_path / "model.pliant"
+    save_model(model, path)
+    return load_model(path).model
+
+
+def assert_same(loaded, model, points=NEW):
+    assert type(loaded) is type(model)
+    assert repr(loaded.get_params()) == repr(model.get_params())
+    for name in METHODS:
+        if hasattr(model, name):
+            np.testing.assert_array_equal(
+                getattr(loaded, name)(points), getattr(model, name)(points)
+            )
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", FITTED)
+def test_every_estimator_comes_back(tmp_path, name):
+    """With its defaults but few rounds, on classes where it can."""
+    model = getattr(pliant, name)()
+    few = {"max_iter": 5, "n_members": 1, "random_state": 0, "n_centers": 20}
+    model.set_params(**{k: v for k, v in few.items() if k in model.get_params(deep=False)})
+    if "machine" in model.get_params(deep=False):  # no file holds an SVC on Gram matrices
+        machine = pliant.DANKClassifier if name.endswith("Classifier") else pliant.DANKRegressor
+        model.set_params(machine=machine("precomputed", extension="none"))
+    model.fit(X, Y if name.endswith(("Regressor", "Ridge")) else LABELS)
+    loaded = round_trip(model, tmp_path)
+    assert_same(loaded, model)
+    assert set(vars(loaded)) == set(vars(model))
+    if hasattr(model, "kernel_"):
+        points = getattr(model, "support_vectors_", X)
+        np.testing.assert_array_equal(loaded.kernel_(NEW, points), model.kernel_(NEW, points))
+
+
+SETTINGS = [
+    pliant.DANKClassifier(tau=0.05, extension="reciprocal"),
+    pliant.DANKClassifier(Gaussian(0.5) + 0.1 * Linear(), extension="nearest"),
+    pliant.KNPLClassifier(extension="nearest"),
+    pliant.TKLClassifier(delta=np.array([0.1, 0.2, 0.3, 0.1]), tol=0.1),
+    pliant.MKLClassifier([Gaussian(0.5), On(Linear(), [0, 2])], norm=2.0),
+    pliant.SCGLogDetLearner("graph", n_components=2, n_landmarks=8, random_state=0),
+    pliant.KernelEmbedding(pliant.OrderSpectralLearner(n_components=10)),
+    pliant.LABRBFClassifier(10, n_members=2, max_iter=3, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", SETTINGS, ids=lambda model: type(model).__name__)
+def test_settings_and_learned_kernels_come_back(tmp_path, model):
+    model = make_pipeline(StandardScaler(), clone(model)).fit(X, LABELS)
+    assert_same(round_trip(model, tmp_path), model)
+
+
+def test_gram_matrices_and_columns_by_name_come_back(tmp_path):
+    gram = Gaussian(0.5)(X)
+    model = pliant.DANKClassifier("precomputed").fit(gram, LABELS)
+    assert_same(round_trip(model, tmp_path), model, gram)
+    named = pliant.MKLClassifier([On(Gaussian(), ["u"]), On(Linear(), ["v", "w"])])
+    named.fit(TABLE[["u", "v", "w"]], LABELS)
+    assert_same(round_trip(named, tmp_path), named, TABLE[["u", "v", "w"]])
+
+
+SAVED = [case for case in CASES if case.name not in ("function", "quadrature")]
+
+
+@pytest.mark.parametrize("case", SAVED, ids=lambda case: case.name)
+def test_every_kernel_comes_back(tmp_path, case):
+    points, others = case.points(6), case.points(5, seed=1)
+    loaded = round_trip(case.kernel, tmp_path)
+    assert type(loaded) is type(case.kernel)
+    np.testing.assert_array_equal(loaded(points, others), case.kernel(points, others))
+
+
+def test_every_kernel_is_among_them():
+    def parts(kernel):
+        inner = (value for value in vars(kernel).values() if isinstance(value, given.Kernel))
+        return {type(kernel).__name__}.union(*map(parts, inner))
+
+    known = set().union(*(parts(case.kernel) for case in CASES))
+    kinds = {name for name in given.__all__ if inspect.isclass(getattr(given, name))}
+    assert kinds - known == {
+        "Kernel",
+        "GeneralizedKernel",
+        "AdaptiveMatrix",
+        "LocalRBFKernel",
+        "Warp",
+    }
+
+
+def test_what_a_kernel_computed_is_made_again_or_checked(tmp_path):
+    kernel = HadamardKernel(Gaussian(2.0), X, Y, eta=0.5, tau=0.1)
+    kernel.prepare(kernel.form.spectrum)
+    loaded = round_trip(kernel, tmp_path)
+    assert vars(loaded)["eigenpairs"].tobytes() == vars(kernel)["eigenpairs"].tobytes()
+    assert loaded(X, NEW).tobytes() == kernel(X, NEW).tobytes()
+    matrix = kernel.adaptation()
+    assert round_trip(matrix, tmp_path).rank == matrix.rank
+
+
+def columns(**settings):
+    return ColumnTransformer(
+        [
+            ("scaled", StandardScaler(), ["u", "v"]),
+            ("coded", OneHotEncoder(**settings), ["colour", "size"]),
+            ("numbered", OrdinalEncoder(), make_column_selector(dtype_include=["str", "object"])),
+            ("means", TargetEncoder(), ["colour"]),
+            ("words", make_pipeline(TfidfVectorizer(), TruncatedSVD(2, random_state=0)), "text"),
+            ("hashed", HashingVectorizer(n_features=32), "text"),
+            ("filled", SimpleImputer(strategy="most_frequent"), ["colour"]),
+            ("left out", "drop", ["w"]),
+        ]
+    )
+
+
+GROUPED = {"max_categories": 2, "handle_unknown": "infrequent_if_exist"}
+
+
+@pytest.mark.parametrize("settings", [{}, {"drop": "if_binary"}, GROUPED], ids=str)
+def test_steps_for_tables_come_back(tmp_path, settings):
+    steps = columns(**settings)
+    steps.set_params(filled=make_pipeline(steps.transformers[6][1], OneHotEncoder()))
+    model = make_pipeline(steps, LogisticRegression()).fit(TABLE, LABELS)
+    loaded = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(loaded.predict_proba(TABLE), model.predict_proba(TABLE))
+    loaded.fit(TABLE, LABELS)
+
+
+OTHERS = [
+    (DummyClassifier(), LABELS), (DummyRegressor(), Y), (LogisticRegression(), LABELS),
+    (Ridge(), Y), (KernelRidge(kernel="rbf"), Y), (SVC(), LABELS), (SVC(), Y > 3),
+    (SVR(), Y), (LinearSVC(), LABELS), (GaussianProcessRegressor(), Y),
+    (GaussianProcessClassifier(optimizer=None), LABELS),
+    (RandomForestClassifier(5, random_state=0), LABELS), (ExtraTreesRegressor(5), Y),
+    (ExtraTreesRegressor(5), X[:, :2]), (HistGradientBoostingClassifier(max_iter=5), LABELS),
+    (HistGradientBoostingRegressor(max_iter=5, loss="poisson", early_stopping=True), Y),
+    (CalibratedClassifierCV(SVC(), cv=2), LABELS),
+    (CalibratedClassifierCV(pliant.DANKClassifier(), cv=2, method="isotonic"), LABELS),
+    (
+        VotingRegressor([("trees", ExtraTreesRegressor(3)), ("svm", SVR()),
+                         ("boosting", HistGradientBoostingRegressor(max_iter=3))]), Y,
+    ),
+    (StackingClassifier([("trees", ExtraTreesClassifier(3)), ("svm", SVC())], cv=2), LABELS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "y"), OTHERS, ids=lambda each: type(each).__name__)
+def test_estimators_of_scikit_learn_come_back(tmp_path, model, y):
+    """Forests and boosted trees too, without a question."""
+    model.fit(X, y)
+    before = dict(vars(model))
+    loaded = round_trip(model, tmp_path)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+    assert_same(loaded, model)
+    assert_same(round_trip(loaded, tmp_path), model)
+    loaded.fit(X, y)
+
+
+def test_trees_take_missing_values(tmp_path):
+    gaps = np.where(np.arange(4) == 1, np.nan, NEW)
+    for kind in (RandomForestClassifier, HistGradientBoostingClassifier):
+        model = kind(random_state=0).fit(np.where(X > 6, np.nan, X), LABELS)
+        assert_same(round_trip(model, tmp_path), model, gaps)
+
+
+def test_of_a_search_the_best_estimator_is_saved(tmp_path):
+    search = GridSearchCV(pliant.DANKClassifier(), {"C": [1.0, 10.0]}, cv=2).fit(X, LABELS)
+    loaded = round_trip(search, tmp_path)
+    assert type(loaded) is pliant.DANKClassifier
+    assert loaded.get_params()["C"] == search.best_params_["C"]
+    np.testing.assert_array_equal(loaded.predict(NEW), search.predict(NEW))
+    frozen = CalibratedClassifierCV(FrozenEstimator(search)).fit(X, LABELS)
+    np.testing.assert_array_equal(round_trip(frozen, tmp_path).predict(NEW), frozen.predict(NEW))
+    inner = GridSearchCV(SVR(), {"C": [1.0, 10.0]}, cv=2)
+    target = make_pipeline(MinMaxScaler(), TransformedTargetRegressor(inner)).fit(X, Y)
+    loaded = round_trip(target, tmp_path)
+    np.testing.assert_array_equal(loaded.predict(NEW), target.predict(NEW))
+    with pytest.raises(ModelFileError, match="expected a fitted GridSearchCV with refit"):
+        save_model(GridSearchCV(SVR(), {}, refit=False), tmp_path / "model.pliant")
+
+
+def test_the_file_says_who_wrote_it_and_keeps_plain_data(tmp_path):
+    path = tmp_path / "model.pliant"
+    schema = {"columns": [{"name": "a", "kind": "numeric"}], "target": None}
+    metadata = {"score": 0.25, "folds": [1, 2], "text": "naïve \u2028", "nothing": None}
+    save_model(StandardScaler().fit(X), path, schema=schema, metadata=metadata)
+    loaded = load_model(path)
+    assert (loaded.schema, loaded.metadata) == (schema, metadata)
+    assert loaded.pliant_version == __version__
+    save_model(StandardScaler(), path)
+    assert (load_model(path).schema, load_model(path).metadata) == (None, None)
+
+
+def test_another_scikit_learn_is_told_once(tmp_path, monkeypatch):
+    model = make_pipeline(MinMaxScaler(), Ridge()).fit(X, Y)
+    monkeypatch.setattr("sklearn.base.__version__", "0.0.1")
+    save_model(model, tmp_path / "model.pliant")
+    monkeypatch.undo()
+    with pytest.warns(UserWarning, match=r"saved with scikit-learn 0\.0\.1 and this is") as told:
+        loaded = load_model(tmp_path / "model.pliant")
+    assert len(told) == 1
+    np.testing.assert_array_equal(loaded.model.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("labels", [["b", "ä"], [3, 1], [0.5, -0.5], [True, False], [b"a", b"b"]])
+@pytest.mark.parametrize("dtype", [None, object])
+def test_class_labels_keep_their_type(tmp_path, labels, dtype):
+    if dtype is object and isinstance(labels[0], bytes):
+        pytest.skip("bytes in an array of objects are refused")
+    model = LabelEncoder().fit(np.array(labels, dtype=dtype))
+    loaded = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(loaded.classes_, model.classes_)
+    assert loaded.classes_.dtype == model.classes_.dtype
+
+
+def test_plain_attributes_keep_their_type(tmp_path):
+    model = KernelRidge(kernel_params={"a": 1, 2: "b", 2.5: None, "c": slice(1, None)})
+    model.empty_, model.turned_ = np.empty((0, 3)), np.asfortranarray(X)
+    loaded = round_trip(model, tmp_path)
+    assert loaded.kernel_params == model.kernel_params
+    assert loaded.empty_.shape == (0, 3)
+    np.testing.assert_array_equal(loaded.turned_, X)
+
+
+def test_a_part_that_stands_twice_is_saved_once(tmp_path):
+    imputer = SimpleImputer().fit([[1.0], [np.nan]])
+    loaded = round_trip(Pipeline([("a", imputer), ("b", imputer)]), tmp_path)
+    assert loaded.steps[0][1] is loaded.steps[1][1]
+    gram = np.eye(200)
+    kernel = WeightedSum([Precomputed(gram), clone(Precomputed(gram))], [0.5, 0.5])
+    loaded = round_trip(kernel, tmp_path)
+    assert loaded.kernels[0].gram is loaded.kernels[1].gram
+    assert (tmp_path / "model.pliant").stat().st_size < 1.5 * gram.nbytes
+
+
+def test_many_classes_share_what_their_pairs_have_in_common(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(15), 6)
+    points = 5 * rng.normal(size=(15, 4))[labels] + rng.normal(size=(90, 4))
+    model = pliant.DANKClassifier().fit(points, labels)
+    assert_same(round_trip(model, tmp_path), model, points)
+    with zipfile.ZipFile(tmp_path / "model.pliant") as archive:
+        described = archive.read("schema.json")
+        assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_STORED}
+    assert len(described) < 15_000 * len(model.estimators_)
+    assert json.loads(described)["__class__"] == "dict"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (lambda a, b: a @ b.T, r"'model\.steps\[1\]\[1\]\.kernel' is the function .*<lambda>"),
+        (np.dot, r"'model\.steps\[1\]\[1\]\.kernel' is the function 'numpy\.dot'"),
+        (X.dot, r"cannot save the model"),
+        (KNeighborsClassifier(), r"\.kernel' is a 'sklearn\.neighbors\..*KNeighborsClassifier'"),
+        (np.random.RandomState(0), r"\.kernel' is a 'numpy\.random\.mtrand\.RandomState'"),
+        (b"bytes", r"\.kernel' is a 'builtins\.bytes'"),
+        ({True: 1}, r"is a 'builtins\.bool'"),
+        (iter([]), r"cannot save the model"),
+    ],
+    ids=["lambda", "numpy", "method", "neighbors", "random", "bytes", "bool key", "iterator"],
+)
+def test_what_cannot_be_saved_says_where_it_is(tmp_path, kernel, message):
+    model = make_pipeline(StandardScaler(), KernelRidge(kernel=kernel))
+    with pytest.raises(ModelFileError, match=message) as caught:
+        save_model(model, tmp_path / "model.pliant")
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+NO_MODELS = [
+    {"a": 1}, None, X, 3, "text", KernelRidge,
+    MLPClassifier(max_iter=1).partial_fit(X, LABELS, classes=[0, 1, 2]),
+    KNeighborsClassifier().fit(X, LABELS), make_pipeline(FunctionTransformer(np.log1p)),
+    HistGradientBoostingRegressor(categorical_features=[0], max_iter=2).fit(
+        np.column_stack([LABELS, Y]), Y
+    ),
+    SVC(kernel="precomputed").fit(X @ X.T, LABELS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("model", NO_MODELS, ids=lambda model: type(model).__name__)
+def test_what_a_file_cannot_hold_leaves_the_old_file(tmp_path, model):
+    path = tmp_path / "model.pliant"
+    save_model(IsotonicRegression(out_of_bounds="clip").fit(X[:, 0], Y), path)
+    before = path.read_bytes()
+    with pytest.raises(ModelFileError, match="cannot save the model"):
+        save_model(model, path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model.pliant"]
+
+
+def test_a_model_that_contains_itself_is_refused(tmp_path):
+    model = KernelRidge()
+    model.kernel = model
+    with pytest.raises(ModelFileError, match="cannot save the model"):
+        save_model(model, tmp_path / "model.pliant")
+
+
+@pytest.mark.parametrize("extra", [{"schema": {"a": X}}, {"metadata": {"a": {1, 2}}}])
+def test_schema_and_metadata_must_be_plain(tmp_path, extra):
+    with pytest.raises(ModelFileError, match=f"plain data as {next(iter(extra))}"):
+        save_model(StandardScaler().fit(X), tmp_path / "model.pliant", **extra)
+
+
+@pytest.mark.parametrize("where", [".", "none/model.pliant", "file/model.pliant", "a\0b"])
+def test_an_unwritable_place_is_one_error_and_leaves_nothing(tmp_path, where):
+    (tmp_path / "file").write_text("here before")
+    with pytest.raises(ModelFileError, match="cannot write '"):
+        save_model(StandardScaler().fit(X), f"{tmp_path}/{where}")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_trusted_types_are_classes_of_pliant():
+    assert trusted_types() >= {f"pliant.{name}" for name in FITTED}
+    assert all(name.startswith("pliant.") for name in trusted_types())
+
+
+def test_loading_imports_no_package_that_a_model_does_not_need(tmp_path):
+    save_model(pliant.LABRBFRegressor(5, max_iter=2).fit(X, Y), tmp_path / "model.pliant")
+    script = (
+        "import sys; from pliant.persistence import load_model; load_model(sys.argv[1]);"
+        "print({'torch', 'dask', 'pytest', 'matplotlib'} & set(sys.modules))"
+    )
+    arguments = [sys.executable, "-c", script, str(tmp_path / "model.pliant")]
+    told = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert told.stdout == "set()\n"
