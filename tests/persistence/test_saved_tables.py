@@ -34,24 +34,12 @@ def test_predictions_are_the_same(tmp_path):
 
 
 CHANGES = {
-    "fills": ("fills_", lambda fills: fills[:-1]),
-    "type of fills": ("fills_", lambda fills: fills.astype(str)),
-    "category": ("one_hot_", lambda pairs: pairs + np.array([0, 1])),
-    "negative category": ("one_hot_", lambda pairs: pairs - np.array([0, 1])),
-    "feature": ("one_hot_", lambda pairs: pairs + np.array([1, 0])),
-    "pairs": ("one_hot_", lambda pairs: pairs[:, :1]),
-    "type of pairs": ("one_hot_", lambda pairs: pairs * 1.0),
-    "gaps": ("gaps_", lambda gaps: np.append(gaps, 99)),
-    "means": ("means_", lambda tables: [tables[0][:-1]]),
-    "no means": ("means_", lambda tables: []),
-    "flat means": ("means_", lambda tables: [tables[0][:, 0]]),
-    "components": ("components_", lambda tables: [tables[0][:-1]]),
-    "type of components": ("components_", lambda tables: [tables[0].astype("float32")]),
+    "part": ("parts_", lambda parts: parts[:-1]),
+    "features": ("parts_", lambda parts: [(name, part, [9]) for name, part, _ in parts]),
+    "kind": ("parts_", lambda parts: [(name, StandardScaler(), c) for name, _, c in parts]),
     "categories": ("categories", lambda _: {9: 3}),
-    "huge": ("categories", lambda _: {1: 10**15, 2: 40}),
-    "odd categories": ("categories", lambda _: {1: 1.5}),
     "texts": ("texts", lambda _: ((3, 99),)),
-    "features": ("n_features_in_", lambda n: n + 1),
+    "width": ("n_features_in_", lambda n: n + 1),
 }
 
 

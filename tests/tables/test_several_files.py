@@ -59,7 +59,7 @@ def test_parts_are_the_table_that_was_cut(tmp_path, ending):
     mapped, once = (map_table(name, "y", chunk_rows=3) for name in (folder, whole))
     np.testing.assert_array_equal(mapped.X, once.X)
     np.testing.assert_array_equal(mapped.y, once.y)
-    assert mapped.schema == once.schema
+    assert mapped.schema.columns == once.schema.columns
 
 
 @settings(max_examples=25, deadline=None)

@@ -22,6 +22,7 @@ SKLEARN_TYPES = frozenset(
         "sklearn.calibration._TemperatureScaling",
         "sklearn.compose._column_transformer.ColumnTransformer",
         "sklearn.compose._target.TransformedTargetRegressor",
+        "sklearn.decomposition._truncated_svd.TruncatedSVD",
         "sklearn.dummy.DummyClassifier",
         "sklearn.dummy.DummyRegressor",
         "sklearn.frozen._frozen.FrozenEstimator",
@@ -33,6 +34,7 @@ SKLEARN_TYPES = frozenset(
         "sklearn.gaussian_process.kernels.RBF",
         "sklearn.gaussian_process.kernels.Sum",
         "sklearn.gaussian_process.kernels.WhiteKernel",
+        "sklearn.impute._base.MissingIndicator",
         "sklearn.impute._base.SimpleImputer",
         "sklearn.isotonic.IsotonicRegression",
         "sklearn.kernel_ridge.KernelRidge",
@@ -51,6 +53,7 @@ SKLEARN_TYPES = frozenset(
         "sklearn.preprocessing._function_transformer.FunctionTransformer",
         "sklearn.preprocessing._label.LabelBinarizer",
         "sklearn.preprocessing._label.LabelEncoder",
+        "sklearn.preprocessing._target_encoder.TargetEncoder",
         "sklearn.svm._classes.SVC",
         "sklearn.svm._classes.SVR",
     }

@@ -12,6 +12,7 @@ import numpy as np
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
+from pliant.tables._infer import MISSING
 from pliant.tables._names import row_name
 from pliant.tables._values import advice, shown
 
@@ -77,6 +78,11 @@ def moment(text: str, order: DateOrder) -> float:
     return _days(day, match)
 
 
+def is_date(text: str) -> bool:
+    """Return whether a text is a date in some order."""
+    return not all(np.isnan(moment(text, order)) for order in ORDERS)
+
+
 def _full(year: str) -> str:
     """Return a year of four digits."""
     century = 1900 if int(year) >= PIVOT else 2000
@@ -115,6 +121,8 @@ def orders_of(texts: Iterable[str]) -> tuple[list[DateOrder], list[str]]:
 def moments(column: pd.Series, order: DateOrder | None) -> Array:
     """Return the days from 1970 to each date of a column, shape (n,), NaN where one is missing.
 
+    Words for a missing value count as such among texts.
+
     Raises
     ------
     TableError
@@ -134,7 +142,8 @@ def moments(column: pd.Series, order: DateOrder | None) -> Array:
     codes, texts = pd.factorize(column.astype(object))
     values = np.array([moment(str(text), order or "ymd") for text in texts] + [np.nan])
     days = values[codes]
-    wrong = np.isnan(days) & (codes >= 0)
+    known = np.array([str(text).strip() in MISSING for text in texts] + [True])
+    wrong = np.isnan(days) & ~known[codes]
     if wrong.any():
         at = int(wrong.argmax())
         raise TableError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,8 +29,8 @@ from pliant.persistence import load_model, save_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema, detect_format, read_table
 from pliant.tables._names import check_present
-from pliant.tables._target import Target
-from pliant.tables._values import INTEGER, texts
+from pliant.tables._schema import Target
+from pliant.tables._values import texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -304,7 +305,7 @@ def _categories(frame: pd.DataFrame, order: Order, paired: Mask | None = None) -
             )
         tell(f"Note: {len(kinds)} classes are too many to be named in a picture")
         return Categories.none(len(frame))
-    if kinds and all(INTEGER.fullmatch(cell) for cell in kinds):
+    if kinds and all(re.fullmatch(r"[-+]?\d{1,18}", cell) for cell in kinds):
         unknown = min(map(int, kinds)) - 1  # integers keep their own order, not that of texts
         numbers = [unknown if no else int(cell) for no, cell in zip(gone, cells, strict=True)]
         return Categories(np.array(numbers), unknown)
