@@ -44,7 +44,7 @@ TABLE_NAMES = CSV_NAMES + PARQUET_NAMES
 MAX_CELLS = 1_000_000
 """Maximum number of cells in a chunk of several rows."""
 
-MAX_LINE = 1 << 24
+MAX_LINE = 1 << 22
 """Longest record that is read, in bytes; longer ones mean a binary file."""
 
 PATTERN_MARKS = ("*", "?", "[")
