@@ -153,6 +153,7 @@ BAD = {
     "parquet as csv": ("t.csv", b"PAR1\0\0", "is a Parquet file: give it a name that ends"),
     "workbook": ("t.csv", b"PK\x03\x04\0", "is an Excel workbook or a zip archive: save the table"),
     "zstd": ("t.csv", b"\x28\xb5\x2f\xfd\0", "is packed by Zstandard: unpack it"),
+    "quotes lines apart": ("t.csv", b'a,y\n1,"b\n2,c\n3,"d\n4,e\n', "line 2: expected a separator"),
     "quote that opens earlier": ("t.csv", b'a,b\n"1,2\n3,4\n', "line 2: a quote is not closed"),
     "wide without a mark": ("t.csv", "a,b\n1,2\n".encode("utf-16-le"), "--encoding utf-16-le"),
     "empty parquet": ("t.parquet", b"", "as Parquet: it is empty"),

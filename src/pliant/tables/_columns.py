@@ -6,12 +6,11 @@ Columns are looked at chunk by chunk, so that all chunks decide what the whole t
 from __future__ import annotations
 
 import datetime as dt
-import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -126,6 +125,21 @@ class Column:
     origin: float = 0.0
     width: int = 0
 
+    def __post_init__(self) -> None:
+        words = list(self.categories)
+        fits = {
+            "categories": bool(words) == (self.kind == "categorical")
+            and len(words) <= MOST_CATEGORIES
+            and words == sorted(set(words)),
+            "parts": bool(self.parts) == (self.kind == "date")
+            and len(set(self.parts)) == len(self.parts)
+            and set(self.parts) <= set(PARTS),
+            "order": self.order is None or self.kind == "date",
+            "width": (0 < self.width <= MOST_WIDTH) if self.kind == "text" else self.width == 0,
+        }
+        if wrong := [name for name, fit in fits.items() if not fit]:
+            raise ValueError(f"column {quoted(self.name)}: unexpected {wrong[0]} of {self.kind}")
+
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of its columns in a feature matrix, such as ``day (weekday)``."""
@@ -193,73 +207,6 @@ class Column:
                 stacklevel=2,
             )
         return codes
-
-    @classmethod
-    def from_dict(cls, state: object) -> Column:
-        """Make a column from plain data, refusing what a fit could not have made.
-
-        Raises
-        ------
-        TableError
-            If a key is absent or foreign, or a value is not of its type.
-        """
-        if not isinstance(state, Mapping) or set(state) != set(cls.__dataclass_fields__):
-            raise TableError(f"expected a column with {', '.join(cls.__dataclass_fields__)}")
-        name, kind = state["name"], state["kind"]
-        if not isinstance(name, str):
-            raise TableError(f"expected a column name, got {quoted(name)}")
-        if kind not in get_args(Kind):
-            raise TableError(f"column {quoted(name)}: unknown kind {quoted(kind)}")
-        for key, (expected, fits) in CHECKS.items():
-            if not fits(state[key], kind):
-                raise TableError(
-                    f"column {quoted(name)}: expected {expected}, got {quoted(state[key])}"
-                )
-        categories, parts = tuple(state["categories"]), tuple(state["parts"])
-        origin, width = float(state["origin"]), int(state["width"])
-        return cls(name, cast(Kind, kind), categories, parts, state["order"], origin, width)
-
-
-def _are_texts(value: Any, least: bool) -> bool:
-    """Return whether a value is a sequence of different texts, with at least one if asked."""
-    if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
-        return False
-    return len(set(value)) == len(value) and bool(value) == least
-
-
-CHECKS: dict[str, tuple[str, Callable[[Any, str], bool]]] = {
-    "categories": (
-        "sorted texts as categories",
-        lambda value, kind: (
-            _are_texts(value, kind == "categorical")
-            and len(value) <= MOST_CATEGORIES
-            and list(value) == sorted(value)
-        ),
-    ),
-    "parts": (
-        "parts of a date",
-        lambda value, kind: _are_texts(value, kind == "date") and set(value) <= set(PARTS),
-    ),
-    "order": (
-        "an order of dates",
-        lambda value, kind: value is None or (kind == "date" and value in get_args(DateOrder)),
-    ),
-    "origin": (
-        "a day as origin",
-        lambda value, _: (
-            isinstance(value, float | int) and abs(value) < 1e9 and math.isfinite(value)
-        ),
-    ),
-    "width": (
-        "a number of columns",
-        lambda value, kind: (
-            isinstance(value, int)
-            and not isinstance(value, bool)
-            and (1 <= value <= MOST_WIDTH if kind == "text" else value == 0)
-        ),
-    ),
-}
-"""What a column of plain data must hold beside its name and its kind."""
 
 
 def hashed(cells: Sequence[str | None], width: int = TEXT_WIDTH) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -155,9 +155,11 @@ def moments(column: pd.Series, order: DateOrder | None) -> Array:
 
 def _since_epoch(stamps: pd.Series) -> Array:
     """Return the days from 1970 to times of pandas, in whatever unit they are counted."""
-    counts = stamps.to_numpy()
-    ticks = counts.astype(np.int64)
-    days: Array = np.where(np.isnat(counts), np.nan, ticks / (_second(counts) * SECONDS_A_DAY))
+    times = stamps.to_numpy()
+    seconds = times.astype("datetime64[s]")
+    rest = (times - seconds) / np.timedelta64(1, "s")
+    days: Array = (seconds.astype(np.int64) + rest) / SECONDS_A_DAY
+    days[np.isnat(times)] = np.nan
     far = (days < FIRST) | (days >= LAST)
     if far.any():
         raise TableError(
@@ -165,11 +167,6 @@ def _since_epoch(stamps: pd.Series) -> Array:
             f"{row_name(stamps.index, int(far.argmax()))}, got another one: correct it"
         )
     return days
-
-
-def _second(times: np.ndarray[Any, np.dtype[np.datetime64]]) -> int:
-    """Return how many units of time are a second."""
-    return {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[np.datetime_data(times.dtype)[0]]
 
 
 def _own(cell: date) -> float:

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
+from pliant.tables._names import from_plain
 from pliant.tables._values import number
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -136,28 +137,8 @@ class TableFormat:
     @classmethod
     def from_dict(cls, state: object) -> TableFormat:
         """Make a format from plain data, refusing what `to_dict` could not have returned."""
-        if not isinstance(state, Mapping) or set(state) != set(cls.__dataclass_fields__):
-            raise TableError(f"expected a format with {', '.join(cls.__dataclass_fields__)}")
-        marks = [state[name] for name in ("sep", "decimal", "thousands", "encoding")]
-        lists = [state[name] for name in ("na_values", "texts", "notes")]
-        numbers, words = state["numbers"], state["words"]
-        if not (
-            all(mark is None or isinstance(mark, str) for mark in marks)
-            and all(map(_are_texts, lists))
-            and (numbers is None or isinstance(numbers, Mapping))
-            and all(kind in ("integer", "number") for kind in (numbers or {}).values())
-            and isinstance(words, Mapping)
-            and all(map(_are_texts, words.values()))
-        ):
-            raise TableError(f"expected texts in the format of a table, got {quoted(state)}")
-        try:
-            return cls(**{str(name): value for name, value in state.items()})
-        except ValueError as error:
-            raise TableError(str(error)) from None
-
-
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)
+        form: TableFormat = from_plain(cls, state, "format of a table")
+        return form
 
 
 def _check(form: TableFormat) -> None:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import shlex
+import types
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import close_names, printable, quoted
@@ -136,3 +147,36 @@ def together(errors: Sequence[TableError]) -> TableError:
     words = [word for fix in fixes for word in fix]
     ending = f"; all at once: {shlex.join(map(printable, words))}" if words else ""
     return ColumnError(f"{len(flat)} problems: {'; '.join(shown)}{ending}", words, flat)
+
+
+def from_plain(kind: Any, value: Any, what: str) -> Any:
+    """Return plain data as a value of a type, such as a dataclass, a literal, a tuple or a union.
+
+    Raises
+    ------
+    TableError
+        If a key is absent or foreign, or a value is not of its type; the message names `what`.
+    """
+    origin, args = get_origin(kind), get_args(kind)
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
+        hints = get_type_hints(kind)
+        if set(value) == set(hints):
+            fields = {k: from_plain(hints[k], value[k], f"{what}, {k}") for k in hints}
+            try:
+                return kind(**fields)
+            except ValueError as error:
+                raise TableError(f"{what}: {error}") from None
+    elif origin in (types.UnionType, Union):
+        inner = next((arg for arg in args if arg is not type(None)), None)
+        return None if value is None else from_plain(inner, value, what)
+    elif origin is Literal and isinstance(value, str) and value in args:
+        return value
+    elif origin is tuple and isinstance(value, list | tuple):
+        return tuple(from_plain(args[0], each, what) for each in value)
+    elif origin is Mapping and isinstance(value, Mapping) and all(type(k) is str for k in value):
+        return {key: from_plain(args[1], each, what) for key, each in value.items()}
+    elif kind is float and type(value) in (int, float) and abs(value) < 1e9:  # finite, no bool
+        return float(value)
+    elif kind in (str, int) and type(value) is kind:
+        return value
+    raise TableError(f"{what}: expected {getattr(kind, '__name__', kind)}, got {quoted(value)}")

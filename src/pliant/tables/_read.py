@@ -260,11 +260,6 @@ def _without(column: pd.Series, form: TableFormat) -> pd.Series:
 # Files
 
 
-def is_text(path: PathLike) -> bool:
-    """Return whether a table is CSV."""
-    return _are_texts(_files(path))
-
-
 def _files(path: PathLike) -> Sequence[PathLike]:
     """Return the files that a name stands for, in the order of their names, all of one kind.
 
@@ -380,7 +375,7 @@ def _csv_of(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.
         most = most if rows is None else min(rows, most)
         keys = [str(k) for k in range(len(header))]
         with opened(path) as file:
-            checked = _Checked(file, str(form.encoding))
+            checked, failed, rest = _Checked(file, str(form.encoding)), False, None
             try:
                 reader = arrow_csv.open_csv(
                     pa.PythonFile(checked, "r"),
@@ -397,8 +392,10 @@ def _csv_of(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.
                         strings_can_be_null=True,
                     ),
                 )
-                held, skipped = [], 1
+                held, skipped, strict = [], 1, False
                 for batch in reader:
+                    if checked.quotes and not strict and _has_lines(batch):
+                        strict = _is_strict(path, form)
                     held.append(pa.table(batch.columns, header).slice(skipped))
                     skipped = max(0, skipped - batch.num_rows)
                     if sum(each.num_rows for each in held) >= most:
@@ -407,13 +404,22 @@ def _csv_of(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.
                             yield whole.slice(start, most)
                         held = [whole.slice(whole.num_rows // most * most)]
                 rest = pa.concat_tables(held) if held else None
-            except (pa.ArrowInvalid, UnicodeError, _NoText) as error:
-                raise _explained(path, form, error) from None
-            if checked.quotes % 2:
-                for _ in _checked_records(path, form):
-                    pass
+            except (pa.ArrowInvalid, UnicodeError, _NoText):
+                failed = True
+            if failed or (checked.quotes % 2 and not strict):
+                _is_strict(path, form)
+            if failed:
+                name = quoted(path, 200)
+                raise TableError(f"{name}: expected cells that are separated and quoted as in CSV")
             if rest is not None and rest.num_rows:
                 yield rest
+
+
+def _has_lines(batch: Any) -> bool:
+    """Return whether a cell holds a line feed; Arrow accepts a quote that is closed lines later."""
+    import pyarrow.compute as pc
+
+    return any(pc.any(pc.match_substring(column, "\n")).as_py() for column in batch.columns)
 
 
 class _NoText(ValueError):
@@ -491,16 +497,11 @@ def _checked_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterato
         raise TableError(f"{where}: expected {encoding.upper()}, got other bytes {hint}") from None
 
 
-def _explained(path: PathLike, form: TableFormat, error: Exception) -> TableError:
-    """Return the error for a file that cannot be parsed, with the line where Python fails."""
-    try:
-        for _ in _checked_records(path, form):
-            pass
-    except TableError as found:
-        return found
-    return TableError(
-        f"{quoted(path, 200)}: expected cells that are separated and quoted as in CSV"
-    )
+def _is_strict(path: PathLike, form: TableFormat) -> bool:
+    """Return True for a file that Python reads too, or raise the error with the line."""
+    for _ in _checked_records(path, form):
+        pass
+    return True
 
 
 def _checked_header(header: Sequence[str], name: str) -> list[str]:

@@ -16,7 +16,14 @@ from pliant.tables._columns import Choices, Column, ColumnProfile, LeftOut, Miss
 from pliant.tables._dates import DateOrder
 from pliant.tables._encoder import ColumnEncoder, encoder_of
 from pliant.tables._format import PathLike, TableFormat
-from pliant.tables._names import check_present, check_unique, collected, listed, together
+from pliant.tables._names import (
+    check_present,
+    check_unique,
+    collected,
+    from_plain,
+    listed,
+    together,
+)
 from pliant.tables._read import read_table
 from pliant.tables._values import (
     kind_of,
@@ -52,9 +59,6 @@ REASONS = {
 
 LATER_ADVICE = "fill them in or leave the rows out; the model was fitted without imputation"
 
-OPTIONAL = {"missing", "left_out", "notes", "form"}
-"""Fields that plain data may lack."""
-
 
 @dataclass(frozen=True)
 class Target:
@@ -73,6 +77,10 @@ class Target:
     name: str
     task: Task
     kind: TargetKind
+
+    def __post_init__(self) -> None:
+        if (self.task == "regression") != (self.kind == "numeric"):
+            raise ValueError(f"{self.task} cannot have a target of kind {quoted(self.kind)}")
 
     @classmethod
     def fit(cls, column: pd.Series, task: Task | None = None) -> Target:
@@ -108,26 +116,6 @@ class Target:
         if self.kind == "numeric":
             return numbers(column)
         return whole_numbers(column)
-
-    @classmethod
-    def from_dict(cls, state: object) -> Target:
-        """Make a target from plain data, refusing what `fit` could not have made.
-
-        Raises
-        ------
-        TableError
-            If a key is absent or foreign, or a value is not of its type.
-        """
-        if not isinstance(state, Mapping) or set(state) != set(cls.__dataclass_fields__):
-            raise TableError(f"expected a target with {', '.join(cls.__dataclass_fields__)}")
-        name, task, kind = state["name"], state["task"], state["kind"]
-        if not isinstance(name, str):
-            raise TableError(f"expected the name of a target, got {quoted(name)}")
-        if task not in get_args(Task) or kind not in get_args(TargetKind):
-            raise TableError(f"expected a target, got {quoted(task)} of kind {quoted(kind)}")
-        if (task == "regression") != (kind == "numeric"):
-            raise TableError(f"{task} cannot have a target of kind {quoted(kind)}")
-        return cls(name, task, kind)
 
 
 def guess_task(column: pd.Series) -> Task:
@@ -414,34 +402,13 @@ class TableSchema:
         TableError
             If a key is absent or foreign, or a value is not of its type.
         """
-        fields = set(cls.__dataclass_fields__)
-        if not isinstance(state, Mapping) or not fields - OPTIONAL <= set(state) <= fields:
-            raise TableError(f"expected a schema with {', '.join(cls.__dataclass_fields__)}")
-        if not isinstance(state["columns"], list | tuple) or not state["columns"]:
-            raise TableError(f"expected a list of columns, got {quoted(state['columns'])}")
-        columns = tuple(Column.from_dict(column) for column in state["columns"])
-        target = None if state["target"] is None else Target.from_dict(state["target"])
-        names = [column.name for column in columns]
-        check_unique(names if target is None else [*names, target.name], "the schema")
-        missing = state.get("missing", "impute")
-        if missing not in get_args(Missing):
-            raise TableError(f"expected missing 'impute' or 'error', got {quoted(missing)}")
-        notes, left_out = state.get("notes", ()), state.get("left_out", ())
-        if not isinstance(notes, list | tuple) or not all(isinstance(t, str) for t in notes):
-            raise TableError(f"expected texts as notes, got {quoted(notes)}")
-        if not isinstance(left_out, list | tuple):
-            raise TableError(
-                f"expected a list of columns that are left out, got {quoted(left_out)}"
-            )
-        form = state.get("form")
-        return cls(
-            columns,
-            target,
-            missing,
-            tuple(map(_left_out, left_out)),
-            tuple(notes),
-            None if form is None else TableFormat.from_dict(form),
-        )
+        schema: TableSchema = from_plain(cls, state, "schema")
+        names = [column.name for column in schema.columns]
+        if not names:
+            raise TableError("schema: expected at least one column, got none")
+        target = [] if schema.target is None else [schema.target.name]
+        check_unique([*names, *target], "the schema")
+        return schema
 
 
 def described(left_out: Sequence[LeftOut]) -> str:
@@ -500,15 +467,6 @@ def _check_rows(frame: pd.DataFrame, wanted: list[str]) -> None:
         raise TableError("expected a table with rows, got none")
 
 
-def _left_out(state: object) -> LeftOut:
-    """Make a column that is left out from plain data."""
-    match state:
-        case {"name": str(name), "reason": ("id" | "constant" | "empty") as reason, **rest}:
-            if not rest:
-                return LeftOut(name, reason)
-    raise TableError(f"expected a column that is left out, got {quoted(state)}")
-
-
 def read_with_schema(
     path: PathLike,
     target: str,
@@ -533,7 +491,8 @@ def read_with_schema(
     choices["drop"] = [*choices.get("drop", ()), *aside]
     frame = read_table(path, stop, form)
     schema = TableSchema.fit(frame, target, **choices)
-    if schema.target is not None and _differs_from_text(frame, schema.target):
+    classes = schema.target is not None and schema.target.task == "classification"
+    if classes and frame[target].dtype.kind == "f" and "format" in frame.attrs:
         frame = read_table(path, stop, replace(form, texts=(*form.texts, target)))
         schema = TableSchema.fit(frame, target, **choices)
     return frame, schema
@@ -544,9 +503,3 @@ def as_written(form: TableFormat | None, choices: Mapping[str, Any]) -> TableFor
     form = form or TableFormat()
     names = (*form.texts, *choices.get("categorical", ()), *choices.get("drop", ()))
     return replace(form, texts=tuple(dict.fromkeys(names)))
-
-
-def _differs_from_text(frame: pd.DataFrame, target: Target) -> bool:
-    """Return whether classes of a CSV were read as fractions, such as ``1.0``."""
-    is_float = frame[target.name].dtype.kind == "f"
-    return target.task == "classification" and is_float and "format" in frame.attrs
