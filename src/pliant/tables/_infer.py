@@ -224,7 +224,7 @@ def inferred(
     ----------
     columns : sequence of Evidence
     form : TableFormat
-        With the separator of the file, and what the user has said.
+        With the separator of the file, and the options of the user.
     usual : TableFormat, optional
         The format of the file that a model was learned from: its columns stay what they are.
 
