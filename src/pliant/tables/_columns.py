@@ -443,26 +443,26 @@ class ColumnProfile:
 
     def _of_texts(self) -> Column | Literal["id", "constant"]:
         """Return what a column of text is: truth values, dates, free text, categories or ids."""
-        found, kept = self.texts, self.name in self.choices.keep
-        categories = Column(self.name, "categorical", tuple(sorted(found.counts)))
+        result, kept = self.texts, self.name in self.choices.keep
+        categories = Column(self.name, "categorical", tuple(sorted(result.counts)))
         if self.name in self.choices.categorical or self.declared:
             return categories
         if (dates := self._dates()) is not None:
             return dates
-        distinct, present = len(found.counts), found.present
+        distinct, present = len(result.counts), result.present
         if distinct == 1 and self.rows > FEW and not kept and not self.gaps.count:
             return "constant"
-        if all(text.strip().lower() in ("true", "false") for text in found.counts):
+        if all(text.strip().lower() in ("true", "false") for text in result.counts):
             return Column(self.name, "boolean")
-        many = distinct > MOST_CATEGORIES or found.overflow
+        many = distinct > MOST_CATEGORIES or result.overflow
         unlike = distinct > max(FEW, MAX_DISTINCT * present) or many
         wordy = (distinct > FEW and distinct > TEXT_DISTINCT * present) or many
-        if (wordy and found.share(lambda t: len(t.split())) >= WORDS) or (unlike and kept):
+        if (wordy and result.share(lambda t: len(t.split())) >= WORDS) or (unlike and kept):
             return Column(self.name, "text", width=TEXT_WIDTH)
-        if found.share(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MOSTLY:
+        if result.share(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MOSTLY:
             self.notes.append(
                 f"column {quoted(self.name)} holds texts that look like numbers, such as "
-                f"{quoted(next(iter(found.counts)))}: they are taken as texts"
+                f"{quoted(next(iter(result.counts)))}: they are taken as texts"
             )
         return "id" if unlike else categories
 

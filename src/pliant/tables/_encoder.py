@@ -166,26 +166,26 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         names = [str(name) for name in input_features]
         if len(names) != self.n_features_in_:
             raise ValueError(f"expected {self.n_features_in_} names, got {len(names)}")
-        found: list[str] = []
+        result: list[str] = []
         for role, part, columns in self.parts_:
             if role == "numbers":
                 gaps = [] if part.indicator_ is None else part.indicator_.features_.tolist()
-                found += [names[j] for j in columns]
-                found += [f"{names[columns[k]]} (missing)" for k in gaps]
+                result += [names[j] for j in columns]
+                result += [f"{names[columns[k]]} (missing)" for k in gaps]
             elif role == "one-hot":
                 for j, codes in zip(columns, part[-1].categories_, strict=True):
                     words = [str(word) for word in self._texts[j]]
                     own = [words[int(c)] if c < len(words) else "(unknown)" for c in codes]
-                    found += [f"{names[j]}={word}" for word in own]
+                    result += [f"{names[j]}={word}" for word in own]
             elif role == "means":
                 classes = (
                     [f" {c}" for c in part.classes_] if part.target_type_ == "multiclass" else [""]
                 )
-                found += [f"{names[j]} (mean target{c})" for j in columns for c in classes]
+                result += [f"{names[j]} (mean target{c})" for j in columns for c in classes]
             else:
                 topic = names[columns[0]].partition(" (hash ")[0]
-                found += [f"{topic} (text {k})" for k in range(len(part.components_))]
-        return np.array(found, dtype=object)
+                result += [f"{topic} (text {k})" for k in range(len(part.components_))]
+        return np.array(result, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         """Return tags: missing values are allowed."""
@@ -254,8 +254,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def _check_loaded(self) -> None:
         """Raise ValueError if a file holds transformers of other parameters."""
         expected = [(name, type(part), columns) for name, part, columns in self._parts()]
-        found = [(name, type(part), list(columns)) for name, part, columns in self.parts_]
-        if expected != found:
+        result = [(name, type(part), list(columns)) for name, part, columns in self.parts_]
+        if expected != result:
             raise ValueError("expected the transformers that the parameters ask for")
 
 

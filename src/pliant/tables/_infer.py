@@ -196,23 +196,23 @@ def _counted(cells: pa.Array) -> tuple[list[str], list[int]]:
     """Return different cells and how often each occurs."""
     import pyarrow.compute as pc
 
-    found = pc.value_counts(cells)
-    return found.field("values").to_pylist(), found.field("counts").to_pylist()
+    result = pc.value_counts(cells)
+    return result.field("values").to_pylist(), result.field("counts").to_pylist()
 
 
 def gathered(
     tables: Iterable[pa.Table], form: TableFormat, wanted: Iterable[str] | None = None
 ) -> list[Evidence]:
     """Return the evidence of all chunks, column by column but for those that are texts."""
-    found: dict[str, Evidence] = {}
+    result: dict[str, Evidence] = {}
     row, chosen = 0, None if wanted is None else set(wanted)
     for table in tables:
         for name in table.column_names:
             if name not in form.texts and (chosen is None or name in chosen):
                 cells = table.column(name).combine_chunks()
-                found.setdefault(name, Evidence(name)).add(cells, row)
+                result.setdefault(name, Evidence(name)).add(cells, row)
         row += table.num_rows
-    return list(found.values())
+    return list(result.values())
 
 
 def inferred(
@@ -275,7 +275,7 @@ def _decimal(columns: Sequence[Evidence], form: TableFormat, usual: TableFormat 
         return "," if form.thousands == "." else "."
     proofs = {mark: [each for each in columns if each.proves(mark)] for mark in DECIMALS}
     before = None if usual is None else usual.decimal
-    found = None
+    result = None
     if proofs["."] and proofs[","]:
         if form.sep != ",":
             raise TableError(
@@ -283,9 +283,9 @@ def _decimal(columns: Sequence[Evidence], form: TableFormat, usual: TableFormat 
                 f"comma in {_shown(proofs, ',')}: add --decimal . or --decimal , (or name columns "
                 "that are texts by --categorical)"
             )
-        found = "."
+        result = "."
     elif proofs["."]:
-        found = "."
+        result = "."
     elif proofs[","]:
         certain = any(each.shapes["grouped_comma"] for each in proofs[","])
         if form.sep == "," and not certain and before != ",":
@@ -293,18 +293,18 @@ def _decimal(columns: Sequence[Evidence], form: TableFormat, usual: TableFormat 
                 f"column {_shown(proofs, ',')} may hold decimal commas or lists, as commas "
                 "separate the cells of this file: add --decimal , or --decimal . (then it is text)"
             )
-        found = ","
+        result = ","
     unsure = [each for each in columns if each.shapes["either_point"] + each.shapes["either_comma"]]
-    if found is None and unsure:
-        found = _of_unsure(unsure, form, usual)
-    if found is not None and before is not None and found != before:
-        shapes = (*PROOFS[found], "either_point", "either_comma")
-        column = (proofs[found] or unsure)[0].example(*shapes)
+    if result is None and unsure:
+        result = _of_unsure(unsure, form, usual)
+    if result is not None and before is not None and result != before:
+        shapes = (*PROOFS[result], "either_point", "either_comma")
+        column = (proofs[result] or unsure)[0].example(*shapes)
         raise TableError(
             f"the model was learned from numbers with the decimal mark {quoted(before)}, but "
-            f"column {column} has {quoted(found)}: add --decimal {found} or --decimal {before}"
+            f"column {column} has {quoted(result)}: add --decimal {result} or --decimal {before}"
         )
-    return found or before or "."
+    return result or before or "."
 
 
 def _shown(proofs: dict[str, list[Evidence]], mark: str) -> str:

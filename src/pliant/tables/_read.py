@@ -273,8 +273,8 @@ def _files(path: PathLike) -> Sequence[PathLike]:
     elif os.path.lexists(text) or not any(mark in text for mark in PATTERN_MARKS):
         files = (path,)
     else:
-        found = map(Path, glob.iglob(text, recursive=True))
-        files = sorted(each for each in found if each.is_file() and each.name[0] not in ASIDE)
+        result = map(Path, glob.iglob(text, recursive=True))
+        files = sorted(each for each in result if each.is_file() and each.name[0] not in ASIDE)
         if not files:
             name = quoted(path, 200)
             raise TableError(f"{name}: expected a file that the pattern matches, got none")

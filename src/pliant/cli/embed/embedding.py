@@ -142,7 +142,7 @@ def learn(table: Path, order: Order, out: Path | None) -> Mapped:
     for note in schema.remarks():
         tell(f"Note: {note}")
     X = schema.features(frame)
-    encoder = schema.encoder(most_one_hot=MOST_ONE_HOT, unlabeled=-1)
+    encoder = schema.encoder(most_one_hot=MOST_ONE_HOT)
     model = Pipeline([("columns", encoder), ("scaler", StandardScaler()), ("machine", estimator)])
     y = known.arguments.get("y")
     pairs = {f"machine__{name}": rows for name, rows in known.arguments.items() if name != "y"}
