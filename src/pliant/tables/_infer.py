@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -94,35 +95,39 @@ class Evidence:
         """Look at the cells of a chunk, the first of which stands in the row of this number."""
         present = cells.drop_null()
         self.missing += len(cells) - len(present)
-        if not self._add_plain(present, cells, row):
+        if not any(self._add_plain(mark, present, cells, row) for mark in DECIMALS):
             for text, times in zip(*_counted(present), strict=True):
                 self._add_text(text, times, cells, row)
 
-    def _add_plain(self, present: pa.Array, cells: pa.Array, row: int) -> bool:
-        """Add numbers as Python writes them; return False if a cell is none."""
+    def _add_plain(self, mark: str, present: pa.Array, cells: pa.Array, row: int) -> bool:
+        """Add numbers with a decimal mark and no groups; return False if a cell is none."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         if not len(present):
             return True
+        if pc.any(pc.match_substring(present, "," if mark == "." else ".")).as_py():
+            return False
+        points = present if mark == "." else pc.replace_substring(present, ",", ".")
         try:
-            values = pc.cast(present, pa.float64())
+            values = pc.cast(points, pa.float64())
         except pa.ArrowInvalid:
             return False
-        odd = pc.match_substring_regex(present, ODD_CELL)
+        odd = pc.match_substring_regex(points, ODD_CELL)
         if not pc.all(pc.is_finite(values)).as_py() or pc.any(odd).as_py():
             return False
-        if not pc.any(pc.match_substring_regex(present, "[.eE]")).as_py():
+        if not pc.any(pc.match_substring_regex(points, "[.eE]")).as_py():
             self.shapes["integer"] += len(present)
             return True
-        if self.shapes["point"]:
-            self.shapes["point"] += len(present)
+        shape = "point" if mark == "." else "comma"
+        if self.shapes[shape]:
+            self.shapes[shape] += len(present)
             return True
-        for part in (present[:HEAD], present):
+        for part in (points[:HEAD], points):
             sure = pc.invert(pc.match_substring_regex(part, UNSURE))
             if pc.any(sure).as_py():
-                self.shapes["point"] += len(present)
-                self._keep("point", part[pc.index(sure, True).as_py()].as_py(), cells, row)
+                self.shapes[shape] += len(present)
+                self._keep(shape, present[pc.index(sure, True).as_py()].as_py(), cells, row)
                 return True
         return False
 
@@ -390,13 +395,12 @@ def _blanked(cells: Any, form: TableFormat, pc: Any) -> Any:
 
 def _numbers(cells: Any, form: TableFormat, words: Sequence[str], pa: Any, pc: Any) -> Any:
     """Return the numbers that cells spell, null for words that stand for a missing value."""
-    if form.decimal == ".":
-        try:
-            values = pc.cast(cells, pa.float64())
+    if form.decimal == "." or not pc.any(pc.match_substring(cells, ".")).as_py():
+        with suppress(pa.ArrowInvalid):
+            points = cells if form.decimal == "." else pc.replace_substring(cells, ",", ".")
+            values = pc.cast(points, pa.float64())
             if pc.all(pc.is_finite(values)).as_py() is not False:
                 return values
-        except pa.ArrowInvalid:
-            pass
     cells = pc.utf8_trim_whitespace(cells)
     missing = pa.array(["", *MISSING, *words, *form.na_values], pa.string())
     cells = pc.if_else(pc.is_in(cells, value_set=missing), None, cells)
