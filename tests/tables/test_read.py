@@ -183,37 +183,6 @@ def test_a_missing_file(tmp_path, name):
         read_table(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["folder.csv", "folder.parquet", "folder.csv.gz"])
-def test_a_folder(tmp_path, name):
-    (tmp_path / name).mkdir()
-    with pytest.raises(TableError, match="is empty: expected tables"):
-        read_table(tmp_path / name)
-
-
-def test_parquet_without_rows(tmp_path):
-    FRAME.head(0).to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(TableError, match="no rows"):
-        read_table(tmp_path / "t.parquet")
-
-
-def test_parquet_with_two_columns_of_one_name(tmp_path):
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
-    parquet.write_table(table, tmp_path / "t.parquet")
-    with pytest.raises(TableError, match="more than one column named 'a'"):
-        read_table(tmp_path / "t.parquet")
-
-
-def test_cut_parquet(tmp_path):
-    path = tmp_path / "t.parquet"
-    FRAME.to_parquet(path)
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(TableError, match="as Parquet: its end is missing"):
-        read_table(path)
-
-
 @pytest.mark.parametrize(("name", "packed"), [("t.csv.gz", False), ("t.csv", True)])
 def test_a_file_is_unpacked_by_what_it_begins_with(tmp_path, name, packed):
     text = b"a,b\n1,x\n"

@@ -96,7 +96,7 @@ def test_types_of_parquet_files_are_joined(tmp_path):
     assert chunk["a"].tolist() == [0.5]
 
     pd.DataFrame({"a": ["text"], "b": ["z"], "c": ["w"]}).to_parquet(tmp_path / "2.parquet")
-    with pytest.raises(TableError, match=r"column 'a': expected double .*got .*string.*2\.parquet"):
+    with pytest.raises(TableError, match=r"got others in .*2\.parquet.*double vs"):
         read_table(tmp_path)
 
 

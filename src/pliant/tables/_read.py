@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from pliant.core.exceptions import TableError
-from pliant.core.text import quoted
+from pliant.core.text import printable, quoted
 from pliant.tables._format import (
     GZIP,
     PARQUET,
@@ -532,35 +532,28 @@ def _parquet_tables(files: Sequence[PathLike], rows: int | None) -> Iterator[pa.
 
 def _shared_schema(files: Sequence[PathLike]) -> Any:
     """Return the columns of all files, each with a type that holds the values of all."""
-    pa, shared = require("pyarrow"), list[Any]()
+    pa, shared = require("pyarrow"), None
     for path in files:
         with _parquet(path) as file:
             schema = file.schema_arrow.remove_metadata()
         check_unique([name for name in schema.names if name.strip()], quoted(path, 200))
-        own = {
-            field.name: field.with_nullable(True).with_type(
+        own = pa.schema(
+            field.with_nullable(True).with_type(
                 field.type.value_type if pa.types.is_dictionary(field.type) else field.type
             )
             for field in schema
             if not INDEX.fullmatch(field.name)
-        }
-        shared = shared or list(own.values())
-        _check_columns(list(own), path, [field.name for field in shared], files[0])
-        shared = [_wider(field, own[field.name], path, files[0]) for field in shared]
-    return pa.schema(shared)
-
-
-def _wider(field: Any, other: Any, path: PathLike, first: PathLike) -> Any:
-    """Return a column with a type that holds the values of two files."""
-    pa = require("pyarrow")
-    try:
-        both = [pa.schema([each]) for each in (field, other)]
-        return pa.unify_schemas(both, promote_options="permissive").field(0)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        raise TableError(
-            f"column {quoted(field.name)}: expected {field.type} as in the files from "
-            f"{quoted(first, 200)} on, got {other.type} in {quoted(path, 200)}"
-        ) from None
+        )
+        shared = own if shared is None else shared
+        _check_columns(own.names, path, shared.names, files[0])
+        try:
+            shared = pa.unify_schemas([shared, own], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise TableError(
+                f"expected columns with the types of the files from {quoted(files[0], 200)} on, "
+                f"got others in {quoted(path, 200)}: {printable(error, 160)}"
+            ) from None
+    return shared
 
 
 @contextmanager
