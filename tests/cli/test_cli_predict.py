@@ -170,11 +170,11 @@ def test_an_interrupted_file_is_not_there(pliant, folder, models, monkeypatch):
     Path("long.csv").write_text("\n".join(long[:1] + long[1:] * 400), encoding="utf-8")
     calls = []
 
-    def interrupted(self, frame, tick=None, predict=TablePredictor.__call__):
+    def interrupted(self, frame, tick=None, text=None, predict=TablePredictor.__call__):
         calls.append(len(frame))
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return predict(self, frame, tick)
+        return predict(self, frame, tick, text)
 
     monkeypatch.setattr(TablePredictor, "__call__", interrupted)
     done = pliant("predict", models["sick"], "long.csv", "--out", "p.csv")

@@ -115,8 +115,10 @@ class Dialect:
 
     def cell(self, column: Field, text: str | None, row: int) -> str:
         """The text of a cell, in this dialect."""
-        if text is None:
-            return self.missing[row % len(self.missing)]
+        if text is None:  # words for a missing value are known as such among numbers alone
+            words = column.kind in ("float", "integer", "number id", "decimal")
+            few = sum(value is None for value in column.values) < len(column.values) / 2
+            return self.missing[row % len(self.missing)] if words and few else ""
         if text in ("true", "false") and isinstance(column.values[row], bool):
             return self.truths[text == "true"]
         if column.kind in ("float", "integer", "number id", "decimal", "constant"):

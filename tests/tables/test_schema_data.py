@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant import TableError
-from pliant.tables import TableSchema, UnknownCategoryWarning, iter_table, read_table
+from pliant.tables import TableFormat, TableSchema, UnknownCategoryWarning, iter_table, read_table
 from tests.tables.test_schema import FRAME, frame_of
 
-FORM = {"sep": ";", "decimal": ",", "thousands": ".", "encoding": "cp1252", "na_values": ["x"]}
+FORM = TableFormat(";", ",", ".", "cp1252", ("x",)).to_dict()
 
 
 def changed(**changes):
@@ -81,7 +81,7 @@ def changed(**changes):
     ],
 )
 def test_odd_plain_data_is_refused(state):
-    with pytest.raises(TableError, match=r"expected|unknown|cannot|more than one"):
+    with pytest.raises(TableError, match=r"expected|cannot|more than one"):
         TableSchema.from_dict(state)
 
 
@@ -163,15 +163,3 @@ def test_each_category_has_its_own_column(columns):
     encoded = schema.features(frame_of(w=words))
     decoded = [schema.categories[0][int(code)] for code in encoded[:, 0]]
     assert decoded == words
-
-
-@pytest.mark.parametrize(("last", "order"), [("31/01/2001 9:00", "dmy"), ("1/31/2001 9:00", "mdy")])
-def test_a_date_beyond_the_texts_that_are_counted_shows_the_order(monkeypatch, last, order):
-    """The first day of a log in seconds has more times than are counted."""
-    monkeypatch.setattr("pliant.tables._texts.MOST_TEXTS", 50)
-    times = [f"03/02/2001 {minute // 60}:{minute % 60:02d}" for minute in range(200)]
-    frame = pd.DataFrame({"when": [*times, last, last], "y": np.arange(202) % 2})
-    schema = TableSchema.fit(frame, "y")
-    assert (schema.columns[0].kind, schema.columns[0].order) == ("date", order)
-    assert not schema.notes
-    schema.encoder().fit_transform(schema.features(frame))

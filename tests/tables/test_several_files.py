@@ -59,7 +59,7 @@ def test_parts_are_the_table_that_was_cut(tmp_path, ending):
     mapped, once = (map_table(name, "y", chunk_rows=3) for name in (folder, whole))
     np.testing.assert_array_equal(mapped.X, once.X)
     np.testing.assert_array_equal(mapped.y, once.y)
-    assert mapped.schema == once.schema
+    assert mapped.schema.columns == once.schema.columns
 
 
 @settings(max_examples=25, deadline=None)
@@ -96,7 +96,7 @@ def test_types_of_parquet_files_are_joined(tmp_path):
     assert chunk["a"].tolist() == [0.5]
 
     pd.DataFrame({"a": ["text"], "b": ["z"], "c": ["w"]}).to_parquet(tmp_path / "2.parquet")
-    with pytest.raises(TableError, match=r"column 'a': expected double .*got .*string.*2\.parquet"):
+    with pytest.raises(TableError, match=r"got others in .*2\.parquet.*double vs"):
         read_table(tmp_path)
 
 

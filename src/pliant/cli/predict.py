@@ -28,11 +28,11 @@ from pliant.tables import (
     TableFormat,
     TableSchema,
     detect_format,
-    iter_table,
     write_csv,
     write_predictions,
 )
 from pliant.tables._names import check_present
+from pliant.tables._read import iter_with_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,17 +86,17 @@ def predict(
     predictor = TablePredictor(
         model, decision=decision, interval=interval, proba=proba, columns=columns or ()
     )
-    form = detect_format(table, given, predictor.form)
-    for note in described_format(form):
+    form = detect_format(table, given, predictor.reading)
+    for note in [*described_format(form), *form.notes]:
         tell(f"Note: {note}")
-    frames = iter_table(table, form=form)
+    frames = iter_with_texts(table, form=form)
     if out == STDOUT:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", newline="")
-        write_csv(sys.stdout, map(predictor, frames))
+        write_csv(sys.stdout, (predictor(frame, None, text) for frame, text in frames))
         return
     with progress("Predicting rows") as tick:
-        write_predictions(out, (predictor(frame, tick) for frame in frames))
+        write_predictions(out, (predictor(frame, tick, text) for frame, text in frames))
     tell(f"Wrote {predictor.n_rows} predictions to {quoted(out, 200)}")
 
 
@@ -169,12 +169,14 @@ class TablePredictor:
         self.n_rows = 0
 
     @property
-    def form(self) -> TableFormat | None:
+    def reading(self) -> TableFormat:
         """The format of the table that the model was learned from."""
-        return self._schema.form
+        return self._schema.reading
 
-    def __call__(self, frame: pd.DataFrame, tick: Tick | None = None) -> pd.DataFrame:
-        """Return ids and chosen columns, the column ``prediction``, and what else was asked for."""
+    def __call__(
+        self, frame: pd.DataFrame, tick: Tick | None = None, text: pd.DataFrame | None = None
+    ) -> pd.DataFrame:
+        """Return ids and chosen columns (of ``text`` if given), predictions, and other columns."""
         import pandas as pd
 
         check_present(self._columns, list(map(str, frame)))
@@ -192,7 +194,7 @@ class TablePredictor:
         self.n_rows += len(X)
         if tick is not None:
             tick(len(X))
-        return pd.DataFrame({**self._through(frame, columns), **columns})
+        return pd.DataFrame({**self._through(frame if text is None else text, columns), **columns})
 
     def _check_finite(self, columns: Mapping[str, Any]) -> None:
         """Raise TableError if a number that a model predicts is none, or infinite."""

@@ -19,9 +19,10 @@ from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Indices
-from pliant.tables import TableFormat, TableSchema, detect_format, read_table
+from pliant.tables import TableFormat, TableSchema
 from pliant.tables._dates import DateOrder, moments, orders_of
-from pliant.tables._names import check_present, row_name
+from pliant.tables._names import row_name
+from pliant.tables._schema import read_with_schema
 from pliant.tables._values import advice, kind_of, numbers, refuse_missing, shown
 
 if TYPE_CHECKING:
@@ -82,36 +83,37 @@ def read_sample(
         If the file cannot be read, or a column is absent or cannot be used.
     """
     _check_roles(target, group, time)
-    form = detect_format(path, form)
-    frame = _whole(path, most_rows, form)
-    check_present(
-        [name for name in (target, group, time) if name is not None], list(map(str, frame))
-    )
-    aside = [name for name in (group, time) if name is not None]
-    sample, _ = sample_from_frame(
-        frame,
+    form = form or TableFormat()
+    form = form if group is None else replace(form, texts=(*form.texts, group))
+    frame, schema = read_with_schema(
+        path,
         target,
+        stop=None if most_rows is None else most_rows + 1,
+        form=form,
+        aside=[name for name in (group, time) if name is not None],
         task=task,
         missing=missing,
-        drop=[*drop, *aside],
+        drop=drop,
         keep=keep,
         categorical=categorical,
         date_order=date_order,
+    )
+    if most_rows is not None and len(frame) > most_rows:
+        raise TableError(f"the table has more than {most_rows} rows: take a sample")
+    sample = _sample(
+        frame,
+        schema,
         groups=None if group is None else frame[group],
         time=None if time is None else frame[time],
         name=table_name(path),
+        date_order=date_order,
     )
+    form = schema.form or form
     return replace(sample, notes=(*described_format(form), *sample.notes))
 
 
 def sample_from_frame(
-    frame: pd.DataFrame,
-    target: str,
-    *,
-    groups: pd.Series | None = None,
-    time: pd.Series | None = None,
-    name: str = "table",
-    **choices: Any,
+    frame: pd.DataFrame, target: str, *, groups: Any = None, time: Any = None, **choices: Any
 ) -> tuple[Sample, TableSchema]:
     """Return a data frame of n rows as a sample, with the schema that says what its columns mean.
 
@@ -123,8 +125,6 @@ def sample_from_frame(
         As in `read_sample`.
     groups, time : pandas.Series, optional
         With n values: rows with the same one stay together; rows are put in this order.
-    name : str
-        Of the table.
     choices
         As for `pliant.tables.TableSchema.fit`.
 
@@ -134,10 +134,24 @@ def sample_from_frame(
         If a column is absent or cannot be used.
     """
     schema = TableSchema.fit(frame, target, **choices)
+    return _sample(frame, schema, groups=groups, time=time), schema
+
+
+def _sample(
+    frame: pd.DataFrame,
+    schema: TableSchema,
+    *,
+    groups: pd.Series | None,
+    time: pd.Series | None,
+    name: str = "table",
+    date_order: Any = None,
+) -> Sample:
+    """Return a data frame as a sample."""
     assert schema.target is not None
-    order = slice(None) if time is None else _order(time, choices.get("date_order"))
+    target = schema.target.name
+    order = slice(None) if time is None else _order(time, date_order)
     try:
-        sample = Sample(
+        return Sample(
             schema.features(frame)[order],
             schema.target_values(frame)[order],
             schema.target.task,
@@ -152,7 +166,6 @@ def sample_from_frame(
         )
     except ValueError as error:
         raise TableError(f"column {quoted(target)}: {error}") from None
-    return sample, schema
 
 
 def described_format(form: TableFormat) -> list[str]:
@@ -174,14 +187,6 @@ def _check_roles(target: str, group: str | None, time: str | None) -> None:
     for role, name in (("group", group), ("time", time)):
         if name == target:
             raise TableError(f"column {quoted(target)} is the target: it cannot be --{role} too")
-
-
-def _whole(path: str | os.PathLike[str], most_rows: int | None, form: TableFormat) -> pd.DataFrame:
-    """Return a table that is short enough."""
-    frame = read_table(path, None if most_rows is None else most_rows + 1, form)
-    if most_rows is not None and len(frame) > most_rows:
-        raise TableError(f"the table has more than {most_rows} rows: take a sample")
-    return frame
 
 
 def _groups(cells: pd.Series) -> npt.NDArray[np.intp]:

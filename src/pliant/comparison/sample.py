@@ -17,7 +17,7 @@ from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, where_equal
 from pliant.tables import ColumnEncoder, temporary_map
 from pliant.tables._encoder import encoder_of
-from pliant.tables._target import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS, Task
+from pliant.tables._schema import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS, Task
 
 COPIED = 1_000_000
 """Numbers of a memory map that are copied at a time."""
@@ -139,8 +139,7 @@ class Sample:
 
     def encoder(self) -> ColumnEncoder:
         """Return the step that fills in missing values and encodes the features, not fitted."""
-        options: dict[str, Any] = {"task": self.task, "unlabeled": self.unlabeled}
-        return encoder_of(self.categories, self.texts, **options)
+        return encoder_of(self.categories, self.texts, task=self.task)
 
     def features(self, rows: Indices) -> Array:
         """Return some rows of X; those of a memory map as another one."""

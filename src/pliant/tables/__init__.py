@@ -7,15 +7,12 @@ step of a pipeline, learns to fill in missing values and to encode categories an
 `write_predictions` writes a CSV that a spreadsheet can open safely.
 """
 
-from pliant.tables._column import Column, UnknownCategoryWarning
-from pliant.tables._encoder import ColumnEncoder
+from pliant.tables._columns import Column, LeftOut, UnknownCategoryWarning
+from pliant.tables._encoder import ColumnEncoder, temporary_map
 from pliant.tables._format import TableFormat
 from pliant.tables._mapped import MappedTable, map_table
-from pliant.tables._profile import LeftOut
 from pliant.tables._read import detect_format, iter_table, read_table
-from pliant.tables._schema import TableSchema
-from pliant.tables._target import Target
-from pliant.tables._temporary import temporary_map
+from pliant.tables._schema import TableSchema, Target
 from pliant.tables._write import write_csv, write_predictions
 
 __all__ = [

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
+from pliant.tables._infer import MISSING
 from pliant.tables._names import row_name
 from pliant.tables._values import advice, shown
 
@@ -77,6 +78,11 @@ def moment(text: str, order: DateOrder) -> float:
     return _days(day, match)
 
 
+def is_date(text: str) -> bool:
+    """Return whether a text is a date in some order."""
+    return not all(np.isnan(moment(text, order)) for order in ORDERS)
+
+
 def _full(year: str) -> str:
     """Return a year of four digits."""
     century = 1900 if int(year) >= PIVOT else 2000
@@ -115,6 +121,8 @@ def orders_of(texts: Iterable[str]) -> tuple[list[DateOrder], list[str]]:
 def moments(column: pd.Series, order: DateOrder | None) -> Array:
     """Return the days from 1970 to each date of a column, shape (n,), NaN where one is missing.
 
+    Words for a missing value count as such among texts.
+
     Raises
     ------
     TableError
@@ -134,7 +142,8 @@ def moments(column: pd.Series, order: DateOrder | None) -> Array:
     codes, texts = pd.factorize(column.astype(object))
     values = np.array([moment(str(text), order or "ymd") for text in texts] + [np.nan])
     days = values[codes]
-    wrong = np.isnan(days) & (codes >= 0)
+    known = np.array([str(text).strip() in MISSING for text in texts] + [True])
+    wrong = np.isnan(days) & ~known[codes]
     if wrong.any():
         at = int(wrong.argmax())
         raise TableError(
@@ -146,9 +155,11 @@ def moments(column: pd.Series, order: DateOrder | None) -> Array:
 
 def _since_epoch(stamps: pd.Series) -> Array:
     """Return the days from 1970 to times of pandas, in whatever unit they are counted."""
-    counts = stamps.to_numpy()
-    ticks = counts.astype(np.int64)
-    days: Array = np.where(np.isnat(counts), np.nan, ticks / (_second(counts) * SECONDS_A_DAY))
+    times = stamps.to_numpy()
+    seconds = times.astype("datetime64[s]")
+    rest = (times - seconds) / np.timedelta64(1, "s")
+    days: Array = (seconds.astype(np.int64) + rest) / SECONDS_A_DAY
+    days[np.isnat(times)] = np.nan
     far = (days < FIRST) | (days >= LAST)
     if far.any():
         raise TableError(
@@ -156,11 +167,6 @@ def _since_epoch(stamps: pd.Series) -> Array:
             f"{row_name(stamps.index, int(far.argmax()))}, got another one: correct it"
         )
     return days
-
-
-def _second(times: np.ndarray[Any, np.dtype[np.datetime64]]) -> int:
-    """Return how many units of time are a second."""
-    return {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[np.datetime_data(times.dtype)[0]]
 
 
 def _own(cell: date) -> float:

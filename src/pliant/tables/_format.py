@@ -1,34 +1,28 @@
-"""How a CSV file is written: separator, decimal mark, encoding, words for a missing value.
-
-What is not given is detected, on the first lines alone but for the encoding, so that a file that
-is read in chunks has the format that it has when it is read at once.
-"""
+"""Describe how a CSV file is written; open files and detect separator and encoding."""
 
 from __future__ import annotations
 
 import codecs
 import csv
+import gzip
+import io
 import os
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
 from pliant.core.exceptions import TableError
-from pliant.core.text import quoted
-from pliant.tables._files import opened
+from pliant.core.text import printable, quoted
+from pliant.tables._names import from_plain
 from pliant.tables._values import number
 
-MISSING = frozenset(
-    {
-        *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "na", "n.a.", "NaN", "nan", "NAN"),
-        *("NULL", "null", "Null", "None", "?", "-", "--", ".", "\\N", "#NULL!", "#DIV/0!"),
-    }
-)
-"""Cells that stand for a missing value in every file."""
+PathLike: TypeAlias = str | os.PathLike[str]
+NumberKind: TypeAlias = Literal["integer", "number"]
 
 SEPARATORS = (",", ";", "\t", "|")
 DECIMALS = (".", ",")
@@ -39,15 +33,10 @@ NAMES = {"\t": "tab", " ": "space", "\u00a0": "space", "\u202f": "space"}
 MARKS = {"tab": "\t", "\\t": "\t", "space": " "}
 
 PREFIX = 1 << 18
-"""Bytes that separator and marks are detected on."""
+"""Bytes that the separator is detected on, in at most `RECORDS` records."""
 
 RECORDS = 1_000
-"""Records that separator and marks are detected on, at most."""
-
 BLOCK = 1 << 20
-
-MOSTLY = 0.9
-"""The share of cells from which on a column holds numbers."""
 
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -58,17 +47,21 @@ BYTE_ORDER_MARKS = {
 NO_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
 """Encodings that Python has, but tables are not written in."""
 
-SURE = {
-    decimal: re.compile(
-        rf"[-+]?(?:0{mark}\d+|\d*{mark}(?:\d{{1,2}}|\d{{4,}})|\d{{4,}}{mark}\d+"
-        rf"|\d{{1,3}}(?:[{other}'’ \u00a0\u202f]\d{{3}})+{mark}\d+)(?:[eE][-+]?\d+)?"
-    )
-    for decimal, mark, other in ((".", r"\.", ","), (",", ",", r"\."))
-}
-"""Numbers with one decimal mark that cannot be read with the other one."""
-
 NUMERAL = re.compile(r"[-+]?[\d.,'’ \u00a0\u202f]*\d[\d.,]*(?:[eE][-+]?\d+)?")
-"""What may be a number in any notation."""
+"""A cell that may be a number in any notation."""
+
+GZIP = b"\x1f\x8b"
+PARQUET = b"PAR1"
+
+FOREIGN = {
+    PARQUET: "is a Parquet file: give it a name that ends in .parquet",
+    b"PK\x03\x04": "is an Excel workbook or a zip archive: save the table as CSV, or unpack it",
+    b"\xd0\xcf\x11\xe0": "is an old Excel workbook: save the table as CSV",
+    b"BZh": "is packed by bzip2: unpack it, or pack it by gzip",
+    b"\xfd7zXZ": "is packed by xz: unpack it, or pack it by gzip",
+    b"\x28\xb5\x2f\xfd": "is packed by Zstandard: unpack it, or pack it by gzip",
+}
+"""First bytes of files that are no CSV, and what to do with them."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +79,15 @@ class TableFormat:
     encoding : str, optional
         Such as ``utf-8``, ``utf-16`` or ``cp1252``.
     na_values : sequence of str, default=()
-        Cells that stand for a missing value beside the usual words.
+        Cells that stand for a missing value beside empty ones.
+    texts : sequence of str, default=()
+        Columns that are read exactly as they are written.
+    numbers : mapping of str to {"integer", "number"}, optional
+        The columns that are read as numbers; the others are texts.
+    words : mapping of str to tuple of str
+        Words of a column of numbers that stand for a missing value.
+    notes : tuple of str, default=()
+        Doubts about how numbers were understood, and counts of words among them.
     """
 
     sep: str | None = None
@@ -94,18 +95,19 @@ class TableFormat:
     thousands: str | None = None
     encoding: str | None = None
     na_values: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    numbers: Mapping[str, NumberKind] | None = None
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("sep", "thousands"):
             mark = getattr(self, name)
             object.__setattr__(self, name, MARKS.get(mark, mark))
-        object.__setattr__(self, "na_values", tuple(self.na_values))
+        for name in ("na_values", "texts", "notes"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "words", {k: tuple(v) for k, v in self.words.items()})
         _check(self)
-
-    def is_missing(self, cell: str) -> bool:
-        """Whether a cell stands for a missing value."""
-        word = cell.strip()
-        return word in MISSING or word in self.na_values
 
     @cached_property
     def missing_numbers(self) -> frozenset[float]:
@@ -128,22 +130,15 @@ class TableFormat:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the format as plain data."""
-        return {**asdict(self), "na_values": list(self.na_values)}
+        state = asdict(self)
+        plain = {name: list(state[name]) for name in ("na_values", "texts", "notes")}
+        return {**state, **plain, "words": {k: list(v) for k, v in self.words.items()}}
 
     @classmethod
     def from_dict(cls, state: object) -> TableFormat:
         """Make a format from plain data, refusing what `to_dict` could not have returned."""
-        if not isinstance(state, Mapping) or set(state) != set(cls.__dataclass_fields__):
-            raise TableError(f"expected a format with {', '.join(cls.__dataclass_fields__)}")
-        words = state["na_values"]
-        marks = [state[name] for name in ("sep", "decimal", "thousands", "encoding")]
-        texts = [*(words if isinstance(words, list | tuple) else [None]), *filter(None, marks)]
-        if not all(isinstance(text, str) for text in texts):
-            raise TableError(f"expected texts in the format of a table, got {quoted(state)}")
-        try:
-            return cls(**{str(name): value for name, value in state.items()})
-        except ValueError as error:
-            raise TableError(str(error)) from None
+        form: TableFormat = from_plain(cls, state, "format of a table")
+        return form
 
 
 def _check(form: TableFormat) -> None:
@@ -172,64 +167,49 @@ def _check(form: TableFormat) -> None:
             )
 
 
-def detected(
-    path: str | os.PathLike[str], given: TableFormat, usual: TableFormat | None = None
-) -> TableFormat:
-    """Return the format of a CSV file, complete.
-
-    Parameters
-    ----------
-    path : path-like
-    given : TableFormat
-        What is known already.
-    usual : TableFormat, optional
-        The format of an earlier file of the same source. It has the words for a missing value,
-        and the decimal mark where the file itself does not show it.
+def opened(path: PathLike) -> BinaryIO:
+    """Open a text file, unpacking it if it begins as gzip does, whatever its name says.
 
     Raises
     ------
     OSError
-        If the file cannot be opened.
+        If it cannot be opened.
     TableError
-        If it is damaged or of another kind.
+        If it is of a kind that is not read.
     """
-    usual = usual or TableFormat()
-    form = replace(given, na_values=(*usual.na_values, *given.na_values))
-    if form.encoding is None:
-        form = replace(form, encoding=_encoding(path))
-    lines = _first_lines(path, str(form.encoding))
-    if form.sep is None:
-        form = replace(form, sep=_separator(lines))
-    columns = list(_number_columns(_records(lines, str(form.sep))[1:], form))
-    if form.decimal is None:
-        form = replace(form, decimal=_decimal(columns, form, usual.decimal))
-    if form.thousands is None:
-        form = replace(form, thousands=_thousands(columns, str(form.decimal)))
-    return form
+    with open(path, "rb") as file:
+        packed = file.read(len(GZIP)) == GZIP
+    with ExitStack() as stack:
+        unpack = gzip.open if packed else open
+        content = cast(BinaryIO, stack.enter_context(unpack(path, "rb")))
+        start = content.read(max(map(len, FOREIGN)))
+        reason = next((text for mark, text in FOREIGN.items() if start.startswith(mark)), None)
+        if reason is not None:
+            raise TableError(f"{quoted(path, 200)} {reason}")
+        content.seek(0)
+        stack.pop_all()  # the caller closes it
+    return content
 
 
-def canonical(form: TableFormat) -> Any:
-    """Return a function that writes a number of a format as Python does, and leaves other cells.
-
-    None if that changes nothing.
-    """
-    decimal, thousands = str(form.decimal), form.thousands
-    if decimal == "." and not thousands:
-        return None
-    mark, group = re.escape(decimal), re.escape(thousands or "")
-    whole = rf"(?:\d{{1,3}}(?:{group}\d{{3}})+|\d+)" if thousands else r"\d+"
-    number = re.compile(rf"\s*[-+]?(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][-+]?\d+)?\s*")
-
-    def written(cell: str) -> str:
-        if number.fullmatch(cell) is None:
-            return cell
-        plain = cell.replace(thousands, "") if thousands else cell
-        return plain.replace(decimal, ".")
-
-    return written
+@contextmanager
+def readable(path: PathLike) -> Iterator[None]:
+    """Raise TableError where a file cannot be opened or unpacked."""
+    name = quoted(path, 200)
+    try:
+        yield
+    except EOFError:
+        raise TableError(f"{name} is not a whole gzip file: it ends too early") from None
+    except (zlib.error, gzip.BadGzipFile):
+        raise TableError(f"{name} is not a whole gzip file: its content is damaged") from None
+    except OSError as error:
+        raise TableError(f"cannot read {name}: {error.strerror or printable(error)}") from None
+    except ValueError as error:
+        if isinstance(error, TableError) or "\0" not in os.fspath(path):
+            raise
+        raise TableError(f"cannot read {name}: the name holds a NUL character") from None
 
 
-def _encoding(path: str | os.PathLike[str]) -> str:
+def encoding_of(path: PathLike) -> str:
     """Return the encoding of a file: by its byte order mark, UTF-8, or else cp1252.
 
     A file with characters of UTF-8 and other bytes is a damaged UTF-8 file.
@@ -254,102 +234,40 @@ def _encoding(path: str | os.PathLike[str]) -> str:
 def _is_western(block: bytes) -> bool:
     """Return whether bytes that are not UTF-8 are text of cp1252."""
     multibyte = any(not c.isascii() for c in block.decode("utf-8", errors="ignore"))
-    if multibyte or b"\0" in block:
-        return False
-    try:
-        block.decode("cp1252")
-    except UnicodeDecodeError:
-        return False
-    return True
+    with suppress(UnicodeDecodeError):
+        return not multibyte and b"\0" not in block and bool(block.decode("cp1252"))
+    return False
 
 
-def _first_lines(path: str | os.PathLike[str], encoding: str) -> list[str]:
-    """Return the first lines of a file; the last one is left out if it is cut."""
-    with opened(path) as file:
-        data = file.read(PREFIX)
-        cut = bool(file.read(1))
-    text = data.decode(encoding, errors="replace")
-    lines = re.findall(r"[^\n]*\n|[^\n]+", text)  # as the reader of the whole file splits it
-    return lines[:-1] if cut and len(lines) > 1 else lines
-
-
-def _records(lines: Sequence[str], sep: str) -> list[list[str]]:
-    """Return the first records with a cell, as far as they can be read."""
-    reader = csv.reader(iter(lines), delimiter=sep)
-    records: list[list[str]] = []
-    with suppress(csv.Error):  # the reader of the whole file says what is wrong, and where
-        records.extend(islice((row for row in reader if row), RECORDS))
-    return records
-
-
-def _separator(lines: Sequence[str]) -> str:
+def separator_of(path: PathLike, encoding: str) -> str:
     """Return the separator that gives most records as many cells as the header, two at least.
 
     Among equals it is the one whose cells look most like numbers: ``1,5;2,5`` are two, not three.
     """
-    ranks: list[tuple[float, float, str]] = []
-    for sep in SEPARATORS:
-        records = _records(lines, sep)
-        width = len(records[0]) if records else 0
-        if width < 2:
-            continue
-        rows = records[1:] or records
-        fitting = sum(len(row) == width for row in rows) / len(rows)
-        cells = [cell for row in rows for cell in row]
-        alike = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
-        ranks.append((fitting, alike / max(1, len(cells)), sep))
-    if not ranks:  # a single column: what no cell holds, such as no comma among 1,5 and 2,5
-        lone = (sep for sep in SEPARATORS if all(len(row) == 1 for row in _records(lines, sep)))
-        return next(lone, ",")
-    return max(ranks, key=lambda rank: (*rank[:2], -SEPARATORS.index(rank[2])))[2]
+    with opened(path) as file:
+        data = file.read(PREFIX)
+        cut = bool(file.read(1))
+    lines = io.StringIO(data.decode(encoding, errors="replace"), newline="\n").readlines()
+    lines = lines[:-1] if cut and len(lines) > 1 else lines
+    ranks: list[tuple[float, float, int]] = []
+    records = {sep: _records(lines, sep) for sep in SEPARATORS}
+    for place, rows in enumerate(records.values()):
+        if rows and len(rows[0]) > 1:
+            rest = rows[1:] or rows
+            fitting = sum(len(row) == len(rows[0]) for row in rest) / len(rest)
+            cells = [cell for row in rest for cell in row]
+            alike = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
+            ranks.append((fitting, alike / max(1, len(cells)), -place))
+    if ranks:
+        return SEPARATORS[-max(ranks)[2]]
+    # a single column: no cell holds the separator, such as no comma among 1,5 and 2,5
+    return next((sep for sep in SEPARATORS if all(len(row) == 1 for row in records[sep])), ",")
 
 
-def _number_columns(rows: Sequence[Sequence[str]], form: TableFormat) -> Iterator[list[str]]:
-    """Yield the cells of each column that holds numbers in some notation."""
-    width = max(map(len, rows), default=0)
-    for j in range(width):
-        column = [row[j].strip() for row in rows if j < len(row)]
-        cells = [cell for cell in column if not form.is_missing(cell)]
-        alike = sum(NUMERAL.fullmatch(cell) is not None for cell in cells)
-        if cells and alike >= MOSTLY * len(cells):
-            yield cells
-
-
-def _decimal(columns: Sequence[Sequence[str]], form: TableFormat, usual: str | None) -> str:
-    """Return the decimal mark that most columns show.
-
-    Columns that show neither, such as one of ``1,250``, go by `usual`, and then by the separator.
-    """
-    if form.thousands in DECIMALS:
-        return "," if form.thousands == "." else "."
-    votes = {mark: sum(_any(SURE[mark], column) for column in columns) for mark in DECIMALS}
-    if any(votes.values()):  # among equals the comma, since numbers with a point are read as well
-        return max(reversed(DECIMALS), key=votes.__getitem__)
-    groups = {mark: _any_of(rf"[-+]?\d{{1,3}}(?:\{mark}\d{{3}}){{2,}}", columns) for mark in ",."}
-    if groups["."] != groups[","]:
-        return "," if groups["."] else "."
-    if usual is not None:
-        return usual
-    unsure = _any_of(r"[-+]?\d{1,3},\d{3}", columns)
-    return "," if unsure and form.sep != "," else "."
-
-
-def _thousands(columns: Sequence[Sequence[str]], decimal: str) -> str:
-    """Return the mark between groups of digits, an empty text for none."""
-    end = rf"(?:\{decimal}\d+)?"
-    for mark in THOUSANDS:
-        number = rf"[-+]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+{end}"
-        if mark == decimal or (mark in SURE and any(_any(SURE[mark], each) for each in columns)):
-            continue
-        if _any_of(number, columns):
-            return mark
-    return ""
-
-
-def _any(pattern: re.Pattern[str], cells: Sequence[str]) -> bool:
-    return any(pattern.fullmatch(cell) for cell in cells)
-
-
-def _any_of(pattern: str, columns: Sequence[Sequence[str]]) -> bool:
-    compiled = re.compile(pattern)
-    return any(_any(compiled, cells) for cells in columns)
+def _records(lines: Sequence[str], sep: str) -> list[list[str]]:
+    """Return the first records with a cell, as far as they can be read."""
+    records: list[list[str]] = []
+    with suppress(csv.Error):  # the reader of the whole file says what is wrong, and where
+        reader = csv.reader(iter(lines), delimiter=sep)
+        records.extend(islice((row for row in reader if row), RECORDS))
+    return records

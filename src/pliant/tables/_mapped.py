@@ -1,29 +1,33 @@
 """A table that is larger than memory as numbers in a temporary file.
 
-It is read in chunks, once for what its columns are, once for the target and once for the values.
-The memory does not grow with the number of features times the number of rows.
+It is read in chunks: for what its columns are, for the target, and for the values. The memory does
+not grow with the number of features times the number of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy.typing as npt
 
 from pliant.core.exceptions import TableError
 from pliant.core.typing import Array
-from pliant.tables._column import Missing
-from pliant.tables._csv import with_types
+from pliant.tables._columns import Choices, ColumnProfile, Missing
 from pliant.tables._dates import DateOrder
-from pliant.tables._format import TableFormat
-from pliant.tables._profile import Choices, ColumnProfile
-from pliant.tables._read import detect_format, is_text, iter_table
-from pliant.tables._schema import TableSchema, check_enough_rows, check_task, feature_columns
-from pliant.tables._several import PathLike
-from pliant.tables._target import Task
-from pliant.tables._temporary import temporary_map
-from pliant.tables._values import Kind, texts
+from pliant.tables._encoder import temporary_map
+from pliant.tables._format import PathLike, TableFormat
+from pliant.tables._read import detect_format, iter_with_texts
+from pliant.tables._schema import (
+    TableSchema,
+    Target,
+    Task,
+    as_written,
+    check_enough_rows,
+    check_task,
+    feature_columns,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,88 +89,43 @@ def map_table(
     """
     check_task(task)
     choices = Choices(missing, tuple(keep), tuple(categorical), date_order)
-    form = detect_format(path, form)
+    form = as_written(form, {"categorical": categorical, "drop": drop})
+    if form.numbers is None:
+        form = detect_format(path, form)
 
-    def frames() -> Iterable[pd.DataFrame]:
-        return iter_table(path, chunk_rows, form)
+    def frames() -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+        return iter_with_texts(path, chunk_rows, form)
 
-    seen, rows = _first_pass(path, target, drop, choices, most_rows, frames)
-    kind = seen.pop(target).kind
-    cells = _target_cells(frames(), target, kind, is_text(path))
-    schema = TableSchema.of_profiles(list(seen.values()), choices, cells, task)
-    assert schema.target is not None
-    reported = set[str]()
-    X = temporary_map(schema.features(frame, reported) for frame in frames())
-    if len(X) != rows or len(cells) != rows:
-        raise TableError(f"expected the {rows} rows that were there at first, got {len(X)}")
-    return MappedTable(schema, X, schema.target.values(cells))
-
-
-def _first_pass(
-    path: PathLike,
-    target: str,
-    drop: Sequence[str],
-    choices: Choices,
-    most_rows: int | None,
-    frames: Callable[[], Iterable[pd.DataFrame]],
-) -> tuple[dict[str, ColumnProfile], int]:
-    """Look at all cells of the columns that matter; return these, and the number of rows.
-
-    Columns of numbers of which a late one turns out to be a text are looked at once more.
-    """
-    profiles, rows = _looked_at(path, target, drop, choices, most_rows, frames())
-    again = [name for name, profile in profiles.items() if profile.incomplete]
-    if again:
-        for name in again:
-            profiles[name] = ColumnProfile(name, choices, counts_all=True)
-        for frame in frames():
-            _add(path, frame, {name: profiles[name] for name in again})
-    check_enough_rows(rows)
-    return profiles, rows
-
-
-def _looked_at(
-    path: PathLike,
-    target: str,
-    drop: Sequence[str],
-    choices: Choices,
-    most_rows: int | None,
-    frames: Iterable[pd.DataFrame],
-) -> tuple[dict[str, ColumnProfile], int]:
-    """Look at all cells once."""
     profiles: dict[str, ColumnProfile] = {}
+    cells: list[tuple[pd.Series, pd.Series]] = []
     rows = 0
-    for frame in frames:
+    for frame, text in frames():
         if not profiles:
-            names = [*feature_columns(frame, target, drop, choices), target]
+            names = feature_columns(frame, target, drop, choices)
             profiles = {name: ColumnProfile(name, choices) for name in names}
-        _add(path, frame, profiles)
+        for name, profile in profiles.items():
+            profile.add(frame[name])
+        cells.append((frame[target].copy(), text[target].copy()))
         rows += len(frame)
         if most_rows is not None and rows > most_rows:
             raise TableError(f"expected at most {most_rows} rows, got more: take a sample")
-    return profiles, rows
+    check_enough_rows(rows)
+    y = _joined([part for part, _ in cells])
+    schema = TableSchema.of_profiles(list(profiles.values()), choices, y, task)
+    assert schema.target is not None
+    if schema.target.task == "classification" and y.dtype.kind == "f":
+        y = _joined([part for _, part in cells])
+        schema = replace(schema, target=Target.fit(y, task))
+    reported = set[str]()
+    X = temporary_map(schema.features(frame, reported) for frame, _ in frames())
+    if len(X) != rows:
+        raise TableError(f"expected the {rows} rows that were there at first, got {len(X)}")
+    schema = replace(schema, form=form) if form.sep is not None else schema
+    return MappedTable(schema, X, schema.target_values(y.to_frame()))
 
 
-def _add(path: PathLike, frame: pd.DataFrame, profiles: dict[str, ColumnProfile]) -> None:
-    """Look at the cells of a chunk."""
-    chunk = frame[list(profiles)]
-    typed = with_types(chunk) if is_text(path) else chunk
-    for name, profile in profiles.items():
-        profile.add(chunk[name], typed[name])
-
-
-def _target_cells(frames: Iterable[pd.DataFrame], target: str, kind: Kind, text: bool) -> pd.Series:
-    """Return the cells of the target with one type for all."""
+def _joined(parts: Sequence[pd.Series]) -> pd.Series:
+    """Return the cells of all chunks as one column."""
     import pandas as pd
 
-    parts, shared = [], dict[object, object]()
-    for frame in frames:
-        cells = frame[target]
-        if kind == "categorical":
-            once = [shared.setdefault(cell, cell) for cell in texts(cells)]
-            parts.append(pd.Series(once, dtype=object))
-        else:
-            typed = with_types(cells.to_frame())[target] if text else cells
-            parts.append(typed.copy())  # a column of a chunk would keep all of the chunk
-    whole = pd.concat(parts, ignore_index=True).rename(target)
-    return whole.astype("boolean") if kind == "boolean" else whole
+    return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]

@@ -1,21 +1,36 @@
-"""Names of columns and rows, and the packages that tables need."""
+"""Names of columns and rows, and all problems of a table in one message."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import shlex
+import types
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pliant.core.exceptions import TableError
-from pliant.core.text import close_names, quoted
+from pliant.core.text import close_names, printable, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_CELLS = 1_000_000
-"""The most cells in one chunk of a table that is read in chunks, if it has several rows."""
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+MOST_PROBLEMS = 10
+"""Problems that one message describes; its options settle all of them."""
 
 
 def require(package: str) -> Any:
@@ -78,3 +93,90 @@ def row_name(index: pd.Index[Any], position: int) -> str:
     if isinstance(index, pd.RangeIndex):
         return f"row {int(index[position]) + 1}"
     return f"the row labelled {quoted(index[position])}"
+
+
+class ColumnError(TableError):
+    """A column cannot be used as it is.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong and what to do.
+    fix : sequence of str
+        Options of the command line that settle it, such as ``--drop a``.
+    parts : sequence of TableError
+        The errors of several columns that this is made of.
+    """
+
+    def __init__(
+        self, message: str, fix: Sequence[str] = (), parts: Sequence[TableError] = ()
+    ) -> None:
+        super().__init__(message)
+        self.fix = tuple(fix)
+        self.parts = tuple(parts)
+
+
+def collected(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
+    """Return the results of an action for all items, or raise one error for all that fail.
+
+    Raises
+    ------
+    TableError
+        The error of the only item that fails, or all messages with the options that settle them.
+    """
+    results, errors = list[T](), list[TableError]()
+    for item in items:
+        try:
+            results.append(action(item))
+        except TableError as error:
+            errors.append(error)
+    if errors:
+        raise together(errors)
+    return results
+
+
+def together(errors: Sequence[TableError]) -> TableError:
+    """Return one error for one or several; those of several columns are taken apart."""
+    flat = [each for error in errors for each in getattr(error, "parts", ()) or (error,)]
+    if len(flat) == 1:
+        return flat[0]
+    fixes = dict.fromkeys(e.fix for e in flat if isinstance(e, ColumnError) and e.fix)
+    shown = [f"({k}) {error}" for k, error in enumerate(flat[:MOST_PROBLEMS], start=1)]
+    if len(flat) > MOST_PROBLEMS:
+        shown.append(f"and {len(flat) - MOST_PROBLEMS} more")
+    words = [word for fix in fixes for word in fix]
+    ending = f"; all at once: {shlex.join(map(printable, words))}" if words else ""
+    return ColumnError(f"{len(flat)} problems: {'; '.join(shown)}{ending}", words, flat)
+
+
+def from_plain(kind: Any, value: Any, what: str) -> Any:
+    """Return plain data as a value of a type, such as a dataclass, a literal, a tuple or a union.
+
+    Raises
+    ------
+    TableError
+        If a key is absent or foreign, or a value is not of its type; the message names `what`.
+    """
+    origin, args = get_origin(kind), get_args(kind)
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
+        hints = get_type_hints(kind)
+        if set(value) == set(hints):
+            fields = {k: from_plain(hints[k], value[k], f"{what}, {k}") for k in hints}
+            try:
+                return kind(**fields)
+            except ValueError as error:
+                raise TableError(f"{what}: {error}") from None
+    elif origin in (types.UnionType, Union):
+        inner = next((arg for arg in args if arg is not type(None)), None)
+        return None if value is None else from_plain(inner, value, what)
+    elif origin is Literal and isinstance(value, str) and value in args:
+        return value
+    elif origin is tuple and isinstance(value, list | tuple):
+        return tuple(from_plain(args[0], each, what) for each in value)
+    elif origin is Mapping and isinstance(value, Mapping) and all(type(k) is str for k in value):
+        return {key: from_plain(args[1], each, what) for key, each in value.items()}
+    elif kind is float and type(value) in (int, float) and abs(value) < 1e9:  # finite, no bool
+        return float(value)
+    elif kind in (str, int) and type(value) is kind:
+        return value
+    raise TableError(f"{what}: expected {getattr(kind, '__name__', kind)}, got {quoted(value)}")

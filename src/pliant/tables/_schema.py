@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -12,19 +12,43 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
-from pliant.tables._column import Column, Missing
+from pliant.tables._columns import Choices, Column, ColumnProfile, LeftOut, Missing
 from pliant.tables._dates import DateOrder
 from pliant.tables._encoder import ColumnEncoder, encoder_of
-from pliant.tables._format import TableFormat
-from pliant.tables._names import check_present, check_unique, listed
-from pliant.tables._problems import collected, together
-from pliant.tables._profile import Choices, ColumnProfile, LeftOut
-from pliant.tables._target import Target, Task
-from pliant.tables._values import refuse_missing
+from pliant.tables._format import PathLike, TableFormat
+from pliant.tables._names import (
+    check_present,
+    check_unique,
+    collected,
+    from_plain,
+    listed,
+    together,
+)
+from pliant.tables._read import read_table
+from pliant.tables._values import (
+    kind_of,
+    numbers,
+    refuse_missing,
+    texts,
+    truths,
+    whole,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Task: TypeAlias = Literal["classification", "regression"]
+TargetKind: TypeAlias = Literal["numeric", "integer", "boolean", "categorical"]
+
+MAX_CLASSES = 20
+ROWS_PER_CLASS = 10
+"""Integers are taken as classes if at most MAX_CLASSES differ, with ROWS_PER_CLASS rows each on
+average."""
+
+FEWEST_ROWS = 2
+"""More than `MAX_CLASSES` classes need this number of rows each on average, even where the user
+chose the task."""
 
 REASONS = {
     "id": "a value of its own in nearly every row",
@@ -35,8 +59,107 @@ REASONS = {
 
 LATER_ADVICE = "fill them in or leave the rows out; the model was fitted without imputation"
 
-OPTIONAL = {"missing", "left_out", "notes", "form"}
-"""Fields that plain data may lack."""
+
+@dataclass(frozen=True)
+class Target:
+    """The column to learn.
+
+    Parameters
+    ----------
+    name : str
+        Its name in a table.
+    task : {"classification", "regression"}
+        Are its values names or amounts?
+    kind : {"numeric", "integer", "boolean", "categorical"}
+        How they are read: as float64, int64, bool or text. Amounts are numeric.
+    """
+
+    name: str
+    task: Task
+    kind: TargetKind
+
+    def __post_init__(self) -> None:
+        if (self.task == "regression") != (self.kind == "numeric"):
+            raise ValueError(f"{self.task} cannot have a target of kind {quoted(self.kind)}")
+
+    @classmethod
+    def fit(cls, column: pd.Series, task: Task | None = None) -> Target:
+        """Find out what is to be learned; guess the task (see `guess_task`) if it is not given.
+
+        Raises
+        ------
+        TableError
+            If a value is missing, or is nothing that the task can be about, or if classes
+            hardly recur.
+        """
+        refuse_missing(column, "leave these rows out, a target cannot be imputed")
+        chosen = task or guess_task(column)
+        target = cls(str(column.name), chosen, _reading(column, chosen))
+        values = target.values(column)
+        if chosen == "classification":
+            _check_classes(column, np.unique(values).size)
+        return target
+
+    def values(self, column: pd.Series) -> npt.NDArray[Any]:
+        """Return the target, shape (n,): float64, int64, bool or text.
+
+        Raises
+        ------
+        TableError
+            If a value is missing, or is not of this kind.
+        """
+        refuse_missing(column, "leave these rows out, a target cannot be imputed")
+        if self.kind == "categorical":
+            return texts(column).astype(str)
+        if self.kind == "boolean":
+            return truths(column).astype(bool)
+        if self.kind == "numeric":
+            return numbers(column)
+        return whole_numbers(column)
+
+
+def guess_task(column: pd.Series) -> Task:
+    """Guess the task from the target: are its values names or amounts?
+
+    Text and booleans are classes. So are integers of exactly two values, or of at most 20 values
+    that recur ten times on average. All else is regression.
+    """
+    if _kind(column) != "numeric":
+        return "classification"
+    values = numbers(column)
+    distinct = np.unique(values).size
+    few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= values.size
+    return "classification" if whole(values).all() and (few or distinct == 2) else "regression"
+
+
+def _check_classes(column: pd.Series, distinct: int) -> None:
+    """Raise TableError if too many values differ for classes, as names do."""
+    if distinct > max(MAX_CLASSES, len(column) / FEWEST_ROWS):
+        raise TableError(
+            f"column {quoted(column.name)} has {distinct} different values in {len(column)} rows, "
+            f"such as {quoted(column.iloc[0])}; expected classes that recur"
+        )
+
+
+def _reading(column: pd.Series, task: Task) -> TargetKind:
+    """Return how to read a target; classes that are fractions are read as text, as names."""
+    if task == "regression":
+        return "numeric"
+    kind = _kind(column)
+    if kind != "numeric":
+        return kind
+    return "integer" if whole(numbers(column)).all() else "categorical"
+
+
+def _kind(column: pd.Series) -> Literal["numeric", "boolean", "categorical"]:
+    """Return the kind of a target; dates are refused."""
+    kind = kind_of(column)
+    if kind in ("date", "text"):
+        raise TableError(
+            f"column {quoted(column.name)} holds dates, expected numbers, booleans or text: "
+            "dates cannot be learned"
+        )
+    return cast(Literal["numeric", "boolean", "categorical"], kind)
 
 
 @dataclass(frozen=True)
@@ -90,7 +213,7 @@ class TableSchema:
         frame : pandas.DataFrame
             At least two rows. Numeric columns stay, booleans become 0 and 1, dates calendar
             features; texts are categories, free text, or ids, which are left out; columns of
-            other types are refused.
+            other types are refused. Texts that look like numbers stay texts.
         target : str, optional
             The column to learn; the others are features.
         task : {"classification", "regression"}, optional
@@ -120,10 +243,11 @@ class TableSchema:
         check_enough_rows(len(frame))
         profiles = [ColumnProfile(name, choices) for name in features]
         for profile in profiles:
-            profile.add(frame[profile.name], frame[profile.name])
-        if target is None:
-            return cls.of_profiles(profiles, choices)
-        return cls.of_profiles(profiles, choices, frame[target], task)
+            profile.add(frame[profile.name])
+        cells = None if target is None else frame[target]
+        schema = cls.of_profiles(profiles, choices, cells, task)
+        written = frame.attrs.get("format")
+        return schema if written is None else replace(schema, form=TableFormat.from_dict(written))
 
     @classmethod
     def of_profiles(
@@ -152,8 +276,7 @@ class TableSchema:
                 f"no feature column is left: {described(left_out)}; expected at least one beside "
                 "the target (--keep brings a column back)"
             )
-        remarks = (profile.note(each) for profile, each in zip(profiles, understood, strict=True))
-        notes = tuple(remark for remark in remarks if remark is not None)
+        notes = tuple(note for profile in profiles for note in profile.notes)
         return cls(columns, learned, choices.missing, left_out, notes)
 
     @property
@@ -199,11 +322,19 @@ class TableSchema:
 
     def remarks(self) -> list[str]:
         """Return what a user should know: columns that were left out, and doubts."""
+        notes = [*self.notes, *(() if self.form is None else self.form.notes)]
         if not self.left_out:
-            return list(self.notes)
+            return notes
         empty = [column.name for column in self.left_out if column.reason != "empty"]
         back = f" (--keep {quoted(empty[0])} brings one back)" if empty else ""
-        return [f"left out: {described(self.left_out)}{back}", *self.notes]
+        return [f"left out: {described(self.left_out)}{back}", *notes]
+
+    @property
+    def reading(self) -> TableFormat:
+        """The format by which later files are read: their columns stay what they were."""
+        form = self.form or TableFormat()
+        names = [column.name for column in self.columns if column.kind == "numeric"]
+        return replace(form, numbers=dict.fromkeys(names, "number"))
 
     def features(self, frame: pd.DataFrame, reported: set[str] | None = None) -> Array:
         """Return the features of a table as float64, shape (n, d).
@@ -271,34 +402,13 @@ class TableSchema:
         TableError
             If a key is absent or foreign, or a value is not of its type.
         """
-        fields = set(cls.__dataclass_fields__)
-        if not isinstance(state, Mapping) or not fields - OPTIONAL <= set(state) <= fields:
-            raise TableError(f"expected a schema with {', '.join(cls.__dataclass_fields__)}")
-        if not isinstance(state["columns"], list | tuple) or not state["columns"]:
-            raise TableError(f"expected a list of columns, got {quoted(state['columns'])}")
-        columns = tuple(Column.from_dict(column) for column in state["columns"])
-        target = None if state["target"] is None else Target.from_dict(state["target"])
-        names = [column.name for column in columns]
-        check_unique(names if target is None else [*names, target.name], "the schema")
-        missing = state.get("missing", "impute")
-        if missing not in get_args(Missing):
-            raise TableError(f"expected missing 'impute' or 'error', got {quoted(missing)}")
-        notes, left_out = state.get("notes", ()), state.get("left_out", ())
-        if not isinstance(notes, list | tuple) or not all(isinstance(t, str) for t in notes):
-            raise TableError(f"expected texts as notes, got {quoted(notes)}")
-        if not isinstance(left_out, list | tuple):
-            raise TableError(
-                f"expected a list of columns that are left out, got {quoted(left_out)}"
-            )
-        form = state.get("form")
-        return cls(
-            columns,
-            target,
-            missing,
-            tuple(map(_left_out, left_out)),
-            tuple(notes),
-            None if form is None else TableFormat.from_dict(form),
-        )
+        schema: TableSchema = from_plain(cls, state, "schema")
+        names = [column.name for column in schema.columns]
+        if not names:
+            raise TableError("schema: expected at least one column, got none")
+        target = [] if schema.target is None else [schema.target.name]
+        check_unique([*names, *target], "the schema")
+        return schema
 
 
 def described(left_out: Sequence[LeftOut]) -> str:
@@ -357,10 +467,39 @@ def _check_rows(frame: pd.DataFrame, wanted: list[str]) -> None:
         raise TableError("expected a table with rows, got none")
 
 
-def _left_out(state: object) -> LeftOut:
-    """Make a column that is left out from plain data."""
-    match state:
-        case {"name": str(name), "reason": ("id" | "constant" | "empty") as reason, **rest}:
-            if not rest:
-                return LeftOut(name, reason)
-    raise TableError(f"expected a column that is left out, got {quoted(state)}")
+def read_with_schema(
+    path: PathLike,
+    target: str,
+    *,
+    stop: int | None = None,
+    form: TableFormat | None = None,
+    aside: Sequence[str] = (),
+    **choices: Any,
+) -> tuple[pd.DataFrame, TableSchema]:
+    """Return a table and what it means; classes and categories are texts as they are written.
+
+    Parameters
+    ----------
+    path, stop, form
+        As for `read_table`.
+    target, choices
+        As for `TableSchema.fit`.
+    aside : sequence of str
+        Columns that are read, but are no features.
+    """
+    form = as_written(form, choices)
+    choices["drop"] = [*choices.get("drop", ()), *aside]
+    frame = read_table(path, stop, form)
+    schema = TableSchema.fit(frame, target, **choices)
+    classes = schema.target is not None and schema.target.task == "classification"
+    if classes and frame[target].dtype.kind == "f" and "format" in frame.attrs:
+        frame = read_table(path, stop, replace(form, texts=(*form.texts, target)))
+        schema = TableSchema.fit(frame, target, **choices)
+    return frame, schema
+
+
+def as_written(form: TableFormat | None, choices: Mapping[str, Any]) -> TableFormat:
+    """Return a format by which categories and columns that are dropped stay texts."""
+    form = form or TableFormat()
+    names = (*form.texts, *choices.get("categorical", ()), *choices.get("drop", ()))
+    return replace(form, texts=tuple(dict.fromkeys(names)))

@@ -1,7 +1,7 @@
-"""The cells of one column as numbers, truth values or texts, whatever type they come in.
+"""Read the cells of one column as numbers, truth values or texts, whatever their type.
 
-A column keeps one meaning over files: ``1``, ``1.0`` and ``"1"`` are the same number and the same
-category ``"1"``, so that a chunk of integers, a chunk of decimals and a chunk of text agree.
+A column keeps one meaning over files: ``1``, ``1.0`` and ``"1"`` are the same number, and the
+integer 1 is the category ``"1"``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
-from pliant.tables._names import row_name
-from pliant.tables._problems import ColumnError
+from pliant.tables._names import ColumnError, row_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,11 +40,11 @@ KINDS: dict[str, Kind] = {
 }
 """What pandas finds in a column, and the kind of column it is."""
 
-LARGEST = 1e150
-"""The largest number: sums of squares stay finite."""
+LARGEST = 1e100
+"""The largest number that is learned from."""
 
-INTEGER = re.compile(r"[-+]?\d{1,18}", re.ASCII)
-"""Integers of 64 bits."""
+ODD = re.compile(r"\+|-?0\d|-?\d{16,}$")
+"""How texts begin that are codes, not numbers: a plus, a leading zero, more than 15 digits."""
 
 TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 """How a truth value may be written, in lower case."""
@@ -94,6 +93,8 @@ def number(cell: object) -> float:
 
 def _amount(cell: object) -> float:
     """Return the number of a cell; truth values are 0 and 1, as in columns of their own type."""
+    if isinstance(cell, str) and ODD.match(cell.strip()):
+        return np.nan
     value = number(cell)
     if value != value and isinstance(cell, str):
         return TRUTHS.get(cell.strip().lower(), np.nan)
@@ -200,21 +201,6 @@ def text_of(value: object) -> str:
     if isinstance(value, datetime):
         return str(value).removesuffix(" 00:00:00")
     return str(value)
-
-
-def plain_text(cell: str) -> str:
-    """Return the text that a cell of a text file would be if it had been read as its own type.
-
-    ``1.0`` and ``007`` are ``1`` and ``7``, ``true`` is ``True``; all else stays.
-    """
-    word = cell.strip()
-    if INTEGER.fullmatch(word):
-        return str(int(word))
-    value = number(word)
-    if value == value:
-        return text_of(value)
-    truth = TRUTHS.get(word.lower())
-    return cell if truth is None else str(bool(truth))
 
 
 def shown(cell: object) -> str:

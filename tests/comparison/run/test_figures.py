@@ -249,7 +249,9 @@ def test_missing_values_and_categories_are_seen_as_the_machine_sees_them(data):
     assert len([plan() for plan in planned(view)]) == 3
     encoder = ColumnEncoder({2: ("low", "mid", "high")})
     view = ModelView.of(fitted(SVC(), X, y > 0, ("columns", encoder)), X, y > 0, view.own_names)
-    assert view.names == ["age", "dose", "colour=low", "colour=mid", "colour=high"]
+    assert view.names == [
+        *("age", "dose", "age (missing)", "colour=low", "colour=mid", "colour=high")
+    ]
 
 
 def test_a_step_that_tells_no_names(data):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array, Mask
 from pliant.registry import Method
-from pliant.tables import TableFormat, TableSchema, detect_format, map_table, read_table
-from pliant.tables._target import Task
+from pliant.tables import TableFormat, TableSchema, map_table
+from pliant.tables._schema import Task, read_with_schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,17 +44,17 @@ class FitTable:
         **choices: Any,
     ) -> FitTable:
         """Read a table that a method can take; choices are those of `TableSchema.fit`."""
-        form = detect_format(path, form)
         if method.streams:
-            mapped = map_table(path, target, form=form, most_rows=method.max_rows, **choices)
-            return cls(replace(mapped.schema, form=form), mapped.X, mapped.y)
-        frame = read_table(path, method.max_rows + 1, form)
+            return cls(*map_table(path, target, form=form, most_rows=method.max_rows, **choices))
+        frame, schema = read_with_schema(
+            path, target, stop=method.max_rows + 1, form=form, **choices
+        )
         if len(frame) > method.max_rows:
             raise TableError(
                 f"the table has more than {method.max_rows} rows, the most that {method.name} "
                 "takes: take a sample, or another method (see pliant methods)"
             )
-        return cls.of(frame, replace(TableSchema.fit(frame, target, **choices), form=form))
+        return cls.of(frame, schema)
 
     @classmethod
     def of(cls, frame: pd.DataFrame, schema: TableSchema) -> FitTable:

@@ -1,0 +1,531 @@
+"""Decide what each column is, such as numbers, dates, categories or ids, and turn it into numbers.
+
+Columns are looked at chunk by chunk, so that all chunks decide what the whole table decides.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant.core.exceptions import TableError
+from pliant.core.text import count, quoted
+from pliant.core.typing import Array
+from pliant.tables._dates import PARTS, DateOrder, calendar, is_date, moments, orders_of
+from pliant.tables._infer import MISSING
+from pliant.tables._names import ColumnError, listed, row_name
+from pliant.tables._values import READERS, Gaps, Kind, kind_of, texts, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Missing: TypeAlias = Literal["impute", "error"]
+
+FEW = 20
+"""Maximum number of rows of a table in which ids and constants are not looked for."""
+
+MAX_DISTINCT = 0.9
+"""Share of different texts above which a column holds ids or free text, no categories."""
+
+MOST_CATEGORIES = 50_000
+"""Maximum number of categories of a column."""
+
+MOST_TEXTS = 1_000_000
+"""Maximum number of different texts of a column that are counted."""
+
+MOSTLY = 0.9
+"""Share of dates among different texts above which the others are errors; of texts that look like
+numbers above which they are reported."""
+
+WORDS = 3.0
+"""Minimum mean number of words in a cell of free text."""
+
+TEXT_DISTINCT = 0.3
+"""Minimum share of different texts in free text."""
+
+TEXT_WIDTH = 512
+"""Columns that the words of a text, and parts of words, are hashed into."""
+
+PARTS_OF_WORDS = (3, 4)
+"""Characters of a part of a word; parts are alike where words are misspelt."""
+
+MOST_WIDTH = 4096
+"""Maximum number of columns of a text."""
+
+CODES = (3, 50)
+"""Integers of at least three digits, and of at most 50 values, that recur may be codes."""
+
+ADVICE = (
+    "fill them in, leave the rows out, or have them imputed "
+    "(--missing impute, in Python missing='impute')"
+)
+
+ID_NAME = re.compile(
+    r"(?:.*[\W_])?(?i:id|ids|uuid|guid|key|index|idx|row|rowid|rownum|nr|no|lfd|pk)(?:[\W_].*)?"
+    r"|.*[a-z](?:Id|ID|Key|Nr|No)|Unnamed: \d+(?:\.\d+)?"
+)
+"""Names of ids, and of the row numbers that pandas writes."""
+
+CODE_NAME = re.compile(
+    r"(?:.*[\W_])?(?i:zip|zipcode|plz|postcode|postal|code|cd)(?:[\W_].*)?|.*[a-z](?:Code|Zip)"
+)
+
+NUMBER_LIKE = re.compile(r"[-+$€£]?\d[\d.,']*(e[-+]?\d+)?[%$€£]?", re.IGNORECASE)
+"""A text that a person would read as a number, spaces aside: ``0,5``, ``1,250.00``, ``3%``."""
+
+
+class UnknownCategoryWarning(UserWarning):
+    """A text column holds a value that was not there when the schema was fitted."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A column from which nothing is learned, and why."""
+
+    name: str
+    reason: Literal["id", "constant", "empty"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A feature column.
+
+    Parameters
+    ----------
+    name : str
+        Its name in a table.
+    kind : {"numeric", "boolean", "categorical", "date", "text"}
+        Numbers stay, booleans become 0 and 1, categories their numbers from 0, dates calendar
+        features, and texts the counts of their words, hashed into columns.
+    categories : tuple of str, default=()
+        The texts of a categorical column, in alphabetical order.
+    parts : tuple of str, default=()
+        The calendar features of a date column: some of days, year, month, day of year, weekday and
+        hour.
+    order : {"ymd", "dmy", "mdy"}, optional
+        The order of the numbers of a date that is written as text.
+    origin : float, default=0
+        The day that the days of a date are counted from, in days from 1970.
+    width : int, default=0
+        The number of columns of a text.
+    """
+
+    name: str
+    kind: Kind
+    categories: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    order: DateOrder | None = None
+    origin: float = 0.0
+    width: int = 0
+
+    def __post_init__(self) -> None:
+        words = list(self.categories)
+        fits = {
+            "categories": bool(words) == (self.kind == "categorical")
+            and len(words) <= MOST_CATEGORIES
+            and words == sorted(set(words)),
+            "parts": bool(self.parts) == (self.kind == "date")
+            and len(set(self.parts)) == len(self.parts)
+            and set(self.parts) <= set(PARTS),
+            "order": self.order is None or self.kind == "date",
+            "width": (0 < self.width <= MOST_WIDTH) if self.kind == "text" else self.width == 0,
+        }
+        if wrong := [name for name, fit in fits.items() if not fit]:
+            raise ValueError(f"column {quoted(self.name)}: unexpected {wrong[0]} of {self.kind}")
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of its columns in a feature matrix, such as ``day (weekday)``."""
+        if self.kind == "date":
+            return tuple(f"{self.name} ({part})" for part in self.parts)
+        if self.kind == "text":
+            return tuple(f"{self.name} (hash {k})" for k in range(self.width))
+        return (self.name,)
+
+    @property
+    def example(self) -> object:
+        """A cell that the column can hold."""
+        if self.kind == "categorical":
+            return self.categories[0] if self.categories else "a"
+        plain = {"numeric": 0.0, "boolean": True, "date": dt.datetime(2000, 1, 1)}
+        return plain.get(self.kind, "a")
+
+    def encode(self, column: pd.Series, reported: set[str]) -> Array:
+        """Return the column as float64 features, shape (n, len(feature_names)).
+
+        NaN stands where a value is missing, and the number after the last for a text that is none
+        of the categories.
+
+        Parameters
+        ----------
+        column : pandas.Series
+            The column of a table, with n cells.
+        reported : set of str
+            Names of columns whose unknown categories were reported already; this one is added.
+
+        Raises
+        ------
+        TableError
+            If a cell does not fit the kind.
+        """
+        if self.kind == "categorical":
+            return self._codes(texts(column), reported)[:, None]
+        if self.kind == "date":
+            return calendar(moments(column, self.order), self.parts, self.origin)
+        if self.kind == "text":
+            return hashed(texts(column).tolist(), self.width)
+        return READERS[self.kind](column)[:, None]
+
+    def _codes(self, cells: npt.NDArray[np.object_], reported: set[str]) -> Array:
+        """Return the number of each cell's category, shape (n,).
+
+        An unknown ``1.0`` is the category ``1``: a gap makes pandas write integers with a point.
+        """
+        place: dict[object, float] = {text: float(j) for j, text in enumerate(self.categories)}
+        place[None], unknown = np.nan, float(len(self.categories))
+        codes = np.array(
+            [
+                place[c] if c in place else place.get(str(c).removesuffix(".0"), unknown)
+                for c in cells
+            ],
+            dtype=np.float64,
+        )
+        if (codes == unknown).any() and self.name not in reported:
+            reported.add(self.name)
+            value = cells[int((codes == unknown).argmax())]
+            warnings.warn(
+                f"column {quoted(self.name)} has the value {quoted(value)}, which was not there in "
+                "training; such values are taken as none of the categories",
+                UnknownCategoryWarning,
+                stacklevel=2,
+            )
+        return codes
+
+
+def hashed(cells: Sequence[str | None], width: int = TEXT_WIDTH) -> Array:
+    """Return texts as counts of words and of parts of words, hashed into columns.
+
+    Each kind has half of the columns, and counts of length 1. Nothing is learned from the texts, so
+    that a column has the same meaning in all tables.
+
+    Parameters
+    ----------
+    cells : sequence of n str or None
+        A missing text has no words.
+    width : int
+
+    Returns
+    -------
+    array of shape (n, width)
+    """
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    kinds: list[tuple[str, tuple[int, int], int]] = [
+        ("word", (1, 1), (width + 1) // 2),
+        ("char_wb", PARTS_OF_WORDS, width // 2),
+    ]
+    features = [
+        HashingVectorizer(
+            n_features=columns, analyzer=kind, ngram_range=lengths, alternate_sign=False
+        )
+        .transform([cell or "" for cell in cells])
+        .toarray()
+        for kind, lengths, columns in kinds
+        if columns
+    ]
+    return np.concatenate(features, axis=1)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The user's wishes about the columns of a table; see `TableSchema.fit`."""
+
+    missing: Missing = "impute"
+    keep: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    date_order: DateOrder | None = None
+
+    def __post_init__(self) -> None:
+        if self.missing not in get_args(Missing):
+            got = quoted(self.missing)
+            raise ValueError(f"expected missing 'impute' or 'error' (--missing), got {got}")
+        if self.date_order not in (None, *get_args(DateOrder)):
+            got = quoted(self.date_order)
+            raise ValueError(f"expected date_order 'ymd', 'dmy' or 'mdy' (--date-order), got {got}")
+
+
+@dataclass
+class _Numbers:
+    """The numbers of a column, as far as it was read."""
+
+    named_id: bool
+    rows: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+    whole: bool = True
+    rising: bool = True
+    falling: bool = True
+    last: float | None = None
+    values: set[float] = field(default_factory=set)
+    ids: list[Array] = field(default_factory=list)
+
+    def add(self, numbers: Array) -> None:
+        """Look at the numbers of the next chunk, NaN where one is missing."""
+        self.rows += len(numbers)
+        there = numbers[~np.isnan(numbers)]
+        if not there.size:
+            return
+        self.low, self.high = min(self.low, there.min()), max(self.high, there.max())
+        self.whole = self.whole and bool(whole(there).all())
+        steps = np.diff(there, prepend=[] if self.last is None else [self.last])
+        self.rising = self.rising and bool((steps > 0).all())
+        self.falling = self.falling and bool((steps < 0).all())
+        self.last = float(there[-1])
+        if self.whole and len(self.values) <= CODES[1]:
+            self.values.update(np.unique(there).tolist()[: CODES[1] + 1])
+        if self.named_id and self.whole:
+            self.ids.append(there)
+
+    @property
+    def are_ids(self) -> bool:
+        """Whether these are integers without a meaning: numbered rows, or ids by their name."""
+        if not self.whole or self.rows <= FEW:
+            return False
+        counted = self.high - self.low + 1 == self.rows
+        if self.rising or self.falling:
+            return self.named_id or (counted and self.low in (0, 1))
+        return self.named_id and np.unique(np.concatenate(self.ids)).size == self.rows
+
+    @property
+    def are_codes(self) -> bool:
+        """Whether these are integers that may be codes: few values with the same many digits."""
+        few = CODES[0] <= len(self.values) <= CODES[1] and self.rows >= FEW * 10
+        if not self.whole or not few or self.low < 100:
+            return False
+        digits = {len(str(int(value))) for value in self.values}
+        return len(digits) == 1 and self.high - self.low >= 10 * len(self.values)
+
+
+class _Texts:
+    """The different texts of a column, how often each occurs, and where first."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.places: dict[str, tuple[pd.Index[Any], int]] = {}
+        self.overflow = False
+
+    def add(self, column: pd.Series) -> None:
+        """Count the texts of a column, or of the next chunk of one."""
+        import pandas as pd
+
+        codes, values = pd.factorize(column)
+        cells = texts(pd.Series(values, name=column.name))
+        present = np.flatnonzero(codes >= 0)
+        _, firsts = np.unique(codes[present], return_index=True)
+        counts = np.bincount(codes[present], minlength=len(cells)).tolist()
+        for cell, times, first in zip(cells, counts, present[firsts].tolist(), strict=True):
+            if cell in self.counts:
+                self.counts[cell] += times
+            elif len(self.counts) < MOST_TEXTS:
+                self.counts[cell] = times
+                self.places[cell] = (column.index, first)
+            else:
+                self.overflow = True
+
+    def without(self, words: Iterable[str]) -> dict[str, int]:
+        """Take words out, and return their counts."""
+        return {word: self.counts.pop(word) for word in words if word in self.counts}
+
+    @property
+    def present(self) -> int:
+        """The number of cells with a text."""
+        return sum(self.counts.values())
+
+    def share(self, measure: Callable[[str], float]) -> float:
+        """Return the mean of a measure over all cells."""
+        total = sum(times * measure(text) for text, times in self.counts.items())
+        return total / max(1, self.present)
+
+
+@dataclass
+class ColumnProfile:
+    """Evidence of what a column is; `column` decides."""
+
+    name: str
+    choices: Choices
+    rows: int = 0
+    kinds: set[Kind] = field(default_factory=set)
+    declared: bool = False
+    gaps: Gaps = field(default_factory=Gaps)
+    texts: _Texts = field(default_factory=_Texts)
+    dates: list[Array] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problem: TableError | None = None
+
+    def __post_init__(self) -> None:
+        self.numbers = _Numbers(ID_NAME.fullmatch(self.name) is not None)
+
+    def add(self, cells: pd.Series) -> None:
+        """Look at a chunk."""
+        self.rows += len(cells)
+        self.gaps.add(cells)
+        if self.problem is None:
+            try:
+                self._add(cells)
+            except TableError as error:
+                self.problem = ColumnError(str(error), ["--drop", self.name])
+
+    def _add(self, cells: pd.Series) -> None:
+        import pandas as pd
+
+        kind = kind_of(cells)
+        if not cells.notna().any():
+            return
+        self.kinds.add(kind)
+        self.declared = self.declared or isinstance(cells.dtype, pd.CategoricalDtype)
+        if kind == "categorical" or self.name in self.choices.categorical:
+            self.texts.add(cells)
+        elif kind == "date":
+            parts = calendar(moments(cells, None))
+            self.dates.append(np.stack([np.nanmin(parts, axis=0), np.nanmax(parts, axis=0)]))
+        else:
+            self.numbers.add(READERS[kind](cells))
+
+    def column(self) -> Column | LeftOut:
+        """Return what the column is.
+
+        Raises
+        ------
+        TableError
+            If it holds lists or other foreign values, infinite values, dates with errors among
+            them, or missing values that are not to be imputed.
+        """
+        if self.problem is not None:
+            raise self.problem
+        if len(self.kinds) > 1:
+            raise ColumnError(
+                f"column {quoted(self.name)} holds a mixture of types: convert it or leave it out "
+                "(--drop)",
+                ["--drop", self.name],
+            )
+        if not self.kinds:
+            return LeftOut(self.name, "empty")
+        if self.choices.missing == "error":
+            self.gaps.refuse(self.name, ADVICE, ["--missing", "impute"])
+        column = self._column(next(iter(self.kinds)))
+        return LeftOut(self.name, column) if isinstance(column, str) else column
+
+    def _column(self, kind: Kind) -> Column | Literal["id", "constant"]:
+        if self.texts.counts:
+            return self._of_texts()
+        if kind == "date":
+            ends = np.stack(self.dates)
+            return self._of_dates(ends[:, 0].min(axis=0), ends[:, 1].max(axis=0), None)
+        numbers, whole_column = self.numbers, self.name not in self.choices.keep
+        if whole_column and not self.gaps.count and self.rows > FEW and numbers.low == numbers.high:
+            return "constant"
+        if whole_column and not self.gaps.count and kind == "numeric" and numbers.are_ids:
+            return "id"
+        codes = numbers.are_codes or CODE_NAME.fullmatch(self.name)
+        if kind == "numeric" and numbers.whole and codes:
+            self.notes.append(
+                f"integers in {quoted(self.name)} look like codes and are taken as numbers "
+                f"(--categorical {quoted(self.name)} for categories)"
+            )
+        return Column(self.name, kind)
+
+    def _of_texts(self) -> Column | Literal["id", "constant"]:
+        """Return what a column of text is: truth values, dates, free text, categories or ids."""
+        result, kept = self.texts, self.name in self.choices.keep
+        categories = Column(self.name, "categorical", tuple(sorted(result.counts)))
+        if self.name in self.choices.categorical or self.declared:
+            return categories
+        if (dates := self._dates()) is not None:
+            return dates
+        distinct, present = len(result.counts), result.present
+        if distinct == 1 and self.rows > FEW and not kept and not self.gaps.count:
+            return "constant"
+        if all(text.strip().lower() in ("true", "false") for text in result.counts):
+            return Column(self.name, "boolean")
+        many = distinct > MOST_CATEGORIES or result.overflow
+        unlike = distinct > max(FEW, MAX_DISTINCT * present) or many
+        wordy = (distinct > FEW and distinct > TEXT_DISTINCT * present) or many
+        if (wordy and result.share(lambda t: len(t.split())) >= WORDS) or (unlike and kept):
+            return Column(self.name, "text", width=TEXT_WIDTH)
+        if result.share(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MOSTLY:
+            self.notes.append(
+                f"column {quoted(self.name)} holds texts that look like numbers, such as "
+                f"{quoted(next(iter(result.counts)))}: they are taken as texts"
+            )
+        return "id" if unlike else categories
+
+    def _dates(self) -> Column | Literal["constant"] | None:
+        """Return a date column if most texts are dates; refuse those that are none among them."""
+        cells = [text for text in self.texts.counts if text.strip() not in MISSING]
+        if not any(map(is_date, cells[:FEW])):
+            return None
+        orders, strange = orders_of(cells)
+        if not orders or len(strange) >= (1 - MOSTLY) * len(cells):
+            return None
+        if strange:
+            raise self._strange(strange)
+        order = self.choices.date_order or self._order(orders, cells)
+        import pandas as pd
+
+        words = self.texts.without([t for t in self.texts.counts if t.strip() in MISSING])
+        for word, times in words.items():
+            amount = count(times, "cell")
+            self.notes.append(
+                f"column {quoted(self.name)}: {amount} {quoted(word)} read as missing"
+            )
+        try:
+            days = moments(pd.Series(cells, name=self.name, dtype=object), order)
+        except TableError:
+            raise ColumnError(
+                f"column {quoted(self.name)} holds dates with day and month in several orders: "
+                "leave it out (--drop)",
+                ["--drop", self.name],
+            ) from None
+        parts = calendar(days)
+        return self._of_dates(parts.min(axis=0), parts.max(axis=0), order)
+
+    def _order(self, orders: Sequence[DateOrder], cells: Sequence[str]) -> DateOrder:
+        """Return the order of day and month; a text with slashes has the month first if unsure."""
+        if len(orders) == 1 or "ymd" in orders:
+            return orders[0]
+        order: DateOrder = "mdy" if "/" in cells[0] else "dmy"
+        first, other = ("month", "dmy") if order == "mdy" else ("day", "mdy")
+        self.notes.append(
+            f"dates in {quoted(self.name)} may have day or month first: "
+            f"the {first} is taken as first (--date-order {other} for the other)"
+        )
+        return order
+
+    def _of_dates(
+        self, low: Array, high: Array, order: DateOrder | None
+    ) -> Column | Literal["constant"]:
+        """Return a date column with the parts that vary."""
+        varying = tuple(part for part, a, b in zip(PARTS, low, high, strict=True) if a < b)
+        if not varying and self.name not in self.choices.keep:
+            return "constant"
+        parts = varying or ("days",)
+        return Column(self.name, "date", parts=parts, order=order, origin=float(low[0]))
+
+    def _strange(self, strange: Sequence[str]) -> ColumnError:
+        """Return the error for some texts among dates."""
+        fix = [word for text in strange for word in ("--na-values", text)]
+        several = len(strange) > 3 or not all(text.isprintable() for text in strange)
+        advice = "" if several else f"read {listed(strange, 3)} as missing (--na-values) or "
+        return ColumnError(
+            f"column {quoted(self.name)} holds dates, but {quoted(strange[0])} in "
+            f"{row_name(*self.texts.places[strange[0]])} is none: correct it, {advice}leave the "
+            "column out (--drop)",
+            ["--drop", self.name] if several else fix,
+        )

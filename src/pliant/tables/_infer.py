@@ -1,0 +1,412 @@
+"""Decide from all cells of a CSV which columns are numbers, and with which decimal mark.
+
+Each chunk adds its cells to the evidence of every column, so that chunks and files of a folder
+decide together. Silent guesses are avoided: evidence that allows two readings is an error which
+names the option that settles it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pliant.core.exceptions import TableError
+from pliant.core.text import count, quoted
+from pliant.tables._format import DECIMALS, THOUSANDS, NumberKind, TableFormat
+from pliant.tables._names import ColumnError, collected, listed, require
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MISSING = frozenset(
+    {
+        *("NA", "N/A", "n/a", "#N/A", "<NA>", "na", "n.a.", "NaN", "nan", "NAN", "\\N"),
+        *("NULL", "null", "Null", "None", "?", "-", "--", ".", "#NULL!", "#DIV/0!"),
+    }
+)
+"""Words that stand for a missing value in a column of numbers or dates."""
+
+MOST_WORDS = 3
+"""Maximum number of other words that are taken as missing in a column of numbers."""
+
+KEPT_WORDS = 50
+"""Different words of a column that are kept, for messages."""
+
+HEAD = 1_000
+"""Cells that are looked at first for a proof of the decimal mark; all are if it has none."""
+
+GROUPS = r"-?[1-9]\d{0,2}"
+GROUP_MARKS = "'’ \u00a0\u202f"
+SHAPES = {
+    # a plus, a leading zero, more than 15 digits, IP addresses, dates
+    "code": r"\+\.?\d.*|-?0\d.*|-?\d{16,}|\d{1,3}(?:\.\d{1,3}){3}|\d+[-/:]\d.*",
+    "integer": r"-?\d+",
+    "infinite": r"[-+]?(?i:inf(?:inity)?)",
+    "power": r"-?\d+[eE][-+]?\d+",
+    "either_point": GROUPS + r"\.\d{3}",
+    "either_comma": GROUPS + r",\d{3}",
+    "point": r"-?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?",
+    "comma": r"-?(?:\d+,\d*|,\d+)(?:[eE][-+]?\d+)?",
+    "grouped_point": rf"{GROUPS}(?P<a>[,{GROUP_MARKS}])\d{{3}}(?:(?P=a)\d{{3}})*\.\d+",
+    "grouped_comma": rf"{GROUPS}(?P<b>[.{GROUP_MARKS}])\d{{3}}(?:(?P=b)\d{{3}})*,\d+",
+    "commas": GROUPS + r"(?:,\d{3}){2,}",
+    "points": GROUPS + r"(?:\.\d{3}){2,}",
+    "spaced": rf"{GROUPS}(?P<c>[{GROUP_MARKS}])\d{{3}}(?:(?P=c)\d{{3}})*",
+    "list": r"\d+(?:\.\d+){2,}|\d+(?:,\d+){2,}",
+}
+"""Notations of a number, tried in this order; the two ``either`` have two readings."""
+
+SHAPE = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in SHAPES.items()), re.ASCII)
+
+COMMON = {"integer", "infinite", "power", "either_point", "either_comma", "spaced"}
+PROOFS = {
+    ".": ("point", "grouped_point", "commas"),
+    ",": ("comma", "grouped_comma", "points"),
+}
+"""The notations that only one decimal mark allows."""
+
+GROUPED = ("grouped_point", "grouped_comma", "commas", "points", "spaced")
+LONG = ("commas", "points", "spaced")
+NO_NUMBERS = ("code", "list")
+
+ODD_CELL = r"^(\+|-?0\d|-?\d{16,}$)"
+UNSURE = r"^-?([1-9]\d{0,2}\.\d{3}|\d+|\d+[eE][-+]?\d+)$"
+
+
+@dataclass
+class Evidence:
+    """Notations and words of one column, as far as it was read."""
+
+    name: str
+    missing: int = 0
+    shapes: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, tuple[str, int]] = field(default_factory=dict)
+    marks: set[str] = field(default_factory=set)
+    lengths: set[int] = field(default_factory=set)
+    usual: Counter[str] = field(default_factory=Counter)
+    words: Counter[str] = field(default_factory=Counter)
+    more_words: int = 0
+
+    def add(self, cells: pa.Array, row: int) -> None:
+        """Look at the cells of a chunk, the first of which stands in the row of this number."""
+        present = cells.drop_null()
+        self.missing += len(cells) - len(present)
+        if not any(self._add_plain(mark, present, cells, row) for mark in DECIMALS):
+            for text, times in zip(*_counted(present), strict=True):
+                self._add_text(text, times, cells, row)
+
+    def _add_plain(self, mark: str, present: pa.Array, cells: pa.Array, row: int) -> bool:
+        """Add numbers with a decimal mark and no groups; return False if a cell is none."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not len(present):
+            return True
+        if pc.any(pc.match_substring(present, "," if mark == "." else ".")).as_py():
+            return False
+        points = present if mark == "." else pc.replace_substring(present, ",", ".")
+        try:
+            values = pc.cast(points, pa.float64())
+        except pa.ArrowInvalid:
+            return False
+        odd = pc.match_substring_regex(points, ODD_CELL)
+        if not pc.all(pc.is_finite(values)).as_py() or pc.any(odd).as_py():
+            return False
+        if not pc.any(pc.match_substring_regex(points, "[.eE]")).as_py():
+            self.shapes["integer"] += len(present)
+            return True
+        shape = "point" if mark == "." else "comma"
+        if self.shapes[shape]:
+            self.shapes[shape] += len(present)
+            return True
+        for part in (points[:HEAD], points):
+            sure = pc.invert(pc.match_substring_regex(part, UNSURE))
+            if pc.any(sure).as_py():
+                self.shapes[shape] += len(present)
+                self._keep(shape, present[pc.index(sure, True).as_py()].as_py(), cells, row)
+                return True
+        return False
+
+    def _add_text(self, text: str, times: int, cells: pa.Array, row: int) -> None:
+        """Add a cell that occurs some times."""
+        plain = text.strip()
+        if not plain:
+            self.missing += times
+        elif plain in MISSING:
+            self.usual[plain] += times
+        elif (match := SHAPE.fullmatch(plain)) is not None:
+            shape = next(name for name in SHAPES if match[name] is not None)
+            self.shapes[shape] += times
+            if shape in GROUPED or shape.startswith("either"):
+                self.marks |= set(plain) & set(THOUSANDS)
+            if shape in LONG:
+                self.lengths.add(len(plain.lstrip("-")))
+            self._keep(shape, text, cells, row)
+        elif plain in self.words or len(self.words) < KEPT_WORDS:
+            self.words[plain] += times
+            self._keep(f"word {plain}", text, cells, row)
+        else:
+            self.more_words += times
+
+    def _keep(self, what: str, text: str, cells: pa.Array, row: int) -> None:
+        """Keep the first cell of its sort, with its row."""
+        if what not in self.examples:
+            import pyarrow.compute as pc
+
+            self.examples[what] = (text, row + pc.index(cells, text).as_py() + 1)
+
+    @property
+    def n_words(self) -> int:
+        """The number of cells that hold other words."""
+        return self.words.total() + self.more_words
+
+    @property
+    def may_be_numbers(self) -> bool:
+        """Whether most cells are numbers in some notation, and none rules numbers out."""
+        numbers = self.shapes.total()
+        return numbers > self.n_words and not sum(self.shapes[shape] for shape in NO_NUMBERS)
+
+    def proves(self, decimal: str) -> str | None:
+        """Return a notation that only this decimal mark allows, None if there is none."""
+        return next((shape for shape in PROOFS[decimal] if self.shapes[shape]), None)
+
+    def example(self, *shapes: str) -> str:
+        """Return the first cell of some notations, in quotes, with the name of its column."""
+        text = next(self.examples[shape][0] for shape in shapes if shape in self.examples)
+        return f"{quoted(self.name)} (as in {quoted(text)})"
+
+    def why_text(self, form: TableFormat) -> str | None:
+        """Return why a column is text although it holds numbers; None if it is a number column."""
+        decimal = str(form.decimal)
+        if codes := [shape for shape in NO_NUMBERS if self.shapes[shape]]:
+            return f"{quoted(self.examples[codes[0]][0])} is no plain number"
+        foreign = [s for s in self.shapes if s not in COMMON and s not in PROOFS[decimal]]
+        if foreign:
+            text = self.examples[foreign[0]][0]
+            return f"{quoted(text)} is no number with the decimal mark {quoted(decimal)}"
+        if form.thousands is not None and self.marks - {decimal, form.thousands}:
+            return f"its groups of digits are not separated by {quoted(form.thousands)}"
+        long = self.shapes.total() == sum(self.shapes[s] for s in LONG) and len(self.lengths) == 1
+        text = next((self.examples[s][0] for s in LONG if s in self.examples), "")
+        if form.thousands is None and long and len(re.findall(r"\d+", text)) > 2:
+            return f"{quoted(text)} may be a phone number (--thousands takes it as a number)"
+        return None
+
+
+def _counted(cells: pa.Array) -> tuple[list[str], list[int]]:
+    """Return different cells and how often each occurs."""
+    import pyarrow.compute as pc
+
+    result = pc.value_counts(cells)
+    return result.field("values").to_pylist(), result.field("counts").to_pylist()
+
+
+def gathered(
+    tables: Iterable[pa.Table], form: TableFormat, wanted: Iterable[str] | None = None
+) -> list[Evidence]:
+    """Return the evidence of all chunks, column by column but for those that are texts."""
+    result: dict[str, Evidence] = {}
+    row, chosen = 0, None if wanted is None else set(wanted)
+    for table in tables:
+        for name in table.column_names:
+            if name not in form.texts and (chosen is None or name in chosen):
+                cells = table.column(name).combine_chunks()
+                result.setdefault(name, Evidence(name)).add(cells, row)
+        row += table.num_rows
+    return list(result.values())
+
+
+def inferred(
+    columns: Sequence[Evidence], form: TableFormat, usual: TableFormat | None = None
+) -> TableFormat:
+    """Return a format with its decimal mark and its columns of numbers.
+
+    Parameters
+    ----------
+    columns : sequence of Evidence
+    form : TableFormat
+        With the separator of the file, and the options of the user.
+    usual : TableFormat, optional
+        The format of the file that a model was learned from: its columns stay what they are.
+
+    Raises
+    ------
+    TableError
+        If the cells allow two readings, contradict each other or `usual`, or if a column of
+        numbers holds too many words.
+    """
+    kept = usual is not None and usual.numbers is not None
+    candidates = [each for each in columns if each.may_be_numbers]
+    form = replace(form, decimal=form.decimal or _decimal(candidates, form, usual))
+    notes, numbers, words = list[str](), dict[str, NumberKind](), dict[str, tuple[str, ...]]()
+    marks = set[str]()
+
+    def decided(column: Evidence) -> None:
+        why = column.why_text(form)
+        if not kept and (why is not None or not column.may_be_numbers):
+            if why is not None and column.may_be_numbers:
+                notes.append(f"column {quoted(column.name)} is read as text: {why}")
+            return
+        known = () if usual is None else usual.words.get(column.name, ())
+        if kept and (why is not None or column.words.keys() - {*known}):
+            raise _no_number(column, why, known)
+        if not kept and (len(column.words) > MOST_WORDS or column.more_words):
+            raise _too_many_words(column)
+        for word, times in [*column.usual.items(), *column.words.items()]:
+            cells = count(times, "cell")
+            notes.append(f"column {quoted(column.name)}: {cells} {quoted(word)} read as missing")
+        whole = set(column.shapes) == {"integer"} and not column.missing
+        whole = whole and not column.usual and not column.words and not form.missing_numbers
+        numbers[column.name] = "integer" if whole else "number"
+        words[column.name] = (*known, *(word for word in column.words if word not in known))
+        marks.update(column.marks - {str(form.decimal)})
+
+    collected(columns, decided)
+    words = {name: those for name, those in words.items() if those}
+    thousands = form.thousands if form.thousands is not None else (min(marks) if marks else "")
+    return replace(form, thousands=thousands, numbers=numbers, words=words, notes=tuple(notes))
+
+
+def _decimal(columns: Sequence[Evidence], form: TableFormat, usual: TableFormat | None) -> str:
+    """Return the decimal mark that the cells of all columns prove.
+
+    In a file whose cells are separated by commas, a column such as ``"1,2"`` proves nothing.
+    """
+    if form.thousands in DECIMALS:
+        return "," if form.thousands == "." else "."
+    proofs = {mark: [each for each in columns if each.proves(mark)] for mark in DECIMALS}
+    before = None if usual is None else usual.decimal
+    result = None
+    if proofs["."] and proofs[","]:
+        if form.sep != ",":
+            raise TableError(
+                f"expected one decimal mark, got a point in column {_shown(proofs, '.')} and a "
+                f"comma in {_shown(proofs, ',')}: add --decimal . or --decimal , (or name columns "
+                "that are texts by --categorical)"
+            )
+        result = "."
+    elif proofs["."]:
+        result = "."
+    elif proofs[","]:
+        certain = any(each.shapes["grouped_comma"] for each in proofs[","])
+        if form.sep == "," and not certain and before != ",":
+            raise TableError(
+                f"column {_shown(proofs, ',')} may hold decimal commas or lists, as commas "
+                "separate the cells of this file: add --decimal , or --decimal . (then it is text)"
+            )
+        result = ","
+    unsure = [each for each in columns if each.shapes["either_point"] + each.shapes["either_comma"]]
+    if result is None and unsure:
+        result = _of_unsure(unsure, form, usual)
+    if result is not None and before is not None and result != before:
+        shapes = (*PROOFS[result], "either_point", "either_comma")
+        column = (proofs[result] or unsure)[0].example(*shapes)
+        raise TableError(
+            f"the model was learned from numbers with the decimal mark {quoted(before)}, but "
+            f"column {column} has {quoted(result)}: add --decimal {result} or --decimal {before}"
+        )
+    return result or before or "."
+
+
+def _shown(proofs: dict[str, list[Evidence]], mark: str) -> str:
+    return ", ".join(each.example(*PROOFS[mark]) for each in proofs[mark][:3])
+
+
+def _of_unsure(
+    columns: Sequence[Evidence], form: TableFormat, usual: TableFormat | None
+) -> str | None:
+    """Return the decimal mark of a file in which all cells with a mark are like ``1,250``.
+
+    A model's mark holds for files with the same separator. Commas are decimal marks between
+    semicolons, and stand between thousands where commas separate the cells.
+    """
+    if usual is not None and usual.decimal is not None and usual.sep in (None, form.sep):
+        return usual.decimal
+    commas = not any(each.shapes["either_point"] for each in columns)
+    if commas and form.sep in (",", ";"):
+        return "," if form.sep == ";" else "."
+    shown = [each.example("either_point", "either_comma") for each in columns]
+    raise TableError(
+        f"cells of column {', '.join(shown[:10])} have two readings, with a decimal mark or with "
+        "a mark between thousands: add --decimal . or --decimal , (or --categorical for texts)"
+    )
+
+
+def _no_number(column: Evidence, why: str | None, known: Sequence[str]) -> ColumnError:
+    """Return the error for a cell of new rows that is no number as the model knows them."""
+    if why is not None:
+        text = f"column {quoted(column.name)}: expected numbers as in training, but {why}"
+        return ColumnError(f"{text}: correct it, or read it as missing (--na-values)")
+    word = next(word for word in column.words if word not in known)
+    return ColumnError(
+        f"column {quoted(column.name)}: expected a number in row "
+        f"{column.examples[f'word {word}'][1]}, got {quoted(word)}: correct it or read it as "
+        f"missing (--na-values {quoted(word)})",
+        ["--na-values", word],
+    )
+
+
+def _too_many_words(column: Evidence) -> ColumnError:
+    """Return the error for many words in a column of numbers."""
+    words = list(column.words)
+    row = column.examples[f"word {words[0]}"][1]
+    return ColumnError(
+        f"column {quoted(column.name)} holds numbers, but also {listed(words, 10)}, the first in "
+        f"row {row}: read them as missing (--na-values, once for each), or take the column as "
+        f"categories (--categorical {quoted(column.name)}) or leave it out (--drop)",
+        ["--categorical", column.name],
+    )
+
+
+def typed(table: pa.Table, form: TableFormat) -> pa.Table:
+    """Return a chunk of text with numbers in the columns of numbers, null where one is missing."""
+    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    columns = []
+    for name in table.column_names:
+        cells = table.column(name).combine_chunks()
+        kind = (form.numbers or {}).get(name)
+        if kind is None:
+            columns.append(_blanked(cells, form, pc))
+        else:
+            values = _numbers(cells, form, form.words.get(name, ()), pa, pc)
+            gone = form.missing_numbers
+            if gone:
+                wrong = pc.is_in(values, value_set=pa.array(sorted(gone), pa.float64()))
+                values = pc.if_else(wrong, None, values)
+            whole = kind == "integer" and not values.null_count
+            columns.append(pc.cast(values, pa.int64()) if whole else values)
+    return pa.table(columns, table.column_names)
+
+
+def _blanked(cells: Any, form: TableFormat, pc: Any) -> Any:
+    """Return texts without those that stand for a missing value."""
+    import pyarrow as pa
+
+    if not pa.types.is_string(cells.type):
+        return cells
+    words = pa.array(["", *form.na_values], pa.string())
+    gone = pc.is_in(pc.utf8_trim_whitespace(cells), value_set=words)
+    return pc.if_else(gone, None, cells) if pc.any(gone).as_py() else cells
+
+
+def _numbers(cells: Any, form: TableFormat, words: Sequence[str], pa: Any, pc: Any) -> Any:
+    """Return the numbers that cells spell, null for words that stand for a missing value."""
+    if form.decimal == "." or not pc.any(pc.match_substring(cells, ".")).as_py():
+        with suppress(pa.ArrowInvalid):
+            points = cells if form.decimal == "." else pc.replace_substring(cells, ",", ".")
+            values = pc.cast(points, pa.float64())
+            if pc.all(pc.is_finite(values)).as_py() is not False:
+                return values
+    cells = pc.utf8_trim_whitespace(cells)
+    missing = pa.array(["", *MISSING, *words, *form.na_values], pa.string())
+    cells = pc.if_else(pc.is_in(cells, value_set=missing), None, cells)
+    others = "".join(mark for mark in THOUSANDS if mark != form.decimal)
+    cells = pc.replace_substring_regex(cells, f"[{re.escape(others)}]", "")
+    try:
+        return pc.cast(pc.replace_substring(cells, str(form.decimal), "."), pa.float64())
+    except pa.ArrowInvalid:
+        raise TableError("expected the cells that were there at first: the file changed") from None
