@@ -45,7 +45,7 @@ class BoxProblem:
 
     def labels(self, parts: int, seed: int) -> Indices:
         """Return the part of each point, by k-means."""
-        return kmeans_partition(self.X, parts, spread=np.inf, random_state=seed).labels
+        return kmeans_partition(self.X, parts, random_state=seed).labels
 
     def between(self, labels: Indices) -> BetweenParts:
         """Return the sums between parts."""

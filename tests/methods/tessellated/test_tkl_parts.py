@@ -45,7 +45,7 @@ def test_each_part_is_a_machine_of_scikit_learn_with_the_learned_kernel(make, op
     expected, primal = np.empty(40), 0.0
     inside = np.clip((NEW - X.min(axis=0)) / np.ptp(X, axis=0), model.lower_, model.upper_)
     place = ((inside[:, None] - model.part_centres_) ** 2).sum(axis=2).argmin(axis=1)
-    parts = kmeans_partition(SCALED, 4, spread=np.inf, random_state=0)
+    parts = kmeans_partition(SCALED, 4, random_state=0)
     np.testing.assert_array_equal(model.part_labels_, parts.labels)
     centre, scale = TARGET.mean(), TARGET.std()
     for part in range(4):
@@ -84,7 +84,7 @@ def test_p_is_learned_on_all_where_they_are_few_and_in_threads_and_processes(mak
     np.testing.assert_allclose(model.shape_matrix_, alone.shape_matrix_, atol=1e-9)
     threads = clone(model).set_params(n_jobs=2)
     threads.fit(X, LABELS if make is TKLClassifier else TARGET)
-    with joblib.parallel_config(backend="multiprocessing"):
+    with joblib.parallel_config(backend="loky"):
         processes = fitted(make, subsample=None, tol=1e-3, n_jobs=2)
     for other in (threads, processes):
         np.testing.assert_array_equal(values(other, NEW), values(model, NEW))

@@ -14,7 +14,6 @@ without these steps, and a linear one with C = 1000 does not end within a hundre
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
@@ -22,9 +21,7 @@ from scipy.optimize import brentq
 
 from pliant.core.typing import Array, Indices
 from pliant.methods.svm.rows.dense import add_both, add_rows
-
-if TYPE_CHECKING:
-    from pliant.methods.svm.smo.solver import Block
+from pliant.methods.svm.smo.steps import Block
 
 RIDGE = 1e-14
 """Added to the curvature, a share of its largest diagonal entry; or ten times as much, again and
