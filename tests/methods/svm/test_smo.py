@@ -15,7 +15,7 @@ from pliant.datasets import make_speed_problem
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows
-from pliant.methods.svm.smo.solver import Block
+from pliant.methods.svm.smo.steps import Block
 from tests.methods.svm.svm_samples import classification, regression
 from tests.reference import conic
 

@@ -11,7 +11,7 @@ from pliant.kernels import Gaussian
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.svm.rows import CachedRows, DenseRows, cached
-from pliant.methods.svm.smo.solver import Block, working_set
+from pliant.methods.svm.smo.steps import Block, working_set
 
 KERNEL = Gaussian(2.0)
 

@@ -1,12 +1,11 @@
-"""The duals of support vector classification, epsilon-regression and one class, as one problem.
+"""The duals of support vector classification and epsilon-regression, as one problem.
 
     maximise  h(beta) = p'beta - epsilon |beta|_1 - 1/2 beta'K beta - (c/4) (beta^2)'(K o K)(beta^2)
-    subject to  lower <= beta <= upper,  1'beta = total
+    subject to  lower <= beta <= upper,  1'beta = 0
 
 with o the entrywise product and beta^2 the entrywise square. Classification has p = y,
 epsilon = 0 and beta = alpha y between 0 and C y; regression has p = the targets and
--C <= beta <= C; both have total = 0. One class (the nu-form) has p = 0, epsilon = 0,
-0 <= beta <= w and total = nu 1'w. The quartic term, with c = 1/(4 eta), is what DANK adds
+-C <= beta <= C. The quartic term, with c = 1/(4 eta), is what DANK adds
 (Liu et al. 2020, problem (4) with tau = 0 and F eliminated); c = 0 is the plain SVM.
 
 For K positive semi-definite h is concave, and
@@ -16,7 +15,7 @@ For K positive semi-definite h is concave, and
     loss_i(r) = upper_i (r - epsilon)_+ + (-lower_i) (-r - epsilon)_+
 
 bounds max h - h(beta), for every feasible beta and every b. No term is negative (Fenchel and
-Young), and the sum is beta'f + sum_i loss_i(r_i) - (p'beta - epsilon |beta|_1) + total b.
+Young), and the sum is beta'f + sum_i loss_i(r_i) - (p'beta - epsilon |beta|_1).
 """
 
 from __future__ import annotations
@@ -72,8 +71,6 @@ class MarginDual:
         c = 1/(4 eta); 0 for the plain SVM.
     psd : bool
         Whether K is positive semi-definite. If not, there is no certificate.
-    total : float
-        The sum of the coefficients.
     """
 
     rows: Rows
@@ -83,7 +80,6 @@ class MarginDual:
     epsilon: Array | float = 0.0
     quartic: float = 0.0
     psd: bool = True
-    total: float = 0.0
 
     def with_quartic(self, quartic: float) -> MarginDual:
         """Return the same problem with another weight of the quartic term."""
@@ -122,7 +118,7 @@ class MarginDual:
         h is gain minus any convex function with gradient f at `beta`.
         """
         residual = self.linear - f
-        b = best_intercept(residual, self.lower, self.upper, self.epsilon, self.total)
+        b = best_intercept(residual, self.lower, self.upper, self.epsilon)
         slope = self._slope(beta, residual - b)
         return Certificate(value, slope if self.psd else np.nan, b, f + b, slope)
 
@@ -140,10 +136,8 @@ class MarginDual:
         return float(np.maximum(0.0, terms.sum()))
 
 
-def best_intercept(
-    residual: Array, lower: Array, upper: Array, epsilon: Array | float, total: float = 0.0
-) -> float:
-    """Return the b that minimises sum_i loss_i(residual_i - b) + total b, exactly.
+def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array | float) -> float:
+    """Return the b that minimises sum_i loss_i(residual_i - b), exactly.
 
     The sum is convex and piecewise linear in b. Its slope rises by upper_i at
     residual_i - epsilon and by -lower_i at residual_i + epsilon; the minimum is where it turns
@@ -157,7 +151,7 @@ def best_intercept(
     if breaks.size == 0:
         return 0.0
     order = np.argsort(breaks)
-    breaks, slopes = breaks[order], np.cumsum(rises[order]) - (upper.sum() - total)
+    breaks, slopes = breaks[order], np.cumsum(rises[order]) - upper.sum()
     tiny = 1e-12 * rises.sum()
     first = int(np.searchsorted(slopes, -tiny))
     last = int(np.searchsorted(slopes, tiny, side="right"))
@@ -256,21 +250,3 @@ def svr_dual(
     """Return the dual of epsilon-regression; parameters as in `svc_dual`, `target` real."""
     bound = np.broadcast_to(np.asarray(C, dtype=np.float64), target.shape)
     return MarginDual(rows, target, -bound, bound.copy(), epsilon, quartic, psd)
-
-
-def one_class_dual(rows: Rows, upper: Array, total: float) -> MarginDual:
-    """Return the dual of one class, in its nu-form.
-
-    h is -1/2 beta'K beta, and the intercept is -rho.
-
-    Parameters
-    ----------
-    rows : Rows of n rows
-        The Gram matrix.
-    upper : array of shape (n,)
-        The weights w of the samples, > 0.
-    total : float
-        nu 1'w, at most 1'w.
-    """
-    zeros = np.zeros_like(upper)
-    return MarginDual(rows, zeros, zeros, upper, total=total)

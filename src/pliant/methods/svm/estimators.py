@@ -158,7 +158,18 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         several = members[0] is not self
         pairs = combinations(self.classes_.tolist(), 2) if several else [None]
         functions = tuple(
-            each._function(classes) for each, classes in zip(members, pairs, strict=True)
+            FunctionSummary(
+                estimator=each,
+                n_support=len(each.support_),
+                n_iter=int(each.n_iter_),
+                objective=float(each.objective_),
+                gap=float(each.dual_gap_),
+                relative_gap=float(each.relative_gap_),
+                classes=classes,
+                details=each._details(),
+                convergence=each._convergence(),
+            )
+            for each, classes in zip(members, pairs, strict=True)
         )
         drawings = self._drawings
         if all(np.isfinite(each._convergence().gaps).all() for each in members):
@@ -169,20 +180,6 @@ class BaseSVM(CallbackSupport, BaseEstimator):
             base_kernel=getattr(members[0].kernel_, "base", None),
             n_support=len(np.unique(np.concatenate([each.support_ for each in members]))),
             drawings=drawings,
-        )
-
-    def _function(self, classes: tuple[Any, Any] | None) -> FunctionSummary:
-        """Return the summary of the only function, which separates two of more classes, or all."""
-        return FunctionSummary(
-            estimator=self,
-            n_support=len(self.support_),
-            n_iter=int(self.n_iter_),
-            objective=float(self.objective_),
-            gap=float(self.dual_gap_),
-            relative_gap=float(self.relative_gap_),
-            classes=classes,
-            details=self._details(),
-            convergence=self._convergence(),
         )
 
     @abstractmethod
@@ -210,10 +207,6 @@ class BaseSVM(CallbackSupport, BaseEstimator):
     ) -> list[Array]:
         """Learn the only function, in place; return what a path may start from."""
         return [self._learn(tasks[0], starts[0], callback)]
-
-    def _upper_bounds(self, task: Task) -> Array:
-        """Return C times the weight of each sample, shape (n_samples,)."""
-        return self.C * task.weights
 
     @abstractmethod
     def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
@@ -336,7 +329,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
         return np.asarray(self.classes_[codes])
 
     def _margin(self, task: Task) -> Callable[[Rows], MarginDual]:
-        return partial(svc_dual, signs=task.target, C=self._upper_bounds(task), psd=task.psd)
+        return partial(svc_dual, signs=task.target, C=self.C * task.weights, psd=task.psd)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> list[Task]:
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -360,10 +353,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
                     f"{plain(self.classes_[low])!r} and {plain(self.classes_[high])!r}"
                 )
             points = self._points(X, members)
-            name = f"{low}-{high}" if len(self.classes_) > 2 else ""
-            tasks.append(
-                Task(kernel, points, members, signs, weights[members], rows, psd, name=name)
-            )
+            tasks.append(Task(kernel, points, members, signs, weights[members], rows, psd))
         return tasks
 
     def _class_factors(self, y: Array) -> Array:
@@ -445,8 +435,10 @@ class SVMRegressor(RegressorMixin, BaseSVM):
         return self._expand(self._checked_input(X))
 
     def _margin(self, task: Task) -> Callable[[Rows], MarginDual]:
-        bounds, epsilon = self._upper_bounds(task), float(self.epsilon)
-        return partial(svr_dual, target=task.target, C=bounds, epsilon=epsilon, psd=task.psd)
+        return partial(
+            svr_dual, target=task.target, C=self.C * task.weights, epsilon=float(self.epsilon),
+            psd=task.psd,
+        )  # fmt: skip
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> list[Task]:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)

@@ -19,9 +19,7 @@ class Task:
 
     `kernel` is the base kernel, and `psd` is whether its Gram matrix is positive semi-definite.
     `all_rows` is the Gram matrix of all training points, or what stands for it where a family
-    learns from several; None where it is not kept whole, or the
-    kernel has yet to be learned. `name` distinguishes the tasks of a fit, such as "0-2"; it is
-    empty where there is only one.
+    learns from several; None where it is not kept whole, or the kernel has yet to be learned.
     """
 
     kernel: Kernel
@@ -33,7 +31,6 @@ class Task:
     psd: bool
     centre: float = 0.0
     scale: float = 1.0
-    name: str = ""
 
     def subset(self, chosen: Indices) -> Task:
         """Return the task on some of its points, given by their positions in `points`."""

@@ -1,7 +1,7 @@
 """Sequential minimal optimisation with a quartic term, warm start and active sets.
 
     maximise  h(beta) = p'beta - epsilon |beta|_1 - 1/2 beta'K beta - (c/4) (beta^2)'(K o K)(beta^2)
-    subject to  lower <= beta <= upper,  1'beta = total
+    subject to  lower <= beta <= upper,  1'beta = 0
 
 Each step moves weight from one coordinate, j, to another, i. Along e_i - e_j the objective is
 concave, a quartic with kinks at zero, and is maximised exactly. i is the steepest ascent, j the
@@ -22,17 +22,15 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pliant.core.progress import Progress, Result, Status
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.typing import Array, Indices
 from pliant.methods.svm.dual import Certificate, MarginDual
-from pliant.methods.svm.rows import Pause
 from pliant.methods.svm.smo import newton
-from pliant.methods.svm.smo.steps import ascend, one_sided_slopes, project_box_hyperplane
+from pliant.methods.svm.smo.steps import Block, project_box_hyperplane, working_set
 
 SLICE_READS = 2e7
 """Gram entries that one compiled slice reads at most: some hundredths of a second."""
@@ -58,144 +56,14 @@ LONG_RUN = 100
 STEP = 1000
 """Time of a two-coordinate step besides its reads, in the time of reading one kernel value."""
 
-# Blocks where the Gram matrix is kept whole.
-
 WORTH_COPYING = 0.4
 """Largest share of all coordinates in a block; copying more costs more than it saves."""
-
-# Blocks in general.
 
 BLOCK_GOAL = 0.03
 """A block is left when its violation is this share of that of all coordinates before it."""
 
 LONGEST_VISIT = 100
 """Most steps in a block, for each of its coordinates; at least 10 000."""
-
-# Blocks where rows are computed on demand: see `working_set`.
-
-SHARE = 0.03
-"""Share of all coordinates in a block: of more, too many turn out not to be needed, and their
-square part costs as much as the rows of those that move."""
-
-SMALLEST = 200
-"""Fewest coordinates of a block."""
-
-LARGER_SHARE, UP_TO = 0.1, 2000
-"""Share of all coordinates for blocks of up to `UP_TO`: square parts of that size cost little, and
-where many coordinates go to their bounds, as with a small C, ten times fewer blocks are needed."""
-
-TIMES_FREE = 2
-"""A block has room for this many times the free coordinates, which move in every round."""
-
-FREE_SHARE = 0.5
-"""Largest share of a block that free coordinates take from the worst violators."""
-
-
-class Block:
-    """The problem on some coordinates (by default all), with the others held fixed."""
-
-    def __init__(
-        self,
-        problem: MarginDual,
-        beta: Array,
-        fields: tuple[Array, Array],
-        indices: Indices | None = None,
-        pause: Pause | None = None,
-    ) -> None:
-        self.indices = np.arange(beta.size) if indices is None else indices
-        self._rows, self._pause = problem.rows, pause
-        self.diagonal = problem.rows.diagonal()[self.indices]
-        self.linear, self.lower, self.upper = (
-            vector[self.indices] for vector in (problem.linear, problem.lower, problem.upper)
-        )
-        self.epsilon = np.broadcast_to(problem.epsilon, beta.shape)[self.indices]
-        self.c = problem.quartic
-        self.beta = beta[self.indices]
-        u, self.v = (field[self.indices] for field in fields)
-        self.g = self.linear - u - self.c * self.beta * self.v
-
-    @cached_property
-    def gram(self) -> Array:
-        """The square part of K; it is made only when steps are taken."""
-        return self._rows.square(self.indices, self._pause)
-
-    @property
-    def violation(self) -> float:
-        """The largest rate of gain of any pair of coordinates; <= 0 at the optimum."""
-        rise, fall = self.rates()
-        return float(rise.max() - fall.min())
-
-    def rates(self) -> tuple[Array, Array]:
-        """Return the rates of gain upwards and of loss downwards of each coordinate."""
-        up, down = one_sided_slopes(self.beta, self.lower, self.upper, self.epsilon)
-        return self.g - up, self.g - down
-
-    @property
-    def free(self) -> Mask:
-        """Which coordinates are neither zero nor at a bound."""
-        return (self.beta > self.lower) & (self.beta < self.upper) & (self.beta != 0.0)
-
-    def fields(self) -> tuple[Array, Array]:
-        """Return u and v at the present point."""
-        return self.linear - self.g - self.c * self.beta * self.v, self.v
-
-    def active(self, intercept: float, room: int) -> Indices | None:
-        """Return up to `room` coordinates to step on next; None if that would leave out too many.
-
-        These are the coordinates in some violating pair; if there are too many, the worst
-        violators of the optimality conditions at `intercept`, and the free coordinates. None also
-        if no pair violates the conditions.
-        """
-        rise, fall = self.rates()
-        pairs = np.flatnonzero((rise > fall.min()) | (fall < rise.max()))
-        if pairs.size == 0:
-            return None
-        if pairs.size <= room:
-            return pairs
-        violation = np.maximum(rise - intercept, intercept - fall)  # >= 0 for free coordinates
-        if (violation >= 0.0).sum() > room:
-            return None
-        return np.sort(np.argsort(-violation, kind="stable")[:room])
-
-    def ascend(self, goal: float, steps: int) -> int:
-        """Take up to `steps` steps, until the violation is <= `goal`; return their number."""
-        return ascend(
-            self.gram, self.diagonal, self.lower, self.upper, self.epsilon, self.c,
-            self.beta, self.g, self.v, goal, steps,
-        )  # fmt: skip
-
-
-def working_set(everything: Block, room: int, rng: np.random.Generator) -> Indices:
-    """Return up to `room` >= 2 coordinates, among them the pair of the largest violation.
-
-    If the coordinates in violating pairs are too many, they are the worst violators upwards and
-    downwards, as many of each, and free coordinates; if these are too many, random ones. (The worst
-    of them are neighbours: one block would undo what the last one did, in fifty times more blocks.)
-    Ties are broken in a shuffled order: at the start, all coordinates of a class are tied.
-    """
-    rise, fall = everything.rates()
-    least, most = float(fall.min()), float(rise.max())
-    pairs = np.flatnonzero((rise > least) | (fall < most))
-    if pairs.size == 0:
-        return np.unique([np.argmax(rise), np.argmin(fall)])
-    free = np.flatnonzero(everything.free)
-    share = max(int(SHARE * rise.size), min(int(LARGER_SHARE * rise.size), UP_TO))
-    size = min(room, max(SMALLEST, share, TIMES_FREE * free.size))
-    if pairs.size <= size:
-        return pairs
-    side = max(1, (size - min(free.size, int(FREE_SHARE * size))) // 2)
-    worst = np.union1d(_first(rise, side, least), _first(-fall, side, -most))
-    others = np.setdiff1d(free, worst)
-    if others.size > size - worst.size:
-        others = rng.choice(others, size - worst.size, replace=False)
-    return np.union1d(worst, others)
-
-
-def _first(rates: Array, number: int, bound: float) -> Indices:
-    """Return the positions of up to `number` largest values above `bound`."""
-    shuffled = np.random.default_rng(0).permutation(rates.size)
-    order = shuffled[np.argsort(-rates[shuffled], kind="stable")][:number]
-    return order[rates[order] > bound]
 
 
 class _Stopped(Exception):
@@ -424,4 +292,4 @@ def _feasible(problem: MarginDual, start: Array | None) -> Array:
         start = np.zeros(len(problem.rows))
     if start.shape != problem.linear.shape:
         raise ValueError(f"expected a start of shape {problem.linear.shape}, got {start.shape}")
-    return project_box_hyperplane(start, problem.lower, problem.upper, level=problem.total)
+    return project_box_hyperplane(start, problem.lower, problem.upper)
