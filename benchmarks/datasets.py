@@ -7,21 +7,21 @@ an object per file with its ``name``, and may give its ``task``, ``sha256`` and 
 
 from __future__ import annotations
 
-import csv
-import difflib
-import gzip
 import hashlib
+import io
 import json
 import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from pliant.core.exceptions import TableError
+from pliant.core.text import meant
 from pliant.core.typing import Array
 
 FOLDER_VARIABLE = "PLIANT_DATA"
@@ -32,19 +32,18 @@ Task: TypeAlias = Literal["binary", "multiclass", "regression"]
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A table ready for learning."""
+    """A table ready for learning.
+
+    X, shape (n, d), are the features, unscaled; a missing value is NaN. y, shape (n,), are integers
+    for classification (-1 and +1 for two classes, as a rule), real numbers for regression.
+    """
 
     name: str
     X: Array
-    """Shape (n, d). The features, unscaled; a missing value is NaN."""
     y: npt.NDArray[Any]
-    """Shape (n,). Integers for classification (-1 and +1 for two classes, as a rule), real
-    numbers in the set's own units for regression."""
     feature_names: tuple[str, ...]
     task: Task
-    """One of "binary", "multiclass" and "regression"."""
     notes: str = ""
-    """What to know before the set is used; may be empty."""
 
 
 def list_local(folder: str | os.PathLike[str] | None = None) -> list[str]:
@@ -63,17 +62,27 @@ def load_local(name: str, folder: str | os.PathLike[str] | None = None) -> Datas
     """
     root = _folder(folder)
     if name not in (known := list_local(root)):
-        close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        hint = f"close matches: {', '.join(close)}" if close else "list_local() names them all"
-        raise TableError(f"expected the name of a set in the data folder, got {name!r} ({hint})")
+        raise TableError(
+            f"expected the name of a set in the data folder, got {name!r}; {meant(name, known)}"
+        )
     entry = _manifest(root).get(name, {})
-    content = (root / f"{name}{_SUFFIX}").read_bytes()
-    _check_sum(name, content, entry.get("sha256"))
-    header, table = _read(name, content)
-    y = table[:, -1]
+    file, content = f"{name}{_SUFFIX}", (root / f"{name}{_SUFFIX}").read_bytes()
+    digest, expected = hashlib.sha256(content).hexdigest(), entry.get("sha256")
+    if expected is not None and digest != expected:
+        raise TableError(f"{file}: expected sha256 {expected}, got {digest}")
+    try:
+        table = pd.read_csv(io.BytesIO(content), compression="gzip", dtype=np.float64)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise TableError(f"{file}: expected a gzipped table of numbers: {error}") from error
+    if list(table.columns[-1:]) != ["target"]:
+        raise TableError(f"{file}: expected a last column 'target', got {[*table.columns[-1:]]}")
+    y = table.pop("target").to_numpy()
+    if not len(y) or not np.isfinite(y).all():
+        raise TableError(f"{file}: expected a number as each target, got nan, inf or no row")
     task = _task(name, y, entry.get("task"))
     labels = y if task == "regression" else y.astype(np.int64)
-    return Dataset(name, table[:, :-1], labels, header[:-1], task, entry.get("notes") or "")
+    names = tuple(map(str, table.columns))
+    return Dataset(name, table.to_numpy(), labels, names, task, entry.get("notes") or "")
 
 
 def _folder(folder: str | os.PathLike[str] | None) -> Path:
@@ -88,7 +97,7 @@ def _folder(folder: str | os.PathLike[str] | None) -> Path:
 
 
 def _manifest(root: Path) -> dict[str, dict[str, Any]]:
-    """Read what the folder says of its sets, by name."""
+    """Return the entries of the folder's manifest, by name."""
     path = root / "MANIFEST.json"
     if not path.exists():
         return {}
@@ -100,52 +109,14 @@ def _manifest(root: Path) -> dict[str, dict[str, Any]]:
         ) from error
 
 
-def _check_sum(name: str, content: bytes, expected: str | None) -> None:
-    digest = hashlib.sha256(content).hexdigest()
-    if expected is not None and digest != expected:
-        raise TableError(f"{name}{_SUFFIX}: expected sha256 {expected}, got {digest}")
-
-
-def _read(name: str, content: bytes) -> tuple[tuple[str, ...], Array]:
-    """Unpack a table of numbers with its header."""
-    file = f"{name}{_SUFFIX}"
-    try:
-        first, *lines = gzip.decompress(content).decode("utf-8").splitlines() or [""]
-        header = tuple(next(csv.reader([first]), []))
-        table = _numbers(lines)
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise TableError(f"{file}: expected a gzipped table of numbers: {error}") from error
-    if header[-1:] != ("target",):
-        raise TableError(f"{file}: expected a last column 'target', got {header[-1:]}")
-    if len(lines) == 0 or table.shape != (len(lines), len(header)):
-        raise TableError(
-            f"{file}: expected rows of {len(header)} cells, got a table of shape {table.shape}"
-        )
-    if not np.isfinite(table[:, -1]).all():
-        raise TableError(f"{file}: expected a number as each target, got nan or inf")
-    return header, table
-
-
-def _numbers(lines: list[str]) -> Array:
-    """Parse comma-separated numbers; an empty cell is NaN."""
-    if not lines:
-        return np.empty((0, 0))
-    return np.loadtxt(lines, delimiter=",", ndmin=2, converters=_number, comments=None)
-
-
-def _number(cell: str) -> float:
-    return float(cell) if cell.strip() else np.nan
-
-
-def _task(name: str, y: Array, stated: str | None) -> Task:
-    """Take the stated task, or guess it from the targets."""
+def _task(name: str, y: Array, stated: Any) -> Task:
+    """Return the stated task, or the one that the targets suggest."""
     if stated is not None:
         if stated not in get_args(Task):
             raise TableError(f"{name}: expected a task of {get_args(Task)}, got {stated!r}")
-        return cast(Task, stated)
+        return stated
     values = np.unique(y)
     if len(values) == 2:
         return "binary"
-    return (
-        "multiclass" if len(values) <= 20 and np.all(values == np.round(values)) else "regression"
-    )
+    few = len(values) <= 20 and np.all(values == np.round(values))
+    return "multiclass" if few else "regression"

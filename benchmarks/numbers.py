@@ -1,8 +1,7 @@
 """``python -m benchmarks numbers NAME``: measure a small table of the documentation again.
 
-``cost`` (DANK against rows and features), ``features`` (many rows, against features) and ``tuning``
-(a grid search over all parameters, which needs the data folder) write docs/numbers/NAME.csv. Times
-are those of one thread. More features are copies of the 14 of the speed problem, scaled so that the
+``cost`` (DANK against rows and features) and ``features`` (many rows, against features) write
+docs/numbers/NAME.csv. Times are those of one thread. More features are copies of the 14 of the speed problem, scaled so that the
 Gram matrix, and with it the problem, stays the same.
 """
 
@@ -10,26 +9,21 @@ from __future__ import annotations
 
 import argparse
 import csv
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from benchmarks.datasets import load_local
 from benchmarks.harness.calls import processor_seconds
 from benchmarks.harness.measuring import ROOT
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
 from pliant.datasets import make_speed_problem
-from pliant.kernels import EXTENSIONS, Gaussian
+from pliant.kernels import Gaussian
 
 FOLDER = ROOT / "docs" / "numbers"
 
@@ -40,15 +34,6 @@ ROWS, NEW, COPIES = 20_000, 2000, (1, 10, 50)
 """Rows to learn from, new rows, and copies of the features, of ``features``."""
 
 SETTINGS = {"gamma": 3.0, "C": 8.0, "eta": 1e5, "tau": 0.0, "random_state": 0}
-
-SETS = ("sonar", "heart_statlog", "ionosphere")
-GRID = {
-    "machine__C": [0.25, 1.0, 4.0, 16.0, 64.0],
-    "machine__gamma": [0.03, 0.1, 0.3, 1.0, 3.0],
-    "machine__eta_scale": [0.1, 1.0, 10.0],
-    "machine__extension": list(EXTENSIONS),
-}
-"""Of ``tuning``: 300 settings on five folds are 1500 fits."""
 
 
 def cost() -> Iterator[list[Any]]:
@@ -89,30 +74,8 @@ def features() -> Iterator[list[Any]]:
         yield [X.shape[1], *times, len(models[0].support_)]
 
 
-def tuning() -> Iterator[list[Any]]:
-    """Yield the head and the rows of tuning.csv: GridSearchCV in one process."""
-    yield ["set", "rows", "method", "fits", "seconds", "C", "gamma", "eta_scale", "extension"]
-    methods = {
-        "DANK, tau = 0": DANKClassifier(tau=0.0),
-        "DANK, tau = 0.01": DANKClassifier(),
-        "KNPL": KNPLClassifier(),
-    }
-    for name in SETS:
-        data = load_local(name)
-        for method, model in methods.items():
-            folds = StratifiedKFold(5, shuffle=True, random_state=0)
-            scaled = Pipeline([("scale", MinMaxScaler()), ("machine", model)])
-            search = GridSearchCV(scaled, GRID, cv=folds)
-            start = time.perf_counter()
-            search.fit(data.X, data.y)
-            seconds = f"{time.perf_counter() - start:.0f}"
-            fits = 5 * len(search.cv_results_["params"])
-            chosen = [f"{search.best_params_[key]}" for key in GRID]
-            yield [name, len(data.y), method, fits, seconds, *chosen]
-
-
 TABLES: dict[str, Callable[[], Iterator[list[Any]]]] = {
-    "cost": cost, "features": features, "tuning": tuning,
+    "cost": cost, "features": features,
 }  # fmt: skip
 
 
