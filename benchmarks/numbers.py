@@ -1,8 +1,8 @@
 """``python -m benchmarks numbers NAME``: measure a small table of the documentation again.
 
 ``cost`` (DANK against rows and features) and ``features`` (many rows, against features) write
-docs/numbers/NAME.csv. Times are those of one thread. More features are copies of the 14 of the speed problem, scaled so that the
-Gram matrix, and with it the problem, stays the same.
+docs/numbers/NAME.csv. Times are those of one thread. More features are copies of the 14 of the
+speed problem, scaled so that the Gram matrix, and with it the problem, stays the same.
 """
 
 from __future__ import annotations
