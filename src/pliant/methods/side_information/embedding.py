@@ -222,7 +222,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self
 
     def _learners(self, points: Array) -> list[Any]:
-        """Return the learners to choose from, which return kernel values and not components."""
+        """Return the learners to choose from."""
         if self.learner is None:
             learners = [SCGLogDetLearner("graph"), SCGLogDetLearner("gaussian")]
             if len(np.unique(points, axis=0)) <= GRAPH_NEIGHBORS:
@@ -232,8 +232,6 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         for learner in learners:
             resolve_columns_of(learner, self, points.shape[1])
             check_parameters(learner)
-            if isinstance(learner, SCGLogDetLearner):
-                learner.set_params(n_components=None)
             if learner.get_params(deep=False).get("random_state", 0) is None:
                 learner.set_params(random_state=self.random_state)
         return learners

@@ -97,8 +97,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the learned kernel between new points and the fit points.
 
-        An estimator with ``kernel="precomputed"`` takes these values. A learner with components
-        or landmarks returns these features of the new points instead.
+        An estimator with ``kernel="precomputed"`` takes these values. A learner with landmarks
+        returns explicit features of the new points instead.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Returns
         -------
-        array of shape (n_samples, n_fit_samples) or (n_samples, n_components)
+        array of shape (n_samples, n_fit_samples) or (n_samples, n_features_out)
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
