@@ -249,7 +249,7 @@ def test_reference_values(order, value):
 @pytest.mark.parametrize("drop_null", [False, True])
 def test_the_whole_way_agrees_with_the_slow_twin(loss, order, drop_null):
     X, y = data(30)
-    learner = OrderSpectralLearner(loss, order, 4, 8, drop_null, beta=2.0).fit(X, y)
+    learner = OrderSpectralLearner(loss, order, 4, 8, drop_null).fit(X, y)
     L = naive.laplacian(naive.adjacency(X, 4))
     values, vectors = np.linalg.eigh(L)
     V = vectors[:, int(drop_null) :][:, :8]
@@ -260,7 +260,7 @@ def test_the_whole_way_agrees_with_the_slow_twin(loss, order, drop_null):
         twin = naive.best_alignment(V, T, known.known, order, n_null)
         assert learner.objective_ == pytest.approx(twin, abs=1e-6)
     else:
-        losses = [scg_loss(np.outer(v, v), known, beta=2.0) for v in V.T]
+        losses = [scg_loss(np.outer(v, v), known) for v in V.T]
         twin = naive.least_loss(losses, order, n_null)
         assert learner.objective_ == pytest.approx(twin, abs=1e-9)
     K = 30 * (V * learner.spectrum_) @ V.T
