@@ -11,12 +11,9 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 from pliant import NonPSDWarning, SCGLogDetLearner, SideInformation
-from pliant.kernels import (
-    TL1,
-    Gaussian,
-    Linear,
-)
-from pliant.methods.side_information.scg import FALLBACK, LARGEST_GRAPH, STRENGTHS
+from pliant.kernels import TL1, Gaussian, LandmarkKernel, Linear, LogDetKernel
+from pliant.methods.side_information import scg
+from pliant.methods.side_information.scg import FALLBACK, STRENGTHS
 
 SETTINGS = {
     "as it comes": {},
@@ -242,11 +239,13 @@ def test_the_learned_matrix_is_between_zero_and_the_base(seed, how, graph):
     assert learner.objective_ >= -1e-10
 
 
-def test_features_take_over_for_many_points():
-    learner = SCGLogDetLearner()
-    assert not learner._uses_features(LARGEST_GRAPH)
-    assert learner._uses_features(LARGEST_GRAPH + 1)
-    assert not learner.set_params(solver="cholesky")._uses_features(10 * LARGEST_GRAPH)
+def test_a_large_graph_has_landmarks(monkeypatch):
+    X, y = data()
+    monkeypatch.setattr(scg, "LARGEST_GRAPH", 39)
+    learner = SCGLogDetLearner(strength=1.0, random_state=0)
+    assert isinstance(learner.fit(X, y).kernel_, LandmarkKernel)
+    monkeypatch.setattr(scg, "LARGEST_GRAPH", 40)
+    assert isinstance(learner.fit(X, y).kernel_, LogDetKernel)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "polynomial", "gaussian"])
@@ -269,7 +268,6 @@ X, Y = data()
 
 
 BAD = {
-    "landmarks unused": ({"n_landmarks": 5, "solver": "cholesky"}, {"y": Y}, "n_landmarks=None"),
     "not PSD": ({"kernel": TL1(2.0)}, {"y": Y}, "positive semi-definite"),
     "gamma with a graph": ({"kernel": "graph", "gamma": 2.0}, {"y": Y}, "expected gamma='scale'"),
     "not square": ({"kernel": "precomputed"}, {"y": Y}, "square Gram matrix"),

@@ -58,7 +58,7 @@ Embed: TypeAlias = Callable[[Array], Components]
 """Computes the components of a kernel matrix; raises ValueError if it has fewer."""
 
 LARGEST_GRAPH = 10_000
-"""For more points in the graph, solver="auto" uses landmarks: (a, a) matrices take 800 MB each."""
+"""For more points in the graph landmarks are used: (a, a) matrices take 800 MB each."""
 
 DEFAULT_LANDMARKS = 256
 
@@ -125,12 +125,10 @@ class SCGLogDetLearner(KernelLearner):
         "labeled" is the graph over the points with side information. "complete" is the graph
         over all points, as in the paper, which whitens the kernel at the others and hurts where
         few are known.
-    solver : {"auto", "cholesky"}, default="auto"
-        "cholesky" factorises an (a, a) matrix for a points in the graph. "auto" does so too, unless
-        `n_landmarks` is given or there are more than 10 000 points in the graph: then it uses
-        explicit features from landmarks (Nystroem).
     n_landmarks : int, optional
-        Number of landmarks, drawn from the fit points; by default 256.
+        Number of landmarks, drawn from the fit points, for an approximation by explicit features
+        (Nystroem). None means a Cholesky factorisation of an (a, a) matrix for a points in the
+        graph or, if these are more than 10 000, 256 landmarks.
     unlabeled : object, optional
         The value in y of points of unknown class. None means -1, unless y holds -1 and +1 only.
     random_state : int, RandomState or None, default=None
@@ -191,7 +189,6 @@ class SCGLogDetLearner(KernelLearner):
         "bound": optional(real_number(above=0)),
         "beta": check_exponent,
         "graph": one_of(GRAPHS),
-        "solver": one_of(("auto", "cholesky")),
         "n_landmarks": optional(integer(least=1)),
     }
 
@@ -204,7 +201,6 @@ class SCGLogDetLearner(KernelLearner):
         bound: float | None = None,
         beta: float = 1.0,
         graph: str = "labeled",
-        solver: str = "auto",
         n_landmarks: int | None = None,
         unlabeled: Any = None,
         random_state: Any = None,
@@ -216,16 +212,11 @@ class SCGLogDetLearner(KernelLearner):
         self.bound = bound
         self.beta = beta
         self.graph = graph
-        self.solver = solver
         self.n_landmarks = n_landmarks
         self.unlabeled = unlabeled
         self.random_state = random_state
 
     def _check_combinations(self) -> None:
-        if self.n_landmarks is not None and self.solver != "auto":
-            raise ValueError(
-                f"expected n_landmarks=None with solver={self.solver!r}, got {self.n_landmarks}"
-            )
         if self.bound is not None and not isinstance(self.strength, str):
             raise ValueError(
                 f"expected strength='auto' with bound={self.bound!r}, which determines it, got "
@@ -237,13 +228,10 @@ class SCGLogDetLearner(KernelLearner):
         names = getattr(self, "feature_names_in_", None)
         kernel = base_kernel(self.kernel, points, self.gamma, names)
         graph = information.graph(self.graph, self.beta)
-        learn = self._learn_features if self._uses_features(len(graph)) else self._learn_matrix
+        features = self.n_landmarks is not None or len(graph) > LARGEST_GRAPH
+        learn = self._learn_features if features else self._learn_matrix
         self.members_ = graph.members
         return learn(kernel, information, graph, rng)
-
-    def _uses_features(self, size: int) -> bool:
-        """Return whether landmarks are used for a graph of some size."""
-        return self.solver == "auto" and (self.n_landmarks is not None or size > LARGEST_GRAPH)
 
     def _learn_matrix(
         self, kernel: Kernel, information: SideInformation, graph: SupervisedGraph, rng: RandomState
