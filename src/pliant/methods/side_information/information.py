@@ -359,7 +359,10 @@ class LabelGraph(SupervisedGraph):
         kinds, groups = np.unique(labels, return_inverse=True)
         self.groups: Indices = groups.reshape(-1)
         self.sizes: Array = np.bincount(self.groups).astype(np.float64)
-        self._between = _group_weights(kinds, check_exponent("beta", beta))
+        T = 2.0 * np.eye(len(kinds)) - 1.0  # between groups
+        T[kinds < 0] = 0.0
+        T[:, kinds < 0] = 0.0
+        self._between = np.exp(check_exponent("beta", beta) * T)
         group_degrees = self._between @ self.sizes
         self.degrees = group_degrees[self.groups]
         scale = np.sqrt(self.sizes / group_degrees)
@@ -445,14 +448,6 @@ class PairGraph(SupervisedGraph):
         """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2 + n_pairs m)."""
         product = F.T @ self.laplacian(F)
         return np.asarray(0.5 * (product + product.T))
-
-
-def _group_weights(kinds: Indices, beta: float) -> Array:
-    """Return W between groups, shape (q, q); the kind -1 is the group without a label."""
-    T = 2.0 * np.eye(len(kinds)) - 1.0
-    T[kinds < 0] = 0.0
-    T[:, kinds < 0] = 0.0
-    return np.exp(beta * T)
 
 
 def scg_loss(

@@ -89,7 +89,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ) -> Array:
         """Fit, and return what `transform` returns for the fit points. Parameters as in `fit`."""
         learned = self._fit(X, y, **pairs)
-        if not self._gives_gram:
+        if isinstance(self.kernel_, LandmarkKernel):
             return self.transform(X)
         return learned(np.arange(len(self.support_vectors_)))
 
@@ -150,6 +150,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _outputs(self, points: Array) -> Array:
         """Return the outputs of `transform` for some checked points."""
+        if isinstance(self.kernel_, LandmarkKernel):
+            return self.kernel_.features(points)
         return self.kernel_(points, self.support_vectors_)
 
     def _members(self) -> Indices:
@@ -179,12 +181,9 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Return the scalar results of the fit, by the names that `summary` uses."""
 
     @property
-    def _gives_gram(self) -> bool:
-        """Whether `transform` returns kernel values against the fit points."""
-        return True
-
-    @property
     def _n_features_out(self) -> int:
+        if isinstance(self.kernel_, LandmarkKernel):
+            return int(np.shape(self.kernel_.projection)[1])
         return len(self.support_vectors_)
 
     @property

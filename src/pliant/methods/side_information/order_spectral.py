@@ -286,7 +286,7 @@ class OrderSpectralLearner(KernelLearner):
         # nodes: the first of each set of equal points; node_of: the node of each point
         first = CoordinateNeighbors(points).twins(points)
         nodes, node_of = np.unique(first, return_inverse=True)
-        graph = self._neighbor_graph(points[nodes])
+        graph = NeighborGraph(points[nodes], int(self.n_neighbors))
         smooth = graph.smoothest(self.n_components, drop_null=self.drop_null)
         vectors = smooth.vectors[node_of.reshape(-1)]
         vectors = np.asarray(vectors / np.linalg.norm(vectors, axis=0))
@@ -321,16 +321,6 @@ class OrderSpectralLearner(KernelLearner):
             return np.asarray(features @ features.T)
 
         return matrix
-
-    def _neighbor_graph(self, points: Array) -> NeighborGraph:
-        """Return the graph of distinct points."""
-        if len(points) <= self.n_neighbors:
-            raise ValueError(
-                f"expected more than n_neighbors = {self.n_neighbors} distinct points, as each is "
-                f"linked to that many others before n_components = {self.n_components} "
-                f"eigenvectors are taken, got {len(points)}"
-            )
-        return NeighborGraph(points, int(self.n_neighbors))
 
     def _results(self) -> dict[str, Any]:
         objective = {} if self.loss == "alignment" else {"objective": self.objective_}

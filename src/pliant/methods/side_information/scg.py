@@ -316,21 +316,6 @@ class SCGLogDetLearner(KernelLearner):
     def _results(self) -> dict[str, Any]:
         return {"strength": float(self.strength_), "objective": float(self.objective_)}
 
-    @property
-    def _gives_gram(self) -> bool:
-        return isinstance(self.kernel_, LogDetKernel)
-
-    def _outputs(self, points: Array) -> Array:
-        if isinstance(self.kernel_, LandmarkKernel):
-            return self.kernel_.features(points)
-        return super()._outputs(points)
-
-    @property
-    def _n_features_out(self) -> int:
-        if isinstance(self.kernel_, LandmarkKernel):
-            return int(np.shape(self.kernel_.projection)[1])
-        return super()._n_features_out
-
 
 def unit_scale(gram: Array) -> float:
     """Return the factor that scales the variance of the points of a Gram matrix to 1.
