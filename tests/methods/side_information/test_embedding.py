@@ -31,7 +31,6 @@ LEARNERS = {
     "ldk": LogDetLearner(max_pairs=50, tol=0.1, random_state=0),
 }
 
-
 every_learner = pytest.mark.parametrize("name", LEARNERS)
 
 

@@ -21,12 +21,9 @@ from tests.reference import naive_supervision
 
 every_order = pytest.mark.parametrize("order", ORDERS)
 
-
 seeds = st.integers(0, 2**32 - 1)
 
-
 REFERENCE_X = np.random.default_rng(12345).normal(size=(12, 3))
-
 
 REFERENCE_Y = [0, 0, 0, 1, 1, 1, 2, 2, -1, -1, -1, -1]
 
@@ -210,7 +207,6 @@ def test_the_losses_are_those_of_the_dense_laplacian(kind, make):
 
 
 LOSSES = ("alignment", "scg")
-
 
 every_loss = pytest.mark.parametrize("loss", LOSSES)
 

@@ -32,18 +32,13 @@ SETTINGS = {
     "features, precomputed": {"n_landmarks": 12, "kernel": "precomputed"},
 }
 
-
 every_setting = pytest.mark.parametrize("setting", SETTINGS)
-
 
 INFORMATION = ("labels", "partial labels", "pairs")
 
-
 every_information = pytest.mark.parametrize("how", INFORMATION)
 
-
 labels_and_pairs = pytest.mark.parametrize("how", ["partial labels", "pairs"])
-
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -265,7 +260,6 @@ def assert_relative(actual, expected, tol):
 
 
 X, Y = data()
-
 
 BAD = {
     "not PSD": ({"kernel": TL1(2.0)}, {"y": Y}, "positive semi-definite"),

@@ -17,9 +17,7 @@ from tests.methods.side_information.test_scg import data
 
 X, Y = data()
 
-
 PARTIAL = np.where(np.arange(len(Y)) % 4, Y, -1)
-
 
 N_LABELLED = int((PARTIAL >= 0).sum())
 
