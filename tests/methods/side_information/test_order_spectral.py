@@ -16,6 +16,7 @@ from pliant.methods.side_information.order_spectral import (
     best_vertex,
     graph_losses,
 )
+from tests.methods.side_information.test_scg import known_of
 from tests.reference import naive_spectral as naive
 from tests.reference import naive_supervision
 
@@ -219,13 +220,6 @@ def data(n=40, d=3, seed=0):
     return X, y
 
 
-def pairs_of(y, m=30, seed=0):
-    """Some similar and some dissimilar pairs of labelled points."""
-    known = SideInformation.from_labels(y)
-    pairs, signs = known.sample_pairs(m, np.random.RandomState(seed))
-    return {"similar": pairs[signs > 0], "dissimilar": pairs[signs < 0]}
-
-
 @pytest.mark.parametrize(
     ("order", "value"), [("strict", 0.382100511318), ("improved", 0.543110420845)]
 )
@@ -268,7 +262,7 @@ def test_the_whole_way_agrees_with_the_slow_twin(loss, order, drop_null):
 @every_loss
 def test_what_is_fitted_belongs_together(loss, how):
     X, y = data(60)
-    learner, said = OrderSpectralLearner(loss), {"y": y} if how == "labels" else pairs_of(y)
+    learner, said = OrderSpectralLearner(loss), known_of(y, how)
     gram = learner.fit_gram(X, **said)
     assert np.trace(gram) == pytest.approx(60.0, abs=1e-10)
     assert learner.spectrum_.sum() == pytest.approx(1.0, abs=1e-12)

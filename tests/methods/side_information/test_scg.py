@@ -66,6 +66,12 @@ def known_of(y, how, seed=0):
     return {"similar": pairs[signs > 0], "dissimilar": pairs[signs < 0]}
 
 
+def information_of(known, n=40):
+    if "y" in known:
+        return SideInformation.from_labels(known["y"])
+    return SideInformation.from_pairs(n, **known)
+
+
 def learner_of(setting, strength=100.0, **parameters):
     return SCGLogDetLearner(strength=strength, random_state=0).set_params(
         **SETTINGS[setting], **parameters
@@ -125,12 +131,7 @@ def test_it_is_the_paper_s_kernel(graph, how):
         "laplacian", 0.8, strength=3.0, scale_strength=False, graph=graph, beta=1.5
     )
     gram = learner.fit_gram(X, **known)
-    information = (
-        SideInformation.from_labels(y=known["y"])
-        if "y" in known
-        else SideInformation.from_pairs(20, **known)
-    )
-    edges = information.graph(graph, 1.5)
+    edges = information_of(known, 20).graph(graph, 1.5)
     S = np.zeros((20, 20))
     S[np.ix_(edges.members, edges.members)] = edges.toarray()
     K0 = learner.kernel_.base(X)

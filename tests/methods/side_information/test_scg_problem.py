@@ -23,7 +23,7 @@ from pliant.methods.side_information.scg_problem import (
     learned_map,
     loss_multiplier,
 )
-from tests.methods.side_information.test_scg import assert_close, data, known_of
+from tests.methods.side_information.test_scg import assert_close, data, information_of, known_of
 from tests.reference import naive_supervision as naive
 
 STRENGTHS = (1e-6, 1e-3, 1.0, 1e2, 1e4)
@@ -299,18 +299,7 @@ def test_the_kernel_of_the_learner_has_digits_on_new_points_at_every_strength(la
         assert np.abs(learned - expected).max() <= accuracy * np.abs(expected).max()
 
 
-LABELS = [0, 0, 1, 1, 2, -1]
-
-BOUNDED = {
-    "labels": (SideInformation.from_labels(LABELS), naive.target_of_labels(LABELS)),
-    "pairs": (
-        SideInformation.from_pairs(6, [(0, 1), (2, 3)], [(0, 2), (4, 5)]),
-        naive.target_of_pairs(6, [(0, 1), (2, 3)], [(0, 2), (4, 5)]),
-    ),
-}
-
-
-def psd(seed, n=6):
+def psd(seed, n=12):
     root = np.random.default_rng(seed).standard_normal((n, n))
     return root @ root.T / n + 0.3 * np.eye(n)
 
@@ -318,7 +307,7 @@ def psd(seed, n=6):
 @every_source
 @pytest.mark.parametrize("share", [0.9, 0.2])
 def test_it_is_the_optimum_of_a_cone_solver(source, share):
-    information, T = BOUNDED[source]
+    information, T = SOURCES[source]
     S, K0 = naive.laplacian(T), psd(0)
     tau = share * np.trace(K0 @ S)
     graph = information.graph("complete")
@@ -334,7 +323,7 @@ def test_it_is_the_optimum_of_a_cone_solver(source, share):
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), power=st.floats(-4, 4))
 def test_theorem_2_the_multiplier_is_the_strength_of_the_penalty_form(source, seed, power):
-    graph, K0, gamma = BOUNDED[source][0].graph("complete"), psd(seed), 10.0**power
+    graph, K0, gamma = SOURCES[source][0].graph("complete"), psd(seed), 10.0**power
     tau = graph.trace_with(SCGLogDet(K0, graph, gamma).solve().gram)
     assert loss_multiplier(factor(K0), graph, tau).gamma == pytest.approx(gamma, rel=1e-7)
 
@@ -349,7 +338,7 @@ def test_one_pair_has_a_closed_form():
 
 
 def test_a_bound_that_k0_satisfies_changes_nothing():
-    information, T = BOUNDED["labels"]
+    information, T = SOURCES["labels"]
     K0, graph = psd(1), information.graph("complete")
     start = np.trace(K0 @ naive.laplacian(T))
     assert loss_multiplier(factor(K0), graph, 1.01 * start).gamma == 0.0
@@ -368,13 +357,8 @@ def test_the_learned_kernel_has_the_bound_as_its_loss(how, options):
     known = known_of(y, how)
     learner = SCGLogDetLearner(bound=0.1, **options)
     K = learner.fit_gram(X, **known)
-    information = (
-        SideInformation.from_labels(known["y"])
-        if "y" in known
-        else SideInformation.from_pairs(40, **known)
-    )
     size = len(learner.members_)  # the trace of a Gaussian kernel's matrix
-    loss = scg_loss(K, information, graph=learner.graph)
+    loss = scg_loss(K, information_of(known), graph=learner.graph)
     assert loss == pytest.approx(0.1 * size, rel=1e-9)
     assert learner.loss_ == pytest.approx(loss, rel=1e-9)
     same = SCGLogDetLearner(strength=learner.strength_, **options)
@@ -395,12 +379,6 @@ def test_a_loose_bound_leaves_the_kernel_as_it_is():
 
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-def information_of(known, n=40):
-    if "y" in known:
-        return SideInformation.from_labels(known["y"])
-    return SideInformation.from_pairs(n, **known)
 
 
 def fitted(K, known, strength, **parameters):

@@ -58,18 +58,6 @@ def test_every_learner_summarises_its_kernel_and_its_results(name):
         assert summary.base_kernel is learner.kernel_.base
 
 
-@pytest.mark.parametrize("name", ["osk", "scg-osk"])
-def test_the_results_of_osk(name):
-    learner = fitted(LEARNERS[name])
-    assert learner.summary().learner == {
-        "rows": 40,
-        **({"objective": learner.objective_} if name == "scg-osk" else {}),
-        "alignment": learner.alignment_,
-        "eigenvectors": learner.n_kept_,
-        "graph_parts": learner.n_connected_components_,
-    }
-
-
 def test_the_results_of_ldk_and_the_convergence_of_its_solver():
     learner = fitted(LEARNERS["ldk"])
     summary = learner.summary()
