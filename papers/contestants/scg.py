@@ -125,10 +125,9 @@ class SCGLogDet(KernelMachine):
 
     graph: str
     """Over which points; the paper's is "complete"."""
-    solver: str = "auto"
 
     def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
-        options = {"scale_strength": False, "graph": self.graph, "solver": self.solver}
+        options = {"scale_strength": False, "graph": self.graph}
         learner = SCGLogDetLearner(**setting_of(setting), **options, unlabeled=-1)
         return _over(sample, learner.fit(sample.X, sample.partial(rows)).kernel_)
 

@@ -126,7 +126,7 @@ def digits(s: SimpleNamespace, data: str | None) -> Drawing:
             "coloured MVU": unfolded(X, y, new, **setting, penalty=s.penalty),
         }
 
-    learner = SCGLogDetLearner(strength=chosen.strength_, n_components=2)
+    learner = KernelEmbedding(SCGLogDetLearner(strength=chosen.strength_))
     all_points = {
         "PCA": PCA(2).fit_transform(X),
         **{title: _within(own) for title, (own, _) in mapped(X, y, X[:1]).items()},

@@ -36,7 +36,6 @@ ESTIMATORS = [
     AsymmetricKernelRidge(),
     SketchedKernelRidge(n_centers=20, random_state=0),
     SCGLogDetLearner(random_state=0),
-    SCGLogDetLearner(n_components=3, random_state=0),
     LogDetLearner(max_pairs=50, random_state=0),
 ]
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: repr(e)[:40])

@@ -97,7 +97,7 @@ MODELS = {
     "tkl": lambda: TKLClassifier(tol=0.1).fit(X, LABELS),
     "mkl": lambda: MKLClassifier(GIVEN, norm=2.0).fit(X, LABELS),
     "pairs": lambda: MKLClassifier(["gaussian", "linear"]).fit(*load_iris(return_X_y=True)),
-    "scg": lambda: SCGLogDetLearner(n_components=2).fit(X, LABELS),
+    "scg": lambda: SCGLogDetLearner().fit(X, LABELS),
     "spectral": lambda: OrderSpectralLearner(n_components=10).fit(X, LABELS),
     "embedding": lambda: KernelEmbedding(OrderSpectralLearner(n_components=10)).fit(X, LABELS),
     "learned": lambda: LearnedKernelClassifier(SCGLogDetLearner(), machine()).fit(X, LABELS),
@@ -254,11 +254,12 @@ FORGERIES = {
     ],
     "scg": [
         ("kernel_", 3.0), ("support_vectors_", np.ones(3)), ("kernel_.matrix", np.eye(3)),
-        ("components_", 3.0), ("components_.centre", np.ones(3)),
-        ("components_.coefficients", np.ones((3, 2))),
     ],
     "spectral": [("kernel_.degrees", np.zeros(40))],
-    "embedding": [("learner_", 3.0), ("components_.centre", np.ones(3))],
+    "embedding": [
+        ("learner_", 3.0), ("components_", 3.0), ("components_.centre", np.ones(3)),
+        ("components_.coefficients", np.ones((3, 2))),
+    ],
     "learned": [
         ("scale_", -1.0), ("support_vectors_", np.ones((3, 3))), ("machine_", 3.0),
         ("machine_", machine()), ("learner_", 3.0),

@@ -40,7 +40,7 @@ def test_held_out_points_stand_where_transform_puts_them(embedding):
 @pytest.mark.parametrize(
     "transformer",
     [
-        SCGLogDetLearner(strength=10.0, n_components=2),
+        KernelEmbedding(SCGLogDetLearner(strength=10.0)),
         make_pipeline(StandardScaler(), KernelEmbedding(SCGLogDetLearner(strength=1.0))),
         make_pipeline(StandardScaler(), PCA(2)),
     ],

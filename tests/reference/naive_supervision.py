@@ -3,8 +3,8 @@
     W = exp(beta T),  D = diag(W 1),  S = I - D^{-1/2} W D^{-1/2}
     min_K  tr(K K0^{-1}) - logdet(K K0^{-1}) - n + gamma tr(K S)
 
-`by_inverses` is the paper's Eq. 29 and its Q; `exactly` is the same minimiser with 120 digits, in a
-form that a singular K0 allows; `by_cone` gives the problem to a generic solver.
+`exactly` is the minimiser of Eq. 29 and its Q with 120 digits, in a form that a singular K0 allows;
+`by_cone` gives the problem to a generic solver.
 """
 
 import cvxpy as cp
@@ -79,13 +79,6 @@ def divergence(K, K0):
 def objective(K, K0, S, gamma):
     """D_ld(K, K0) + gamma tr(K S)."""
     return divergence(K, K0) + gamma * np.trace(K @ S)
-
-
-def by_inverses(K0, S, gamma):
-    """K = (K0^{-1} + gamma S)^{-1} and Q = K0^{-1} (K - K0) K0^{-1}, the paper's way."""
-    inverse = np.linalg.inv(K0)
-    K = np.linalg.inv(inverse + gamma * S)
-    return K, inverse @ (K - K0) @ inverse
 
 
 def by_cone(K0, S, gamma=None, bound=None):

@@ -27,7 +27,6 @@ from tests.reference import naive_supervision as naive
 
 BASES = [Gaussian(0.3), Laplacian(0.5), Linear(), Polynomial(3, 0.5, 1.0), 2.0 * Gaussian(0.1)]
 
-
 every_base = pytest.mark.parametrize("base", BASES, ids=str)
 
 

@@ -1,8 +1,5 @@
 """Estimators on learned kernels: the kernel is learned with the estimator, in every fold."""
 
-import pickle
-
-import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -13,23 +10,17 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC
 
 from pliant import (
     DANKClassifier,
     LearnedKernelClassifier,
     LearnedKernelRegressor,
     LogDetLearner,
-    ModelFileError,
     OrderSpectralLearner,
     SCGLogDetLearner,
-    TKLClassifier,
-    TKLRegressor,
 )
-from pliant.comparison.run.sharing import RecentResults
 from pliant.kernels import Gaussian
-from pliant.methods.side_information import learned_kernel
-from pliant.persistence import load_model, save_model
 from tests.methods.side_information.test_scg import assert_close, data
 
 LEARNERS = {
@@ -37,12 +28,10 @@ LEARNERS = {
     "scg, complete": SCGLogDetLearner(strength=10.0, graph="complete"),
     "scg, graph": SCGLogDetLearner("graph", strength=10.0),
     "scg, landmarks": SCGLogDetLearner(strength=10.0, n_landmarks=20, random_state=0),
-    "scg, components": SCGLogDetLearner(strength=10.0, n_components=2),
     "scg, precomputed": SCGLogDetLearner("precomputed", strength=10.0),
     "osk": OrderSpectralLearner(n_components=20),
     "ldk": LogDetLearner(max_pairs=50, tol=0.1, random_state=0),
 }
-
 
 every_learner = pytest.mark.parametrize("name", LEARNERS)
 
@@ -129,18 +118,6 @@ def test_any_machine_on_kernel_values_will_do(machine):
     assert model.score(X[1::2], y[1::2]) > 0.9
 
 
-@pytest.mark.parametrize("learner", [TKLClassifier(tol=0.1), DANKClassifier(Gaussian(0.5))])
-def test_any_estimator_with_a_kernel_is_a_learner(learner):
-    X, y = data()
-    y = (y > 0).astype(int)
-    labels = partial(y)
-    model = LearnedKernelClassifier(learner, unlabeled=-1).fit(X, labels)
-    rows = np.flatnonzero(labels >= 0)
-    expected = clone(learner).fit(X[rows], y[rows]).kernel_(X)
-    assert_close(model.kernel_(X) / model.scale_, expected, 1e-12)
-    assert model.score(X, y) > 0.7
-
-
 @pytest.mark.parametrize(
     ("learner", "machine", "error", "message"),
     [
@@ -148,9 +125,7 @@ def test_any_estimator_with_a_kernel_is_a_learner(learner):
         (None, KNeighborsClassifier(metric="precomputed"), TypeError, "kernel values"),
         (None, StandardScaler(), TypeError, "kernel values"),
         (None, KernelRidge(kernel="precomputed"), TypeError, "to be a classifier, got KernelRidge"),
-        (StandardScaler(), None, TypeError, "to learn one kernel, as `kernel_`, got none"),
-        (SVC(kernel="linear"), None, TypeError, "to learn one kernel"),
-        (TKLClassifier(tol=0.9), None, TypeError, "one kernel for each pair of classes"),
+        (StandardScaler(), None, TypeError, "expected learner to be an SCGLogDetLearner"),
         (SCGLogDetLearner(strength=-1.0), None, ValueError, "strength > 0"),
         (SCGLogDetLearner(strength=1.0, kernel="gaussian", gamma=0), None, ValueError, "gamma > 0"),
     ],
@@ -190,14 +165,6 @@ def test_a_regression_on_a_learned_kernel(name):
     assert model.score(points, y) > 0.5
 
 
-def test_a_regressor_that_learns_a_kernel_gets_the_targets_themselves():
-    X, _ = data()
-    y = targets(X)
-    learner = TKLRegressor(tol=0.1)
-    model = LearnedKernelRegressor(learner, SVR(kernel="precomputed")).fit(X, y)
-    assert_close(model.kernel_(X) / model.scale_, clone(learner).fit(X, y).kernel_(X), 1e-12)
-
-
 def test_cross_validation_of_a_regression_learns_again():
     X, _ = data(60)
     y = targets(X)
@@ -210,114 +177,12 @@ def test_cross_validation_of_a_regression_learns_again():
         assert np.bincount(codes).max() - np.bincount(codes).min() <= 2
 
 
-def machine_on(learner, memory=None, C=3.0):
-    return LearnedKernelClassifier(
-        learner, SVC(kernel="precomputed", C=C), unlabeled=-1, random_state=0, memory=memory
-    )
-
-
-def answers(model, X):
-    parts = (model.decision_function(X), model.scale_, model.kernel_(X, model.support_vectors_))
-    return [np.asarray(part).tobytes() for part in parts]
-
-
-@pytest.fixture
-def learned(monkeypatch):
-    """The learners that learned something, in a list."""
-    seen = []
-    original = learned_kernel.fit_learner
-
-    def spy(learner, *rest):
-        seen.append(learner)
-        return original(learner, *rest)
-
-    spy.__module__, spy.__qualname__ = original.__module__, original.__qualname__
-    monkeypatch.setattr(learned_kernel, "fit_learner", spy)
-    return seen
-
-
-def memories(path):
-    """Memories of each kind, of which none knows what another one holds."""
-    return {
-        "folder": str(path / "folder"),
-        "joblib": joblib.Memory(path / "joblib", verbose=0),
-        "in memory": RecentResults(),
-    }
-
-
-@pytest.mark.parametrize("name", LEARNERS)
-def test_machines_are_the_same_with_and_without(name, tmp_path):
-    learner = LEARNERS[name]
-    X, y = data()
-    X = given_points(learner, X)
-    places = memories(tmp_path)
-    for known in (y, np.where(np.arange(len(y)) % 3, y, -1)):
-        for C in (3.0, 0.1):
-            plain = machine_on(learner, C=C).fit(X, known)
-            for place, memory in places.items():
-                other = machine_on(learner, memory, C).fit(X, known)
-                assert answers(other, X) == answers(plain, X), place
-                assert vars(other.learner_).keys() == vars(plain.learner_).keys(), place
-
-
-def test_only_what_the_kernel_depends_on_makes_it_learned_again(learned):
-    X, y = data()
-    model = machine_on(LEARNERS["scg"], RecentResults()).fit(X, y)
-
-    def learns(X=X, y=y, **settings):
-        before = len(learned)
-        clone(model).set_params(**settings).fit(X, y)
-        return len(learned) - before
-
-    assert len(learned) == 1
-    assert learns() == 0
-    assert learns(machine__C=0.5) == 0
-    assert learns(machine=DANKClassifier("precomputed", extension="none")) == 0
-    assert learns(X=X.tolist(), y=y.tolist()) == 0
-    assert learns(y=np.array(["a", "b", "c"])[y]) == 0
-    assert learns(learner__strength=11.0) == 1
-    assert learns(random_state=1) == 1
-    assert learns(learner__kernel=Gaussian(0.1)) == 1
-    assert learns(X=X[:-1], y=y[:-1]) == 1
-    assert learns(X=X[::-1], y=y[::-1]) == 1
-    assert learns(X=np.nextafter(X, 9.0)) == 1
-    assert learns(y=np.where(np.arange(len(y)) == 3, -1, y)) == 1
-    assert learns(learner=OrderSpectralLearner()) == 1
-    assert learns(learner__strength=11.0) == 0
-
-
-def test_a_fitted_machine_travels_without_its_memory(tmp_path):
-    X, y = data()
-    model = machine_on(LEARNERS["scg"], str(tmp_path / "kernels"))
-    assert pickle.loads(pickle.dumps(model)).memory == str(tmp_path / "kernels")
-    model.set_params(machine=DANKClassifier("precomputed", extension="none")).fit(X, y)
-    copy = pickle.loads(pickle.dumps(model))
-    save_model(model, tmp_path / "m.skops")
-    assert str(tmp_path).encode() not in (tmp_path / "m.skops").read_bytes()
-    for other in (copy, load_model(tmp_path / "m.skops").model):
-        assert other.memory is None
-        assert answers(other, X) == answers(model, X)
-    assert model.memory == str(tmp_path / "kernels")
-    assert clone(model).memory == str(tmp_path / "kernels")
-
-
-def test_a_file_with_a_memory_is_refused(tmp_path, monkeypatch):
-    """A pickle would be read from the folder that a stranger names."""
-    X, y = data()
-    machine = DANKClassifier("precomputed", extension="none")
-    model = LearnedKernelClassifier(LEARNERS["scg"], machine, memory=str(tmp_path)).fit(X, y)
-    monkeypatch.setattr(learned_kernel.BaseLearnedKernel, "__getstate__", lambda m: vars(m))
-    with pytest.raises(ModelFileError, match="expected memory=None, which a file does not keep"):
-        save_model(model, tmp_path / "m.skops")
-
-
 def test_unsuitable_targets_and_attributes_are_refused():
     X, y = data()
     for parameters, labels, message in [
         ({}, np.zeros(40, dtype=int), "two classes"),
         ({"unlabeled": -1}, np.full(40, -1), "two classes"),
         ({}, np.linspace(0, 1, 40), "Unknown label type"),
-        ({"memory": 3}, y, "'memory' should be None, a string or"),
         ({"random_state": "abc"}, y, "expected random_state"),
     ]:
         with pytest.raises(ValueError, match=message):

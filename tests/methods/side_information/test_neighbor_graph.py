@@ -130,9 +130,7 @@ def test_a_new_point_is_linked_as_the_graph_would_link_it(seed, k):
 
 X = np.random.default_rng(0).standard_normal((25, 3))
 
-
 NEW = np.random.default_rng(1).standard_normal((8, 3))
-
 
 K_NEAREST = 4
 

@@ -16,17 +16,15 @@ from pliant.methods.side_information.order_spectral import (
     best_vertex,
     graph_losses,
 )
+from tests.methods.side_information.test_scg import known_of
 from tests.reference import naive_spectral as naive
 from tests.reference import naive_supervision
 
 every_order = pytest.mark.parametrize("order", ORDERS)
 
-
 seeds = st.integers(0, 2**32 - 1)
 
-
 REFERENCE_X = np.random.default_rng(12345).normal(size=(12, 3))
-
 
 REFERENCE_Y = [0, 0, 0, 1, 1, 1, 2, 2, -1, -1, -1, -1]
 
@@ -211,7 +209,6 @@ def test_the_losses_are_those_of_the_dense_laplacian(kind, make):
 
 LOSSES = ("alignment", "scg")
 
-
 every_loss = pytest.mark.parametrize("loss", LOSSES)
 
 
@@ -221,13 +218,6 @@ def data(n=40, d=3, seed=0):
     y = np.where(rng.random(n) < 0.6, (X[:, 0] > 0).astype(int) + (X[:, 1] > 0.5), -1)
     y[:3] = [0, 1, 2]
     return X, y
-
-
-def pairs_of(y, m=30, seed=0):
-    """Some similar and some dissimilar pairs of labelled points."""
-    known = SideInformation.from_labels(y)
-    pairs, signs = known.sample_pairs(m, np.random.RandomState(seed))
-    return {"similar": pairs[signs > 0], "dissimilar": pairs[signs < 0]}
 
 
 @pytest.mark.parametrize(
@@ -249,7 +239,7 @@ def test_reference_values(order, value):
 @pytest.mark.parametrize("drop_null", [False, True])
 def test_the_whole_way_agrees_with_the_slow_twin(loss, order, drop_null):
     X, y = data(30)
-    learner = OrderSpectralLearner(loss, order, 4, 8, drop_null, beta=2.0).fit(X, y)
+    learner = OrderSpectralLearner(loss, order, 4, 8, drop_null).fit(X, y)
     L = naive.laplacian(naive.adjacency(X, 4))
     values, vectors = np.linalg.eigh(L)
     V = vectors[:, int(drop_null) :][:, :8]
@@ -260,7 +250,7 @@ def test_the_whole_way_agrees_with_the_slow_twin(loss, order, drop_null):
         twin = naive.best_alignment(V, T, known.known, order, n_null)
         assert learner.objective_ == pytest.approx(twin, abs=1e-6)
     else:
-        losses = [scg_loss(np.outer(v, v), known, beta=2.0) for v in V.T]
+        losses = [scg_loss(np.outer(v, v), known) for v in V.T]
         twin = naive.least_loss(losses, order, n_null)
         assert learner.objective_ == pytest.approx(twin, abs=1e-9)
     K = 30 * (V * learner.spectrum_) @ V.T
@@ -272,7 +262,7 @@ def test_the_whole_way_agrees_with_the_slow_twin(loss, order, drop_null):
 @every_loss
 def test_what_is_fitted_belongs_together(loss, how):
     X, y = data(60)
-    learner, said = OrderSpectralLearner(loss), {"y": y} if how == "labels" else pairs_of(y)
+    learner, said = OrderSpectralLearner(loss), known_of(y, how)
     gram = learner.fit_gram(X, **said)
     assert np.trace(gram) == pytest.approx(60.0, abs=1e-10)
     assert learner.spectrum_.sum() == pytest.approx(1.0, abs=1e-12)

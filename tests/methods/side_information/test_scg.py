@@ -10,14 +10,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
-from pliant import ModelFileError, NonPSDWarning, SCGLogDetLearner, SideInformation
-from pliant.kernels import (
-    TL1,
-    Gaussian,
-    Linear,
-)
-from pliant.methods.side_information.scg import FALLBACK, LARGEST_GRAPH, STRENGTHS
-from pliant.persistence import save_model
+from pliant import NonPSDWarning, SCGLogDetLearner, SideInformation
+from pliant.kernels import TL1, Gaussian, LandmarkKernel, Linear, LogDetKernel
+from pliant.methods.side_information import scg
+from pliant.methods.side_information.scg import FALLBACK, STRENGTHS
 
 SETTINGS = {
     "as it comes": {},
@@ -36,18 +32,13 @@ SETTINGS = {
     "features, precomputed": {"n_landmarks": 12, "kernel": "precomputed"},
 }
 
-
 every_setting = pytest.mark.parametrize("setting", SETTINGS)
-
 
 INFORMATION = ("labels", "partial labels", "pairs")
 
-
 every_information = pytest.mark.parametrize("how", INFORMATION)
 
-
 labels_and_pairs = pytest.mark.parametrize("how", ["partial labels", "pairs"])
-
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -73,6 +64,12 @@ def known_of(y, how, seed=0):
     rng = np.random.RandomState(seed)
     pairs, signs = SideInformation.from_labels(y).sample_pairs(len(y), rng)
     return {"similar": pairs[signs > 0], "dissimilar": pairs[signs < 0]}
+
+
+def information_of(known, n=40):
+    if "y" in known:
+        return SideInformation.from_labels(known["y"])
+    return SideInformation.from_pairs(n, **known)
 
 
 def learner_of(setting, strength=100.0, **parameters):
@@ -134,12 +131,7 @@ def test_it_is_the_paper_s_kernel(graph, how):
         "laplacian", 0.8, strength=3.0, scale_strength=False, graph=graph, beta=1.5
     )
     gram = learner.fit_gram(X, **known)
-    information = (
-        SideInformation.from_labels(y=known["y"])
-        if "y" in known
-        else SideInformation.from_pairs(20, **known)
-    )
-    edges = information.graph(graph, 1.5)
+    edges = information_of(known, 20).graph(graph, 1.5)
     S = np.zeros((20, 20))
     S[np.ix_(edges.members, edges.members)] = edges.toarray()
     K0 = learner.kernel_.base(X)
@@ -179,31 +171,11 @@ def test_all_points_as_landmarks_give_the_exact_kernel(how, graph, strength, ker
     assert_close(features.kernel_(new, X), exact.kernel_(new, X), 1e-6)
 
 
-@every_setting
-def test_components_are_centred_and_uncorrelated(setting):
-    X, y = data()
-    learner = learner_of(setting, n_components=3)
-    points = given_points(learner, X)
-    rows = learner.fit_transform(points, y)
-    assert rows.shape == (40, 3)
-    np.testing.assert_allclose(rows.mean(axis=0), 0.0, atol=1e-8)
-    variances = learner.components_.variances
-    np.testing.assert_allclose(rows.T @ rows, np.diag(variances), atol=1e-8 * variances[0])
-    assert (np.diff(variances) <= 0).all()
-    assert_close(learner.transform(points), rows, 1e-9)
-    # squared distances in all components are those in the feature space
-    gram = clone(learner).fit_gram(points, y)
-    centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
-    assert variances.sum() <= np.trace(centred) * (1 + 1e-9)
-    top = np.linalg.eigvalsh(centred)[::-1][:3]
-    np.testing.assert_allclose(variances, top, atol=1e-8 * top[0])
-
-
 # -- strength="auto" --------------------------------------------------------------------------
 
 
 @labels_and_pairs
-@pytest.mark.parametrize("parameters", [{}, {"graph": "complete"}, {"n_components": 2}])
+@pytest.mark.parametrize("parameters", [{}, {"graph": "complete"}])
 def test_auto_follows_the_random_state(how, parameters):
     X, y = data(60)
     known = known_of(y, how)
@@ -263,11 +235,13 @@ def test_the_learned_matrix_is_between_zero_and_the_base(seed, how, graph):
     assert learner.objective_ >= -1e-10
 
 
-def test_features_take_over_for_many_points():
-    learner = SCGLogDetLearner()
-    assert not learner._uses_features(LARGEST_GRAPH)
-    assert learner._uses_features(LARGEST_GRAPH + 1)
-    assert not learner.set_params(solver="cholesky")._uses_features(10 * LARGEST_GRAPH)
+def test_a_large_graph_has_landmarks(monkeypatch):
+    X, y = data()
+    monkeypatch.setattr(scg, "LARGEST_GRAPH", 39)
+    learner = SCGLogDetLearner(strength=1.0, random_state=0)
+    assert isinstance(learner.fit(X, y).kernel_, LandmarkKernel)
+    monkeypatch.setattr(scg, "LARGEST_GRAPH", 40)
+    assert isinstance(learner.fit(X, y).kernel_, LogDetKernel)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "polynomial", "gaussian"])
@@ -288,12 +262,7 @@ def assert_relative(actual, expected, tol):
 
 X, Y = data()
 
-
 BAD = {
-    "components": ({"n_components": 40}, {"y": Y}, "expected n_components <= "),
-    "many components": ({"n_components": 4, "kernel": "linear"}, {"y": Y}, "n_components <= 3"),
-    "components of features": ({"n_components": 9, "n_landmarks": 5}, {"y": Y}, "n_components <= "),
-    "landmarks unused": ({"n_landmarks": 5, "solver": "cholesky"}, {"y": Y}, "n_landmarks=None"),
     "not PSD": ({"kernel": TL1(2.0)}, {"y": Y}, "positive semi-definite"),
     "gamma with a graph": ({"kernel": "graph", "gamma": 2.0}, {"y": Y}, "expected gamma='scale'"),
     "not square": ({"kernel": "precomputed"}, {"y": Y}, "square Gram matrix"),
@@ -338,20 +307,3 @@ def test_an_indefinite_matrix_gives_one_kernel(shift, strength):
     learner = SCGLogDetLearner("precomputed", strength=strength)
     gram = learner.fit_gram(K, Y)
     assert_relative(learner.transform(K), gram, 1e-6)
-
-
-FORGERIES = {
-    "kernel": lambda m: setattr(m, "kernel_", 3.0),
-    "Q": lambda m: setattr(m.kernel_, "matrix", m.kernel_.matrix[:-1]),
-    "support": lambda m: setattr(m, "support_vectors_", np.full((2, 2), np.inf)),
-    "coefficients": lambda m: object.__setattr__(m.components_, "coefficients", np.ones((3, 2))),
-    "centre": lambda m: object.__setattr__(m.components_, "centre", np.full(40, np.nan)),
-}
-
-
-@pytest.mark.parametrize("forge", FORGERIES)
-def test_inconsistent_attributes_are_refused(tmp_path, forge):
-    model = SCGLogDetLearner(strength=1.0, n_components=2).fit(X, Y)
-    FORGERIES[forge](model)
-    with pytest.raises(ModelFileError):
-        save_model(model, tmp_path / "m.skops")

@@ -17,9 +17,7 @@ from tests.methods.side_information.test_scg import data
 
 X, Y = data()
 
-
 PARTIAL = np.where(np.arange(len(Y)) % 4, Y, -1)
-
 
 N_LABELLED = int((PARTIAL >= 0).sum())
 
@@ -31,7 +29,6 @@ def scg(**parameters):
 LEARNERS = {
     "scg": scg(),
     "scg, auto": SCGLogDetLearner(random_state=0),
-    "scg, components": scg(n_components=2),
     "scg, landmarks": scg(n_landmarks=12),
     "scg, precomputed": scg(kernel="precomputed"),
     "osk": OrderSpectralLearner(),
@@ -59,18 +56,6 @@ def test_every_learner_summarises_its_kernel_and_its_results(name):
         assert summary.base_kernel is None
     else:
         assert summary.base_kernel is learner.kernel_.base
-
-
-@pytest.mark.parametrize("name", ["osk", "scg-osk"])
-def test_the_results_of_osk(name):
-    learner = fitted(LEARNERS[name])
-    assert learner.summary().learner == {
-        "rows": 40,
-        **({"objective": learner.objective_} if name == "scg-osk" else {}),
-        "alignment": learner.alignment_,
-        "eigenvectors": learner.n_kept_,
-        "graph_parts": learner.n_connected_components_,
-    }
 
 
 def test_the_results_of_ldk_and_the_convergence_of_its_solver():

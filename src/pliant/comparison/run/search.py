@@ -27,7 +27,6 @@ from pliant.comparison.metrics import METRICS, Metric, metrics_of
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.run.folds import Split, inner_count, inner_splits
 from pliant.comparison.run.pipeline import pipeline, search_grid
-from pliant.comparison.run.sharing import shared
 from pliant.comparison.sample import Sample
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
@@ -151,24 +150,23 @@ def search(
     plan = _planned(method, sample, rows, protocol, seed)
     if isinstance(plan, SearchResult):
         return plan
-    with shared(pipeline(method, sample, plan.most, seed, rough=True)) as lent:
-        halving = HalvingRandomSearchCV(
-            lent,
-            plan.grid,
-            n_candidates=plan.candidates,
-            factor=FACTOR,
-            min_resources=plan.fewest,
-            max_resources=plan.most,
-            scoring=_scorer(plan.metric, sample, tick),
-            cv=plan.splits,
-            refit=False,
-            return_train_score=False,
-            error_score=np.nan,
-            random_state=seed,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            _fit(halving, sample, rows)
+    halving = HalvingRandomSearchCV(
+        pipeline(method, sample, plan.most, seed, rough=True),
+        plan.grid,
+        n_candidates=plan.candidates,
+        factor=FACTOR,
+        min_resources=plan.fewest,
+        max_resources=plan.most,
+        scoring=_scorer(plan.metric, sample, tick),
+        cv=plan.splits,
+        refit=False,
+        return_train_score=False,
+        error_score=np.nan,
+        random_state=seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        _fit(halving, sample, rows)
     score = float(halving.best_score_)
     if not math.isfinite(score):
         raise ValueError(

@@ -62,12 +62,6 @@ from pliant.core.typing import Array, Indices, Mask
 SAME = 1e-10
 """Squared distances up to this multiple of K_ii + K_jj are rounding, and are not bounded."""
 
-SLICE = 1e9
-"""Approximate number of multiplications between two callbacks: some hundredths of a second."""
-
-SCAN = 100_000
-"""Maximum number of pairs in one call of the compiled loop."""
-
 LONGEST_DRIFT = 16
 """Maximum number of sweeps before K is computed again."""
 
@@ -202,8 +196,8 @@ def solve(
     """Maximise the dual to a certified gap, or for `max_iter` sweeps over the pairs.
 
     It stops when gap <= tol (1 + abs(objective)). `rng` draws the order of the pairs in each sweep.
-    `callback` is called with a `Progress` every few hundredths of a second; returning True stops
-    the solver. In the result `x` holds the duals, and `certificate` K and the bounds on the
+    `callback` is called with a `Progress` after each sweep; returning True stops the solver. In the
+    result `x` holds the duals, and `certificate` K and the bounds on the
     optimum; `n_iter` counts sweeps.
     """
     run = _Run(problem, rng, callback)
@@ -216,7 +210,7 @@ def solve(
 
 
 class _Run:
-    """The state of the solver: the duals, the K that follows them, and the history."""
+    """The duals, the K that follows them with log det(K0 K^{-1}), and the history."""
 
     def __init__(
         self,
@@ -230,8 +224,11 @@ class _Run:
         self.lifetime, self.best_bound = 1, -math.inf
         self.stopped = self.failed = False
         self.duals = np.zeros(len(problem.signs))
-        self.kernel = ProjectedGram(problem.gram.copy(), 0.0)
         self.safe = self.duals.copy()
+        self.gram, self.log_det = np.array(problem.gram, dtype=np.float64, order="C"), 0.0
+        a = len(self.gram)
+        self.rows = np.empty((int(min(MAX_PENDING, max(4, LARGEST_UPDATE // a**2))), a))
+        self.factors = np.empty(len(self.rows))
 
     def verdict(self, tol: float, max_iter: int) -> Status | None:
         """Certify the duals; return why the run is over, or None."""
@@ -244,8 +241,7 @@ class _Run:
         return status
 
     def _certify(self) -> None:
-        kernel = self.kernel
-        self.proof = self.problem.certificate(self.duals, kernel.gram, kernel.log_det)
+        self.proof = self.problem.certificate(self.duals, self.gram, self.log_det)
 
     def _status(self, tol: float, max_iter: int) -> Status | None:
         if self.proof.gap <= tol * (1.0 + abs(self.proof.value)):
@@ -258,15 +254,14 @@ class _Run:
 
     def _recompute(self) -> None:
         """Compute K from the duals; if rounding made these infeasible, from the last good ones."""
-        drifted = self.kernel.gram
+        drifted = self.gram
         try:
-            learned = self.problem.learned(self.duals)
+            exact, self.log_det = self.problem.learned(self.duals)
             self.safe = self.duals.copy()
         except np.linalg.LinAlgError:
             self.failed, self.duals = True, self.safe
-            learned = self.problem.learned(self.duals)
-        self.kernel = ProjectedGram(*learned)
-        exact = self.kernel.gram
+            exact, self.log_det = self.problem.learned(self.duals)
+        self.gram = np.ascontiguousarray(exact)
         steady = np.abs(drifted - exact).max() <= DRIFTED * np.abs(exact).max()
         self.lifetime = min(LONGEST_DRIFT, 2 * self.age) if steady else max(1, self.age // 2)
         self.age = 0
@@ -288,19 +283,38 @@ class _Run:
         """Project on every bound once, in a new order."""
         problem, targets = self.problem, self._targets(tol)
         order = self.rng.permutation(len(self.duals))
-        place, work = 0, 0.0
-        while place < len(order) and not self.stopped:
-            part = order[place : place + SCAN]
-            done, more = self.kernel.project(
-                part, problem.pairs, problem.signs, targets, 1.0 / problem.slack, self.duals
-            )
-            place, work = place + done, work + more
-            if work > SLICE or place == len(order):
-                work = 0.0
-                if self.callback is not None:
-                    self.stopped = bool(self.callback(self.history[-1]))
+        while len(order):
+            done = self._project(order, targets, 1.0 / problem.slack)
+            order = order[done:]
         self.n_iter += 1
         self.age += 1
+        if self.callback is not None:
+            self.stopped = bool(self.callback(self.history[-1]))
+
+    def _project(self, order: Indices, targets: Array, per_slack: float) -> int:
+        """Project until enough updates are pending, and make them; return the number of bounds.
+
+        They become K + W' diag(factors) W by one matrix product.
+        """
+        problem, factors = self.problem, self.factors
+        done, used, change = _projections(
+            self.gram,
+            self.rows,
+            factors,
+            problem.pairs,
+            problem.signs,
+            targets,
+            per_slack,
+            order,
+            self.duals,
+        )
+        self.log_det += change
+        if used:
+            rows = self.rows[:used]
+            scaled = factors[:used, None] * rows
+            # in place: gram.T is the Fortran-ordered view that BLAS overwrites without a copy
+            dgemm(1.0, rows.T, scaled.T, 1.0, self.gram.T, trans_b=1, overwrite_c=1)
+        return done
 
     def _targets(self, tol: float) -> Array:
         """Return the bounds to project on: hard ones are tightened."""
@@ -311,46 +325,6 @@ class _Run:
         # the dual value changes by about share * load, which is to be half the allowed gap
         share = min(WIDEST, 0.5 * tol * (1.0 + abs(self.proof.value)) / load)
         return bounds * (1.0 - self.problem.signs * share)
-
-
-class ProjectedGram:
-    """K under many projections: they become K + W' diag(factors) W by one matrix product.
-
-    `gram` is K, symmetric, shape (a, a), and changed in place; `log_det` is log det(K0 K^{-1}),
-    which follows K.
-    """
-
-    def __init__(self, gram: Array, log_det: float) -> None:
-        self.gram: Array = np.ascontiguousarray(gram, dtype=np.float64)
-        self.log_det = log_det
-        a = len(gram)
-        self._rows = np.empty((int(min(MAX_PENDING, max(4, LARGEST_UPDATE // a**2))), a))
-        self._factors = np.empty(len(self._rows))
-
-    def project(
-        self,
-        order: Indices,
-        pairs: Indices,
-        signs: Array,
-        targets: Array,
-        per_slack: float,
-        duals: Array,
-    ) -> tuple[int, float]:
-        """Project on the bounds of `order`, until enough updates are pending; update K.
-
-        `order` holds indices of `pairs`; `per_slack` is 1/nu, and `duals` are changed in place.
-        Returns the number of bounds that were projected on, and of multiplications.
-        """
-        done, used, change = _projections(
-            self.gram, self._rows, self._factors, pairs, signs, targets, per_slack, order, duals
-        )
-        self.log_det += change
-        if used:
-            rows = self._rows[:used]
-            scaled = self._factors[:used, None] * rows
-            # in place: gram.T is the Fortran-ordered view that BLAS overwrites without a copy
-            dgemm(1.0, rows.T, scaled.T, 1.0, self.gram.T, trans_b=1, overwrite_c=1)
-        return done, used * float(len(self.gram)) ** 2 + done * float(len(self._rows))
 
 
 @compiled

@@ -32,12 +32,13 @@ from pliant.methods.side_information.information import check_exponent
 from pliant.methods.side_information.kernels import (
     GRAPH_NEIGHBORS,
     Components,
+    LandmarkKernel,
+    LogDetKernel,
     base_kernel,
     component_inputs,
-    principal_components,
     resolve_columns_of,
 )
-from pliant.methods.side_information.learner import KernelLearner
+from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
 from pliant.methods.side_information.scg import (
     FALLBACK,
     Candidate,
@@ -210,19 +211,25 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             learned = learner._fit(points, **known)
             if isinstance(learner, SCGLogDetLearner):
                 self.strength_, self.beta_ = learner.strength_, learner.beta
-            members = learner._members()
-            self.components_ = principal_components(
-                learner.kernel_,
-                learner.support_vectors_[members],
-                lambda: learned(members),
-                self.n_components,
-                center=self.center,
-            )
+            self.components_ = self._components(learner, learned)
             self.learner_ = learner
         return self
 
+    def _components(self, learner: KernelLearner, learned: LearnedMatrix) -> Components:
+        """Return the components of the points in the graph, or of all; see `component_inputs`."""
+        kernel, members = learner.kernel_, learner._members()
+        if isinstance(kernel, LandmarkKernel):
+            features = kernel.features(learner.support_vectors_[members])
+            return Components.of_features(features, self.n_components, center=self.center)
+        gram = learned(members)
+        if not isinstance(kernel, LogDetKernel):
+            return Components.of_gram(gram, self.n_components, center=self.center)
+        size = float(kernel.base.diag(kernel.points).max())
+        components = Components.of_gram(gram, self.n_components, size, center=self.center)
+        return components.on_base(kernel, center=self.center)
+
     def _learners(self, points: Array) -> list[Any]:
-        """Return the learners to choose from, which return kernel values and not components."""
+        """Return the learners to choose from."""
         if self.learner is None:
             learners = [SCGLogDetLearner("graph"), SCGLogDetLearner("gaussian")]
             if len(np.unique(points, axis=0)) <= GRAPH_NEIGHBORS:
@@ -232,8 +239,6 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         for learner in learners:
             resolve_columns_of(learner, self, points.shape[1])
             check_parameters(learner)
-            if isinstance(learner, SCGLogDetLearner):
-                learner.set_params(n_components=None)
             if learner.get_params(deep=False).get("random_state", 0) is None:
                 learner.set_params(random_state=self.random_state)
         return learners

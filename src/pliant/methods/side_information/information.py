@@ -299,7 +299,8 @@ def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
 class SupervisedGraph(ABC):
     """The supervised complete graph over some of the points.
 
-    `members`, shape (a,), are their row indices, and `degrees` are D_ii = sum_j W_ij.
+    `members`, shape (a,), are their row indices, and `degrees` are D_ii = sum_j W_ij. A subclass
+    without coordinates of its own has q = a, and S as an array.
     """
 
     members: Indices
@@ -327,22 +328,30 @@ class SupervisedGraph(ABC):
         """Return tr(K S) = <K, S> for the (a, a) kernel values of the members, O(a^2)."""
         return float(np.trace(self.laplacian(gram)))
 
-    @property
-    @abstractmethod
+    @cached_property
     def reduced(self) -> Array:
         """S in q coordinates, outside of which it is the identity, shape (q, q)."""
+        return self.toarray()
 
-    @abstractmethod
     def coordinates(self, B: Array) -> Array:
-        """Return the q coordinates of B, shape (q, m), for B of shape (a, m)."""
+        """Return the q coordinates of B, shape (q, m), for B of shape (a, m); here B itself."""
+        return B
 
-    @abstractmethod
+    @cached_property
+    def _square_root(self) -> Array:
+        values, vectors = np.linalg.eigh(self.reduced)
+        values = np.maximum(values, 0.0)
+        values[0] = 0.0  # that of the null vector; all weights are > 0, so that it is the only one
+        return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
+
     def root(self, B: Array) -> Array:
         """Return S^{1/2} B for B of shape (a, m); the null vector of S is mapped to zero."""
+        return np.asarray(self._square_root @ B)
 
-    @abstractmethod
     def quadratic(self, F: Array) -> Array:
         """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2)."""
+        product = F.T @ self.laplacian(F)
+        return np.asarray(0.5 * (product + product.T))
 
 
 class LabelGraph(SupervisedGraph):
@@ -359,7 +368,10 @@ class LabelGraph(SupervisedGraph):
         kinds, groups = np.unique(labels, return_inverse=True)
         self.groups: Indices = groups.reshape(-1)
         self.sizes: Array = np.bincount(self.groups).astype(np.float64)
-        self._between = _group_weights(kinds, check_exponent("beta", beta))
+        T = 2.0 * np.eye(len(kinds)) - 1.0  # between groups
+        T[kinds < 0] = 0.0
+        T[:, kinds < 0] = 0.0
+        self._between = np.exp(check_exponent("beta", beta) * T)
         group_degrees = self._between @ self.sizes
         self.degrees = group_degrees[self.groups]
         scale = np.sqrt(self.sizes / group_degrees)
@@ -368,7 +380,7 @@ class LabelGraph(SupervisedGraph):
         self.damping[0] = 0.0  # what rounding leaves of S D^{1/2} 1 would count for a large gamma
         self.modes: Array = modes[:, ::-1]
 
-    @property
+    @cached_property
     def reduced(self) -> Array:
         """S in the eigenvectors of H, shape (q, q): diagonal, with `damping`."""
         return np.diag(self.damping)
@@ -396,7 +408,7 @@ class LabelGraph(SupervisedGraph):
         return B - scale_rows(1.0 / np.sqrt(self.sizes), change)[self.groups]
 
     def quadratic(self, F: Array) -> Array:
-        """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2)."""
+        """Return F'S F, shape (m, m), without cancellation."""
         half = self.root(F)
         return np.asarray(half.T @ half)
 
@@ -420,39 +432,6 @@ class PairGraph(SupervisedGraph):
     def weights(self, B: Array) -> Array:
         """Return W B for B of shape (a,) or (a, m), in O((a + n_pairs) m)."""
         return np.asarray(self._extra @ B) + B.sum(axis=0)
-
-    @cached_property
-    def reduced(self) -> Array:
-        """S, shape (a, a)."""
-        return self.toarray()
-
-    def coordinates(self, B: Array) -> Array:
-        """Return B: the coordinates are the members themselves."""
-        return B
-
-    @cached_property
-    def _square_root(self) -> Array:
-        values, vectors = np.linalg.eigh(self.reduced)
-        values = np.maximum(values, 0.0)
-        values[0] = 0.0  # that of the null vector; all weights are > 0, so that it is the only one
-        return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
-
-    def root(self, B: Array) -> Array:
-        """Return S^{1/2} B for B of shape (a, m), in O(a^2 m), after O(a^3) once."""
-        return np.asarray(self._square_root @ B)
-
-    def quadratic(self, F: Array) -> Array:
-        """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2 + n_pairs m)."""
-        product = F.T @ self.laplacian(F)
-        return np.asarray(0.5 * (product + product.T))
-
-
-def _group_weights(kinds: Indices, beta: float) -> Array:
-    """Return W between groups, shape (q, q); the kind -1 is the group without a label."""
-    T = 2.0 * np.eye(len(kinds)) - 1.0
-    T[kinds < 0] = 0.0
-    T[:, kinds < 0] = 0.0
-    return np.exp(beta * T)
 
 
 def scg_loss(

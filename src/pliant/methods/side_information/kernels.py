@@ -7,7 +7,7 @@ explicit features of k0 from landmarks (`LandmarkKernel`).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -376,29 +376,6 @@ def _largest(matrix: Array, n_components: int, rounding: float) -> tuple[Array, 
         )
     peaks = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(n_components)]
     return values, vectors * np.sign(peaks)
-
-
-def principal_components(
-    kernel: Kernel,
-    points: Array,
-    gram: Callable[[], Array],
-    n_components: int,
-    *,
-    center: bool = True,
-) -> Components:
-    """Return the principal components of a learned kernel on points, shape (a, n_features).
-
-    They are functions of `component_inputs`. `gram` returns the kernel values between the points,
-    shape (a, a); it is called where they are needed. Without `center` they are the eigenvectors of
-    the kernel matrix as it is.
-    """
-    if isinstance(kernel, LandmarkKernel):
-        return Components.of_features(kernel.features(points), n_components, center=center)
-    if not isinstance(kernel, LogDetKernel):
-        return Components.of_gram(gram(), n_components, center=center)
-    size = float(kernel.base.diag(kernel.points).max())
-    components = Components.of_gram(gram(), n_components, size, center=center)
-    return components.on_base(kernel, center=center)
 
 
 def component_inputs(kernel: Kernel, X: Array, points: Array) -> Array:

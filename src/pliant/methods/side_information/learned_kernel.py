@@ -8,21 +8,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_regressor
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_memory
+from sklearn.utils.validation import check_is_fitted
 
-from pliant._version import __version__
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel, Scaled
 from pliant.core.summary import Summary, summarize
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
     check_labels,
@@ -61,7 +60,6 @@ class BaseLearnedKernel(BaseEstimator):
     learner: Any
     machine: Any
     random_state: Any
-    memory: Any
     n_features_in_: int
 
     def _machine(self) -> Any:
@@ -92,8 +90,7 @@ class BaseLearnedKernel(BaseEstimator):
         ValueError
             If a parameter is out of range, or the data are unsuitable.
         TypeError
-            If the learner does not learn a single kernel, or `machine` does not take kernel
-            values.
+            If `learner` is no learner of kernels, or `machine` does not take kernel values.
         """
         with fresh(self):
             check_parameters(self)
@@ -101,50 +98,48 @@ class BaseLearnedKernel(BaseEstimator):
             self._learn(X, y)
         return self
 
-    def _learner(self) -> Any:
-        if self.learner is None:
-            return SCGLogDetLearner()
-        return _checked_estimator("learner", self.learner)
-
-    def _prepared_learner(self) -> Any:
-        """Return a copy of the learner, with the random state if it has such a parameter."""
-        learner = clone(self._learner())
-        if self.random_state is not None and "random_state" in learner.get_params(deep=False):
-            learner.set_params(random_state=self.random_state)
+    def _learner(self) -> KernelLearner:
+        learner = SCGLogDetLearner() if self.learner is None else self.learner
         if not isinstance(learner, KernelLearner):
-            return learner
+            raise TypeError(
+                "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
+                f"LogDetLearner, got {one_line(learner)}"
+            )
+        return learner
+
+    def _prepared_learner(self, n_features: int) -> KernelLearner:
+        """Return a copy of the learner for integer labels, with the given random state."""
+        learner: KernelLearner = clone(self._learner())
         if learner.unlabeled is not None:
             raise ValueError(
                 f"expected unlabeled to be given to {type(self).__name__}, got a learner with "
                 f"unlabeled={learner.unlabeled!r}"
             )
+        if self.random_state is not None and "random_state" in learner.get_params(deep=False):
+            learner.set_params(random_state=self.random_state)
+        resolve_columns_of(learner, self, n_features)
         return learner.set_params(unlabeled=-1)
 
-    def _learn_from(self, points: Array, codes: Any, known: Mask, targets: Any) -> None:
+    def _learn_from(self, points: Array, codes: Indices, targets: Any) -> None:
         """Learn the kernel, then fit the estimator on the points with known targets.
 
-        `codes`, of shape (n_samples,), are the class codes or targets that a learner takes;
-        `targets`, of shape (n_known,), those that the estimator on the kernel takes.
+        `codes`, of shape (n_samples,), are the classes, -1 where unknown; `targets`, of shape
+        (n_known,), are those of the estimator on the kernel.
         """
         machine = self._checked_machine()
-        rows = np.flatnonzero(known)
-        learner = self._prepared_learner()
-        resolve_columns_of(learner, self, points.shape[1])
-        learn = check_memory(self.memory).cache(fit_learner)
-        if isinstance(learner, KernelLearner):
-            self.learner_, gram = learn(learner, points, codes, rows, __version__)
-            self.support_vectors_ = self.learner_.support_vectors_[rows]
-        else:
-            self.support_vectors_ = points[rows]
-            every = np.arange(len(rows))
-            self.learner_, gram = learn(learner, points[rows], targets, every, __version__)
+        rows = np.flatnonzero(codes >= 0)
+        self.learner_ = self._prepared_learner(points.shape[1])
+        gram = self.learner_._fit(points, codes)(rows)
+        self.support_vectors_ = self.learner_.support_vectors_[rows]
         self.scale_ = unit_scale(gram)
         gram *= self.scale_
         self.machine_ = clone(machine).fit(gram, targets)
 
     def _checked_machine(self) -> Any:
         """Return the estimator if it takes kernel values and predicts the right kind of target."""
-        machine = _checked_estimator("machine", self._machine())
+        machine = self._machine()
+        if not hasattr(machine, "fit") or isinstance(machine, type):
+            raise TypeError(f"expected machine to be an estimator, got {one_line(machine)}")
         names, tags = machine.get_params(deep=False), get_tags(machine)
         if "metric" in names or not tags.input_tags.pairwise:
             raise TypeError(
@@ -160,7 +155,7 @@ class BaseLearnedKernel(BaseEstimator):
     def kernel_(self) -> Kernel:
         """The learned kernel, scaled."""
         check_is_fitted(self)
-        return Scaled(learned_kernel(self.learner_), self.scale_)
+        return Scaled(self.learner_.kernel_, self.scale_)
 
     def _outputs(self, method: str, X: npt.ArrayLike) -> Any:
         """Return the outputs of a method of the estimator on the kernel, in blocks of samples."""
@@ -202,16 +197,11 @@ class BaseLearnedKernel(BaseEstimator):
             convergence=learner.convergence,
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Drop the memory of a fitted estimator: its folder belongs to this computer."""
-        state: dict[str, Any] = super().__getstate__()
-        return {**state, "memory": None} if "machine_" in state else state
-
     def __sklearn_tags__(self) -> Any:
         """Declare whether X holds kernel values."""
         tags = super().__sklearn_tags__()
-        if self.learner is None or hasattr(self.learner, "fit"):  # else `fit` raises the error
-            tags.input_tags.pairwise = get_tags(self._learner()).input_tags.pairwise
+        if isinstance(self.learner, KernelLearner):
+            tags.input_tags.pairwise = get_tags(self.learner).input_tags.pairwise
         return tags
 
     def _check_loaded(self) -> None:
@@ -221,43 +211,8 @@ class BaseLearnedKernel(BaseEstimator):
         taken = getattr(self.machine_, "n_features_in_", None)  # a file may hold any object here
         if taken != n:
             raise ValueError(f"expected machine_ to take {n} kernel values, got {taken}")
-        learned_kernel(self.learner_)
-        if self.memory is not None:
-            raise ValueError(
-                f"expected memory=None, which a file does not keep, got {self.memory!r}"
-            )
-
-
-def _checked_estimator(name: str, value: Any) -> Any:
-    """Return `value` if it is an estimator, and not a class."""
-    if not hasattr(value, "fit") or isinstance(value, type):
-        raise TypeError(f"expected {name} to be an estimator, got {one_line(value)}")
-    return value
-
-
-def fit_learner(
-    learner: Any, points: Array, known: Any, rows: Indices, version: str
-) -> tuple[Any, Array]:
-    """Return the fitted learner, and its kernel matrix of some rows. Results are kept by a memory.
-
-    `known` are the labels or targets. `version`, that of pliant, is part of the key of a result.
-    """
-    del version
-    if isinstance(learner, KernelLearner):
-        return learner, learner._fit(points, known)(rows)
-    learner.fit(points, known)
-    return learner, learned_kernel(learner)(points[rows])
-
-
-def learned_kernel(learner: Any) -> Kernel:
-    """Return the single kernel of a fitted learner, its ``kernel_``."""
-    kernel = getattr(learner, "kernel_", None)
-    if not isinstance(kernel, Kernel):
-        raise TypeError(
-            "expected learner to learn one kernel, as `kernel_`, got none from "
-            f"{one_line(learner)}; an estimator with one kernel for each pair of classes has none"
-        )
-    return kernel
+        if not isinstance(self.learner_, KernelLearner):
+            raise ValueError(f"expected a kernel learner, got {type(self.learner_).__name__}")
 
 
 class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
@@ -273,8 +228,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
     Parameters
     ----------
     learner : estimator, optional
-        Learns the kernel: `SCGLogDetLearner` (the default), `OrderSpectralLearner`,
-        `LogDetLearner`, or any estimator with a ``kernel_`` after ``fit(X, y)``.
+        Learns the kernel: `SCGLogDetLearner` (the default), `OrderSpectralLearner` or
+        `LogDetLearner`.
     machine : estimator, optional
         A classifier that takes kernel values, by default ``SVC(kernel="precomputed")``.
     unlabeled : object, optional
@@ -284,11 +239,6 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
         leaves them out.
     random_state : int, RandomState or None, default=None
         If given, passed on to the learner.
-    memory : str, object with the interface of joblib.Memory, or None, default=None
-        Cache of fitted learners and their kernel matrices, as in scikit-learn's pipelines: a search
-        over the parameters of `machine` then learns each kernel once. A learner that draws at
-        random needs an integer as its random state for this. Pickles and model files of a fitted
-        estimator do not keep the memory.
 
     Attributes
     ----------
@@ -327,13 +277,11 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
         machine: Any = None,
         unlabeled: Any = None,
         random_state: Any = None,
-        memory: Any = None,
     ) -> None:
         self.learner = learner
         self.machine = machine
         self.unlabeled = unlabeled
         self.random_state = random_state
-        self.memory = memory
 
     def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -350,7 +298,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
             )
         codes = np.full(len(labels), -1)
         codes[known] = known_codes
-        self._learn_from(points, codes, known, labels[known])
+        self._learn_from(points, codes, labels[known])
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     @blas_limited
@@ -368,14 +316,14 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
 class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
     """Learn a kernel, then a regression on it, as one estimator.
 
-    For a learner that takes classes, the targets are cut at their quantiles. The kernel is scaled
-    to unit variance, as in `LearnedKernelClassifier`.
+    The learner takes classes: the targets are cut at their quantiles. The kernel is scaled to unit
+    variance, as in `LearnedKernelClassifier`.
 
     Parameters
     ----------
     learner : estimator, optional
-        Learns the kernel: `SCGLogDetLearner` (the default), another learner from labels, or a
-        regressor with a ``kernel_`` after ``fit(X, y)``, such as `TKLRegressor`.
+        Learns the kernel: `SCGLogDetLearner` (the default), `OrderSpectralLearner` or
+        `LogDetLearner`.
     machine : estimator, optional
         A regressor that takes kernel values, by default
         ``sklearn.kernel_ridge.KernelRidge(kernel="precomputed")``, which has no intercept:
@@ -384,11 +332,6 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
         Number of classes that the targets are cut into, >= 2.
     random_state : int, RandomState or None, default=None
         If given, passed on to the learner.
-    memory : str, object with the interface of joblib.Memory, or None, default=None
-        Cache of fitted learners and their kernel matrices, as in scikit-learn's pipelines: a search
-        over the parameters of `machine` then learns each kernel once. A learner that draws at
-        random needs an integer as its random state for this. Pickles and model files of a fitted
-        estimator do not keep the memory.
 
     Attributes
     ----------
@@ -423,22 +366,18 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
         machine: Any = None,
         n_bins: int = 5,
         random_state: Any = None,
-        memory: Any = None,
     ) -> None:
         self.learner = learner
         self.machine = machine
         self.n_bins = n_bins
         self.random_state = random_state
-        self.memory = memory
 
     def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         points, targets = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
         )
         targets = check_targets(targets)
-        takes_classes = not is_regressor(self._learner())
-        codes = _quantile_codes(targets, int(self.n_bins)) if takes_classes else targets
-        self._learn_from(points, codes, np.ones(len(points), dtype=bool), targets)
+        self._learn_from(points, _quantile_codes(targets, int(self.n_bins)), targets)
 
 
 def _quantile_codes(targets: Array, n_bins: int) -> Indices:

@@ -89,7 +89,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ) -> Array:
         """Fit, and return what `transform` returns for the fit points. Parameters as in `fit`."""
         learned = self._fit(X, y, **pairs)
-        if not self._gives_gram:
+        if isinstance(self.kernel_, LandmarkKernel):
             return self.transform(X)
         return learned(np.arange(len(self.support_vectors_)))
 
@@ -97,8 +97,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the learned kernel between new points and the fit points.
 
-        An estimator with ``kernel="precomputed"`` takes these values. A learner with components
-        or landmarks returns these features of the new points instead.
+        An estimator with ``kernel="precomputed"`` takes these values. A learner with landmarks
+        returns explicit features of the new points instead.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Returns
         -------
-        array of shape (n_samples, n_fit_samples) or (n_samples, n_components)
+        array of shape (n_samples, n_fit_samples) or (n_samples, n_features_out)
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
@@ -150,6 +150,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _outputs(self, points: Array) -> Array:
         """Return the outputs of `transform` for some checked points."""
+        if isinstance(self.kernel_, LandmarkKernel):
+            return self.kernel_.features(points)
         return self.kernel_(points, self.support_vectors_)
 
     def _members(self) -> Indices:
@@ -179,12 +181,9 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Return the scalar results of the fit, by the names that `summary` uses."""
 
     @property
-    def _gives_gram(self) -> bool:
-        """Whether `transform` returns kernel values against the fit points."""
-        return True
-
-    @property
     def _n_features_out(self) -> int:
+        if isinstance(self.kernel_, LandmarkKernel):
+            return int(np.shape(self.kernel_.projection)[1])
         return len(self.support_vectors_)
 
     @property

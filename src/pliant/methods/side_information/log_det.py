@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -217,8 +216,15 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self.objective_history_ = result.objectives
         self.gap_history_ = result.gaps
         if result.status in (Status.MAX_ITER, Status.STALLED):
-            text = self._open_gap(result.status)
-            warnings.warn(text, ConvergenceWarning, stacklevel=stack_level())
+            asked = self.tol * (1.0 + abs(self.objective_))
+            warnings.warn(
+                f"{type(self).__name__} stopped after {self.n_iter_} sweeps with a gap of "
+                f"{self.dual_gap_:.3g} and bounds violated by up to {self.max_violation_:.3g} of "
+                f"their value, where a gap of {asked:.3g} was asked for; raise max_iter or tol, or "
+                "lower slack, as hard bounds may contradict each other",
+                ConvergenceWarning,
+                stacklevel=stack_level(),
+            )
         return lambda rows: kernel(support[rows])
 
     def _problem(self, gram: Array, pairs: Indices, signs: Array) -> DistanceBounds:
@@ -234,19 +240,6 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self.similar_bound_, self.dissimilar_bound_ = float(low), float(high)
         bounds = np.where(signs > 0, self.similar_bound_, self.dissimilar_bound_)
         return DistanceBounds(gram, pairs, signs, bounds, float(self.slack))
-
-    def _open_gap(self, status: Status) -> str:
-        """Return a warning: which accuracy was reached, and how to reach more."""
-        state, advice = f"a gap of {self.dual_gap_:.3g}", "raise tol, or lower slack"
-        if math.isnan(self.dual_gap_):
-            state = f"bounds violated by up to {self.max_violation_:.3g} of their value"
-            advice = "lower slack, as hard bounds may contradict each other"
-        more = "raise max_iter, or " if status is Status.MAX_ITER else ""
-        asked = self.tol * (1.0 + abs(self.objective_))
-        return (
-            f"{type(self).__name__} stopped after {self.n_iter_} sweeps with {state}, where a gap "
-            f"of {asked:.3g} was asked for; {more}{advice}"
-        )
 
     def _results(self) -> dict[str, Any]:
         return {

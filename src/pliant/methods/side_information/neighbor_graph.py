@@ -53,13 +53,18 @@ class SmoothVectors(NamedTuple):
 class NeighborGraph:
     """The graph of the k nearest neighbours of m > k distinct points, shape (m, n_features).
 
-    Of equally near points the first ones are taken, and each component has at least k + 1 points.
-    Time O(m^2 n_features), memory O(m k). A distance that is not finite raises ValueError.
-    `weights` are A, sparse; `degrees` D_ii, at least k; `radii` the distances of the points to
-    their k-th neighbours; `components` the connected component of each point.
+    Raises ValueError for fewer points, and for a distance that is not finite. Of equally near
+    points the first ones are taken, and each component has at least k + 1 points. Time
+    O(m^2 n_features), memory O(m k). `weights` are A, sparse; `degrees` D_ii, at least k; `radii`
+    the distances of the points to their k-th neighbours; `components` the connected component of
+    each point.
     """
 
     def __init__(self, points: Array, n_neighbors: int) -> None:
+        if len(points) <= n_neighbors:
+            raise ValueError(
+                f"expected more than n_neighbors = {n_neighbors} distinct points, got {len(points)}"
+            )
         self.points = points
         self.weights, self.radii = _connect(points, n_neighbors)
         self.degrees: Array = np.asarray(self.weights.sum(axis=1), dtype=np.float64)
@@ -120,22 +125,18 @@ class NeighborGraph:
         similarity = self.similarity[rows][:, rows]
         few = len(rows) > SMALL and r <= FEW * len(rows)
         pairs = _by_lanczos(similarity, null, r) if few else None
-        values, vectors = _by_lapack(similarity, null, r) if pairs is None else pairs
+        if pairs is None:
+            # eigenvalues of I - L are >= -1; the null vector's eigenvalue 1 becomes 1 - 3 = -2
+            pairs = last_eigenpairs(similarity.toarray() - 3.0 * np.outer(null, null), r)
+        values, vectors = pairs
         order = np.argsort(-values, kind="stable")
         return np.clip(1.0 - values[order], 0.0, 2.0), vectors[:, order]
-
-
-def _by_lapack(similarity: scipy.sparse.csr_array, null: Array, r: int) -> tuple[Array, Array]:
-    """Return the r largest eigenvalues of I - L and their vectors, apart from the null vector."""
-    # eigenvalues of I - L are >= -1; the null vector's eigenvalue 1 becomes 1 - 3 = -2
-    matrix = similarity.toarray() - 3.0 * np.outer(null, null)
-    return last_eigenpairs(matrix, r)
 
 
 def _by_lanczos(
     similarity: scipy.sparse.csr_array, null: Array, r: int
 ) -> tuple[Array, Array] | None:
-    """Return the same by Lanczos iterations, or None if they do not converge."""
+    """Return the r largest eigenpairs of I - L apart from the null vector; None if it fails."""
     m = len(null)
 
     def times(b: Array) -> Array:
@@ -343,10 +344,6 @@ class NeighborGraphKernel(SpectralKernel):
         k = check_integer("n_neighbors", n_neighbors, least=1)
         count = check_integer("n_components", n_components, least=1)
         points = points[np.unique(CoordinateNeighbors(points).twins(points))]
-        if len(points) <= k:
-            raise ValueError(
-                f"expected more than n_neighbors = {k} distinct points, got {len(points)}"
-            )
         graph = NeighborGraph(points, k)
         # the null vector of a single component is the constant function, which separates nothing
         smooth = graph.smoothest(count, drop_null=graph.n_components == 1)

@@ -38,11 +38,7 @@ from scipy.optimize import nnls
 from pliant.core.kernels.extension import CoordinateNeighbors
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, check_flag, integer, one_of
-from pliant.methods.side_information.information import (
-    SideInformation,
-    SupervisedGraph,
-    check_exponent,
-)
+from pliant.methods.side_information.information import SideInformation, SupervisedGraph
 from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
 from pliant.methods.side_information.neighbor_graph import NeighborGraph, SpectralKernel
 
@@ -199,8 +195,6 @@ class OrderSpectralLearner(KernelLearner):
         maps nearly the same vector to zero, which gets all weight. But where the classes largely
         coincide with components, only these vectors separate them: keep them then, with the
         alignment.
-    beta : float, default=1.0
-        For "scg", in (0, 100]: weights of the supervised graph are exp(beta T); 1 in the paper.
     unlabeled : object, optional
         The value in `y` of points of unknown class. None means -1, unless `y` holds -1 and +1
         only.
@@ -270,7 +264,6 @@ class OrderSpectralLearner(KernelLearner):
         "n_neighbors": integer(least=1),
         "n_components": integer(least=1),
         "drop_null": check_flag,
-        "beta": check_exponent,
     }
 
     def __init__(
@@ -280,7 +273,6 @@ class OrderSpectralLearner(KernelLearner):
         n_neighbors: int = 5,
         n_components: int = 100,
         drop_null: bool = True,
-        beta: float = 1.0,
         unlabeled: Any = None,
     ) -> None:
         self.loss = loss
@@ -288,14 +280,13 @@ class OrderSpectralLearner(KernelLearner):
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.drop_null = drop_null
-        self.beta = beta
         self.unlabeled = unlabeled
 
     def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
         # nodes: the first of each set of equal points; node_of: the node of each point
         first = CoordinateNeighbors(points).twins(points)
         nodes, node_of = np.unique(first, return_inverse=True)
-        graph = self._neighbor_graph(points[nodes])
+        graph = NeighborGraph(points[nodes], int(self.n_neighbors))
         smooth = graph.smoothest(self.n_components, drop_null=self.drop_null)
         vectors = smooth.vectors[node_of.reshape(-1)]
         vectors = np.asarray(vectors / np.linalg.norm(vectors, axis=0))
@@ -305,7 +296,7 @@ class OrderSpectralLearner(KernelLearner):
             spectrum = problem.best(cone)
             objective = problem.alignment(spectrum)
         else:
-            losses = graph_losses(vectors, information.graph("complete", self.beta))
+            losses = graph_losses(vectors, information.graph("complete"))
             spectrum = best_vertex(losses, cone)
             objective = float(losses @ spectrum)
         kept = spectrum > 0
@@ -330,16 +321,6 @@ class OrderSpectralLearner(KernelLearner):
             return np.asarray(features @ features.T)
 
         return matrix
-
-    def _neighbor_graph(self, points: Array) -> NeighborGraph:
-        """Return the graph of distinct points."""
-        if len(points) <= self.n_neighbors:
-            raise ValueError(
-                f"expected more than n_neighbors = {self.n_neighbors} distinct points, as each is "
-                f"linked to that many others before n_components = {self.n_components} "
-                f"eigenvectors are taken, got {len(points)}"
-            )
-        return NeighborGraph(points, int(self.n_neighbors))
 
     def _results(self) -> dict[str, Any]:
         objective = {} if self.loss == "alignment" else {"objective": self.objective_}

@@ -39,9 +39,7 @@ from pliant.methods.side_information.kernels import (
     PSDPart,
     base_kernel,
     checked_gram,
-    component_inputs,
     nystroem,
-    principal_components,
 )
 from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
 from pliant.methods.side_information.scg_problem import (
@@ -60,7 +58,7 @@ Embed: TypeAlias = Callable[[Array], Components]
 """Computes the components of a kernel matrix; raises ValueError if it has fewer."""
 
 LARGEST_GRAPH = 10_000
-"""For more points in the graph, solver="auto" uses landmarks: (a, a) matrices take 800 MB each."""
+"""For more points in the graph landmarks are used: (a, a) matrices take 800 MB each."""
 
 DEFAULT_LANDMARKS = 256
 
@@ -108,9 +106,8 @@ class SCGLogDetLearner(KernelLearner):
     strength : float or "auto", default="auto"
         > 0: weight of the labels or pairs. "auto" chooses the power of ten from 1e-1 to 1e6
         with the best score in 5-fold cross-validation over the labels. The score is the accuracy
-        of a support vector machine with C = 1 on the learned kernel or, with `n_components`, of 5
-        nearest neighbours in the components. (For pairs it is how well distances separate hidden
-        similar pairs from dissimilar ones.)
+        of a support vector machine with C = 1 on the learned kernel. (For pairs it is how well
+        distances separate hidden similar pairs from dissimilar ones.)
     scale_strength : bool, default=True
         Whether the strength is divided by the sum of k0(x, x) over the points in the graph (their
         number, for a Gaussian kernel), so that it depends neither on their number nor on the
@@ -128,15 +125,10 @@ class SCGLogDetLearner(KernelLearner):
         "labeled" is the graph over the points with side information. "complete" is the graph
         over all points, as in the paper, which whitens the kernel at the others and hurts where
         few are known.
-    n_components : int, optional
-        If given, `transform` returns this number of principal components of the learned kernel,
-        centred: those of the points in the graph, as functions of all points.
-    solver : {"auto", "cholesky"}, default="auto"
-        "cholesky" factorises an (a, a) matrix for a points in the graph. "auto" does so too, unless
-        `n_landmarks` is given or there are more than 10 000 points in the graph: then it uses
-        explicit features from landmarks (Nystroem).
     n_landmarks : int, optional
-        Number of landmarks, drawn from the fit points; by default 256.
+        Number of landmarks, drawn from the fit points, for an approximation by explicit features
+        (Nystroem). None means a Cholesky factorisation of an (a, a) matrix for a points in the
+        graph or, if these are more than 10 000, 256 landmarks.
     unlabeled : object, optional
         The value in y of points of unknown class. None means -1, unless y holds -1 and +1 only.
     random_state : int, RandomState or None, default=None
@@ -160,8 +152,6 @@ class SCGLogDetLearner(KernelLearner):
         The classes, sorted; None for pairs.
     approximation_error_ : float
         For landmarks: the fraction of the trace of K0 that they miss.
-    components_ : Components or None
-        The principal components, if `n_components` is given.
     n_features_in_ : int
         Number of features seen during fit.
 
@@ -173,7 +163,7 @@ class SCGLogDetLearner(KernelLearner):
     `LearnedKernelClassifier`, which learns again in every fold, or by a `KernelEmbedding`.
 
     As S D^{1/2} 1 = 0, the direction D^{1/2} 1 is damped least: centre the kernel before its
-    principal components are computed, as `n_components` does.
+    principal components are computed, as `KernelEmbedding` does.
 
     References
     ----------
@@ -186,9 +176,9 @@ class SCGLogDetLearner(KernelLearner):
     >>> from pliant import SCGLogDetLearner
     >>> X, y = load_iris(return_X_y=True)
     >>> y[::2] = -1  # unknown
-    >>> learner = SCGLogDetLearner(strength=1000.0, n_components=2).fit(X, y)
+    >>> learner = SCGLogDetLearner(strength=1000.0).fit(X, y)
     >>> learner.transform(X[:3]).shape
-    (3, 2)
+    (3, 150)
     >>> learner.kernel_(X[:3], X[50:52]).shape
     (3, 2)
     """
@@ -199,8 +189,6 @@ class SCGLogDetLearner(KernelLearner):
         "bound": optional(real_number(above=0)),
         "beta": check_exponent,
         "graph": one_of(GRAPHS),
-        "solver": one_of(("auto", "cholesky")),
-        "n_components": optional(integer(least=1)),
         "n_landmarks": optional(integer(least=1)),
     }
 
@@ -213,8 +201,6 @@ class SCGLogDetLearner(KernelLearner):
         bound: float | None = None,
         beta: float = 1.0,
         graph: str = "labeled",
-        n_components: int | None = None,
-        solver: str = "auto",
         n_landmarks: int | None = None,
         unlabeled: Any = None,
         random_state: Any = None,
@@ -226,17 +212,11 @@ class SCGLogDetLearner(KernelLearner):
         self.bound = bound
         self.beta = beta
         self.graph = graph
-        self.n_components = n_components
-        self.solver = solver
         self.n_landmarks = n_landmarks
         self.unlabeled = unlabeled
         self.random_state = random_state
 
     def _check_combinations(self) -> None:
-        if self.n_landmarks is not None and self.solver != "auto":
-            raise ValueError(
-                f"expected n_landmarks=None with solver={self.solver!r}, got {self.n_landmarks}"
-            )
         if self.bound is not None and not isinstance(self.strength, str):
             raise ValueError(
                 f"expected strength='auto' with bound={self.bound!r}, which determines it, got "
@@ -248,22 +228,10 @@ class SCGLogDetLearner(KernelLearner):
         names = getattr(self, "feature_names_in_", None)
         kernel = base_kernel(self.kernel, points, self.gamma, names)
         graph = information.graph(self.graph, self.beta)
-        learn = self._learn_features if self._uses_features(len(graph)) else self._learn_matrix
+        features = self.n_landmarks is not None or len(graph) > LARGEST_GRAPH
+        learn = self._learn_features if features else self._learn_matrix
         self.members_ = graph.members
-        learned = learn(kernel, information, graph, rng)
-        self.components_: Components | None = None
-        if self.n_components is not None:
-            self.components_ = principal_components(
-                self.kernel_,
-                self.support_vectors_[graph.members],
-                lambda: learned(graph.members),
-                self.n_components,
-            )
-        return learned
-
-    def _uses_features(self, size: int) -> bool:
-        """Return whether landmarks are used for a graph of some size."""
-        return self.solver == "auto" and (self.n_landmarks is not None or size > LARGEST_GRAPH)
+        return learn(kernel, information, graph, rng)
 
     def _learn_matrix(
         self, kernel: Kernel, information: SideInformation, graph: SupervisedGraph, rng: RandomState
@@ -330,15 +298,11 @@ class SCGLogDetLearner(KernelLearner):
         if not isinstance(self.strength, str):
             self.strength_ = float(self.strength)
             return self.strength_ / unit
-        embed = None
-        if self.n_components is not None:
-            embed = partial(Components.of_gram, n_components=self.n_components)
         scores = mean_scores(
             lambda points: kernel,
             self.support_vectors_,
             information,
             [(strength, self.beta) for strength in STRENGTHS],
-            embed,
             graph=self.graph,
             scale_strength=True,  # then the best one on a sample suits all points
             rng=rng,
@@ -351,31 +315,6 @@ class SCGLogDetLearner(KernelLearner):
 
     def _results(self) -> dict[str, Any]:
         return {"strength": float(self.strength_), "objective": float(self.objective_)}
-
-    @property
-    def _gives_gram(self) -> bool:
-        return isinstance(self.kernel_, LogDetKernel) and self.components_ is None
-
-    def _outputs(self, points: Array) -> Array:
-        if self.components_ is not None:
-            return self.components_(component_inputs(self.kernel_, points, self.support_vectors_))
-        if isinstance(self.kernel_, LandmarkKernel):
-            return self.kernel_.features(points)
-        return super()._outputs(points)
-
-    @property
-    def _n_features_out(self) -> int:
-        if self.components_ is not None:
-            return len(self.components_.variances)
-        if isinstance(self.kernel_, LandmarkKernel):
-            return int(np.shape(self.kernel_.projection)[1])
-        return super()._n_features_out
-
-    def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, are inconsistent."""
-        super()._check_loaded()
-        if not isinstance(self.components_, Components | None):
-            raise ValueError(f"expected Components or None, got {self.components_!r:.100}")
 
 
 def unit_scale(gram: Array) -> float:
@@ -395,7 +334,7 @@ def mean_scores(
     points: Array,
     information: SideInformation,
     candidates: Sequence[Candidate],
-    embed: Embed | None,
+    embed: Embed | None = None,
     *,
     graph: str,
     scale_strength: bool,

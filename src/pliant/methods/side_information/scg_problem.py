@@ -348,7 +348,6 @@ class SCGLogDetPath:
 
     def __init__(self, gram: npt.ArrayLike) -> None:
         self._gram = check_gram(check_points(gram, "gram"))
-        self._spectrum: Spectrum | None = None
         self._resolvent: tuple[float, Resolvent] | None = None
 
     @blas_limited
@@ -402,7 +401,7 @@ class SCGLogDetPath:
         """Return learned kernel values between all points and points j."""
         n = len(self._gram)
         if gamma * float(np.abs(self._gram).max()) * n > STRONG:
-            kept = self._decomposed().in_range
+            kept = self._spectrum.in_range
             # with pairs, not with labels, the null vector of S is known to rounding only
             if kept.sum() < n or isinstance(edges, PairGraph):
                 return self._in_range(kept, edges, gamma, j)
@@ -418,15 +417,14 @@ class SCGLogDetPath:
         left, right = self._gram.take(edges.members, axis=1), self._gram[np.ix_(edges.members, j)]
         return self._gram.take(j, axis=1) + (left @ problem.solve().matrix) @ right
 
-    def _decomposed(self) -> Spectrum:
-        if self._spectrum is None:
-            self._spectrum = Spectrum.of(self._gram)
-        return self._spectrum
+    @cached_property
+    def _spectrum(self) -> Spectrum:
+        return Spectrum.of(self._gram)
 
     def _resolvent_for(self, gamma: float) -> Resolvent:
         """Return R and M on all points for one gamma; the last pair is cached."""
         if self._resolvent is None or self._resolvent[0] != gamma:
-            self._resolvent = gamma, self._decomposed().resolvent(gamma)
+            self._resolvent = gamma, self._spectrum.resolvent(gamma)
         return self._resolvent[1]
 
     def _in_range(self, kept: Mask, edges: SupervisedGraph, gamma: float, j: Indices) -> Array:
@@ -437,7 +435,7 @@ class SCGLogDetPath:
         by a multiple of |B|, and so 1 + gamma s^2 by a share of at most sqrt(gamma) |B| times that:
         by 1e-10 where gamma |K0| is 1e12.
         """
-        spectrum = self._decomposed()
+        spectrum = self._spectrum
         B = spectrum.vectors[:, kept] * np.sqrt(spectrum.values[kept])
         _, singular, right = np.linalg.svd(edges.root(B[edges.members]), full_matrices=True)
         damped = np.ones(B.shape[1])
