@@ -149,17 +149,15 @@ def _check_own(value: Any) -> None:
 def _check_attributes(value: Any) -> None:
     """Raise ValueError if the attributes of an object cannot be those of its class.
 
-    None may stand in front of a method, a property or a constant of the class, but for values that
-    the class computes and drops itself.
+    None may stand in front of a method, a property or a constant of the class.
     """
     state = getattr(value, "__dict__", None)
     if state is None or isinstance(value, type):
         return
     kind = type(value)
     parameters = kind._get_param_names() if isinstance(value, BaseEstimator) else ()
-    own = {*getattr(kind, "_cached", ()), *getattr(kind, "_kept", ()), *parameters}
     for name in state:
-        if not isinstance(name, str) or (hasattr(kind, name) and name not in own):
+        if not isinstance(name, str) or (hasattr(kind, name) and name not in parameters):
             raise ValueError(
                 f"expected no attribute {name!r:.80} in a file of {kind.__name__}, which has a "
                 "method or a property of that name"

@@ -28,6 +28,7 @@ from pliant.core.validation import (
     check_points,
     check_targets,
     check_weights,
+    fresh,
     real_number,
     stack_level,
     validate_data,
@@ -184,20 +185,27 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         scipy.linalg.LinAlgWarning
             K + alpha I is ill-conditioned.
         """
-        check_parameters(self)
-        points, targets = validate_data(
-            self, X, y, dtype=np.float64, y_numeric=True, multi_output=True, ensure_min_samples=2
-        )
-        targets = check_targets(targets)
-        weights = check_weights(sample_weight, points)
-        names = getattr(self, "feature_names_in_", None)
-        kernel = as_kernel(self.kernel, points, self.gamma, names)
-        gram = points if self._precomputed else kernel._between_sets(points, points)
-        if gram.shape[0] != gram.shape[1]:
-            raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
-        self._solve(gram, targets, weights)
-        self.kernel_ = None if self._precomputed else kernel
-        self.support_vectors_: Any = None if self._precomputed else points.copy()
+        with fresh(self):
+            check_parameters(self)
+            points, targets = validate_data(
+                self,
+                X,
+                y,
+                dtype=np.float64,
+                y_numeric=True,
+                multi_output=True,
+                ensure_min_samples=2,
+            )
+            targets = check_targets(targets)
+            weights = check_weights(sample_weight, points)
+            names = getattr(self, "feature_names_in_", None)
+            kernel = as_kernel(self.kernel, points, self.gamma, names)
+            gram = points if self._precomputed else kernel._between_sets(points, points)
+            if gram.shape[0] != gram.shape[1]:
+                raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
+            self._solve(gram, targets, weights)
+            self.kernel_ = None if self._precomputed else kernel
+            self.support_vectors_: Any = None if self._precomputed else points.copy()
         return self
 
     def _solve(self, gram: Array, y: Array, weights: Array) -> None:
