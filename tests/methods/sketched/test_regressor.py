@@ -1,7 +1,6 @@
 """SketchedKernelRidge beside scikit-learn's Nystroem and Ridge, KernelRidge, and a dense twin."""
 
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -32,8 +31,6 @@ ROUTES = [
     {"solver": "auto"},
     {"solver": "cg", "dtype": "float32"},
     {"solver": "direct", "dtype": "float32"},
-    {"solver": "cg", "device": "torch"},
-    {"solver": "direct", "device": "torch", "dtype": "float32"},
 ]
 
 
@@ -42,15 +39,9 @@ def _small_blocks(monkeypatch):
     monkeypatch.setattr(rows, "BLOCK_MB", 0.02)
 
 
-def needs(route):
-    if route.get("device") == "torch":
-        pytest.importorskip("torch", reason="needs PyTorch")
-
-
 @pytest.mark.parametrize("route", ROUTES, ids=str)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_predictions_are_those_of_nystroem_and_ridge(route, intercept):
-    needs(route)
     features = Nystroem(gamma=1.5, n_components=60, random_state=3).fit(X)
     linear = Ridge(0.3, fit_intercept=intercept)
     linear.fit(features.transform(X), BOTH, sample_weight=WEIGHTS)
@@ -248,7 +239,7 @@ def test_a_callback_stops_a_fit(monkeypatch):
         def end(self):
             pass
 
-    monkeypatch.setattr("pliant.methods.sketched.base.FitProgress", Stopping)
+    monkeypatch.setattr("pliant.methods.sketched.estimators.FitProgress", Stopping)
     model = SketchedKernelRidge(solver="cg", n_centers=50, random_state=0).fit(X, Y)
     assert not model.converged_
     assert model.n_iter_ == 2
@@ -287,7 +278,6 @@ def test_numbers_up_to_1e100():
         ({"centers": X[:, :2]}, "expected centers with 3 features, got 2"),
         ({"centers": X[:0]}, "or points, got an array of none"),
         ({"centers": [[np.nan, 0, 0]]}, "expected finite numbers, got nan in centers at row 0"),
-        ({"device": "gpu"}, "expected device 'cpu', 'torch', 'cuda' or 'cuda:N'"),
         ({"kernel": "rfb"}, "did you mean 'rbf'"),
         ({"kernel": "precomputed"}, "got kernel='precomputed', which needs the values of all"),
         ({"kernel": "sigmoid", "gamma": 5.0}, "positive semi-definite on the centres"),
@@ -297,31 +287,6 @@ def test_numbers_up_to_1e100():
 def test_parameters_out_of_range(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         SketchedKernelRidge(**{"n_centers": 30, **options}).fit(X, Y)
-
-
-def test_devices_that_are_not_there(monkeypatch):
-    torch = pytest.importorskip("torch", reason="needs PyTorch")
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(ValueError, match="expected a GPU for device='cuda:1', got 0 of them"):
-        SketchedKernelRidge(device="cuda:1").fit(X, Y)
-    on_gpu = SketchedKernelRidge(n_centers=20).fit(X, Y).set_params(device="cuda")
-    assert np.isfinite(on_gpu.predict(NEW)).all()  # a model from a computer with a GPU
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"device='torch' needs PyTorch: pip install 'pliant"):
-        SketchedKernelRidge(device="torch").fit(X, Y)
-
-
-def test_a_gpu_has_the_predictions_of_the_cpu():
-    torch = pytest.importorskip("torch", reason="needs PyTorch")
-    if not torch.cuda.is_available():
-        pytest.skip("needs a GPU")
-    expected = SketchedKernelRidge(n_centers=50, random_state=0).fit(X, Y).predict(NEW)
-    for dtype in ("float64", "float32"):
-        for solver in ("cg", "direct"):
-            model = SketchedKernelRidge(
-                n_centers=50, random_state=0, device="cuda", dtype=dtype, solver=solver
-            ).fit(X, Y)
-            np.testing.assert_allclose(model.predict(NEW), expected, rtol=0, atol=1e-5)
 
 
 def test_a_model_survives_a_file_and_a_forged_one_is_refused(tmp_path):
