@@ -13,7 +13,7 @@ from pliant.core.progress import Status
 from pliant.kernels import Gaussian, Laplacian, Scaled
 from pliant.methods.sketched import rows as blocks
 from pliant.methods.sketched.centres import Preconditioner, drawn_centres, factor_of
-from pliant.methods.sketched.problem import patience, solve
+from pliant.methods.sketched.problem import Solver, patience
 from pliant.methods.sketched.rows import (
     KernelValues,
     MemoryRows,
@@ -186,14 +186,14 @@ def dense(seed=0, n=30, spread=3.0):
 def test_conjugate_gradients_solve_each_right_hand_side_to_its_gap():
     problem = dense()
     gaps = np.array([1e-10, 1e-2, 0.0])
-    result = solve(problem, lambda: np.copy, gaps, 500, quietly)
+    result = Solver(problem, lambda: np.copy, gaps, 500, quietly).solve()
     assert result.status is Status.CONVERGED
     best = np.linalg.solve(problem.matrix, problem.right)
     excess = np.einsum("ij,ij->j", result.x - best, problem.matrix @ (result.x - best))
     assert (excess <= gaps).all()
     np.testing.assert_array_equal(result.x[:, 2], 0.0)
     inverse = Preconditioner(np.asfortranarray(problem.matrix), 1e-12)
-    exact = solve(dense(), lambda: inverse, gaps, 500, quietly)
+    exact = Solver(dense(), lambda: inverse, gaps, 500, quietly).solve()
     assert exact.n_iter <= 2
 
 
@@ -206,11 +206,11 @@ def test_after_its_patience_it_solves_at_once():
         inverse = np.linalg.inv(problem.matrix)
         return lambda r: inverse @ r
 
-    result = solve(problem, lambda: np.copy, gaps, 500, quietly, patience=7, exact=exact)
+    result = Solver(problem, lambda: np.copy, gaps, 500, quietly, 7, exact).solve()
     assert made == [7]
     assert result.status is Status.CONVERGED
     assert 8 <= result.n_iter <= 10
-    limited = solve(dense(spread=8.0), lambda: np.copy, gaps, 7, quietly)
+    limited = Solver(dense(spread=8.0), lambda: np.copy, gaps, 7, quietly).solve()
     assert limited.status is Status.MAX_ITER
     assert limited.n_iter == 7
 

@@ -49,7 +49,7 @@ from pliant.methods.sketched.centres import (
     drawn_centres,
     factor_of,
 )
-from pliant.methods.sketched.problem import NormalEquations, Precondition, Targets, patience, solve
+from pliant.methods.sketched.problem import NormalEquations, Precondition, Solver, Targets, patience
 from pliant.methods.sketched.rows import (
     DaskRows,
     Data,
@@ -246,9 +246,8 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
                 "the values of all pairs of rows; use sklearn.kernel_ridge.KernelRidge for it"
             )
         points = points_for_kernel(data, self.kernel, self.gamma)
-        kernel = as_kernel(
-            self.kernel, points, self.gamma, getattr(self, "feature_names_in_", None)
-        )
+        names = getattr(self, "feature_names_in_", None)
+        kernel = as_kernel(self.kernel, points, self.gamma, names)
         if not kernel.symmetric:
             kernel._refuse_one_set()
         return kernel
@@ -290,15 +289,15 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
                     return np.copy
                 return Preconditioner(factor.covariance(centres.weights, centred), ridge)
 
-            result = solve(
+            result = Solver(
                 problem,
                 approximate,
                 min(float(self.tol), 1e100) ** 2 * targets.squares,
                 int(self.max_iter),
                 progress,
-                patience=patient,
-                exact=lambda: Preconditioner(problem.matrix(), ridge),
-            )
+                patient,
+                lambda: Preconditioner(problem.matrix(), ridge),
+            ).solve()
             self._store(kernel, centres, factor, targets, problem, result, y.ndim == 1)
         learned = ("dual_coef_", "intercept_")
         check_finite(self, learned, "scale the targets or the features, or raise alpha")
@@ -600,9 +599,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
             weights = weights * self._class_weights(y)[codes]
         if len(self.classes_) == 2:
             return np.where(codes == 1, 1.0, -1.0), weights
-        targets = np.full((len(codes), len(self.classes_)), -1.0)
-        targets[np.arange(len(codes)), codes] = 1.0
-        return targets, weights
+        return np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0), weights
 
     def _class_weights(self, y: Any) -> Array:
         """Return a weight > 0 for each class."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -156,22 +157,18 @@ class NormalEquations:
     def product(self, w: Array) -> Array:
         """Return (Z'SZ + ridge I) w, shape (r, t), by one pass over all rows."""
         self.n_passes += 1
-        coefficients, offsets = self._expanded(w)
-        sums, ones = self._rows.total(product, coefficients, offsets)
+        sums, ones = self._rows.total(product, *self._expanded(w))
         return self._features(sums, ones) + self.ridge * w
 
     def certify(self, w: Array) -> Certificate:
         """Return the objective at w and the bound on its gap, by one pass over all rows."""
         if not w.any():  # nothing to compute
-            return self._certificate(self.right, self._squares)
-        self.n_passes += 1
-        coefficients, offsets = self._expanded(w)
-        sums, ones, squares = self._exact.total(residual, coefficients, offsets)
-        gradient = self._features(sums, ones) - self.ridge * w
-        values = squares + self.ridge * np.einsum("ij,ij->j", w, w)
-        return self._certificate(gradient, values)
-
-    def _certificate(self, gradient: Array, values: Array) -> Certificate:
+            gradient, values = self.right, self._squares
+        else:
+            self.n_passes += 1
+            sums, ones, squares = self._exact.total(residual, *self._expanded(w))
+            gradient = self._features(sums, ones) - self.ridge * w
+            values = squares + self.ridge * np.einsum("ij,ij->j", w, w)
         gaps = np.einsum("ij,ij->j", gradient, gradient) / self.ridge
         return Certificate(gradient, values, gaps, self._units)
 
@@ -204,49 +201,33 @@ def patience(*, value: float, n_centres: int, n_targets: int, kept: float) -> in
     return 0 if number < AT_ONCE else number
 
 
-def solve(
-    problem: NormalEquations,
-    approximate: Callable[[], Precondition],
-    gaps: Array,
-    max_iter: int,
-    callback: Callback,
-    *,
-    patience: int | None = None,
-    exact: Callable[[], Precondition] | None = None,
-) -> Result[Certificate]:
-    """Return the solution of all right-hand sides, shape (r, t), from a start of zeros.
+@dataclass(eq=False)
+class Solver:
+    """The solution of all right-hand sides, shape (r, t), from a start of zeros.
 
     Iterations with the preconditioner that `approximate` returns go on until each target has its
     gap. After `patience` iterations (None for never) the preconditioner is that of `exact`, which
     solves the system to rounding at the cost of many iterations.
     """
-    run = _Run(problem, approximate(), gaps, max_iter, callback, patience, exact)
-    status = run.to_the_end()
-    proof = run.certificate
-    return Result(run.w, proof.value, proof.gap, run.n_iter, status, run.history, proof)
 
+    problem: NormalEquations
+    approximate: Callable[[], Precondition]
+    gaps: Array
+    max_iter: int
+    callback: Callback
+    patience: int | None = None
+    exact: Callable[[], Precondition] | None = None
 
-class _Run:
-    """Solution, certificate and number of iterations of one call of `solve`."""
-
-    def __init__(
-        self,
-        problem: NormalEquations,
-        precondition: Precondition,
-        gaps: Array,
-        max_iter: int,
-        callback: Callback,
-        patience: int | None,
-        exact: Callable[[], Precondition] | None,
-    ) -> None:
-        self.problem, self.precondition = problem, precondition
-        self.gaps, self.max_iter, self.callback = gaps, max_iter, callback
-        self.patience, self.exact = patience, exact
-        self.w = np.zeros_like(problem.right)
-        self.n_iter = 0
+    def solve(self) -> Result[Certificate]:
+        """Return the solution with its certificate."""
+        self.precondition = self.approximate()
+        self.w, self.n_iter = np.zeros_like(self.problem.right), 0
         self.stopped = self.solves = False
         self.history: list[Progress] = []
         self.certificate = self.certified()
+        status = self.to_the_end()
+        proof = self.certificate
+        return Result(self.w, proof.value, proof.gap, self.n_iter, status, self.history, proof)
 
     def to_the_end(self) -> Status:
         """Restart until all gaps are small enough, or there is no progress."""
