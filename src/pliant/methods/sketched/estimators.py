@@ -6,8 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from inspect import cleandoc
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
@@ -58,95 +57,11 @@ from pliant.methods.sketched.rows import (
     dask_data,
     points_for_kernel,
 )
+from pliant.methods.svm.estimators import documented_as
 
 FEATURE, GAUSSIAN, OTHER = 0.06, 1.5, 10.0
 """Nanoseconds of a Gaussian's value for each feature, and besides; and of another kernel's: from 1
 for a linear one to 40 for those of SCG-LDK and DANK."""
-
-KERNEL_AND_CENTRES = """
-kernel : str, Kernel or callable, default="gaussian"
-    A name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, given or learned (``kernel_`` of
-    a fitted model, ``symmetric_kernel_`` of LAB-RBF), or a function of two matrices. It must be
-    symmetric, and positive semi-definite on the centres.
-alpha : float, default=1.0
-    Penalty, > 0, of the sum of squared errors: the ``alpha`` of scikit-learn's ``Ridge`` and
-    ``KernelRidge``.
-gamma : float or {"scale", "auto"}, default="scale"
-    Parameter of kernels by name: "scale" is 1/(n_features var(X)), "auto" 1/n_features.
-n_centers : int, default=1000
-    Number of centres to draw. With as many as samples or more, the centres are all samples of
-    weight > 0, and the result is exact kernel ridge regression.
-centers : "uniform" or array of shape (n_centers, n_features), default="uniform"
-    Draw centres among the samples, with probabilities as their weights; or the centres.
-fit_intercept : bool, default=True
-    Whether to learn b; else it is 0, as in scikit-learn's ``KernelRidge``.
-"""
-
-SOLVER = """
-solver : {"auto", "cg", "direct"}, default="auto"
-    "cg" iterates, a pass over all samples each. "direct" forms and factors the normal equations
-    in one pass. "auto" iterates until that has cost as much as "direct" would, and goes on with
-    that; where five iterations cost more, it starts with it.
-tol : float, default=1e-6
-    Stop when predictions for the training samples are certified to be within ``tol`` standard
-    deviations of the target from those of the optimum, root mean square; > 0.
-max_iter : int, default=500
-    Largest number of iterations.
-dtype : {"float64", "float32"}, default="float64"
-    Type of the kernel values during iterations. With "float32" they take half the time and
-    memory; sums over blocks, residuals and certificates are float64 in either case, and the
-    solution is refined until it has the same accuracy.
-cache_mb : float, default=1000.0
-    Most memory for kernel values that are kept from one pass to the next, in MiB; the others
-    are computed again. With Dask, none are kept.
-random_state : int, RandomState instance or None, default=None
-    For the choice of centres.
-verbose : bool, default=False
-    Whether to print a line about the progress of the fit every two seconds, to standard error.
-"""
-
-ATTRIBUTES = """
-kernel_ : Kernel
-    The kernel.
-support_vectors_ : array of shape (n_kept, n_features)
-    The centres, without those that others span to rounding, such as duplicates.
-support_ : array of shape (n_kept,) or None
-    Their rows in X; None if they were given.
-dual_coef_ : array of shape (n_kept,) or (n_kept, n_outputs)
-    Coefficients: ``kernel_(x, support_vectors_) @ dual_coef_ + intercept_`` is f(x) + b.
-intercept_ : float or array of shape (n_outputs,)
-    b; 0.0 with fit_intercept=False.
-objective_ : float
-    The objective, summed over outputs.
-gap_ : float
-    A bound on what it is above its minimum; see the notes of `SketchedKernelRidge`.
-certified_error_ : float
-    A bound on the root mean square difference of predictions for the training samples from
-    those of the optimum, in standard deviations of the target; the largest of all outputs.
-residual_ : float
-    Norm of the residual of the normal equations over that of their right-hand side; the largest
-    of all outputs.
-n_iter_ : int
-    Iterations done.
-n_passes_ : int
-    Passes over all samples.
-converged_ : bool
-    Whether ``tol`` is certified.
-n_features_in_ : int
-    Number of features seen during fit.
-feature_names_in_ : array of shape (n_features_in_,)
-    Names of the features, if X had such.
-"""
-
-Class = TypeVar("Class", bound=type)
-
-
-def documented(cls: Class) -> Class:
-    """Fill in the texts that both docstrings share."""
-    shared = {"centres": KERNEL_AND_CENTRES, "solver": SOLVER, "attributes": ATTRIBUTES}
-    texts = {name: text.strip() for name, text in shared.items()}
-    cls.__doc__ = cleandoc(cls.__doc__ or "") % texts
-    return cls
 
 
 def check_centres(name: str, value: Any) -> None:
@@ -438,7 +353,6 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         check_finite(self, ("dual_coef_", "intercept_"))
 
 
-@documented
 @dataclass(eq=False, repr=False)
 class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     r"""Kernel ridge regression on a few centres, for many samples and any kernel.
@@ -458,12 +372,75 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 
     Parameters
     ----------
-    %(centres)s
-    %(solver)s
+    kernel : str, Kernel or callable, default="gaussian"
+        A name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, given or learned (``kernel_`` of
+        a fitted model, ``symmetric_kernel_`` of LAB-RBF), or a function of two matrices. It must be
+        symmetric, and positive semi-definite on the centres.
+    alpha : float, default=1.0
+        Penalty, > 0, of the sum of squared errors: the ``alpha`` of scikit-learn's ``Ridge`` and
+        ``KernelRidge``.
+    gamma : float or {"scale", "auto"}, default="scale"
+        Parameter of kernels by name: "scale" is 1/(n_features var(X)), "auto" 1/n_features.
+    n_centers : int, default=1000
+        Number of centres to draw. With as many as samples or more, the centres are all samples of
+        weight > 0, and the result is exact kernel ridge regression.
+    centers : "uniform" or array of shape (n_centers, n_features), default="uniform"
+        Draw centres among the samples, with probabilities as their weights; or the centres.
+    fit_intercept : bool, default=True
+        Whether to learn b; else it is 0, as in scikit-learn's ``KernelRidge``.
+    solver : {"auto", "cg", "direct"}, default="auto"
+        "cg" iterates, a pass over all samples each. "direct" forms and factors the normal equations
+        in one pass. "auto" iterates until that has cost as much as "direct" would, and goes on with
+        that; where five iterations cost more, it starts with it.
+    tol : float, default=1e-6
+        Stop when predictions for the training samples are certified to be within ``tol`` standard
+        deviations of the target from those of the optimum, root mean square; > 0.
+    max_iter : int, default=500
+        Largest number of iterations.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the kernel values during iterations. With "float32" they take half the time and
+        memory; sums over blocks, residuals and certificates are float64 in either case, and the
+        solution is refined until it has the same accuracy.
+    cache_mb : float, default=1000.0
+        Most memory for kernel values that are kept from one pass to the next, in MiB; the others
+        are computed again. With Dask, none are kept.
+    random_state : int, RandomState instance or None, default=None
+        For the choice of centres.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
-    %(attributes)s
+    kernel_ : Kernel
+        The kernel.
+    support_vectors_ : array of shape (n_kept, n_features)
+        The centres, without those that others span to rounding, such as duplicates.
+    support_ : array of shape (n_kept,) or None
+        Their rows in X; None if they were given.
+    dual_coef_ : array of shape (n_kept,) or (n_kept, n_outputs)
+        Coefficients: ``kernel_(x, support_vectors_) @ dual_coef_ + intercept_`` is f(x) + b.
+    intercept_ : float or array of shape (n_outputs,)
+        b; 0.0 with fit_intercept=False.
+    objective_ : float
+        The objective, summed over outputs.
+    gap_ : float
+        A bound on what it is above its minimum; see the notes of `SketchedKernelRidge`.
+    certified_error_ : float
+        A bound on the root mean square difference of predictions for the training samples from
+        those of the optimum, in standard deviations of the target; the largest of all outputs.
+    residual_ : float
+        Norm of the residual of the normal equations over that of their right-hand side; the largest
+        of all outputs.
+    n_iter_ : int
+        Iterations done.
+    n_passes_ : int
+        Passes over all samples.
+    converged_ : bool
+        Whether ``tol`` is certified.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X had such.
 
     See Also
     --------
@@ -533,7 +510,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         return self._outputs(X)
 
 
-@documented
+@documented_as(SketchedKernelRidge)
 @dataclass(kw_only=True, eq=False, repr=False)
 class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     r"""Least-squares classification with a kernel on a few centres, for many samples.
@@ -551,17 +528,14 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
 
     Parameters
     ----------
-    %(centres)s
     class_weight : dict or "balanced", optional
         Weights of the classes, by which sample weights are multiplied; "balanced" is
         n_samples / (n_classes n_samples of the class).
-    %(solver)s
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         The classes, sorted.
-    %(attributes)s
 
     See Also
     --------
