@@ -42,13 +42,19 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.methods.sketched.centres import (
-    CentreFactor,
     Centres,
     Preconditioner,
     drawn_centres,
     factor_of,
 )
-from pliant.methods.sketched.problem import NormalEquations, Precondition, Solver, Targets, patience
+from pliant.methods.sketched.problem import (
+    Certificate,
+    NormalEquations,
+    Precondition,
+    Solver,
+    Targets,
+    patience,
+)
 from pliant.methods.sketched.rows import (
     DaskRows,
     Data,
@@ -207,13 +213,14 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             result = Solver(
                 problem,
                 approximate,
-                min(float(self.tol), 1e100) ** 2 * targets.squares,
+                min(float(self.tol), 1e100) ** 2 * problem.squares,
                 int(self.max_iter),
                 progress,
                 patient,
                 lambda: Preconditioner(problem.matrix(), ridge),
             ).solve()
-            self._store(kernel, centres, factor, targets, problem, result, y.ndim == 1)
+            self._store(centres, problem, result, y.ndim == 1)
+        self.kernel_ = kernel
         learned = ("dual_coef_", "intercept_")
         check_finite(self, learned, "scale the targets or the features, or raise alpha")
         self._warn_if_open(result)
@@ -246,22 +253,16 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         return patience(value=value, n_centres=rank, n_targets=t, kept=n_kept / n)
 
     def _store(
-        self,
-        kernel: Kernel,
-        centres: Centres,
-        factor: CentreFactor,
-        targets: Targets,
-        problem: NormalEquations,
-        result: Result[Any],
-        flat: bool,
+        self, centres: Centres, problem: NormalEquations, result: Result[Certificate], flat: bool
     ) -> None:
         """Set the fitted attributes, in the units of y and in the order of the centres."""
+        factor, targets, certificate = problem.factor, problem.targets, result.certificate
+        assert certificate is not None
         chosen = factor.order[: factor.rank]
         order = np.argsort(chosen)
         coefficients = factor.coefficients(result.x) / factor.scale
         intercept = (targets.means - problem.means @ coefficients) * targets.units
         coefficients = (coefficients * targets.units)[order]
-        self.kernel_ = kernel
         self.support_vectors_ = centres.points[chosen[order]]
         self.support_ = None if centres.rows is None else centres.rows[chosen[order]]
         self.dual_coef_: Any = coefficients[:, 0].copy() if flat else coefficients
@@ -269,18 +270,17 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         if self.fit_intercept:
             self.intercept_ = float(intercept[0]) if flat else intercept
         self.objective_, self.gap_ = result.value, result.gap
-        certificate: Any = result.certificate
         largest = np.linalg.norm(problem.right, axis=0)
         left = np.linalg.norm(certificate.gradient, axis=0)
         self.residual_ = float(np.divide(left, largest, out=left * 0.0, where=largest > 0).max())
-        squares: Any = targets.squares
+        squares = problem.squares
         shares = np.divide(certificate.gaps, squares, out=left * 0.0, where=squares > 0)
         self.certified_error_ = float(np.sqrt(shares.max()))
         self.n_iter_ = result.n_iter
         self.n_passes_ = problem.n_passes
         self.converged_ = result.status is Status.CONVERGED
 
-    def _warn_if_open(self, result: Result[Any]) -> None:
+    def _warn_if_open(self, result: Result[Certificate]) -> None:
         """Warn if the accuracy that was asked for is not certified."""
         if result.status in (Status.CONVERGED, Status.STOPPED):
             return

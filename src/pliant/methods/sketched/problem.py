@@ -110,16 +110,10 @@ class Certificate(NamedTuple):
 class NormalEquations:
     r"""(Z'SZ + ridge I) w = Z'S y, where Z = (K_nm - 1 mu') U^{-1}.
 
-    They minimise, for each target, sum_i s_i (y_i - z_i'w)^2 + ridge |w|^2. With the kernel values
-    K_nm of n rows and r centres, K_mm = scale U'U, weights S = diag(s) and their sum W, the rows
-    z_i of Z are features of the rows whose products are the kernel's, projected on the span of the
-    centres and divided by `scale`, less their mean, mu = K_nm's / W; without an intercept, mu = 0.
-
-    The smallest eigenvalue of the matrix is at least `ridge`, so that an objective with gradient
-    -2 g is at most |g|^2 / ridge above its minimum.
-
-    `rows` have the kernel values for the iterations, `exact` those that count, the same or more
-    accurate ones; ridge = alpha / scale > 0, and `centred` stands for an intercept.
+    They minimise, for each target, sum_i s_i (y_i - z_i'w)^2 + ridge |w|^2, as in the notes of
+    `SketchedKernelRidge`, with K_mm = scale U'U and ridge = alpha / scale > 0; mu = 0 unless
+    `centred`. `rows` have the kernel values for the iterations, `exact` those that count, the same
+    or more accurate ones.
     """
 
     def __init__(
@@ -131,8 +125,8 @@ class NormalEquations:
         targets: Targets,
         centred: bool,
     ) -> None:
-        self._rows, self._exact, self._factor, self.ridge = rows, exact, factor, ridge
-        self._squares = targets.squares
+        self._rows, self._exact, self.factor, self.ridge = rows, exact, factor, ridge
+        self.targets, self.squares = targets, targets.squares
         self._units = targets.units**2 * targets.largest_weight
         (sums,) = exact.total(column_sums)
         if not np.isfinite(sums).all():
@@ -163,7 +157,7 @@ class NormalEquations:
     def certify(self, w: Array) -> Certificate:
         """Return the objective at w and the bound on its gap, by one pass over all rows."""
         if not w.any():  # nothing to compute
-            gradient, values = self.right, self._squares
+            gradient, values = self.right, self.squares
         else:
             self.n_passes += 1
             sums, ones, squares = self._exact.total(residual, *self._expanded(w))
@@ -175,17 +169,17 @@ class NormalEquations:
     def matrix(self) -> Array:
         """Return Z'SZ, its upper triangle, by one pass over all rows; O(n r^2)."""
         self.n_passes += 1
-        factor = self._factor
+        factor = self.factor
         return self._exact.total(normal_matrix, factor.triangle, self.means, factor.scale)[0]
 
     def _expanded(self, w: Array) -> tuple[Array, Array]:
         """Return coefficients of the kernel values, shape (r, t), and mu times them."""
-        coefficients = self._factor.coefficients(w) / self._factor.scale
+        coefficients = self.factor.coefficients(w) / self.factor.scale
         return coefficients, self.means @ coefficients
 
     def _features(self, sums: Array, ones: Array) -> Array:
         """Return U^{-T} (sums - mu ones'), with sums K'r and 1'r over the rows."""
-        return self._factor.features((sums - np.outer(self.means, ones)) / self._factor.scale)
+        return self.factor.features((sums - np.outer(self.means, ones)) / self.factor.scale)
 
 
 def patience(*, value: float, n_centres: int, n_targets: int, kept: float) -> int:
