@@ -21,6 +21,7 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree._tree import Tree
 
 from pliant import (
+    AsymmetricKernelRidge,
     DANKClassifier,
     KernelEmbedding,
     LABRBFRegressor,
@@ -29,6 +30,8 @@ from pliant import (
     ModelFileError,
     OrderSpectralLearner,
     SCGLogDetLearner,
+    SketchedKernelRidge,
+    SketchedKernelRidgeClassifier,
     TKLClassifier,
 )
 from pliant.kernels import (
@@ -104,6 +107,9 @@ MODELS = {
     "columns of a kernel": lambda: SCGLogDetLearner(WeightedSum([On(Gaussian(), [0, 2])], [1.0]))
     .fit(X, LABELS),
     "lab-rbf": lambda: LABRBFRegressor(10, n_members=2, max_iter=3, random_state=0).fit(X, F),
+    "ridge": lambda: AsymmetricKernelRidge().fit(X, F),
+    "sketched": lambda: SketchedKernelRidge(n_centers=9).fit(X, np.column_stack([F, F])),
+    "sketched classes": lambda: SketchedKernelRidgeClassifier(n_centers=9).fit(X, LABELS),
     "table": columns,
     "svc": lambda: SVC().fit(*load_iris(return_X_y=True)),
     "classes of an svc": lambda: SVC().fit(*load_iris(return_X_y=True)),
@@ -264,6 +270,15 @@ FORGERIES = {
         ("machine_", machine()), ("learner_", 3.0),
     ],
     "columns of a kernel": [("kernel_.base.kernels.0.columns", np.array([0, 3]))],
+    "ridge": [
+        ("dual_coef_", np.ones(39)), ("second_intercept_", NAN), ("kernel_", "gaussian"),
+        ("support_vectors_", lambda a: a[:, :2]),
+    ],
+    "sketched": [
+        ("dual_coef_", lambda a: a[1:]), ("dual_coef_", lambda a: a * NAN), ("kernel_", "gaussian"),
+        ("intercept_", np.ones(3)), ("support_vectors_", lambda a: a[:, :2]),
+    ],
+    "sketched classes": [("classes_", np.arange(3))],
     "table": [
         ("0.fills_", lambda a: a[:-1]), ("0.fills_", lambda a: a.astype(str)),
         ("0.one_hot_", lambda a: a + np.array([0, 1])), ("0.one_hot_", lambda a: a[:, :1]),

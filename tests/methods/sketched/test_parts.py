@@ -213,6 +213,11 @@ def test_after_its_patience_it_solves_at_once():
     limited = Solver(dense(spread=8.0), lambda: np.copy, gaps, 7, quietly).solve()
     assert limited.status is Status.MAX_ITER
     assert limited.n_iter == 7
+    steps = []
+    stopped = Solver(
+        dense(), lambda: np.copy, gaps, 7, lambda s: steps.append(s) or len(steps) == 3
+    )
+    assert (stopped.solve().status, stopped.n_iter) == (Status.STOPPED, 2)
 
 
 def test_patience_is_the_cost_of_the_matrix_in_iterations():
