@@ -13,7 +13,6 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -84,7 +83,6 @@ def columns():
 
 SETS = [np.array(["blue", "red"]), np.array([0, 1, 2])]
 CODES = np.column_stack([np.array(["blue", "red"], object)[LABELS], np.arange(40) % 3])
-TEXTS = np.array(["a long walk", "two short walks"])
 
 MODELS = {
     "hadamard": lambda: adapted(),
@@ -119,8 +117,6 @@ MODELS = {
     "boosting": lambda: HistGradientBoostingClassifier(max_iter=3).fit(X, LABELS),
     "codes": lambda: OneHotEncoder().fit(CODES),
     "grouped": lambda: OneHotEncoder(max_categories=2).fit(CODES[:, 1:]),
-    "words": lambda: TfidfVectorizer().fit(TEXTS),
-    "hashes": lambda: HashingVectorizer(n_features=8).fit(TEXTS),
     "imputer": lambda: SimpleImputer().fit(X),
 }  # fmt: skip
 
@@ -311,11 +307,6 @@ FORGERIES = {
         ("_default_to_infrequent_mappings", [np.array(groups)])
         for groups in ([0, 1, 7], [0, -1, 1], [0, 1])
     ],
-    "words": [
-        ("vocabulary_", {"walk": 5, "two": 0}), ("vocabulary_", {"walk": 1, "two": 1}),
-        ("vocabulary_", {"walk": "1"}), ("input", "filename"),
-    ],
-    "hashes": [("n_features", 0), ("input", "file")],
     "imputer": [("strategy", "magic"), ("missing_values", [1])],
 }  # fmt: skip
 
