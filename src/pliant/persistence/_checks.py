@@ -19,7 +19,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.ensemble._forest import BaseForest
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
@@ -38,13 +37,11 @@ TRANSIENT = ("_loss", "_scorer")
 METHODS = ("predict", "decision_function", "predict_proba", "transform")
 """Methods that have to take a row when a model is loaded."""
 
-TEXTS = (CountVectorizer, HashingVectorizer)
-
 UNTRIED = (
-    *(*TEXTS, ColumnTransformer, OneHotEncoder, OrdinalEncoder, SimpleImputer, TargetEncoder),
+    *(ColumnTransformer, OneHotEncoder, OrdinalEncoder, SimpleImputer, TargetEncoder),
     *(Normalized, Precomputed),
 )
-"""Parts that may not take a row of zeros: they expect texts, categories, or known points."""
+"""Parts that may not take a row of zeros: they expect categories or known points."""
 
 MAX_WIDTH = 1_000_000
 """Maximum number of features for which a row of zeros is made."""
@@ -52,32 +49,25 @@ MAX_WIDTH = 1_000_000
 SVM_KERNELS = ("linear", "poly", "rbf", "sigmoid")
 
 
-def without_searches(model: Any) -> Any:
-    """Return a model as a file holds it; the given one stays as it is.
+def without_searches(part: Any, known: dict[int, Any] | None = None) -> Any:
+    """Return a part as a file holds it, the same object for the same part; the given one stays.
 
     A search becomes its best estimator. Random states that a fit left behind, and the loss of
-    boosted trees, are dropped; columns that a function chose are named.
-
-    Raises
-    ------
-    ModelFileError
-        For a search without a best estimator.
+    boosted trees, are dropped; columns that a function chose are named. A model that is a search
+    without a best estimator is a ModelFileError.
     """
-    if isinstance(model, BaseSearchCV) and "best_estimator_" not in vars(model):
-        raise ModelFileError(
-            f"expected a fitted {type(model).__name__} with refit=True, as a file holds its best "
-            "estimator, got one without best_estimator_"
-        )
-    return _reduced(model, {})
-
-
-def _reduced(part: Any, known: dict[int, Any]) -> Any:
-    """Return a part without searches and random states; the same object for the same part."""
+    if known is None:
+        known = {}
+        if isinstance(part, BaseSearchCV) and "best_estimator_" not in vars(part):
+            raise ModelFileError(
+                f"expected a fitted {type(part).__name__} with refit=True, as a file holds its "
+                "best estimator, got one without best_estimator_"
+            )
     if id(part) in known:
         return known[id(part)]
     result = part
     if isinstance(part, BaseSearchCV):
-        result = _reduced(getattr(part, "best_estimator_", part.estimator), known)
+        result = without_searches(getattr(part, "best_estimator_", part.estimator), known)
     elif isinstance(part, BaseEstimator) or type(part).__module__ == "sklearn.calibration":
         known[id(part)] = result = copy(part)
         parameters = part.get_params(deep=False) if isinstance(part, BaseEstimator) else ()
@@ -86,14 +76,14 @@ def _reduced(part: Any, known: dict[int, Any]) -> Any:
             if name not in parameters and (drawn or name in TRANSIENT):
                 delattr(result, name)
             else:
-                vars(result)[name] = _reduced(value, known)
+                vars(result)[name] = without_searches(value, known)
         if isinstance(part, ColumnTransformer) and hasattr(part, "transformers_"):
             result.transformers = result.transformers_[: len(part.transformers)]
     elif type(part) in (list, tuple):
-        result = type(part)(_reduced(item, known) for item in part)
+        result = type(part)(without_searches(item, known) for item in part)
     elif type(part) in (dict, Bunch):
         result = type(part)()
-        result.update((name, _reduced(item, known)) for name, item in part.items())
+        result.update((name, without_searches(item, known)) for name, item in part.items())
     known[id(part)] = result
     return result
 
@@ -117,10 +107,7 @@ def objects_in(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
 
 
 def check_parts(model: object) -> None:
-    """Have each object check its attributes, inner ones first.
-
-    An estimator without attributes that end in an underscore is not fitted.
-    """
+    """Have each object check its attributes, inner ones first."""
     objects = list(objects_in(model))
     for value in objects:
         _check_attributes(value)
@@ -137,8 +124,7 @@ def _check_own(value: Any) -> None:
         value.get_params(deep=False)
         if hasattr(value, "_parameter_constraints"):
             value._validate_params()
-        learned = isinstance(value, TEXTS) or any(name.endswith("_") for name in vars(value))
-        if hasattr(value, "fit") and not learned:
+        if hasattr(value, "fit") and not any(name.endswith("_") for name in vars(value)):
             return
     check = next((check for kinds, check in CHECKS if isinstance(value, kinds)), None)
     check = check or getattr(type(value), "_check_loaded", None)
@@ -147,19 +133,14 @@ def _check_own(value: Any) -> None:
 
 
 def _check_attributes(value: Any) -> None:
-    """Raise ValueError if the attributes of an object cannot be those of its class.
-
-    None may stand in front of a method, a property or a constant of the class, but for values that
-    the class computes and drops itself.
-    """
+    """Raise ValueError for an attribute in front of a method or a constant of its class."""
     state = getattr(value, "__dict__", None)
     if state is None or isinstance(value, type):
         return
     kind = type(value)
     parameters = kind._get_param_names() if isinstance(value, BaseEstimator) else ()
-    own = {*getattr(kind, "_cached", ()), *getattr(kind, "_kept", ()), *parameters}
     for name in state:
-        if not isinstance(name, str) or (hasattr(kind, name) and name not in own):
+        if not isinstance(name, str) or (hasattr(kind, name) and name not in parameters):
             raise ValueError(
                 f"expected no attribute {name!r:.80} in a file of {kind.__name__}, which has a "
                 "method or a property of that name"
@@ -171,11 +152,7 @@ def _check_attributes(value: Any) -> None:
 
 
 def _check_svm(model: Any) -> None:
-    """Raise ValueError unless the arrays of a support vector machine fit each other.
-
-    Compiled code reads them without a look at their sizes: the support vectors, class by class, a
-    row of coefficients for each class but one, and an intercept for each pair of classes.
-    """
+    """Raise ValueError unless the arrays of a support vector machine fit each other."""
     if model.kernel not in SVM_KERNELS:
         raise ValueError(f"expected kernel in {list(SVM_KERNELS)}, got {model.kernel!r}")
     if model._sparse is not False or type(model.degree) is not int:
@@ -205,10 +182,7 @@ def _check_svm(model: Any) -> None:
 
 
 def _check_one_hot(encoder: Any) -> None:
-    """Raise ValueError unless each category has a column of its own in a sparse matrix.
-
-    Numbers are looked up by bisection in the categories of a feature.
-    """
+    """Raise ValueError unless each category has a column of its own in a sparse matrix."""
     infrequent = encoder._infrequent_enabled
     groups = encoder._default_to_infrequent_mappings if infrequent else []
     if len(encoder.categories_) != encoder.n_features_in_ or (infrequent and not groups):
@@ -231,13 +205,6 @@ def _check_one_hot(encoder: Any) -> None:
         )
         if encoder._n_features_outs[j] != n_columns:
             raise ValueError(f"expected {n_columns} columns for the categories of feature {j}")
-
-
-def _check_vocabulary(vectorizer: Any) -> None:
-    """Raise ValueError unless each word has a column of its own and texts are no file names."""
-    columns = getattr(vectorizer, "vocabulary_", {}).values()
-    if vectorizer.input != "content" or sorted(columns) != list(range(len(columns))):
-        raise ValueError("expected texts as input, and a column of its own for each word")
 
 
 def _check_tree(model: Any) -> None:
@@ -290,7 +257,6 @@ def _check_boosted(model: Any) -> None:
 CHECKS: tuple[tuple[Any, Callable[[Any], None]], ...] = (
     (BaseLibSVM, _check_svm),
     (OneHotEncoder, _check_one_hot),
-    (TEXTS, _check_vocabulary),
     (BaseDecisionTree, _check_tree),
     (BaseForest, _check_forest),
     ((HistGradientBoostingClassifier, HistGradientBoostingRegressor), _check_boosted),

@@ -44,8 +44,8 @@ OWN_TYPES = ("pliant.comparison.TableEncoder", "pliant.tables.ColumnEncoder")
 SKLEARN_MODULES = (
     *("calibration", "compose", "decomposition._pca", "decomposition._truncated_svd"),
     *("discriminant_analysis", "dummy", "ensemble._forest", "ensemble._stacking"),
-    *("ensemble._hist_gradient_boosting.binning", "ensemble._voting", "feature_extraction._hash"),
-    *("ensemble._hist_gradient_boosting.gradient_boosting", "feature_extraction.text", "frozen"),
+    *("ensemble._hist_gradient_boosting.binning", "ensemble._voting", "frozen"),
+    *("ensemble._hist_gradient_boosting.gradient_boosting",),
     *("gaussian_process", "gaussian_process._gpc", "gaussian_process.kernels", "impute"),
     *("isotonic", "kernel_approximation", "kernel_ridge", "linear_model", "multiclass"),
     *("naive_bayes", "pipeline", "preprocessing", "svm", "tree"),
@@ -150,11 +150,7 @@ def check_density(data: bytes) -> None:
 
 
 def _check_array(archive: zipfile.ZipFile, file: object, type_name: str) -> None:
-    """Raise ModelFileError if a member is not a plain array that fills it to the last byte.
-
-    The array is in NumPy's format 1.0; unless its type is ``numpy.ndarray``, it is a scalar. Only
-    the header is read here.
-    """
+    """Raise ModelFileError if a member is not a plain array, or scalar, that fills it exactly."""
     if not isinstance(file, str) or not file.endswith(".npy") or file not in archive.NameToInfo:
         raise ModelFileError(f"array {quoted(file)} is missing")
     with archive.open(file) as member:
@@ -174,10 +170,8 @@ def _check_array(archive: zipfile.ZipFile, file: object, type_name: str) -> None
 def check_nodes(root: Node, archive: zipfile.ZipFile) -> frozenset[str]:
     """Check all nodes of ``schema.json`` and return the names of their types.
 
-    A node that names a type that is not on the closed list is refused with its place, such as
-    ``model.steps[1][1].kernel``. skops takes a node whose number was used before for the first one.
-    Here only a reference may have such a number, and only that of a node that is complete: no
-    object contains itself.
+    skops takes a node whose number was used before for the first one. Here only a reference may
+    have such a number, and only that of a node that is complete: no object contains itself.
     """
     allowed, names = loaders(), set()
     sizes: dict[int, int] = {}

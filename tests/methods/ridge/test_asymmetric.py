@@ -12,9 +12,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import KernelCenterer
 
-from pliant import AsymmetricKernelRidge, ModelFileError
+from pliant import AsymmetricKernelRidge
 from pliant.kernels import Gaussian, Kernel
-from pliant.persistence import load_model, save_model
 from tests.reference.naive_asymmetric import augmented, objective
 from tests.reference.naive_local import differences
 
@@ -138,17 +137,6 @@ def test_a_symmetric_kernel_with_intercepts_is_centred_kernel_ridge_regression()
     np.testing.assert_allclose(linear.predict(NEW), Ridge(0.5).fit(X, y).predict(NEW), atol=1e-12)
 
 
-def test_an_intercept_takes_up_a_constant_of_the_target():
-    X, y = data(n_outputs=2)
-    model = AsymmetricKernelRidge(Widening(), fit_intercept=True).fit(X, y)
-    moved = AsymmetricKernelRidge(Widening(), fit_intercept=True).fit(X, np.add(y, [3.0, -70.0]))
-    np.testing.assert_allclose(moved.dual_coef_, model.dual_coef_, atol=1e-12)
-    np.testing.assert_allclose(moved.intercept_ - model.intercept_, [3.0, -70.0], atol=1e-12)
-    far = np.full((1, 2), 50.0)
-    np.testing.assert_allclose(moved.predict(far)[0], moved.intercept_)
-    assert not AsymmetricKernelRidge(Widening()).fit(X, y).predict(far).any()
-
-
 def test_a_small_alpha_makes_no_system_with_an_intercept_ill_conditioned():
     K = np.eye(5) + np.diag(np.full(4, 0.5), 1)
     model = AsymmetricKernelRidge("precomputed", 1e-15, fit_intercept=True).fit(K, np.arange(5.0))
@@ -253,51 +241,14 @@ def test_a_matrix_that_is_not_square():
             method(widening(NEW, NEW))
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", Gaussian(0.5) + 0.1 * Gaussian(3.0), "precomputed"])
-def test_a_fitted_model_survives_a_file(tmp_path, kernel):
-    X, y = data(n_outputs=2)
-    given = widening(X, X) if kernel == "precomputed" else X
-    model = AsymmetricKernelRidge(kernel, fit_intercept=True).fit(given, y)
-    save_model(model, tmp_path / "m.skops")
-    loaded = load_model(tmp_path / "m.skops").model
-    assert loaded.predict(given).tobytes() == model.predict(given).tobytes()
-    assert loaded.predict_second(given).tobytes() == model.predict_second(given).tobytes()
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("dual_coef_", np.ones(19)),
-        ("second_intercept_", np.nan),
-        ("support_vectors_", np.ones((20, 3))),
-        ("kernel_", "gaussian"),
-    ],
-)
-def test_a_forged_file_is_refused(tmp_path, name, value):
-    model = AsymmetricKernelRidge().fit(*data())
-    setattr(model, name, value)
-    with pytest.raises(ModelFileError, match="cannot save the model"):
-        save_model(model, tmp_path / "m.skops")
-
-
 def test_the_summary():
     X, y = data()
     model = AsymmetricKernelRidge(Gaussian(0.5)).fit(X, y)
     summary = model.summary()
-    (function,) = summary.functions
-    assert function.estimator is model
-    assert function.n_support == summary.n_support == len(X)
-    assert function.details == {"condition": model.condition_}
-    assert function.n_iter is function.objective is function.gap is None
-    assert summary.kernel is model.kernel_
+    assert summary.n_support == len(X)
+    assert summary.functions[0].details == {"condition": model.condition_}
     assert summary.drawings == {"gram"}
-
-
-def test_the_summary_draws_no_gram_matrix_that_is_asymmetric_or_precomputed():
-    X, y = data()
     assert AsymmetricKernelRidge(Widening()).fit(X, y).summary().drawings == frozenset()
-    precomputed = AsymmetricKernelRidge("precomputed").fit(Gaussian(0.5)(X), y).summary()
-    assert precomputed.drawings == frozenset()
-    assert precomputed.kernel is None
+    assert AsymmetricKernelRidge("precomputed").fit(Gaussian()(X), y).summary().kernel is None
     with pytest.raises(NotFittedError):
         AsymmetricKernelRidge().summary()

@@ -1,13 +1,12 @@
 """SketchedKernelRidge beside scikit-learn's Nystroem and Ridge, KernelRidge, and a dense twin."""
 
 import re
-import sys
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge, RidgeClassifier
@@ -15,14 +14,11 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 from pliant import (
     LABRBFRegressor,
     MKLRegressor,
-    ModelFileError,
     SketchedKernelRidge,
     SketchedKernelRidgeClassifier,
 )
-from pliant.core import progress
 from pliant.kernels import Gaussian, Laplacian
 from pliant.methods.sketched import rows
-from pliant.persistence import load_model, save_model
 from tests.methods.sketched.sketched_cases import BOTH, NEW, WEIGHTS, X, Y, objective, twin
 
 ROUTES = [
@@ -32,8 +28,6 @@ ROUTES = [
     {"solver": "auto"},
     {"solver": "cg", "dtype": "float32"},
     {"solver": "direct", "dtype": "float32"},
-    {"solver": "cg", "device": "torch"},
-    {"solver": "direct", "device": "torch", "dtype": "float32"},
 ]
 
 
@@ -42,15 +36,9 @@ def _small_blocks(monkeypatch):
     monkeypatch.setattr(rows, "BLOCK_MB", 0.02)
 
 
-def needs(route):
-    if route.get("device") == "torch":
-        pytest.importorskip("torch", reason="needs PyTorch")
-
-
 @pytest.mark.parametrize("route", ROUTES, ids=str)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_predictions_are_those_of_nystroem_and_ridge(route, intercept):
-    needs(route)
     features = Nystroem(gamma=1.5, n_components=60, random_state=3).fit(X)
     linear = Ridge(0.3, fit_intercept=intercept)
     linear.fit(features.transform(X), BOTH, sample_weight=WEIGHTS)
@@ -69,27 +57,11 @@ def test_predictions_are_those_of_nystroem_and_ridge(route, intercept):
 
 
 KERNELS = {
-    "matern": ("matern52", {}),
-    "function": (lambda A, B: (1.0 + A @ B.T) ** 2, {}),
-    "linear": ("linear", {}),
-    "columns": (Gaussian([1.0, 0.0, 2.0]), {}),
-    "laplacian": (Laplacian(0.5), {"dtype": "float32"}),
-}
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_any_kernel_has_the_predictions_of_the_dense_problem(name):
-    kernel, options = KERNELS[name]
-    model = SketchedKernelRidge(kernel, 0.1, n_centers=40, tol=1e-9, random_state=1, **options)
-    model.fit(X, Y, WEIGHTS)
-    expected = twin(model.kernel_, X, Y, X[model.support_], 0.1, WEIGHTS)
-    np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
-    np.testing.assert_allclose(model.predict(NEW), expected(NEW), rtol=0, atol=1e-7)
-    if name == "linear":  # three features: three centres span the rest
-        assert len(model.dual_coef_) == 3
-
-
-LEARNERS = {
+    "matern": lambda: "matern52",
+    "function": lambda: lambda A, B: (1.0 + A @ B.T) ** 2,
+    "linear": lambda: "linear",
+    "columns": lambda: Gaussian([1.0, 0.0, 2.0]),
+    "laplacian": lambda: Laplacian(0.5),
     "MKL": lambda: MKLRegressor(["gaussian", "poly"]).fit(X[:60], Y[:60]).kernel_,
     "LAB-RBF": lambda: (
         LABRBFRegressor(n_members=1, max_iter=5, random_state=0).fit(X, Y).symmetric_kernel_
@@ -97,15 +69,18 @@ LEARNERS = {
 }
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_learned_kernel_travels(name, dtype):
-    kernel = LEARNERS[name]()
-    alpha = 0.1 * float(kernel.diag(X[:50]).mean())
-    model = SketchedKernelRidge(kernel, alpha, n_centers=30, tol=1e-8, random_state=0, dtype=dtype)
-    model.fit(X, Y)
-    expected = twin(kernel, X, Y, model.support_vectors_, alpha)
-    np.testing.assert_allclose(model.predict(NEW), expected(NEW), rtol=0, atol=1e-6)
+def test_any_kernel_has_the_predictions_of_the_dense_problem(name, dtype):
+    kernel = KERNELS[name]()
+    alpha = 0.1 * float(kernel.diag(X[:50]).mean()) if name in ("MKL", "LAB-RBF") else 0.1
+    model = SketchedKernelRidge(kernel, alpha, n_centers=40, tol=1e-9, random_state=1, dtype=dtype)
+    model.fit(X, Y, WEIGHTS)
+    expected = twin(model.kernel_, X, Y, X[model.support_], alpha, WEIGHTS)
+    np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
+    np.testing.assert_allclose(model.predict(NEW), expected(NEW), rtol=0, atol=1e-7)
+    if name == "linear":  # three features: three centres span the rest
+        assert len(model.dual_coef_) == 3
 
 
 def test_the_asymmetric_kernel_of_lab_rbf_names_the_symmetric_one():
@@ -234,29 +209,6 @@ def test_a_limit_and_rounding_are_warnings_with_what_is_certified():
     assert np.isfinite(hopeless.predict(NEW)).all()
 
 
-def test_a_callback_stops_a_fit(monkeypatch):
-    calls = []
-
-    class Stopping:
-        def __init__(self, estimator, X, y):
-            pass
-
-        def __call__(self, step):
-            calls.append(step)
-            return len(calls) == 3
-
-        def end(self):
-            pass
-
-    monkeypatch.setattr("pliant.methods.sketched.base.FitProgress", Stopping)
-    model = SketchedKernelRidge(solver="cg", n_centers=50, random_state=0).fit(X, Y)
-    assert not model.converged_
-    assert model.n_iter_ == 2
-    assert isinstance(calls[0], progress.Progress)
-    assert calls[-1].objective == pytest.approx(model.objective_)
-    assert np.isfinite(model.predict(NEW)).all()
-
-
 def test_numbers_up_to_1e100():
     plain = SketchedKernelRidge(alpha=0.1, n_centers=30, random_state=0)
     expected = plain.fit(X, Y).predict(NEW)
@@ -287,7 +239,6 @@ def test_numbers_up_to_1e100():
         ({"centers": X[:, :2]}, "expected centers with 3 features, got 2"),
         ({"centers": X[:0]}, "or points, got an array of none"),
         ({"centers": [[np.nan, 0, 0]]}, "expected finite numbers, got nan in centers at row 0"),
-        ({"device": "gpu"}, "expected device 'cpu', 'torch', 'cuda' or 'cuda:N'"),
         ({"kernel": "rfb"}, "did you mean 'rbf'"),
         ({"kernel": "precomputed"}, "got kernel='precomputed', which needs the values of all"),
         ({"kernel": "sigmoid", "gamma": 5.0}, "positive semi-definite on the centres"),
@@ -299,51 +250,7 @@ def test_parameters_out_of_range(options, message):
         SketchedKernelRidge(**{"n_centers": 30, **options}).fit(X, Y)
 
 
-def test_devices_that_are_not_there(monkeypatch):
-    torch = pytest.importorskip("torch", reason="needs PyTorch")
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(ValueError, match="expected a GPU for device='cuda:1', got 0 of them"):
-        SketchedKernelRidge(device="cuda:1").fit(X, Y)
-    on_gpu = SketchedKernelRidge(n_centers=20).fit(X, Y).set_params(device="cuda")
-    assert np.isfinite(on_gpu.predict(NEW)).all()  # a model from a computer with a GPU
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"device='torch' needs PyTorch: pip install 'pliant"):
-        SketchedKernelRidge(device="torch").fit(X, Y)
-
-
-def test_a_gpu_has_the_predictions_of_the_cpu():
-    torch = pytest.importorskip("torch", reason="needs PyTorch")
-    if not torch.cuda.is_available():
-        pytest.skip("needs a GPU")
-    expected = SketchedKernelRidge(n_centers=50, random_state=0).fit(X, Y).predict(NEW)
-    for dtype in ("float64", "float32"):
-        for solver in ("cg", "direct"):
-            model = SketchedKernelRidge(
-                n_centers=50, random_state=0, device="cuda", dtype=dtype, solver=solver
-            ).fit(X, Y)
-            np.testing.assert_allclose(model.predict(NEW), expected, rtol=0, atol=1e-5)
-
-
-def test_a_model_survives_a_file_and_a_forged_one_is_refused(tmp_path):
-    model = SketchedKernelRidge(n_centers=20, random_state=0).fit(X, BOTH)
-    save_model(model, tmp_path / "m.pliant")
-    loaded = load_model(tmp_path / "m.pliant").model
-    assert loaded.predict(NEW).tobytes() == model.predict(NEW).tobytes()
-    assert (loaded.gap_, loaded.n_iter_) == (model.gap_, model.n_iter_)
-    for name, value in (
-        ("dual_coef_", np.ones((19, 2))),
-        ("dual_coef_", np.full((20, 2), np.nan)),
-        ("intercept_", np.ones(3)),
-        ("kernel_", "gaussian"),
-        ("support_vectors_", X[:20, :2]),
-    ):
-        forged = SketchedKernelRidge(n_centers=20, random_state=0).fit(X, BOTH)
-        setattr(forged, name, value)
-        with pytest.raises(ModelFileError, match="cannot save the model"):
-            save_model(forged, tmp_path / "forged.pliant")
-
-
-def test_the_summary_and_a_fit_that_failed():
+def test_the_summary():
     model = SketchedKernelRidge(n_centers=20, random_state=0).fit(X, Y)
     summary = model.summary()
     (function,) = summary.functions
@@ -351,11 +258,6 @@ def test_the_summary_and_a_fit_that_failed():
     assert (function.gap, function.objective) == (model.gap_, model.objective_)
     assert function.relative_gap == model.certified_error_
     assert function.details == {"passes": model.n_passes_}
-    assert summary.kernel is model.kernel_
-    with pytest.raises(ValueError, match="alpha"):
-        model.set_params(alpha=-1.0).fit(X, Y)
-    with pytest.raises(NotFittedError):
-        model.predict(NEW)
 
 
 # Classification
@@ -387,37 +289,18 @@ def test_decisions_are_those_of_a_ridge_classifier_on_features(labels, class_wei
 
 
 @pytest.mark.parametrize(
-    ("class_weight", "message"),
+    ("class_weight", "y", "message"),
     [
-        ("even", "expected class_weight None, 'balanced' or a dict of the classes, got 'even'"),
-        ({"up": -1.0, "down": 1.0}, "expected finite class weights > 0, got {'up': -1.0"),
-        ({"up": np.inf, "down": 1.0}, "expected finite class weights > 0, got {'up': inf"),
+        (
+            "even",
+            TWO,
+            "expected class_weight None, 'balanced' or a dict .* got 'even'",
+        ),
+        ({"up": -1.0, "down": 1.0}, TWO, "expected finite class weights > 0, got {'up': -1.0"),
+        (None, ["a"] * 400, "expected at least two classes, got one class: 'a'"),
+        (None, Y, "Unknown label type: continuous"),
     ],
 )
-def test_weights_of_classes_that_cannot_be_used(class_weight, message):
+def test_classes_that_cannot_be_learned(class_weight, y, message):
     with pytest.raises(ValueError, match=message):
-        SketchedKernelRidgeClassifier(class_weight=class_weight).fit(X, TWO)
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (["a"] * 400, "expected at least two classes, got one class: 'a'"),
-        (Y, "Unknown label type: continuous"),
-        (TWO[:-1], "inconsistent numbers of samples"),
-    ],
-)
-def test_labels_that_cannot_be_learned(y, message):
-    with pytest.raises(ValueError, match=message):
-        SketchedKernelRidgeClassifier().fit(X, y)
-
-
-@pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
-def test_a_classifier_survives_a_file_and_a_forged_one_is_refused(tmp_path, labels):
-    model = SketchedKernelRidgeClassifier(n_centers=20, random_state=0).fit(X, labels)
-    save_model(model, tmp_path / "m.pliant")
-    loaded = load_model(tmp_path / "m.pliant").model
-    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
-    model.classes_ = np.array([*model.classes_, model.classes_[-1] + model.classes_[-1]])
-    with pytest.raises(ModelFileError, match="expected coefficients for"):
-        save_model(model, tmp_path / "forged.pliant")
+        SketchedKernelRidgeClassifier(class_weight=class_weight).fit(X, y)

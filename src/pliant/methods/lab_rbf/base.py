@@ -25,6 +25,7 @@ from pliant.core.validation import (
     check_choice,
     check_flag,
     check_integer,
+    check_job_count,
     check_parameters,
     check_real,
     fresh,
@@ -108,6 +109,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         "learning_rate": real_number(above=0),
         "max_seconds": optional(real_number(above=0)),
         "dtype": one_of(("float32", "float64")),
+        "n_jobs": check_job_count,
         "warm_start": check_flag,
         "verbose": check_flag,
     }

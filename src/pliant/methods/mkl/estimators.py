@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -31,7 +31,7 @@ from pliant.methods.mkl.candidates import candidate_kernels, normalized_kernels
 from pliant.methods.mkl.grams import Grams
 from pliant.methods.mkl.problem import WeightLearning
 from pliant.methods.mkl.rules import CLASSIFICATION_RULES, RULES
-from pliant.methods.svm.estimators import BaseSVM, SVMClassifier, SVMRegressor
+from pliant.methods.svm.estimators import BaseSVM, SVMClassifier, SVMRegressor, documented_as
 from pliant.methods.svm.expansion import expansion
 from pliant.methods.svm.task import Task, WarmStart
 
@@ -49,6 +49,7 @@ class Candidates:
     samples: Indices
 
 
+@dataclass(eq=False, repr=False)
 class BaseMKL(BaseSVM):
     """A support vector machine with a weighted sum of kernels."""
 
@@ -65,13 +66,18 @@ class BaseMKL(BaseSVM):
         "weights_", "objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_",
     )  # fmt: skip
 
-    kernels: Any
-    weights: str
-    norm: float
-    normalize: bool
-    cache_mb: float
-    max_seconds: float | None
-    n_jobs: int | None
+    kernels: Any = "auto"
+    _: KW_ONLY
+    weights: str = "simple"
+    norm: float = 1.0
+    C: float = 1.0
+    normalize: bool = True
+    tol: float = 1e-3
+    max_iter: int = 100
+    max_seconds: float | None = None
+    cache_mb: float = 2000.0
+    n_jobs: int | None = None
+    verbose: bool = False
 
     def _check_combinations(self) -> None:
         if self.norm != 1.0 and self.weights != "simple":
@@ -248,6 +254,7 @@ class BaseMKL(BaseSVM):
             fitted.kernel_(fitted.support_vectors_[:1])
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MKLClassifier(BaseMKL, SVMClassifier):
     r"""Classification with a learned weighted sum of kernels.
 
@@ -270,13 +277,11 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         features, and a callable is a function of two matrices. For Gram matrices from elsewhere,
         pass ``Precomputed(gram)`` for each, and row numbers of shape (n_samples, 1) as X.
     weights : str, default="simple"
-        How the weights are found:
-
-        - "simple": they minimise the objective of the SVM; ``norm`` is p above.
-        - "uniform": equal weights, which are hard to beat where most kernels are useful.
-        - "align": by the alignment of each kernel with the labels [3]_.
-        - "alignf": those of the sum that is best aligned with the labels [3]_.
-        - "easy": EasyMKL, by the margin of the sum of all kernels [4]_.
+        How the weights are found. "simple": they minimise the objective of the SVM; ``norm`` is p
+        above. "uniform": equal weights, which are hard to beat where most kernels are useful.
+        "align": by the alignment of each kernel with the labels or the target [3]_. "alignf": those
+        of the sum that is best aligned with these [3]_. "easy", for classes only: EasyMKL, by the
+        margin of the sum of all kernels [4]_.
     norm : float, default=1.0
         p >= 1 for "simple". With p > 1 all kernels have weight.
     C : float, default=1.0
@@ -375,34 +380,7 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         "weights": one_of(("simple", *RULES)),
     }
 
-    def __init__(
-        self,
-        kernels: Any = "auto",
-        *,
-        weights: str = "simple",
-        norm: float = 1.0,
-        C: float = 1.0,
-        normalize: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        max_seconds: float | None = None,
-        cache_mb: float = 2000.0,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.kernels = kernels
-        self.weights = weights
-        self.norm = norm
-        self.C = C
-        self.normalize = normalize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.cache_mb = cache_mb
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    class_weight: Any = None
 
     def _pair_decisions(self, points: Array) -> Sequence[Array]:
         # The pairs share a kernel: its values with a sample are computed once for all of them.
@@ -417,6 +395,8 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         return [f + each.intercept_ for f, each in zip(values.T, pairs, strict=True)]
 
 
+@documented_as(MKLClassifier, without=("classes_", "estimators_"))
+@dataclass(kw_only=True, eq=False, repr=False)
 class MKLRegressor(BaseMKL, SVMRegressor):
     r"""Epsilon-regression with a learned weighted sum of kernels.
 
@@ -427,67 +407,24 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         \min_{d \ge 0, \, \|d\|_p \le 1} \; \max_{|\beta_i| \le C, \, 1'\beta = 0} \;
         y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \sum_m d_m \, \beta' K_m \beta,
 
-    the problem of [1]_ for p = 1, where most weights are zero, and of [2]_ for p > 1.
+    the problem of [1]_ for p = 1, where most weights are zero, and of [2]_ for p > 1. The other
+    rules find the weights first, as those of `MKLClassifier` do.
 
     Parameters
     ----------
-    kernels : "auto" or list of str, Kernel or callable, default="auto"
-        The kernels. "auto" are Gaussians of ten widths and polynomials of degree 1 to 3, of all
-        standardised features and of each one (of all only, where that gives more than 1000
-        kernels). Names are those of `pliant.kernels`, ``On(kernel, columns)`` is a kernel of some
-        features, and a callable is a function of two matrices. For Gram matrices from elsewhere,
-        pass ``Precomputed(gram)`` for each, and row numbers of shape (n_samples, 1) as X.
-    norm : float, default=1.0
-        p >= 1 for "simple". With p > 1 all kernels have weight.
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by sample weights. Choose it by
         cross-validation.
-    normalize : bool, default=True
-        Scale kernels to k(x, x) = 1, and Gram matrices to a mean diagonal of 1: weights of kernels
-        on different scales mean nothing. A kernel with k(x, x) = 0 for a sample, also one to
-        predict, raises an error.
-    tol : float, default=1e-3
-        Certified gap at which a fit stops, relative to the objective, > 0.
-    max_iter : int, default=100
-        Largest number of steps of "simple"; -1 for no limit. If the gap is still larger
-        than ``tol``, a ConvergenceWarning reports it.
-    max_seconds : float, optional
-        Time limit, > 0. After it the fit keeps the best weights so far.
-    cache_mb : float, default=2000
-        Memory for the Gram matrices, > 0, in units of 2^20 bytes. They are kept in float64, in
-        float32 if only that fits, and if neither does, some are kept, and the others computed again
-        at each step. One of them in float64 must fit.
-    n_jobs : int, optional
-        Number of threads that compute Gram matrices; None for one, -1 for all cores.
-    weights : {"simple", "uniform", "align", "alignf"}, default="simple"
-        How the weights are found:
-
-        - "simple": they minimise the objective of the SVM; ``norm`` is p above.
-        - "uniform": equal weights, which are hard to beat where most kernels are useful.
-        - "align": by the alignment of each kernel with the target [3]_.
-        - "alignf": those of the sum that is best aligned with the target [3]_.
     epsilon : float, default=0.1
         Errors up to this size are not penalised, >= 0, in units of the scaled target.
     scale_target : bool, default=True
         Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
         y. Predictions are in the units of y.
-    verbose : bool, default=False
-        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
-    kernels_ : list of Kernel
-        The normalised kernels.
-    kernel_names_ : list of str
-        Short names of these, such as "Gaussian(gamma=0.5) of petal length".
     weights_ : array of shape (n_kernels,)
         Their weights d.
-    kernel_ : WeightedSum
-        The learned kernel, a function of two sets of points.
-    support_ : array of shape (n_support,)
-        Indices of the training samples with beta != 0.
-    support_vectors_ : array of shape (n_support, n_features)
-        These samples.
     lower_bound_ : float
         A lower bound of the optimum, in the same units: over all weights for "simple", for these
         weights otherwise.
@@ -495,8 +432,6 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         Their difference.
     n_iter_ : int
         Number of weights whose bounds were computed: 1 and the steps.
-    objective_history_, gap_history_ : arrays of shape (n_iter_,)
-        Upper bound and gap at the first weights, and after each step.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction.
@@ -531,36 +466,8 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         "weights": one_of(tuple(w for w in ("simple", *RULES) if w not in CLASSIFICATION_RULES)),
     }
 
-    def __init__(
-        self,
-        kernels: Any = "auto",
-        *,
-        weights: str = "simple",
-        norm: float = 1.0,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        normalize: bool = True,
-        scale_target: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        max_seconds: float | None = None,
-        cache_mb: float = 2000.0,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.kernels = kernels
-        self.weights = weights
-        self.norm = norm
-        self.C = C
-        self.epsilon = epsilon
-        self.normalize = normalize
-        self.scale_target = scale_target
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.cache_mb = cache_mb
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    epsilon: float = 0.1
+    scale_target: bool = True
 
 
 def _proof(result: Result[newton.Weights]) -> newton.Weights:

@@ -28,6 +28,7 @@ from pliant.core.validation import (
     check_points,
     check_targets,
     check_weights,
+    fresh,
     real_number,
     stack_level,
     validate_data,
@@ -184,20 +185,27 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         scipy.linalg.LinAlgWarning
             K + alpha I is ill-conditioned.
         """
-        check_parameters(self)
-        points, targets = validate_data(
-            self, X, y, dtype=np.float64, y_numeric=True, multi_output=True, ensure_min_samples=2
-        )
-        targets = check_targets(targets)
-        weights = check_weights(sample_weight, points)
-        names = getattr(self, "feature_names_in_", None)
-        kernel = as_kernel(self.kernel, points, self.gamma, names)
-        gram = points if self._precomputed else kernel._between_sets(points, points)
-        if gram.shape[0] != gram.shape[1]:
-            raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
-        self._solve(gram, targets, weights)
-        self.kernel_ = None if self._precomputed else kernel
-        self.support_vectors_: Any = None if self._precomputed else points.copy()
+        with fresh(self):
+            check_parameters(self)
+            points, targets = validate_data(
+                self,
+                X,
+                y,
+                dtype=np.float64,
+                y_numeric=True,
+                multi_output=True,
+                ensure_min_samples=2,
+            )
+            targets = check_targets(targets)
+            weights = check_weights(sample_weight, points)
+            names = getattr(self, "feature_names_in_", None)
+            kernel = as_kernel(self.kernel, points, self.gamma, names)
+            gram = points if self._precomputed else kernel._between_sets(points, points)
+            if gram.shape[0] != gram.shape[1]:
+                raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
+            self._solve(gram, targets, weights)
+            self.kernel_ = None if self._precomputed else kernel
+            self.support_vectors_: Any = None if self._precomputed else points.copy()
         return self
 
     def _solve(self, gram: Array, y: Array, weights: Array) -> None:
@@ -247,12 +255,12 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
-        return in_blocks(points, len(self.dual_coef_), self._first)
 
-    def _first(self, X: Array) -> Array:
-        """Return f1 of checked points."""
-        values = X if self.kernel_ is None else self.kernel_(X, self.support_vectors_)
-        return np.asarray(values @ self.dual_coef_ + self.intercept_)
+        def first(block: Array) -> Array:
+            values = block if self.kernel_ is None else self.kernel_(block, self.support_vectors_)
+            return np.asarray(values @ self.dual_coef_ + self.intercept_)
+
+        return in_blocks(points, len(self.dual_coef_), first)
 
     @blas_limited
     def predict_second(self, X: npt.ArrayLike) -> Array:
@@ -271,12 +279,12 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
-        return in_blocks(points, len(self.dual_coef_), self._second)
 
-    def _second(self, X: Array) -> Array:
-        """Return f2 of checked points."""
-        values = X if self.kernel_ is None else self.kernel_(self.support_vectors_, X).T
-        return np.asarray(values @ self.second_dual_coef_ + self.second_intercept_)
+        def second(block: Array) -> Array:
+            values = block if self.kernel_ is None else self.kernel_(self.support_vectors_, block).T
+            return np.asarray(values @ self.second_dual_coef_ + self.second_intercept_)
+
+        return in_blocks(points, len(self.dual_coef_), second)
 
     def summary(self) -> Summary:
         """Return what the model has learned, in the form that all methods share.
@@ -329,17 +337,9 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 def _centred(gram: Array, shares: Array) -> Array:
     """Return K less its weighted row and column means, plus a constant.
 
-    That takes intercepts out of the problem. With q = S^{1/2} 1 and a = S^{1/2} u, the system of
-    the notes is
-
-        M u + q b = S^{1/2} y,  q'u = 0,  where M = S^{1/2} K S^{1/2} + alpha I.
-
-    P = I - q q'/q'q projects on the u with q'u = 0 and removes q b, so that P M P u = P S^{1/2} y,
-    and P (S^{1/2} K S^{1/2}) P = S^{1/2} (I - 1 m') K (I - m 1') S^{1/2} with the shares m = s /
-    sum(s). With K' in place of K, the transpose of the same matrix is that of the second model, so
-    one factorisation solves both. The constant acts on q alone, which all solutions are orthogonal
-    to. It replaces the eigenvalue alpha there, which a small alpha would make the condition number
-    of.
+    That takes intercepts out of the problem. The constant acts on S^{1/2} 1 alone, which all
+    solutions are orthogonal to, and replaces the eigenvalue alpha there, which a small alpha would
+    make the condition number of.
     """
     centred = gram - shares @ gram
     centred -= (centred @ shares)[:, None]

@@ -12,38 +12,39 @@ from functools import wraps
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg.blas import dsyrk, dtrsm
 from sklearn.base import is_classifier
 
 from pliant.core.dask import Rows, compute, reduced
-from pliant.core.device import Device
+from pliant.core.exponential import exponentials
 from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.standard import Gaussian
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_weights
 
-BLOCK_MB, GPU_BLOCK_MB = 8.0, 256.0
+BLOCK_MB = 8.0
 """Memory of the kernel values of one block, in MiB: they should stay in the processor's third
 cache. From 256 to 1024 rows of 2000 centres took the same time, a few times more a third longer."""
 
-FARTHEST = {True: 100.0, False: 4.5e5}
-"""Exponents up to this (in float32, in float64) are computed by one product, with absolute errors
-below about 1e-5 and 1e-10."""
+FARTHEST = {np.dtype(np.float32): 100.0, np.dtype(np.float64): 4.5e5}
+"""Exponents up to this are computed by one product, with absolute errors below about 1e-5 in
+float32 and 1e-10 in float64."""
 
 Terms: TypeAlias = tuple[Array, ...]
 
 
 class KernelValues:
-    """Kernel values between rows and centres, on a device and in its floating-point type.
+    """Kernel values between rows and centres, of one floating-point type.
 
     Those of a Gaussian take one product, -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b) with
     a = gamma |x|^2, b = gamma |y|^2 and the origin at the mean of the centres. Those of another
-    kernel, or of points far out, take the kernel's own code, in float64 on the CPU.
+    kernel, or of points far out, take the kernel's own code, in float64.
     """
 
-    def __init__(self, kernel: Kernel, centres: Array, device: Device) -> None:
-        self.kernel, self.centres, self.device = kernel, centres, device
+    def __init__(self, kernel: Kernel, centres: Array, dtype: npt.DTypeLike = np.float64) -> None:
+        self.kernel, self.centres, self.dtype = kernel, centres, np.dtype(dtype)
         self._fast = type(kernel) is Gaussian
         if isinstance(kernel, Gaussian) and self._fast:
             self._gamma, shares = kernel._shares(centres.shape[1])
@@ -53,46 +54,47 @@ class KernelValues:
             scaled = scaled - self._origin
             sizes = self._sizes(scaled)
             self._reach = float(sizes.max(initial=0.0))
-            self._right = device.array(np.vstack([scaled.T, np.ones_like(sizes), -sizes]))
+            right = np.vstack([scaled.T, np.ones_like(sizes), -sizes])
+            self._right = right.astype(self.dtype, copy=False)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return how another process makes it."""
-        return type(self), (self.kernel, self.centres, self.device)
-
-    def __call__(self, rows: Array, out: Any = None) -> Any:
-        """Return k(rows, centres) on the device, shape (b, m); perhaps in `out`."""
+    def __call__(self, rows: Array, out: Array | None = None) -> Array:
+        """Return k(rows, centres), shape (b, m); perhaps in `out`."""
         rows = np.asarray(rows, dtype=np.float64)
         if self._fast:
             left = np.empty((len(rows), rows.shape[1] + 2))
             moved = np.subtract(rows * self._factors, self._origin, out=left[:, :-2])
             sizes = self._sizes(moved)
-            if max(self._reach, float(sizes.max(initial=0.0))) <= FARTHEST[self.device.single]:
+            if max(self._reach, float(sizes.max(initial=0.0))) <= FARTHEST[self.dtype]:
                 moved *= 2.0 * self._gamma
                 np.negative(sizes, out=left[:, -2])
                 left[:, -1] = 1.0
-                product = self.device.xp.matmul(self.device.array(left), self._right, out=out)
-                return self.device.exponentials(product)
-        return self.device.array(self.kernel._between_sets(rows, self.centres))
+                left = left.astype(self.dtype, copy=False)
+                return np.asarray(exponentials(np.matmul(left, self._right, out=out)))
+        return np.ascontiguousarray(self.kernel._between_sets(rows, self.centres), self.dtype)
 
     def _sizes(self, points: Array) -> Array:
         return np.asarray(self._gamma * np.einsum("ij,ij->i", points, points))
 
 
 class Block(NamedTuple):
-    """Kernel values of some rows, shape (b, m), on their device, with targets and weights."""
+    """Kernel values of some rows, shape (b, m), with targets and weights."""
 
-    values: Any
+    values: Array
     targets: Array
     weights: Array
-    device: Device
 
     def times(self, coefficients: Array, offsets: Array) -> Array:
         """Return K a - c, shape (b, t), float64."""
-        return self.device.numpy(self.values @ self.device.array(coefficients)) - offsets
+        return doubled_product(self.values, coefficients) - offsets
 
     def transposed_times(self, columns: Array) -> Array:
         """Return K' times some columns, shape (m, t), float64."""
-        return self.device.numpy(self.values.T @ self.device.array(columns))
+        return doubled_product(self.values.T, columns)
+
+
+def doubled_product(values: Array, columns: Array) -> Array:
+    """Return a product that is computed in the type of the values, float64."""
+    return np.asarray(values @ np.ascontiguousarray(columns, values.dtype), dtype=np.float64)
 
 
 Total: TypeAlias = Callable[..., Terms]
@@ -144,7 +146,7 @@ def normal_matrix(blocks: Iterator[Block], factor: Array, means: Array, scale: f
     """
     total = np.zeros(factor.shape, order="F")
     for block in blocks:
-        values = block.device.numpy(block.values) - means
+        values = np.asarray(block.values, dtype=np.float64) - means
         values *= np.sqrt(block.weights)[:, None] / scale
         features = dtrsm(1.0, factor, values.T, trans_a=1, overwrite_b=1)
         total = dsyrk(1.0, features, beta=1.0, c=total, overwrite_c=1)
@@ -161,15 +163,14 @@ class MemoryRows:
         self, X: Array, targets: Array, weights: Array, values: KernelValues, cache_mb: float = 0.0
     ) -> None:
         self.X, self.targets, self.weights, self.values = X, targets, weights, values
-        width, device = len(values.centres), values.device
-        row_mb = (4 if device.single else 8) * width / 2**20
-        block_mb = GPU_BLOCK_MB if str(device.name).startswith("cuda") else BLOCK_MB
-        self._step = min(len(X), max(1, int(block_mb / row_mb)))
+        width = len(values.centres)
+        row_mb = values.dtype.itemsize * width / 2**20
+        self._step = min(len(X), max(1, int(BLOCK_MB / row_mb)))
         fits = int(cache_mb / row_mb)
         self.n_kept = len(X) if fits >= len(X) else fits // self._step * self._step
-        self._kept = device.empty(self.n_kept, width)
+        self._kept = np.empty((self.n_kept, width), values.dtype)
         self._known = 0
-        self._room = device.empty(self._step, width) if self.n_kept < len(X) else None
+        self._room = np.empty((self._step if self.n_kept < len(X) else 0, width), values.dtype)
 
     def total(self, sums: Total, *arguments: Any) -> Terms:
         """Return `sums(blocks, *arguments)` for the blocks of all rows."""
@@ -178,14 +179,12 @@ class MemoryRows:
     def _blocks(self) -> Iterator[Block]:
         for low in range(0, len(self.X), self._step):
             rows = slice(low, min(low + self._step, len(self.X)))
-            values = self._block_values(rows)
-            yield Block(values, self.targets[rows], self.weights[rows], self.values.device)
+            yield Block(self._block_values(rows), self.targets[rows], self.weights[rows])
 
-    def _block_values(self, rows: slice) -> Any:
+    def _block_values(self, rows: slice) -> Array:
         """Return the kernel values of some rows; the first time, keep them if there is room."""
         if rows.stop > self.n_kept:
-            room = None if self._room is None else self._room[: rows.stop - rows.start]
-            return self.values(self.X[rows], room)
+            return self.values(self.X[rows], self._room[: rows.stop - rows.start])
         kept = self._kept[rows]
         if rows.stop > self._known:
             values = self.values(self.X[rows], kept)

@@ -45,7 +45,7 @@ def _margins(delta: Any, n_features: int) -> tuple[Array, Array]:
             f"expected a tuple delta to be a pair (below, above), got {delta!r}; give one number "
             "per feature as a list or an array"
         )
-    if isinstance(delta, bool | np.bool_ | None):
+    if isinstance(delta, bool | np.bool_ | complex | None):
         raise ValueError(f"expected delta to be a number, a pair or a list, got {delta!r}")
     below, above = (check_vector("delta", part, n_features) for part in pair)
     if min(below.min(), above.min()) < 0:
