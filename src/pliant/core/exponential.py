@@ -9,12 +9,16 @@ computes one float64 at a time.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.jit import compiled_fused
+from pliant.core.jit import compiled
+
+compiled_fused = partial(compiled, fastmath={"contract"})
+"""A product may be added without being rounded first."""
 
 CHUNK = 1024
 """Numbers between two passes; they stay in the processor's first cache."""

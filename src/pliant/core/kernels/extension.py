@@ -91,9 +91,10 @@ class CoordinateNeighbors:
         sure = np.zeros(len(X), dtype=bool)
         if not len(X):
             return distances, indices, sure
-        moved = X - self._centre
-        rough, candidates = self._index.kneighbors(moved, k + SPARE)
-        error = ROUNDING * ((moved**2).sum(axis=1) + self._reach)
+        centre, reach, index = self._rough
+        moved = X - centre
+        rough, candidates = index.kneighbors(moved, k + SPARE)
+        error = ROUNDING * ((moved**2).sum(axis=1) + reach)
         for i, some in enumerate(np.sort(candidates, axis=1)):
             exact = cdist(X[i : i + 1], self._points[some])
             order = _smallest(exact, k)[0]
@@ -102,17 +103,12 @@ class CoordinateNeighbors:
         return distances, indices, sure
 
     @cached_property
-    def _centre(self) -> Array:
-        return np.asarray(self._points.mean(axis=0))
-
-    @cached_property
-    def _reach(self) -> float:
-        """The largest squared distance of a training point from the centre."""
-        return float(((self._points - self._centre) ** 2).sum(axis=1).max())
-
-    @cached_property
-    def _index(self) -> NearestNeighbors:
-        return NearestNeighbors(algorithm="brute").fit(self._points - self._centre)
+    def _rough(self) -> tuple[Array, float, NearestNeighbors]:
+        """The centre, the largest squared distance from it, and the index of the moved points."""
+        centre = np.asarray(self._points.mean(axis=0))
+        moved = self._points - centre
+        reach = float((moved**2).sum(axis=1).max())
+        return centre, reach, NearestNeighbors(algorithm="brute").fit(moved)
 
     def distances(self, X: Array) -> Array:
         """Return the distances of each row of X to all training points, (m, n)."""
