@@ -217,8 +217,6 @@ def test_neighbors_by_a_gram_need_equal_diagonal_entries():
     said = "equal diagonal entries, got entries from 1 to 2: .* use extension='none', or normalise"
     with pytest.raises(ValueError, match=said):
         GramNeighbors(Precomputed(gram), np.arange(3.0)[:, None])
-    with pytest.raises(ValueError, match="equal diagonal entries"):
-        GramNeighbors(Precomputed(1e-10 * gram), np.arange(3.0)[:, None])
 
 
 @pytest.mark.parametrize(("seed", "n", "m", "d"), [(0, 12, 9, 2), (1, 3, 10, 1), (2, 9, 1, 3)])
