@@ -163,14 +163,11 @@ class Method:
         a mean, widths and numbers of parts stay as they are.
         """
         return {
-            name: value * ratio if _own_name(name) in self.per_row else value
+            name: value * ratio
+            if name.removeprefix("regressor__").removeprefix("machine__") in self.per_row
+            else value
             for name, value in settings.items()
         }
-
-
-def _own_name(name: str) -> str:
-    """Return the name of a learner's parameter from that of a pipeline around the learner."""
-    return name.removeprefix("regressor__").removeprefix("machine__")
 
 
 def is_gamma(name: str) -> bool:

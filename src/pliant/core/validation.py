@@ -131,10 +131,7 @@ def optional(constraint: Constraint) -> Constraint:
 
 
 def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
-    """Ask for the word "auto", or what another constraint asks for.
-
-    If `named`, errors for other text name both: ``name = 'auto' or`` the other constraint.
-    """
+    """Ask for "auto" or what another constraint asks for; if `named`, errors for text name both."""
 
     def check(name: str, value: Any) -> object:
         if isinstance(value, str) and (value == "auto" or not named):

@@ -25,6 +25,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
+from scipy.stats import rankdata
 from sklearn.neighbors import NearestNeighbors
 
 from pliant.core.kernels.precomputed import Precomputed
@@ -282,18 +283,7 @@ def batch_reciprocal_neighbors(X_new: npt.ArrayLike, X_train: npt.ArrayLike) -> 
     """
     train = check_points(X_train, "X_train")
     new = check_points(X_new, "X_new", n_features=train.shape[1])
-    n, m = len(train), len(new)
-    r = np.empty((n, m), dtype=np.int32)  # all ranks among the new points; the others by blocks
-    for rows in row_parts(np.arange(n), max(m, 1)):
-        r[rows] = _ranks(cdist(train[rows], new))
-    best = np.empty(m, dtype=np.intp)
-    for columns in row_parts(np.arange(m), n):
-        s = _ranks(cdist(new[columns], train))
-        best[columns] = (r[:, columns].T * s).argmin(axis=1)
-    return best
-
-
-def _ranks(distances: Array) -> Indices:
-    """Return the rank of each entry in its row, 1 for the smallest, ties in column order."""
-    order = distances.argsort(axis=1, kind="stable")
-    return 1 + order.argsort(axis=1, kind="stable")
+    distances = cdist(train, new)
+    r = rankdata(distances, "ordinal", axis=1)
+    s = rankdata(distances.T, "ordinal", axis=1)
+    return np.asarray((r.T * s).argmin(axis=1))
