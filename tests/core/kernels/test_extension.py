@@ -141,8 +141,8 @@ def test_one_point_at_a_time_is_the_same_as_a_batch(points, new):
 def test_every_rule_is_exact_at_the_training_points():
     points, _, values = scattered(0, 50, 3)
     neighbors = CoordinateNeighbors(points)
-    np.testing.assert_array_equal(nearest(neighbors, points), np.arange(50))
-    np.testing.assert_array_equal(reciprocal(neighbors, points), np.arange(50))
+    for rule in (nearest, reciprocal):
+        np.testing.assert_array_equal(rule(neighbors, points), np.arange(50))
     np.testing.assert_allclose(smooth(neighbors, points, values, 5), values, rtol=1e-14)
 
 

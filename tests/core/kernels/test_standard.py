@@ -152,9 +152,8 @@ def test_linear_is_the_inner_product():
     np.testing.assert_allclose(Linear().diag(X), (X**2).sum(axis=1), rtol=1e-14)
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3, 7])
-@pytest.mark.parametrize("coef0", [0.0, 0.5, 2.0])
-@pytest.mark.parametrize("gamma", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("degree", [1, 2, 7])
+@pytest.mark.parametrize(("gamma", "coef0"), [(0.1, 0.0), (3.0, 0.5)])
 def test_polynomial_agrees_with_the_formula_and_with_scikit_learn(degree, gamma, coef0):
     gram = Polynomial(degree, gamma, coef0)(X, Y)
     twin = naive.polynomial(degree, gamma, coef0)
