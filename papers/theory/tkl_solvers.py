@@ -20,8 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
-from pliant.core.linalg import project_spectraplex
 from pliant.core.typing import Array
 from pliant.kernels import TessellatedKernel
 from pliant.methods.tessellated.problem import KernelLearning
@@ -167,3 +167,19 @@ def _primal_dual(search: Search, factor: Array) -> None:
         step += 1
         if step % CHECK == 0 and search.status is None:
             search.at(factor_of(P))
+
+
+def project_simplex(point: Array, total: float = 1.0) -> Array:
+    """Return the nearest x to `point` with x >= 0 and sum(x) = `total` > 0."""
+    point = point - point.max()  # the same x, from smaller numbers
+    falling = np.sort(point)[::-1]
+    thresholds = (np.cumsum(falling) - total) / np.arange(1, point.size + 1)
+    kept = np.flatnonzero(falling > thresholds)[-1]
+    return np.maximum(point - thresholds[kept], 0.0)
+
+
+def project_spectraplex(matrix: Array, trace: float = 1.0) -> Array:
+    """Return the nearest PSD matrix of a trace > 0, by the projection of the eigenvalues."""
+    values, vectors = scipy.linalg.eigh(matrix)
+    half = vectors * np.sqrt(project_simplex(values, trace))
+    return half @ half.T

@@ -1,5 +1,6 @@
 """The public door to all kernels, given and learned: functions of two sets of points."""
 
+from pliant.core.exceptions import set_public_module
 from pliant.core.kernels.base import (
     Exponential,
     FunctionKernel,
@@ -25,7 +26,6 @@ from pliant.core.kernels.standard import (
     as_kernel,
 )
 from pliant.core.kernels.weighted_sum import WeightedSum
-from pliant.core.public import set_public_module
 from pliant.methods.hadamard.kernel import (
     EXTENSIONS,
     AdaptiveMatrix,

@@ -12,19 +12,10 @@ import scipy.linalg
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
-from pliant.core.validation import (
-    check_gram,
-    check_labels,
-    check_points,
-    has_fractions,
-)
+from pliant.core.validation import check_gram, check_labels, check_points, has_fractions
 from pliant.methods.side_information.information import SideInformation, gram_of
 
-__all__ = [
-    "effective_rank",
-    "kernel_alignment",
-    "spectral_ratio",
-]
+__all__ = ["effective_rank", "kernel_alignment", "spectral_ratio"]
 
 NOTHING_LEFT = 1e-12
 """Largest entry of a centred matrix, relative to the matrix, that counts as a rounding error."""
@@ -135,7 +126,7 @@ def spectral_ratio(gram: npt.ArrayLike) -> float:
     >>> spectral_ratio(np.eye(4)), spectral_ratio(np.ones((4, 4)))
     (2.0, 1.0)
     """
-    K = _unit(_psd(gram))
+    K = _psd(gram)
     return float(np.trace(K) / np.linalg.norm(K))
 
 
@@ -177,40 +168,38 @@ def effective_rank(gram: npt.ArrayLike) -> float:
     >>> round(effective_rank(np.diag([1.0, 1.0, 1.0, 0.0])), 6)
     3.0
     """
-    values = np.maximum(scipy.linalg.eigvalsh(_unit(_psd(gram))), 0.0)
+    values = np.maximum(scipy.linalg.eigvalsh(_psd(gram)), 0.0)
     shares = values / values.sum()
     shares = shares[shares > 0.0]
     return float(np.exp(-(shares @ np.log(shares))))
 
 
 def _psd(gram: npt.ArrayLike) -> Array:
-    """Return a matrix if it is square, symmetric, finite and positive semi-definite."""
+    """Return a matrix over its largest entry, if it is a positive semi-definite Gram matrix."""
     K = check_points(gram, "gram")
     if not K.size:
         raise ValueError(f"expected kernel values of at least one sample, got shape {K.shape}")
-    largest = float(np.abs(check_gram(K)).max())
-    negative = negative_eigenvalue(K / largest) if largest > 0.0 else None
+    negative = negative_eigenvalue(check_gram(K))
     if negative is not None:
         raise ValueError(
-            "expected a positive semi-definite Gram matrix, got the eigenvalue "
-            f"{negative * largest:.3g}"
+            f"expected a positive semi-definite Gram matrix, got the eigenvalue {negative:.3g}"
         )
-    return K
+    return _unit("gram", K)
 
 
-def _unit(K: Array) -> Array:
-    """Return a matrix divided by its largest entry, so that squares do not overflow."""
-    largest = float(np.abs(K).max())
+def _unit(name: str, matrix: Array) -> Array:
+    """Return a matrix divided by its largest entry, so that squares do not underflow."""
+    largest = float(np.abs(matrix).max(initial=0.0))
     if largest == 0.0:
-        raise ValueError("expected gram with some value other than 0, got zeros only")
-    return K / largest
+        raise ValueError(f"expected {name} with some value other than 0, got zeros only")
+    return matrix / largest
 
 
 def _target_gram(target: npt.ArrayLike) -> Array:
     """Return the matrix of one label or real number for each sample, shape (n, n)."""
     y = np.asarray(target)
     if has_fractions(y):
-        y = y / np.abs(y).max()  # so that products neither overflow nor underflow
+        y = y / np.abs(y).max()  # so that products do not underflow
         return np.multiply.outer(y, y).astype(np.float64)
     classes, codes = np.unique(check_labels(target), return_inverse=True)
     same = codes[:, None] == codes
@@ -219,10 +208,7 @@ def _target_gram(target: npt.ArrayLike) -> Array:
 
 def _normalised(name: str, matrix: Array, centered: bool) -> Array:
     """Return a matrix divided by its Frobenius norm."""
-    largest = float(np.abs(matrix).max(initial=0.0))
-    if largest == 0.0:
-        raise ValueError(f"expected {name} with some value other than 0, got zeros only")
-    scaled = matrix / largest  # so that squares neither overflow nor underflow
+    scaled = _unit(name, matrix)
     if centered:
         scaled -= scaled.mean(axis=0)
         scaled -= scaled.mean(axis=1, keepdims=True)

@@ -70,7 +70,7 @@ def test_where_no_cache_can_be_written_the_loop_lives_in_memory(monkeypatch):
 def cached(tmp_path, monkeypatch):
     """Compile the loop anew, as another process would, with its cache in a folder of its own."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(jit, "_unwritable", [])
+    jit._report_unwritable.cache_clear()
     return lambda: jit.compiled(doubled)
 
 

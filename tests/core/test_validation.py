@@ -31,86 +31,51 @@ def refuses(kind, message):
     return pytest.raises(kind, match=f"^{re.escape(message)}$")
 
 
-@pytest.mark.parametrize(
-    "number", [2, 2.0, np.float32(2), np.int64(2), np.float64(2), fractions.Fraction(4, 2)]
-)
-def test_every_real_number_becomes_a_float(number):
-    checked = check_real("C", number, above=0)
-    assert (checked, type(checked)) == (2.0, float)
+def test_numbers_become_those_of_python():
+    for number in (2, np.float32(2), np.int64(2), fractions.Fraction(4, 2)):
+        checked = check_real("C", number, above=0)
+        assert (checked, type(checked)) == (2.0, float)
+    for number in (3, np.int8(3), np.uint64(3)):
+        checked = check_integer("k", number, least=1)
+        assert (checked, type(checked)) == (3, int)
+    assert check_real("C", 0, least=0) == 0.0
+    assert check_real("eta", np.inf, above=0, infinite=True) == np.inf
+    assert check_integer("k", 2**53, least=1) == 2**53
+    assert [check_flag("centred", value) for value in (True, np.False_)] == [True, False]
 
 
 @pytest.mark.parametrize(
     "bad", ["2", None, True, np.True_, 2j, [2.0], np.array(2.0), decimal.Decimal(2), np.nan, -1.0]
 )
-def test_what_is_no_positive_number(bad):
+def test_what_is_no_positive_number_and_no_integer(bad):
     with refuses(ValueError, f"expected C > 0, a finite number, got {plain(bad)!r}"):
         check_real("C", bad, above=0)
-
-
-@pytest.mark.parametrize(
-    ("bounds", "value", "message"),
-    [
-        ({"above": 0}, 0, "expected C > 0, a finite number, got 0"),
-        ({"least": 0.5}, 0.25, "expected C >= 0.5, a finite number, got 0.25"),
-        ({}, np.inf, "expected C, a finite number, got inf"),
-        ({"above": 0, "infinite": True}, -np.inf, "expected C > 0, a number, got -inf"),
-        ({"infinite": True}, 10**400, f"expected C, a number, got {10**400}"),
-    ],
-)
-def test_bounds_are_quoted_with_the_value(bounds, value, message):
-    with refuses(ValueError, message):
-        check_real("C", value, **bounds)
-
-
-def test_bounds_and_infinity_are_taken_where_they_are_allowed():
-    assert check_real("C", 0, least=0) == 0.0
-    assert check_real("eta", np.inf, above=0, infinite=True) == np.inf
-    assert check_real("shift", -3) == -3.0
-
-
-@pytest.mark.parametrize("number", [3, np.int8(3), np.uint64(3)])
-def test_every_integer_becomes_an_int(number):
-    checked = check_integer("k", number, least=1)
-    assert (checked, type(checked)) == (3, int)
-
-
-@pytest.mark.parametrize("bad", [0, -3, 3.0, "3", None, True, np.True_, np.float64(3), [3]])
-def test_what_is_no_integer(bad):
     with refuses(ValueError, f"expected k >= 1, an integer, got {plain(bad)!r}"):
         check_integer("k", bad, least=1)
 
 
-def test_an_integer_that_is_no_float():
-    assert check_integer("k", 2**53, least=1) == 2**53
-    with refuses(ValueError, f"expected k <= {2**53}, got {2**53 + 1}"):
-        check_integer("k", 2**53 + 1, least=1)
-
-
 @pytest.mark.parametrize(
-    ("bad", "message"),
+    ("check", "message"),
     [
-        ("smoth", "got 'smoth' (did you mean 'smooth'?)"),
-        ("xyz", "got 'xyz'"),
-        ("a\nb", r"got 'a\nb'"),
-        (None, "got None (did you mean 'none'?)"),
-        (3, "got 3"),
+        (lambda: check_real("C", 0, above=0), "expected C > 0, a finite number, got 0"),
+        (lambda: check_real("C", 0, least=0.5), "expected C >= 0.5, a finite number, got 0"),
+        (lambda: check_real("C", np.inf), "expected C, a finite number, got inf"),
+        (lambda: check_real("C", -np.inf, above=0, infinite=True),
+         "expected C > 0, a number, got -inf"),
+        (lambda: check_real("C", 10**400), f"expected C, a finite number, got {10**400}"),
+        (lambda: check_integer("k", 0, least=1), "expected k >= 1, an integer, got 0"),
+        (lambda: check_integer("k", 3.0, least=1), "expected k >= 1, an integer, got 3.0"),
+        (lambda: check_integer("k", 2**53 + 1, least=1), f"expected k <= {2**53}, got {2**53 + 1}"),
+        (lambda: check_choice("rule", "smoth", ("smooth", "none")),
+         "expected rule in ['none', 'smooth'], got 'smoth' (did you mean 'smooth'?)"),
+        (lambda: check_choice("rule", 3, ("smooth", "none")),
+         "expected rule in ['none', 'smooth'], got 3"),
+        (lambda: check_flag("centred", 0), "expected centred True or False, got 0"),
     ],
-)
-def test_what_is_no_choice_is_refused_with_the_choices_and_a_hint(bad, message):
-    assert check_choice("rule", np.str_("b"), {"a": 1, "b": 2}) == "b"
-    with refuses(ValueError, f"expected rule in ['nearest', 'none', 'smooth'], {message}"):
-        check_choice("rule", bad, ("smooth", "nearest", "none"))
-
-
-def test_a_flag_is_true_or_false():
-    assert [check_flag("centred", value) for value in (True, False, np.True_)] == [
-        True,
-        False,
-        True,
-    ]
-    for value in (0, None, "yes", [True]):
-        with pytest.raises(ValueError, match="expected centred True or False, got "):
-            check_flag("centred", value)
+)  # fmt: skip
+def test_bounds_and_choices_are_quoted_with_the_value(check, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        check()
 
 
 @pytest.mark.parametrize(
@@ -181,11 +146,6 @@ def test_numbers_beyond_1e100_are_refused():
 def test_an_asymmetric_gram_matrix():
     with refuses(ValueError, "expected a square Gram matrix of shape (n, n), got (2, 3)"):
         check_gram(np.ones((2, 3)))
-    gram = np.eye(4)
-    gram[0, 1], gram[3, 2] = 1e-3, 0.25
-    message = "expected a symmetric Gram matrix, got 0 at (2, 3) but 0.25 at (3, 2)"
-    with refuses(ValueError, message):
-        check_gram(gram)
     large = np.full((2, 2), 1e6)
     large[0, 1] += 1e-3
     assert check_gram(large) is large

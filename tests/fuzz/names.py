@@ -32,13 +32,16 @@ from pliant.cli.errors import one_line
 from pliant.cli.report import fit_report
 from pliant.comparison import ComparisonResult, text_table
 from pliant.comparison.report import report_html
-from pliant.core.text import INVISIBLE, listed, meant, quoted
+from pliant.core.text import listed, meant, quoted
 from pliant.core.text import one_line as value_in_one_line
 from pliant.kernels import Gaussian, Linear, On, WeightedSum
 from pliant.tables._names import check_present, check_unique
 from pliant.tables._write import FORMULA_MARKS, write_csv
 from tests.comparison.report.report_cases import hostile, result
 from tests.comparison.report.report_page import Page
+
+INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+"""Unicode's categories of control characters, formatting, and line and paragraph separators."""
 
 Rng = np.random.Generator
 

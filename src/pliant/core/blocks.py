@@ -16,19 +16,12 @@ BLOCK_ENTRIES = 4_000_000
 def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:
     """Return the outputs for the rows of X, some at a time, for `width` numbers held a row.
 
-    Raises
-    ------
-    ValueError
-        If an output is a number that is not finite.
+    Raises ValueError if an output is a number that is not finite.
     """
     step = max(1, BLOCK_ENTRIES // max(1, width))
     with np.errstate(over="ignore", invalid="ignore"):
         blocks = [outputs(X[low : low + step]) for low in range(0, len(X), step)]
-    return finite_outputs(np.concatenate(blocks), X)
-
-
-def finite_outputs(values: Any, X: Array) -> Any:
-    """Return the outputs for the rows of X, if numbers among them are finite."""
+    values = np.concatenate(blocks)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
         raise ValueError(

@@ -1,31 +1,49 @@
-"""The errors and warnings that belong to pliant alone; their public path is ``pliant``."""
+"""The errors and warnings of pliant, and the public path of its classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
+    """Set ``__module__`` of the classes among `names` to the module that exports them.
+
+    Model files, pickles and reprs name a class by ``__module__``. With the public path there, they
+    survive when the file that defines the class moves. `namespace` is ``globals()`` of the module
+    that exports the names, which are its ``__all__``.
+    """
+    for name in names:
+        item = namespace.get(name)
+        if isinstance(item, type):
+            item.__module__ = namespace["__name__"]
 
 
 class NonPSDWarning(UserWarning):
     """A Gram matrix has a clearly negative eigenvalue, so no certificate can be given."""
 
-    __module__ = "pliant"
-
 
 class FeatureScaleWarning(UserWarning):
     """Features differ so much in scale that the kernel hardly depends on some of them."""
-
-    __module__ = "pliant"
 
 
 class UniformWeightsWarning(UserWarning):
     """A rule for kernel weights does not prefer any kernel, so all have the same weight."""
 
-    __module__ = "pliant"
-
 
 class TableError(ValueError):
     """A table cannot be read, or does not have the columns it should have."""
-
-    __module__ = "pliant"
 
 
 class ModelFileError(ValueError):
     """A model file is damaged, foreign, hostile, or cannot be written."""
 
-    __module__ = "pliant"
+
+for _kind in (
+    NonPSDWarning,
+    FeatureScaleWarning,
+    UniformWeightsWarning,
+    TableError,
+    ModelFileError,
+):
+    _kind.__module__ = "pliant"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import numba
@@ -70,43 +71,26 @@ class _Cache(FunctionCache):
                 self.flush()  # type: ignore[no-untyped-call]
                 self._save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as error:
-            _report_unwritable(self.cache_path, error)
+            _report_unwritable(self.cache_path, error.strerror or str(error))
 
 
-_unwritable: list[str] = []
-"""The first folder of the cache that could not be written: one report is enough."""
+@cache
+def _report_unwritable(folder: str, error: str) -> None:
+    """Report, once for a folder, that compiled loops cannot be kept."""
+    _logger.warning(
+        "compiled loops cannot be kept in %s (%s), so that each process compiles them again: "
+        "set NUMBA_CACHE_DIR to another folder",
+        quoted(folder, 200),
+        error,
+    )
 
 
-def _report_unwritable(folder: str, error: OSError) -> None:
-    """Report once that compiled loops cannot be kept."""
-    if not _unwritable:
-        _unwritable.append(folder)
-        _logger.warning(
-            "compiled loops cannot be kept in %s (%s), so that each process compiles them again: "
-            "set NUMBA_CACHE_DIR to another folder",
-            quoted(folder, 200),
-            error.strerror or error,
-        )
-
-
-def compiled(function: F) -> F:
+def compiled(function: F, fastmath: Any = False) -> F:
     """Compile `function` at its first call, and keep the result in a cache on disk.
 
     The cache lies beside the module; where that folder is read-only, in the user's cache
     folder; where neither can be written, in memory only.
     """
-    return _cached(function, fastmath=False)
-
-
-def compiled_fused(function: F) -> F:
-    """Compile `function` as `compiled` does; a product may be added without being rounded first.
-
-    For loops over single numbers whose result does not depend on how these two are rounded.
-    """
-    return _cached(function, fastmath={"contract"})
-
-
-def _cached(function: F, fastmath: Any) -> F:
     loop: Any = numba.njit(nogil=True, fastmath=fastmath)(function)
     with suppress(RuntimeError):  # numba: "cannot cache function: no locator available"
         loop._cache = _Cache(function)  # type: ignore[no-untyped-call]

@@ -123,63 +123,13 @@ def scale_rows(factors: Array, rows: Array) -> Array:
 
 
 def nearest_rows(points: Array, centres: Array) -> Indices:
-    """Return the number of the centre nearest to each point, the first of equals, shape (m,).
-
-    The m points, shape (m, d), are taken in blocks. Where rounding keeps a product of matrices from
-    distinguishing two of the centres, shape (v, d), the distances of that point are summed up, so
-    that a point has the same centre whatever the others are.
-    """
+    """Return the number of the centre nearest to each point, the first of equals, shape (m,)."""
     labels = np.empty(len(points), dtype=np.intp)
-    first = np.sort(np.unique(centres, axis=0, return_index=True)[1])
-    origin = centres.mean(axis=0)
-    scale = float(np.abs(centres - origin).max(initial=0.0)) or 1.0
-    moved = (centres[first] - origin) / scale
-    step = max(1, BLOCK_ENTRIES // (len(centres) + points.shape[1]))
+    step = max(1, BLOCK_ENTRIES // len(centres))
     for low in range(0, len(points), step):
-        with np.errstate(over="ignore", invalid="ignore"):
-            block = points[low : low + step] - origin
-            block /= scale
-            labels[low : low + step] = first[_nearest(block, moved)]
+        distances = cdist(points[low : low + step], centres, "sqeuclidean")
+        labels[low : low + step] = distances.argmin(axis=1)
     return labels
-
-
-def _nearest(points: Array, centres: Array) -> Indices:
-    """Return the nearest of different centres of a size of about one."""
-    sizes = np.einsum("ij,ij->i", centres, centres)
-    scores = points @ centres.T
-    scores -= 0.5 * sizes
-    rows, best = np.arange(len(points)), np.argmax(scores, axis=1)
-    lead = scores[rows, best]
-    scores[rows, best] = -np.inf
-    lead -= scores.max(axis=1)
-    reach = float(sizes.max())
-    lengths = np.sqrt(np.einsum("ij,ij->i", points, points))
-    epsilon = float(np.finfo(np.float64).eps)
-    error = 2.0 * (points.shape[1] + 8) * epsilon * (lengths * np.sqrt(reach) + reach)
-    doubtful = np.flatnonzero(~(lead > error))
-    best[doubtful] = cdist(points[doubtful], centres, "sqeuclidean").argmin(axis=1)
-    return best
-
-
-def project_simplex(point: Array, total: float = 1.0) -> Array:
-    """Return the nearest x to `point` with x >= 0 and sum(x) = `total` > 0."""
-    if not total > 0:
-        raise ValueError(f"expected total > 0, got {total}")
-    point = point - point.max()  # the same x, from smaller numbers
-    falling = np.sort(point)[::-1]
-    thresholds = (np.cumsum(falling) - total) / np.arange(1, point.size + 1)
-    kept = np.flatnonzero(falling > thresholds)[-1]
-    return np.maximum(point - thresholds[kept], 0.0)
-
-
-def project_spectraplex(matrix: Array, trace: float = 1.0) -> Array:
-    """Return the nearest PSD matrix of trace `trace` > 0 to a symmetric `matrix`.
-
-    Its eigenvalues are the projection of the eigenvalues of `matrix` onto the simplex.
-    """
-    values, vectors = scipy.linalg.eigh(matrix)
-    half = vectors * np.sqrt(project_simplex(values, trace))
-    return half @ half.T
 
 
 class InverseHessian:

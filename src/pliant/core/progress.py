@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -137,18 +137,6 @@ class Status(Enum):
     def advice(self) -> str:
         """Return what the reader can do about it."""
         return self.value
-
-
-class Certified(Protocol):
-    """What every solver reads from a problem's certificate."""
-
-    @property
-    def value(self) -> float:
-        """The objective."""
-
-    @property
-    def gap(self) -> float:
-        """The bound on its distance from the optimum; nan if there is none."""
 
 
 class Progress(NamedTuple):

@@ -15,18 +15,8 @@ from pliant.core.typing import Array
 class Convergence:
     """The certified gap at each check of a solver.
 
-    Attributes
-    ----------
-    steps : array of shape (n_checks,)
-        Steps done before each check.
-    gaps : array of shape (n_checks,)
-        Relative gaps; nan where there is no certificate.
-    tol : float
-        The relative gap that was asked for.
-    unit : str
-        What a step is.
-    scale : str
-        What gaps are relative to.
+    `gaps`, relative to `scale`, are those after `steps` in the given `unit`, both of shape
+    (n_checks,); nan where there is no certificate. `tol` is the gap that was asked for.
     """
 
     steps: Array
@@ -73,13 +63,8 @@ class FunctionSummary:
 class KernelWeights:
     """The learned weights of several kernels.
 
-    Attributes
-    ----------
-    kernels : sequence of Kernel
-    weights : array of shape (n_sets, n_kernels)
-        One set, or one for each pair of classes.
-    spread : array of shape (n_kernels,) or None
-        Standard deviations of the weights, where they are known.
+    `weights` has shape (n_sets, n_kernels): one set, or one for each pair of classes. `spread` are
+    their standard deviations, shape (n_kernels,), where they are known.
     """
 
     kernels: Sequence[Kernel]

@@ -10,13 +10,9 @@ from collections.abc import Iterable, Sequence
 from math import floor, isfinite, log10
 from statistics import median
 from typing import TypeGuard
-from unicodedata import category
 
 MISSING = "–"
 MINUS = "−"
-
-INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-"""Unicode's categories of control characters, formatting, and line and paragraph separators."""
 
 MOST_COMPARED, MOST_LISTED = 200, 40
 """Characters of names that are compared with each other, and names that a message lists."""
@@ -165,20 +161,16 @@ def quoted(text: object, limit: int = 80) -> str:
 
 def harmless(text: str) -> str:
     """Return a text of several lines without control characters and invisible formatting."""
-    return "".join(c for c in text if c == "\n" or category(c) not in INVISIBLE)
+    return "".join(c for c in text if c.isprintable() or c in "\n\xa0\u202f")
 
 
 def close_names(name: str, names: Iterable[str]) -> list[str]:
     """Return up to three of ``names`` that look like ``name`` whatever the case, closest first."""
-    plain = {known: _compared(known) for known in names}
-    close = difflib.get_close_matches(_compared(name), plain.values(), n=3)
+    plain = {known: known[:MOST_COMPARED].strip().casefold() for known in names}
+    start = name[:MOST_COMPARED].strip().casefold()  # the time grows with the square
+    close = difflib.get_close_matches(start, plain.values(), n=3)
     matches = [known for known, text in plain.items() if text in close]
     return sorted(matches, key=lambda known: close.index(plain[known]))[:3]
-
-
-def _compared(name: str) -> str:
-    """Return the beginning of a name without its case; the time grows with the square."""
-    return name[:MOST_COMPARED].strip().casefold()
 
 
 def meant(name: str, names: Iterable[str]) -> str:

@@ -131,10 +131,7 @@ def optional(constraint: Constraint) -> Constraint:
 
 
 def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
-    """Ask for the word "auto", or what another constraint asks for.
-
-    If `named`, errors for other text name both: ``name = 'auto' or`` the other constraint.
-    """
+    """Ask for "auto" or what another constraint asks for; if `named`, errors for text name both."""
 
     def check(name: str, value: Any) -> object:
         if isinstance(value, str) and (value == "auto" or not named):
@@ -158,12 +155,7 @@ def check_parameters(estimator: Any) -> None:
 def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:
     """Return points as a float64 array of shape (n, d) of numbers up to `LARGEST`.
 
-    Raises
-    ------
-    TypeError
-        For sparse input.
-    ValueError
-        For text, a wrong number of dimensions or features, NaN, infinity or too large numbers.
+    Sparse points raise TypeError; text, another shape, NaN, infinity and larger numbers ValueError.
     """
     if scipy.sparse.issparse(X):
         raise TypeError(
@@ -254,10 +246,7 @@ def check_random_state(seed: Any) -> np.random.RandomState:
 def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
     """Return the classes in y, sorted, and the number of the class of each sample.
 
-    Raises
-    ------
-    ValueError
-        If y holds real numbers, or labels that cannot be sorted.
+    Real numbers and labels that cannot be sorted raise ValueError.
     """
     try:
         with np.errstate(invalid="ignore"):
@@ -277,22 +266,21 @@ def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
     limit = tol * max(float(gram.max()), -float(gram.min()))
-    for low in range(0, len(gram), TILE):  # in tiles, which the processor's cache holds
-        for left in range(low, len(gram), TILE):
-            rows, columns = slice(low, low + TILE), slice(left, left + TILE)
-            skew = np.abs(gram[rows, columns] - gram[columns, rows].T)
-            if skew.max() > limit:
-                place = np.unravel_index(int(np.argmax(skew)), skew.shape)
-                i, j = low + place[0], left + place[1]
-                raise ValueError(
-                    f"expected a symmetric Gram matrix, got {gram[i, j]:.6g} at "
-                    f"({i}, {j}) but {gram[j, i]:.6g} at ({j}, {i})"
-                )
+    for low in range(0, len(gram), TILE):
+        rows = slice(low, low + TILE)
+        skew = np.abs(gram[rows, low:] - gram[low:, rows].T)
+        if skew.max() > limit:
+            place = np.unravel_index(int(np.argmax(skew)), skew.shape)
+            i, j = low + place[0], low + place[1]
+            raise ValueError(
+                f"expected a symmetric Gram matrix, got {gram[i, j]:.6g} at "
+                f"({i}, {j}) but {gram[j, i]:.6g} at ({j}, {i})"
+            )
     return gram
 
 
 TILE = 128
-"""Rows and columns of a matrix that are compared at once."""
+"""Rows of a matrix that are compared at once with its columns."""
 
 
 def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
@@ -401,10 +389,8 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
 
 UNLIKE = 1000.0
 """Ratio of the scales of two features above which a kernel of one width misses the smaller one: it
-contributes a millionth of squared distances and a thousandth of absolute ones, less than the
-default `tol` and the noise of any target resolve. Scales of 1 to 100, as those of raw pixels or of
-amounts in one unit, are common and harmless; a wrong unit (metres beside millimetres) starts at
-1000."""
+contributes a millionth of squared distances. Scales of 1 to 100 are common and harmless; a wrong
+unit (metres beside millimetres) starts at 1000."""
 
 ROUNDING = 1e-12
 """A feature whose range is this share of its largest value is constant but for rounding."""
@@ -414,9 +400,7 @@ def unlike_features(X: Array) -> tuple[int, int, float] | None:
     """Return two columns of X, shape (n, d), of very unlike scale; None if there are none.
 
     They are the number of the larger, of the smaller, and the ratio of their standard deviations.
-    Both the standard deviations and the ranges differ by more than `UNLIKE`: rare indicators
-    (one-hot columns) and pixels near the edge of images vary little, but in the units of the
-    others. Constant features do not count.
+    Ranges differ by more than `UNLIKE` as well, unlike those of rare indicators.
     """
     lowest, highest = X.min(axis=0), X.max(axis=0)
     widths, spreads = highest - lowest, X.std(axis=0)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.text import quoted
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_integer, check_points, check_real
 
@@ -124,7 +122,7 @@ def make_cherkassky(
     check_integer("n_samples", n_samples, least=1)
     check_choice("function", function, _FUNCTIONS)
     check_real("noise", noise, least=0)
-    (values, size, d), rng = _FUNCTIONS[function], _generator(random_state)
+    (values, size, d), rng = _FUNCTIONS[function], np.random.default_rng(random_state)
     X = rng.uniform(-size, size, (n_samples, d))
     y = values(*X.T)
     return X, y + np.sqrt(noise * np.var(y)) * rng.standard_normal(n_samples)
@@ -212,7 +210,7 @@ def make_sandwich(
     True
     """
     check_integer("n_per_class", n_per_class, least=1)
-    rng = _generator(random_state)
+    rng = np.random.default_rng(random_state)
     centres = np.array([[x, side] for side in (-1.2, 1.2) for x in (-2.0, 0.0, 2.0)])
     spread = rng.standard_normal((n_per_class, 2)) * (0.7, 0.5)
     bread = centres[rng.integers(6, size=n_per_class)] + spread
@@ -266,19 +264,8 @@ def make_bimodal(
     """
     check_integer("n_per_class", n_per_class, least=1)
     check_real("deviation", deviation, least=0)
-    rng = _generator(random_state)
+    rng = np.random.default_rng(random_state)
     corners = np.array([[[1.0, 1.0], [-1.0, -1.0]], [[1.0, -1.0], [-1.0, 1.0]]])
     y = np.repeat([0, 1], n_per_class)
     side = np.arange(2 * n_per_class) % 2
     return corners[y, side] + deviation * rng.standard_normal((2 * n_per_class, 2)), y
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    """Return NumPy's ``default_rng``, or say which seeds there are."""
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "expected random_state None, an integer >= 0 or a numpy.random.Generator, got "
-            f"{quoted(random_state)}"
-        ) from None

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from pliant.core.files import replacing
-from pliant.core.typing import Array
 from pliant.core.validation import check_integer
 
 STATIONS = ("Harbour", "Market", "Museum", "Old Town", "Park", "River", "Station", "University")
@@ -82,7 +79,12 @@ def _rows(n_rows: int, random: np.random.RandomState) -> list[str]:
     wind = 4 * random.gamma(4.0, 1.0, n_rows)
     weather = random.choice(3, n_rows, p=[0.45, 0.35, 0.2])
     weather[(weather == 2) & (temperature < 1)] = 3  # rain falls as snow
-    revenue = _revenue(days, stations, weather, temperature, humidity, wind)
+    weekend = (days + 6) % 7 >= 5  # the first day, 1 January 2023, is a Sunday
+    mild = 0.1 + np.exp(-(((temperature - 23) / 9) ** 2))
+    dry = 1 - 0.6 / (1 + np.exp((82 - humidity) / 4))
+    calm = 1 / (1 + (wind / 35) ** 4)
+    size = 500 + 250 * (stations % 4)
+    revenue = size * mild * dry * calm * SHARES[weather] * (1 + 0.5 * weekend)
     revenue *= np.exp(0.08 * random.standard_normal(n_rows))
     no_weather, no_temperature = random.uniform(size=(2, n_rows)) < 0.05
     columns = (
@@ -98,23 +100,6 @@ def _rows(n_rows: int, random: np.random.RandomState) -> list[str]:
         [_comma(value, 2) for value in revenue],
     )
     return [";".join(fields) for fields in zip(*columns, strict=True)]
-
-
-def _revenue(
-    days: npt.NDArray[Any],
-    stations: npt.NDArray[Any],
-    weather: npt.NDArray[Any],
-    temperature: Array,
-    humidity: Array,
-    wind: Array,
-) -> Array:
-    """Return the expected revenue: a product of one factor for each circumstance."""
-    weekend = (days + 6) % 7 >= 5  # the first day, 1 January 2023, is a Sunday
-    mild = 0.1 + np.exp(-(((temperature - 23) / 9) ** 2))
-    dry = 1 - 0.6 / (1 + np.exp((82 - humidity) / 4))
-    calm = 1 / (1 + (wind / 35) ** 4)
-    size = 500 + 250 * (stations % 4)
-    return np.asarray(size * mild * dry * calm * SHARES[weather] * (1 + 0.5 * weekend))
 
 
 def _comma(value: float, digits: int) -> str:

@@ -1,6 +1,6 @@
 """The methods, one folder a family. No family imports another, except svm."""
 
-from pliant.core.public import set_public_module
+from pliant.core.exceptions import set_public_module
 from pliant.methods.hadamard.batch import batch_decision_function
 from pliant.methods.hadamard.dank import DANKClassifier, DANKRegressor
 from pliant.methods.hadamard.knpl import KNPLClassifier, KNPLRegressor

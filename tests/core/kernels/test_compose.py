@@ -40,18 +40,11 @@ def test_operators_make_kernels(made, kind, expected):
     np.testing.assert_allclose(made(X, Y), expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("other", [1, 1.0, "k", None, np.eye(7)])
-def test_only_kernels_can_be_added(other):
-    with pytest.raises(TypeError):
-        k + other
-
-
 @pytest.mark.parametrize("other", ["2", None, [2.0], 1j])
-def test_only_kernels_and_numbers_can_be_multiplied(other):
-    with pytest.raises(TypeError):
-        k * other
-    with pytest.raises(TypeError):
-        other * k
+def test_only_kernels_are_added_and_only_kernels_and_numbers_multiplied(other):
+    for operation in (lambda: k + other, lambda: k * other, lambda: other * k):
+        with pytest.raises(TypeError):
+            operation()
 
 
 @pytest.mark.parametrize(
@@ -90,11 +83,9 @@ def test_a_zero_on_the_diagonal_cannot_be_normalised():
     with_zero = X.copy()
     with_zero[4] = 0
     said = r"expected finite k\(x, x\) > 0 to normalise a kernel, got 0 at row 4"
-    for call in (lambda: kernel(with_zero), lambda: kernel(X, with_zero)):
+    for call in (lambda: kernel(X, with_zero), lambda: kernel.diag(with_zero)):
         with pytest.raises(ValueError, match=said):
             call()
-    with pytest.raises(ValueError, match=said):
-        kernel.diag(with_zero)
 
 
 def test_exponential_agrees_with_equation_13():

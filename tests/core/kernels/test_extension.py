@@ -141,8 +141,8 @@ def test_one_point_at_a_time_is_the_same_as_a_batch(points, new):
 def test_every_rule_is_exact_at_the_training_points():
     points, _, values = scattered(0, 50, 3)
     neighbors = CoordinateNeighbors(points)
-    np.testing.assert_array_equal(nearest(neighbors, points), np.arange(50))
-    np.testing.assert_array_equal(reciprocal(neighbors, points), np.arange(50))
+    for rule in (nearest, reciprocal):
+        np.testing.assert_array_equal(rule(neighbors, points), np.arange(50))
     np.testing.assert_allclose(smooth(neighbors, points, values, 5), values, rtol=1e-14)
 
 
@@ -217,8 +217,6 @@ def test_neighbors_by_a_gram_need_equal_diagonal_entries():
     said = "equal diagonal entries, got entries from 1 to 2: .* use extension='none', or normalise"
     with pytest.raises(ValueError, match=said):
         GramNeighbors(Precomputed(gram), np.arange(3.0)[:, None])
-    with pytest.raises(ValueError, match="equal diagonal entries"):
-        GramNeighbors(Precomputed(1e-10 * gram), np.arange(3.0)[:, None])
 
 
 @pytest.mark.parametrize(("seed", "n", "m", "d"), [(0, 12, 9, 2), (1, 3, 10, 1), (2, 9, 1, 3)])

@@ -20,36 +20,32 @@ from pliant.kernels import (
 
 X = np.random.default_rng(0).uniform(size=(9, 4))
 NAMED = {
-    "gaussian": Gaussian(gamma=0.3),
-    "laplacian": Laplacian(gamma=0.3),
-    "matern12": Matern(nu=0.5, gamma=0.3),
-    "matern32": Matern(nu=1.5, gamma=0.3),
-    "matern52": Matern(nu=2.5, gamma=0.3),
-    "poly": Polynomial(gamma=0.3),
-    "polynomial": Polynomial(gamma=0.3),
-    "rbf": Gaussian(gamma=0.3),
-    "sigmoid": Sigmoid(gamma=0.3),
+    "gaussian": Gaussian(),
+    "laplacian": Laplacian(),
+    "matern12": Matern(nu=0.5),
+    "matern32": Matern(nu=1.5),
+    "matern52": Matern(nu=2.5),
+    "poly": Polynomial(),
+    "polynomial": Polynomial(),
+    "rbf": Gaussian(),
+    "sigmoid": Sigmoid(),
 }
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_name_and_a_gamma_make_a_kernel(name):
-    kernel = as_kernel(name, X, gamma=0.3)
-    assert type(kernel) is type(NAMED[name])
-    assert kernel.get_params() == NAMED[name].get_params()
+    """The words for gamma are those of scikit-learn."""
+    for gamma, value in ((0.3, 0.3), ("scale", 1 / (4 * X.var())), ("auto", 1 / 4)):
+        kernel = as_kernel(name, X, gamma)
+        assert type(kernel) is type(NAMED[name])
+        expected = {**NAMED[name].get_params(), "gamma": pytest.approx(value, rel=1e-15)}
+        assert kernel.get_params() == expected
 
 
 def test_the_rho_of_tl1_is_a_share_of_the_ranges():
     points = np.array([[0.0, 10.0, 5.0], [2.0, 30.0, 5.0], [1.0, 20.0, 5.0]])
     assert as_kernel("tl1", points).rho == pytest.approx(0.7 * 22.0)
     assert as_kernel("tl1", np.ones((3, 4))).rho == pytest.approx(0.7 * 4)
-
-
-@pytest.mark.parametrize("name", NAMED)
-def test_scale_and_auto_are_the_conventions_of_scikit_learn(name):
-    assert as_kernel(name, X).gamma == pytest.approx(1 / (4 * X.var()), rel=1e-15)
-    assert as_kernel(name, X, "scale").gamma == as_kernel(name, X).gamma
-    assert as_kernel(name, X, "auto").gamma == 1 / 4
 
 
 @pytest.mark.parametrize("name", sorted(PAIRWISE_KERNEL_FUNCTIONS.keys() & set(KERNEL_NAMES)))
@@ -60,15 +56,11 @@ def test_a_name_means_what_it_means_in_scikit_learn(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
-    [("gausian", "gaussian"), ("Laplacian", "laplacian"), ("matern", "matern"), ("cosine", None)],
+    ("name", "hint"), [("gausian", "did you mean 'gaussian'"), ("cosine", "got 'cosine'$")]
 )
 def test_an_unknown_name_is_refused_with_the_names_there_are(name, hint):
-    with pytest.raises(ValueError, match=f"expected kernel in .*'gaussian'.*, got '{name}'") as e:
+    with pytest.raises(ValueError, match=f"expected kernel in .*'gaussian'.*{hint}"):
         as_kernel(name, X)
-    assert ("did you mean" in str(e.value)) == (hint is not None)
-    if hint:
-        assert f"did you mean '{hint}" in str(e.value)
 
 
 @pytest.mark.parametrize("size", [1e-320, 1e-200, 1e-120, 1e99])
@@ -119,11 +111,9 @@ def test_a_function_of_two_matrices_becomes_a_kernel():
     np.testing.assert_allclose(kernel.diag(X), 1.0, rtol=1e-14)
 
 
-@pytest.mark.parametrize("kind", [Gaussian, Polynomial])
-def test_a_class_of_kernels_is_not_a_kernel(kind):
-    said = rf"expected kernel to be .* got the class {kind.__name__}: write {kind.__name__}\(\)"
-    with pytest.raises(TypeError, match=said):
-        as_kernel(kind, X)
+def test_a_class_of_kernels_is_not_a_kernel():
+    with pytest.raises(TypeError, match=r"got the class Gaussian: write Gaussian\(\)"):
+        as_kernel(Gaussian, X)
 
 
 def of_one_point(x, y):
@@ -145,11 +135,5 @@ def test_a_function_that_is_no_kernel_is_told_what_it_should_return(function, sa
 
 
 def test_a_kernel_by_name_has_one_gamma():
-    for gamma in ([1.0] * 4, np.ones(4)):
-        with pytest.raises(
-            ValueError, match=r"expected gamma as one number .* got .*1\."
-        ) as caught:
-            as_kernel("gaussian", X, gamma)
-        assert "kernel=Gaussian(gamma=...)" in str(caught.value)
-        with pytest.raises(ValueError, match=r"expected gamma='scale'"):
-            as_kernel(Gaussian(), X, gamma)
+    with pytest.raises(ValueError, match=r"gamma as one number .* kernel=Gaussian\(gamma=\.\.\.\)"):
+        as_kernel("gaussian", X, np.ones(4))

@@ -49,18 +49,13 @@ def test_entries_are_those_of_the_formula(kernel, twin):
 
 
 @pytest.mark.parametrize("gamma", [0.01, 1.0, 30.0])
-def test_gaussian_and_laplacian_agree_with_scikit_learn(gamma):
+def test_values_agree_with_scikit_learn(gamma):
     np.testing.assert_allclose(Gaussian(gamma)(X, Y), rbf_kernel(X, Y, gamma=gamma), rtol=1e-12)
-    np.testing.assert_allclose(
-        Laplacian(gamma)(X, Y), laplacian_kernel(X, Y, gamma=gamma), rtol=1e-12
-    )
-
-
-@pytest.mark.parametrize("gamma", [0.01, 1.0, 30.0])
-@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
-def test_matern_agrees_with_scikit_learn_at_length_scale_one_over_root_two_gamma(nu, gamma):
-    peer = GaussianProcessMatern(length_scale=1 / np.sqrt(2 * gamma), nu=nu)
-    np.testing.assert_allclose(Matern(nu, gamma)(X, Y), peer(X, Y), rtol=1e-12)
+    peer = laplacian_kernel(X, Y, gamma=gamma)
+    np.testing.assert_allclose(Laplacian(gamma)(X, Y), peer, rtol=1e-12)
+    for nu in (0.5, 1.5, 2.5):
+        of_length = GaussianProcessMatern(length_scale=1 / np.sqrt(2 * gamma), nu=nu)
+        np.testing.assert_allclose(Matern(nu, gamma)(X, Y), of_length(X, Y), rtol=1e-12)
 
 
 @every_pair
@@ -157,9 +152,8 @@ def test_linear_is_the_inner_product():
     np.testing.assert_allclose(Linear().diag(X), (X**2).sum(axis=1), rtol=1e-14)
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3, 7])
-@pytest.mark.parametrize("coef0", [0.0, 0.5, 2.0])
-@pytest.mark.parametrize("gamma", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("degree", [1, 2, 7])
+@pytest.mark.parametrize(("gamma", "coef0"), [(0.1, 0.0), (3.0, 0.5)])
 def test_polynomial_agrees_with_the_formula_and_with_scikit_learn(degree, gamma, coef0):
     gram = Polynomial(degree, gamma, coef0)(X, Y)
     twin = naive.polynomial(degree, gamma, coef0)
@@ -174,15 +168,13 @@ def test_the_sigmoid_agrees_with_scikit_learn(coef0):
     np.testing.assert_allclose(kernel(X, Y), sigmoid_kernel(X, Y, 0.3, coef0), rtol=1e-13)
 
 
-@pytest.mark.parametrize("degree", [0, -2, 2.0, 2.5, "3", None, True])
-def test_the_degree_must_be_a_whole_number_from_one(degree):
-    said = rf"expected Polynomial\(degree=\.\.\.\) >= 1, an integer, got {degree!r}"
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        (Polynomial(2.5), r"expected Polynomial\(degree=\.\.\.\) >= 1, an integer, got 2\.5"),
+        (Polynomial(2, 1.0, -1e-9), r"expected Polynomial\(coef0=\.\.\.\) >= 0, .* got -1e-09"),
+    ],
+)
+def test_hyper_parameters_of_a_polynomial_are_checked(kernel, said):
     with pytest.raises(ValueError, match=said):
-        Polynomial(degree)(X)
-
-
-@pytest.mark.parametrize("coef0", [-1e-9, np.inf, "1"])
-def test_a_constant_below_zero_is_refused(coef0):
-    said = rf"expected Polynomial\(coef0=\.\.\.\) >= 0, a finite number, got {coef0!r}"
-    with pytest.raises(ValueError, match=said):
-        Polynomial(2, 1.0, coef0)(X)
+        kernel(X)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pliant.core.linalg import project_simplex, project_spectraplex
+from papers.theory.tkl_solvers import project_simplex, project_spectraplex
 from pliant.methods.svm.smo.steps import project_box_hyperplane
 from tests.reference import conic
 

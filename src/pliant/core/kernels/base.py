@@ -253,19 +253,23 @@ class _Wrapped(Kernel):
             getattr(self, part)._check_pair(X, Y)
 
 
-class Sum(_Wrapped):
-    """k(x, y) = left(x, y) + right(x, y).
-
-    Parameters
-    ----------
-    left, right : Kernel
-    """
+class _Pair(_Wrapped):
+    """A kernel made of two."""
 
     _parts = ("left", "right")
 
     def __init__(self, left: Kernel, right: Kernel) -> None:
         self.left = left
         self.right = right
+
+
+class Sum(_Pair):
+    """k(x, y) = left(x, y) + right(x, y).
+
+    Parameters
+    ----------
+    left, right : Kernel
+    """
 
     def _gram(self, X: Array, Y: Array) -> Array:
         return self.left._gram(X, Y) + self.right._gram(X, Y)
@@ -274,19 +278,13 @@ class Sum(_Wrapped):
         return self.left._diagonal(X) + self.right._diagonal(X)
 
 
-class Product(_Wrapped):
+class Product(_Pair):
     """k(x, y) = left(x, y) right(x, y).
 
     Parameters
     ----------
     left, right : Kernel
     """
-
-    _parts = ("left", "right")
-
-    def __init__(self, left: Kernel, right: Kernel) -> None:
-        self.left = left
-        self.right = right
 
     def _gram(self, X: Array, Y: Array) -> Array:
         return self.left._gram(X, Y) * self.right._gram(X, Y)

@@ -25,6 +25,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
+from scipy.stats import rankdata
 from sklearn.neighbors import NearestNeighbors
 
 from pliant.core.kernels.precomputed import Precomputed
@@ -91,9 +92,10 @@ class CoordinateNeighbors:
         sure = np.zeros(len(X), dtype=bool)
         if not len(X):
             return distances, indices, sure
-        moved = X - self._centre
-        rough, candidates = self._index.kneighbors(moved, k + SPARE)
-        error = ROUNDING * ((moved**2).sum(axis=1) + self._reach)
+        centre, reach, index = self._rough
+        moved = X - centre
+        rough, candidates = index.kneighbors(moved, k + SPARE)
+        error = ROUNDING * ((moved**2).sum(axis=1) + reach)
         for i, some in enumerate(np.sort(candidates, axis=1)):
             exact = cdist(X[i : i + 1], self._points[some])
             order = _smallest(exact, k)[0]
@@ -102,17 +104,12 @@ class CoordinateNeighbors:
         return distances, indices, sure
 
     @cached_property
-    def _centre(self) -> Array:
-        return np.asarray(self._points.mean(axis=0))
-
-    @cached_property
-    def _reach(self) -> float:
-        """The largest squared distance of a training point from the centre."""
-        return float(((self._points - self._centre) ** 2).sum(axis=1).max())
-
-    @cached_property
-    def _index(self) -> NearestNeighbors:
-        return NearestNeighbors(algorithm="brute").fit(self._points - self._centre)
+    def _rough(self) -> tuple[Array, float, NearestNeighbors]:
+        """The centre, the largest squared distance from it, and the index of the moved points."""
+        centre = np.asarray(self._points.mean(axis=0))
+        moved = self._points - centre
+        reach = float((moved**2).sum(axis=1).max())
+        return centre, reach, NearestNeighbors(algorithm="brute").fit(moved)
 
     def distances(self, X: Array) -> Array:
         """Return the distances of each row of X to all training points, (m, n)."""
@@ -286,18 +283,7 @@ def batch_reciprocal_neighbors(X_new: npt.ArrayLike, X_train: npt.ArrayLike) -> 
     """
     train = check_points(X_train, "X_train")
     new = check_points(X_new, "X_new", n_features=train.shape[1])
-    n, m = len(train), len(new)
-    r = np.empty((n, m), dtype=np.int32)  # all ranks among the new points; the others by blocks
-    for rows in row_parts(np.arange(n), max(m, 1)):
-        r[rows] = _ranks(cdist(train[rows], new))
-    best = np.empty(m, dtype=np.intp)
-    for columns in row_parts(np.arange(m), n):
-        s = _ranks(cdist(new[columns], train))
-        best[columns] = (r[:, columns].T * s).argmin(axis=1)
-    return best
-
-
-def _ranks(distances: Array) -> Indices:
-    """Return the rank of each entry in its row, 1 for the smallest, ties in column order."""
-    order = distances.argsort(axis=1, kind="stable")
-    return 1 + order.argsort(axis=1, kind="stable")
+    distances = cdist(train, new)
+    r = rankdata(distances, "ordinal", axis=1)
+    s = rankdata(distances.T, "ordinal", axis=1)
+    return np.asarray((r.T * s).argmin(axis=1))

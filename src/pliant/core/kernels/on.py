@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pliant.core.kernels.base import Kernel, _Wrapped, parameters
 from pliant.core.text import meant, quoted
 from pliant.core.typing import Array, Between, Indices
-from pliant.core.validation import plain
 
 
 class On(_Wrapped):
@@ -135,25 +136,14 @@ def resolve_columns(kernel: Kernel, feature_names: Sequence[str] | None, n_featu
 def _positions(columns: Any, n_features: int, names: list[str] | None = None) -> Indices:
     """Return the positions of columns, each >= 0, if each is there and none stands twice."""
     chosen = _listed(columns)
-    if isinstance(chosen, slice):
+    if not isinstance(chosen, slice) and chosen.dtype.kind in "OU":
+        chosen = np.array([_place(name, n_features, names) for name in chosen.tolist()])
+    try:
         positions = np.arange(n_features)[chosen]
-    elif isinstance(chosen[0], str):
-        positions = np.array([_place(name, n_features, names) for name in chosen], dtype=np.intp)
-    elif isinstance(chosen[0], bool):
-        if len(chosen) != n_features:
-            raise ValueError(
-                f"expected On(columns=...) with {n_features} entries, a mask of the features, "
-                f"got {len(chosen)}"
-            )
-        positions = np.flatnonzero(chosen)
-    else:
-        wrong = [column for column in chosen if not -n_features <= column < n_features]
-        if wrong:
-            raise ValueError(
-                f"expected On(columns=...) from {-n_features} to {n_features - 1}, as there are "
-                f"{n_features} features, got {wrong[0]}"
-            )
-        positions = np.array(chosen, dtype=np.intp) % n_features
+    except IndexError as error:
+        raise ValueError(
+            f"expected On(columns=...) among {n_features} features, got {columns!r:.200}: {error}"
+        ) from None
     if not positions.size:
         raise ValueError(
             f"expected On(columns=...) to choose some of {n_features} features, got none"
@@ -166,20 +156,17 @@ def _positions(columns: Any, n_features: int, names: list[str] | None = None) ->
     return positions
 
 
-def _listed(columns: Any) -> slice | list[Any]:
-    """Return columns as a slice, or as a list of int, bool or str, if they can be such."""
+def _listed(columns: Any) -> slice | npt.NDArray[Any]:
+    """Return columns as a slice, or as an array of positions, of a mask or of names."""
     if isinstance(columns, slice):
-        parts = (columns.start, columns.stop, columns.step)
-        if all(part is None or type(part) is int for part in parts) and parts[2] != 0:
+        with suppress(TypeError, ValueError):
+            columns.indices(1)
             return columns
     else:
-        items = columns if isinstance(columns, list | tuple) else np.asarray(columns).tolist()
-        items = [plain(item) for item in items] if isinstance(items, list | tuple) else [items]
-        kinds = {type(item) for item in items}
-        if len(kinds) == 1 and kinds <= {int, bool, str}:
+        items = np.atleast_1d(np.asarray(columns))
+        named = all(isinstance(item, str) for item in items.flat)
+        if items.ndim == 1 and items.size and (named or items.dtype.kind in "biu"):
             return items
-        if isinstance(columns, list | tuple | np.ndarray) and not items:
-            raise ValueError("expected On(columns=...) with at least one column, got none")
     raise ValueError(
         "expected On(columns=...) to be positions, a slice of int, a mask or names, got "
         f"{columns!r:.200}"

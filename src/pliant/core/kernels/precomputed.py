@@ -71,7 +71,8 @@ class Precomputed(Kernel):
 
     def _gram(self, X: Array, Y: Array) -> Array:
         if X.shape[1] == 1 == Y.shape[1]:
-            return self._values(np.ix_(self._numbers(X), self._numbers(Y)))
+            entries: Any = np.ix_(self._numbers(X), self._numbers(Y))
+            return np.asarray(self.gram[entries], dtype=np.float64)
         if Y.shape[1] == 1:
             return self._against_all(X)[:, self._numbers(Y)]
         if X.shape[1] == 1:
@@ -85,11 +86,7 @@ class Precomputed(Kernel):
         if X.shape[1] != 1:
             raise ValueError("expected training points: k(x, x) of a new point is not known")
         numbers = self._numbers(X)
-        return self._values((numbers, numbers))
-
-    def _values(self, entries: Any) -> Array:
-        """Return some entries of the matrix, float64."""
-        return np.asarray(self.gram[entries], dtype=np.float64)
+        return np.asarray(self.gram[numbers, numbers], dtype=np.float64)
 
     def _against_all(self, X: Array) -> Array:
         """Return X, if it can be the kernel values of new points, shape (len(X), n)."""

@@ -241,17 +241,25 @@ class _Exponents:
         return gram
 
 
-class Linear(Kernel):
-    """k(x, y) = x'y."""
+class _InnerProduct(Kernel):
+    """A function of the inner product x'y."""
 
     def _gram(self, X: Array, Y: Array) -> Array:
-        return X @ Y.T
+        return self._values(X @ Y.T)
 
     def _diagonal(self, X: Array) -> Array:
-        return np.einsum("ij,ij->i", X, X)
+        return self._values(np.einsum("ij,ij->i", X, X))
+
+    def _values(self, inner: Array) -> Array:
+        """Turn inner products into kernel values, in place."""
+        return inner
 
 
-class Polynomial(Kernel):
+class Linear(_InnerProduct):
+    """k(x, y) = x'y."""
+
+
+class Polynomial(_InnerProduct):
     """k(x, y) = (gamma x'y + coef0)^degree.
 
     Parameters
@@ -269,14 +277,7 @@ class Polynomial(Kernel):
         self.gamma = gamma
         self.coef0 = coef0
 
-    def _gram(self, X: Array, Y: Array) -> Array:
-        return self._power(X @ Y.T)
-
-    def _diagonal(self, X: Array) -> Array:
-        return self._power(np.einsum("ij,ij->i", X, X))
-
-    def _power(self, inner: Array) -> Array:
-        """Turn inner products into kernel values, in place."""
+    def _values(self, inner: Array) -> Array:
         degree = check_integer("Polynomial(degree=...)", self.degree, least=1)
         coef0 = check_real("Polynomial(coef0=...)", self.coef0, least=0)
         inner *= positive(self, "gamma")
@@ -285,7 +286,7 @@ class Polynomial(Kernel):
         return inner
 
 
-class Sigmoid(Kernel):
+class Sigmoid(_InnerProduct):
     """k(x, y) = tanh(gamma x'y + coef0). Not PSD.
 
     Parameters
@@ -301,14 +302,7 @@ class Sigmoid(Kernel):
         self.gamma = gamma
         self.coef0 = coef0
 
-    def _gram(self, X: Array, Y: Array) -> Array:
-        return self._squash(X @ Y.T)
-
-    def _diagonal(self, X: Array) -> Array:
-        return self._squash(np.einsum("ij,ij->i", X, X))
-
-    def _squash(self, inner: Array) -> Array:
-        """Turn inner products into kernel values, in place."""
+    def _values(self, inner: Array) -> Array:
         coef0 = check_real("Sigmoid(coef0=...)", self.coef0)
         inner *= positive(self, "gamma")
         inner += coef0
@@ -329,7 +323,7 @@ _WITH_GAMMA: dict[str, Callable[[float], Kernel]] = {
 
 _WITHOUT_GAMMA: dict[str, Callable[[Array], Kernel]] = {
     "linear": lambda X: Linear(),
-    "tl1": lambda X: TL1(TL1_SHARE * _total_range(X)),
+    "tl1": lambda X: TL1(TL1_SHARE * (float(np.ptp(X, axis=0).sum()) or float(X.shape[1]))),
 }
 
 TL1_SHARE = 0.7
@@ -387,11 +381,6 @@ def as_kernel(
         f"expected kernel to be a name in {sorted(KERNEL_NAMES)}, a Kernel, a function of two "
         f"matrices or 'precomputed', got {got}"
     )
-
-
-def _total_range(X: Array) -> float:
-    """Return the sum of the ranges of the features, or their number where all points are equal."""
-    return float(np.ptp(X, axis=0).sum()) or float(X.shape[1])
 
 
 def _refuse_gamma(gamma: float | str, why: str) -> None:

@@ -16,9 +16,6 @@ from pliant.core.validation import check_vector
 SHOWN = 3
 """Kernels that the name of a sum shows, those of the largest weights."""
 
-TILE_ENTRIES = 100_000
-"""Values that are added at once: they should stay in a processor's second cache."""
-
 
 class WeightedSum(Kernel):
     """k(x, y) = sum_m weights[m] kernels[m](x, y).
@@ -84,7 +81,7 @@ class WeightedSum(Kernel):
     def _gram(self, X: Array, Y: Array) -> Array:
         gram = np.zeros((len(X), len(Y)))
         for kernel, weight in self._used():
-            _add(gram, weight, kernel._gram(X, Y))
+            gram += weight * kernel._gram(X, Y)
         return gram
 
     def _diagonal(self, X: Array) -> Array:
@@ -107,10 +104,3 @@ class WeightedSum(Kernel):
         shown = [f"{weight:.3g} {short_name(kernel)}" for kernel, weight in terms[:SHOWN]]
         rest = len(terms) - SHOWN
         return f"WeightedSum({' + '.join([*shown, f'{rest} more'] if rest > 0 else shown)})"
-
-
-def _add(gram: Array, weight: float, part: Array) -> None:
-    """Add weight * part to a matrix, by parts; a function's values may be its own array."""
-    step = max(1, TILE_ENTRIES // gram.shape[1])
-    for top in range(0, len(gram), step):
-        gram[top : top + step] += weight * part[top : top + step]

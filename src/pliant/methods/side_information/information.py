@@ -22,8 +22,8 @@ import numpy.typing as npt
 import scipy.sparse
 from sklearn.utils.random import sample_without_replacement
 
+from pliant.core.exceptions import set_public_module
 from pliant.core.linalg import scale_rows
-from pliant.core.public import set_public_module
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     check_choice,
