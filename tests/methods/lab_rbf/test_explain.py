@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.methods.lab_rbf import ensemble
+from pliant.methods.lab_rbf import trainer
 from pliant.methods.lab_rbf.members import correlated_pairs
 from pliant.persistence import load_model, save_model
 from tests.reference import naive_local
@@ -34,7 +34,7 @@ def fitted(kind="one", scales=("raw",), **options):
     cls, y = TARGETS[kind]
     model = cls(**{**QUICK, **options})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ensemble, "comparable_scales", lambda table, probe: list(scales))
+        patch.setattr(trainer, "comparable_scales", lambda table, probe: list(scales))
         model.fit(X, y)
     model.averaged_[:] = True
     return model

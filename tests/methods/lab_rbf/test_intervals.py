@@ -17,7 +17,6 @@ from pliant.methods.lab_rbf.intervals import (
     LARGEST_RATIO,
     LEAST_NOISE,
     LEAST_SHARED,
-    HeldOut,
 )
 
 QUICK = {"n_support": 8, "n_members": 4, "max_iter": 8, "random_state": 0, "transforms": None}
@@ -79,7 +78,8 @@ def test_the_size_of_errors_is_that_of_the_naive_twin(seed, m, n):
     predicted[rng.uniform(size=(m, n)) < 0.5] = np.nan
     predicted[0, np.isnan(predicted).all(axis=0)] = 0.0
     target, after = rng.normal(size=n), rng.normal(scale=0.3, size=(m, n))
-    model = LABRBFErrorModel.of([HeldOut(target, predicted, after)], np.ones(1), None)
+    outputs = target[:, None], predicted[..., None], after[..., None]
+    model = LABRBFErrorModel.of(*outputs, np.ones(1), None)
     noise, ratio, errors = naive_errors(target, predicted, after)
     np.testing.assert_allclose(model.noise, [noise], rtol=1e-10)
     np.testing.assert_allclose(model.ratio, [ratio], rtol=1e-10)

@@ -11,7 +11,7 @@ from pliant import LABRBFRegressor, ModelFileError
 from pliant.core import blocks
 from pliant.kernels import Gaussian, Warp
 from pliant.methods import LABRBFMember
-from pliant.methods.lab_rbf import ensemble, members
+from pliant.methods.lab_rbf import members, trainer
 from pliant.persistence import load_model, save_model
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 16, "random_state": 0}
@@ -79,7 +79,7 @@ def test_points_in_a_file_are_never_copied_as_a_whole(
     np.exp(points, out=points)
     y = np.log(points[:, 0]) + points[:, 1]
     file = mapped(tmp_path / "X.npy", points)
-    monkeypatch.setattr(ensemble, "BANDWIDTH_ROWS", 500)
+    monkeypatch.setattr(trainer, "BANDWIDTH_ROWS", 500)
     model = quick(transforms=transforms, max_iter=2)
     for action in (
         lambda: model.fit(file, y),
@@ -92,7 +92,7 @@ def test_points_in_a_file_are_never_copied_as_a_whole(
 
 
 def test_bandwidths_are_learned_on_some_of_many_rows(monkeypatch):
-    monkeypatch.setattr(ensemble, "BANDWIDTH_ROWS", 100)
+    monkeypatch.setattr(trainer, "BANDWIDTH_ROWS", 100)
     points, y = table(2000)
     model = quick().fit(points, y)
     assert model.score(points, y) > 0.9

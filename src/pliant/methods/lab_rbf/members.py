@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,7 +21,6 @@ from pliant.core.validation import check_points, check_real, check_row_numbers
 from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.objective import ridge_path
-from pliant.methods.lab_rbf.trainer import Learned, Recipe, Stage
 
 TINY = float(np.finfo(np.float64).tiny)
 EPSILON = float(np.finfo(np.float64).eps)
@@ -97,39 +96,7 @@ class LABRBFMember(BaseEstimator):
     coef_: Array
     intercept_: Array
 
-    @classmethod
-    def of(
-        cls,
-        learned: Learned,
-        recipe: Recipe,
-        warp: Warp,
-        rows: Indices,
-        points: Array,
-        limits: Array,
-    ) -> Self:
-        """Return the member with learned bandwidths and support points, without coefficients."""
-        member, stage = cls(), learned.stage
-        theta = np.exp(stage.log_squares / 2)
-        if warp.affine:
-            member.kernel_ = LocalRBFKernel(points, theta * warp.slopes, recipe.profile)
-        else:
-            member.kernel_ = LocalRBFKernel(points, theta, recipe.profile, warp)
-        member.support_, member.warp_, member.limits_ = rows, warp, limits
-        member.linear_, member.objective_ = recipe.linear, recipe.objective
-        member.alpha_, member.shrinkage_ = float(stage.alpha), float(stage.shrinkage)
-        member.level_ = float(stage.level)
-        member.validation_score_ = float(1.0 - stage.loss)
-        member.objective_history_ = np.array(learned.history, dtype=np.float64)
-        return member
-
-    def begun(self) -> tuple[Array, Stage]:
-        """Return mapped centres and the last stage, to go on from with ``warm_start=True``."""
-        with np.errstate(divide="ignore"):
-            log_squares = 2.0 * np.log(self._mapped_bandwidths())
-        centres = self.warp_(self.kernel_.centres)
-        return centres, Stage(log_squares, self.level_, self.alpha_, self.shrinkage_)
-
-    def _mapped_bandwidths(self) -> Array:
+    def mapped_bandwidths(self) -> Array:
         """Return theta for features on [-1, 1]; 0 for constant features."""
         theta, slopes = self.kernel_.bandwidths, self.warp_.slopes
         if self.kernel_.warp is not None:
@@ -170,7 +137,7 @@ class LABRBFMember(BaseEstimator):
 
     def terms(self, X: Array) -> Terms:
         """Return what f and its derivatives at some points are computed from."""
-        X, theta = self.within(X), self._mapped_bandwidths()
+        X, theta = self.within(X), self.mapped_bandwidths()
         D = self.kernel_.squares(X)
         profile = PROFILES[self.kernel_.profile]
         K = profile.value(np, D.copy())
