@@ -255,7 +255,6 @@ FORGERIES = {
         "n_outputs_": [5, "one"],
         "single_output_": ["yes"],
         "n_features_in_": [9],
-        "correlated_features_": [np.zeros((0, 1)), "none", np.array([[1, 99]]), np.eye(2)],
     },
     "kernel_": {
         "centres": [np.full((8, 3), np.nan), np.zeros((7, 3))],
@@ -275,8 +274,6 @@ FORGERIES = {
         "deviations_": ["wide"],
         "alpha_": ["big", -1.0],
         "level_": [float("nan")],
-        "validation_score_": ["good"],
-        "objective_history_": ["falling"],
         "linear_": ["no"],
         "warp_": [Gaussian(1.0), Warp.learn(np.eye(7))],
     },

@@ -48,7 +48,6 @@ from pliant.methods.lab_rbf.members import (
     TINY,
     LABRBFMember,
     check_members,
-    check_pairs,
     correlated_features,
     fit_coefficients,
     joined,
@@ -633,4 +632,3 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
         check_members(self.members_, self.averaged_, self.n_features_in_, self._n_outputs)
-        check_pairs(self.correlated_features_, self.n_features_in_)

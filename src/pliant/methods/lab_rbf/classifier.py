@@ -178,7 +178,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         """Return logistic scores of held-out rows for each penalty, shape (penalties, n, q)."""
         shares = shares_of(rows.Y)
         path = logistic_path(features, shares, rows.weights, self._penalties(rows))
-        return np.stack([each.scores(held_out) for each in path])
+        return np.stack([held_out @ W + intercept for W, intercept in path])
 
     def _penalties(self, table: Table) -> Array:
         """Return the penalties to choose from."""

@@ -16,7 +16,7 @@ features alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from pliant.methods.lab_rbf.members import TINY, LABRBFMember, Terms, row_blocks
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LABRBFExplanation:
-    """Why a LAB-RBF model predicts what it does at some points; its arrays cannot be changed.
+    """Why a LAB-RBF model predicts what it does at some points.
 
     Everything is on the scale that was learned: the scores of ``decision_function`` for a
     classifier, the logarithm of y where ``target_transform_`` is "log", else y before it is clipped
@@ -76,22 +76,13 @@ class LABRBFExplanation:
     effects: Array
     shares: Array
 
-    def __post_init__(self) -> None:
-        """Protect the arrays against changes."""
-        for each in fields(self):
-            if isinstance(getattr(self, each.name), np.ndarray):
-                getattr(self, each.name).setflags(write=False)
-
-    def __len__(self) -> int:
-        """Return the number of points."""
-        return len(self.prediction)
-
     def __repr__(self) -> str:
         """Return the sizes."""
-        count, d = self.nearest.shape[1], self.effects.shape[1]
-        return f"{type(self).__name__}(n_samples={len(self)}, n_features={d}, n_nearest={count}" + (
-            f", n_outputs={self.prediction.shape[1]})" if self.prediction.ndim > 1 else ")"
-        )
+        n, count = self.nearest.shape
+        sizes = f"n_samples={n}, n_features={self.effects.shape[1]}, n_nearest={count}"
+        if self.prediction.ndim > 1:
+            sizes += f", n_outputs={self.prediction.shape[1]}"
+        return f"{type(self).__name__}({sizes})"
 
 
 def explain(

@@ -101,20 +101,10 @@ class _OnRows:
 
 @dataclass(frozen=True, eq=False)
 class Ridge(_OnRows):
-    """(|F a - y|^2 + alpha |a|^2) / (n v), a its minimiser.
+    """(|F a - y|^2 + alpha |a|^2) / (n v), a its minimiser."""
 
-    Parameters
-    ----------
-    rows : LocalRows
-        n rows.
-    alpha : float
-        Ridge penalty, > 0.
-    scale : float
-        v.
-    """
-
-    alpha: float
-    scale: float
+    alpha: float  # ridge penalty, > 0
+    scale: float  # v
 
     @property
     def _factor(self) -> float:
@@ -136,17 +126,9 @@ class Ridge(_OnRows):
 
 @dataclass(frozen=True, eq=False)
 class Evidence(_OnRows):
-    """log(R / (n q v)) + (log det A - p log lam) / n, lam learned.
+    """log(R / (n q v)) + (log det A - p log lam) / n, lam learned."""
 
-    Parameters
-    ----------
-    rows : LocalRows
-        n rows.
-    scale : float
-        v.
-    """
-
-    scale: float
+    scale: float  # v
 
     def _fit(self, log_squares: Array, level: float) -> _Fit:
         rows, evaluated = self.rows, self.rows.at(log_squares)
@@ -174,23 +156,11 @@ class Evidence(_OnRows):
 
 @dataclass(frozen=True, eq=False)
 class Interpolation(_OnRows):
-    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c: He et al., Eq. 9.
+    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c: He et al., Eq. 9; no linear features."""
 
-    Parameters
-    ----------
-    rows : LocalRows
-        n rows, without linear features.
-    target : array of shape (m, q)
-        The centred targets y_c of the centres.
-    alpha : float
-        Ridge penalty, > 0.
-    scale : float
-        v.
-    """
-
-    target: Array
-    alpha: float
-    scale: float
+    target: Array  # the centred targets y_c of the centres, shape (m, q)
+    alpha: float  # ridge penalty, > 0
+    scale: float  # v
 
     def coefficients(self, log_squares: Array) -> Array:
         """Return c, shape (m, q)."""
@@ -296,6 +266,7 @@ def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
 
 
 def _solved(factor: Array, right: Array) -> Array:
+    """Return (L L')^-1 times `right`."""
     return np.asarray(scipy.linalg.lapack.dpotrs(factor, right, lower=1)[0])
 
 
@@ -327,20 +298,11 @@ class Bandwidths:
 
     They are regularised: plus shrinkage * mean((s_ij - mean_i s_ij)^2). With a shrinkage of inf,
     the vector has one bandwidth for each feature, which all centres share.
-
-    Parameters
-    ----------
-    objective : Objective
-        The function to minimise.
-    shrinkage : float
-        Penalty parameter, >= 0.
-    learns_level : bool
-        Whether log lam is learned.
     """
 
     objective: Objective
     shrinkage: float = 0.0
-    learns_level: bool = False
+    learns_level: bool = False  # whether log lam is learned
 
     @property
     def shared(self) -> bool:

@@ -16,7 +16,6 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
-    check_integer,
     check_random_state,
     check_share,
     check_targets,
@@ -478,18 +477,13 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
         errors: object = self.error_model_
-        if errors is not None:
-            if not isinstance(errors, LABRBFErrorModel):
-                raise ValueError(f"expected error_model_ of errors or None, got {errors!r:.80}")
-            if errors.errors.shape[1] != self.n_outputs_:
-                raise ValueError(f"expected error_model_ of {self.n_outputs_} outputs")
-        if self.target_transform_ not in (None, "log"):
-            raise ValueError(
-                f"expected target_transform_ None or 'log', got {self.target_transform_!r:.80}"
-            )
-        check_integer("n_outputs_", self.n_outputs_, least=1)
-        single: object = self.single_output_
-        if not isinstance(single, bool) or (single and self.n_outputs_ != 1):
+        shape = np.shape(getattr(errors, "errors", ()))
+        if errors is not None and shape[1:] != (self.n_outputs_,):
+            raise ValueError(f"expected error_model_ of {self.n_outputs_} outputs or None")
+        transform, single = self.target_transform_, self.single_output_
+        if transform not in (None, "log"):
+            raise ValueError(f"expected target_transform_ None or 'log', got {transform!r:.80}")
+        if single not in (False, self.n_outputs_ == 1):
             raise ValueError(f"expected single_output_ True or False, got {single!r:.80}")
         super()._check_loaded()
         low = check_vector("target_low_", self.target_low_, self.n_outputs_)
