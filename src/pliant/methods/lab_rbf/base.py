@@ -195,6 +195,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         "verbose": check_flag,
     }
 
+    _layer: Layer | None = None  # predicts held-out rows, if not by a ridge fit
+
     n_members: int
     objective: str
     linear: bool | str
@@ -341,11 +343,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
         """Return the loss of scaled predictions of held-out rows; about 1 for a constant."""
 
-    @property
-    def _layer(self) -> Layer | None:
-        """What predicts held-out rows where the coefficients are not those of a ridge fit."""
-        return None
-
     def _set_coefficients(
         self, members: list[LABRBFMember], table: Table, runs: Sequence[Run] = ()
     ) -> None:
@@ -364,10 +361,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """The number of outputs of the members."""
 
     def _choose_target(self, table: Table, probe: Callable[[Table], float]) -> Table:
-        """Return the table with its target on the scale to learn.
-
-        `probe` returns the held-out loss of a small expansion.
-        """
+        """Return the table with the target to learn; `probe` returns a held-out loss."""
         return table
 
     def _store(self, table: Table, runs: list[Run]) -> None:

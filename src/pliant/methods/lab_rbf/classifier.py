@@ -26,7 +26,7 @@ from pliant.methods.lab_rbf.logistic import (
     shares_of,
 )
 from pliant.methods.lab_rbf.members import LABRBFMember
-from pliant.methods.lab_rbf.trainer import Layer, Run, is_automatic
+from pliant.methods.lab_rbf.trainer import Run, is_automatic
 
 MOST_LOGISTIC = 20_000  # Maximum number of rows that logistic coefficients are fitted to.
 
@@ -170,11 +170,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             np.average((scores - signs) ** 2, axis=0, weights=weights).sum() / size
         )
 
-    @property
-    def _layer(self) -> Layer:
-        return self._held_out_scores
-
-    def _held_out_scores(self, features: Array, rows: Table, held_out: Array) -> Array:
+    def _layer(self, features: Array, rows: Table, held_out: Array) -> Array:
         """Return logistic scores of held-out rows for each penalty, shape (penalties, n, q)."""
         shares = shares_of(rows.Y)
         path = logistic_path(features, shares, rows.weights, self._penalties(rows))

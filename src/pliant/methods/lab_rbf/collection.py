@@ -46,12 +46,9 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """All rows of a collection that a `Table` is a sample of, and their extent.
+    """All rows of a collection that a `Table` is a sample of, and their extent."""
 
-    Their y are the targets that are learned, and calibration rows have the weight 0.
-    """
-
-    rows: Rows
+    rows: Rows  # their y are the targets that are learned; calibration rows have the weight 0
     extent: Extent
 
     def __len__(self) -> int:
@@ -80,10 +77,7 @@ class Drawn(NamedTuple):
         return load("pandas").DataFrame(X, columns=self.rows.columns), y, weights
 
     def attached(self, table: Table, reserved: Table | None) -> Table:
-        """Return the table of the sample with its row numbers, and with all rows behind it.
-
-        `reserved` are calibration rows of the sample, which the coefficients must not see.
-        """
+        """Return the table of the sample with all rows, but the `reserved` ones, behind it."""
         numbers, weights, Y = self.sample.numbers, self.rows.weights, self.encode(self.rows.y)
         if reserved is not None:
             weights = np.ones(len(Y)) if weights is None else weights.copy()

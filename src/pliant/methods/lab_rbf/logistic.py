@@ -48,11 +48,7 @@ def shares_of(signs: Array) -> Array:
 def logistic_path(
     F: Array, shares: Array, weights: Array | None, penalties: Array
 ) -> list[Coefficients]:
-    """Return the minimisers for falling penalties, each found from the one before.
-
-    Newton's steps where the Hessian is small. Else quasi-Newton steps, in coordinates where the
-    Hessian of the first iterate is about the identity: with R R' = F'F / 4 + penalty I, R'W.
-    """
+    """Return the minimisers for falling penalties, each found from the one before."""
     n, k = shares.shape
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
@@ -128,6 +124,7 @@ def _newton(penalised: _Penalised, W: Array) -> Array:
 
 def _quasi_newton(penalised: _Penalised, W: Array, gram: Array) -> Array:
     """Return the minimiser, by quasi-Newton steps from W; `gram` is F'F / 4."""
+    # With R R' = F'F / 4 + penalty I, the Hessian of R'W is about the identity at first.
     R = cholesky_factor(gram, penalised.ridge[:, 0])
 
     def coefficients(z: Array) -> Array:

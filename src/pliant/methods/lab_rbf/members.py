@@ -126,10 +126,7 @@ class LABRBFMember(BaseEstimator):
         return f + self.warp_(X) @ self.coef_ if self.linear_ else f
 
     def linear_part(self) -> tuple[Array, Array]:
-        """Return the coefficients of the features, (n_features, n_outputs), and the constant.
-
-        They belong to the features themselves if all keep their scale, else to the mapped ones.
-        """
+        """Return coefficients of the features (if all keep their scale), and the constant."""
         if not self.warp_.affine:
             return self.coef_, self.intercept_
         coef = self.warp_.slopes[:, None] * self.coef_
@@ -274,10 +271,7 @@ def check_members(members: object, averaged: object, n_features: int, n_outputs:
 
 
 def correlated_pairs(X: Array) -> Indices:
-    """Return the pairs of columns with abs(Spearman's correlation) > .8, shape (n_pairs, 2).
-
-    The strongest come first, the smaller column of each pair too.
-    """
+    """Return the pairs of columns with abs(Spearman's correlation) > .8, the strongest first."""
     ranks = rankdata(X, axis=0)
     ranks -= ranks.mean(axis=0)
     size = np.sqrt((ranks * ranks).sum(axis=0))
@@ -296,10 +290,7 @@ def correlated_features(table: Table, relevance: Array) -> Indices:
 
 
 def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | None = None) -> None:
-    """Set c, v and b of members to their ridge fits on all rows, in one pass over them.
-
-    The intercept is the weighted mean of Y, as it was while bandwidths were learned.
-    """
+    """Set c and v of members to ridge fits on all rows in one pass; b is the mean of Y."""
     if table.whole is None:
         sums = normal_equations(members, table, table.mean, n_jobs)
     else:

@@ -58,13 +58,10 @@ class _Fit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _OnRows:
-    """A function of the bandwidths, averaged over rows.
-
-    `known` is where it was evaluated last, and what it was there: a stage starts where the one
-    before has ended.
-    """
+    """A function of the bandwidths, averaged over rows."""
 
     rows: LocalRows
+    # Where it was evaluated last, and its value: a stage starts where the one before has ended.
     known: list[tuple[Array, float, Point]] = field(default_factory=list, init=False, repr=False)
 
     def at(self, log_squares: Array, level: float = 0.0) -> Point:
@@ -215,14 +212,12 @@ def _square(rows: LocalRows, residual: Any) -> float:
 def _coefficients(
     rows: LocalRows, F: Any, equations: NormalEquations, factor: Array, alpha: float
 ) -> tuple[Array, Any]:
-    """Return a = (F'F + alpha I)^-1 F'y, and F a - y.
-
-    Where products were rounded, one step of iterative refinement removes most of the error.
-    """
+    """Return a = (F'F + alpha I)^-1 F'y, and F a - y."""
     a = _solved(factor, equations.right)
     residual = _residual(rows, F, a)
     if not equations.rounded:
         return a, residual
+    # One step of iterative refinement removes most of the error of rounded products.
     a = a - _solved(factor, rows.features.device.numpy(F.T @ residual) + alpha * a)
     return a, _residual(rows, F, a)
 
@@ -230,11 +225,7 @@ def _coefficients(
 def _factored(
     rows: LocalRows, F: Any, alpha: float, jitter: float
 ) -> tuple[NormalEquations, Array, float]:
-    """Return F'F and F'y, the Cholesky factor of F'F + lam I, and lam.
-
-    lam is alpha and the jitter, which is relative to the mean diagonal of F'F. Where the rounding
-    errors of products in float32 are larger than lam, the products are computed in float64.
-    """
+    """Return F'F and F'y, the Cholesky factor of F'F + lam I, and lam = alpha + the jitter."""
 
     def factored(equations: NormalEquations) -> tuple[NormalEquations, Array, float]:
         lam = alpha + jitter * float(equations.gram.diagonal().mean())
@@ -246,7 +237,7 @@ def _factored(
     except ValueError:
         if not equations.rounded:
             raise
-    return factored(rows.normal_equations(F, 0.0))  # nothing is rounded for a penalty of zero
+    return factored(rows.normal_equations(F, 0.0))  # in float64
 
 
 def cholesky_factor(gram: Array, alpha: Array | float) -> Array:

@@ -90,11 +90,7 @@ class Recipe:
     def of(
         cls, parameters: Mapping[str, Any], k: int, support: str | Indices, table: Table
     ) -> Recipe:
-        """Return how the k-th member of a model is learned, k = 0, 1, ..., given its parameters.
-
-        `support` is how support points are chosen, or which they are. Ridge penalties that are
-        chosen grow with the mean weight of a row.
-        """
+        """Return how the k-th member of a model is learned, k = 0, 1, ..., given its parameters."""
         p: dict[str, Any] = {
             name: None if is_automatic(value) else value for name, value in parameters.items()
         }
@@ -241,10 +237,7 @@ class Trainer:
         return starts[int(np.argmin(values))], level
 
     def _path(self, objective: Objective, start: Start) -> Stage:
-        """Return the best stage from shared bandwidths to bandwidths of each centre's own.
-
-        A start that the user chose, or that has grown, is not made shared first.
-        """
+        """Return the best stage from shared bandwidths to bandwidths of each centre's own."""
         r, point = self.recipe, start
         if not self._grows and r.initial_bandwidth is None:
             two_thirds = -(-2 * r.max_iter // 3)  # rounded up
@@ -356,11 +349,8 @@ def _features(objective: Objective, X: Array, log_squares: Array) -> Any:
 
 
 def _distant(X: Array, Y: Array, count: int, rng: RandomState) -> Indices:
-    """Draw points far apart in [X, sqrt(d / q) Y]: k-means++, without its trials.
-
-    Each point is drawn with a probability proportional to its squared distance from the nearest
-    one drawn before. (scikit-learn's takes ten times as long for some hundred points.)
-    """
+    """Draw points far apart in [X, sqrt(d / q) Y]: k-means++, without its trials."""
+    # scikit-learn's takes ten times as long for some hundred points.
     points = np.hstack([X, np.sqrt(X.shape[1] / Y.shape[1]) * Y])
     sizes = np.einsum("ij,ij->i", points, points)
     drawn = [int(rng.randint(len(points)))]
@@ -447,11 +437,9 @@ class EnsembleTrainer:
         begun: Mapping[str, Any],
         choose_target: Callable[[Table, Callable[[Table], float]], Table],
     ) -> tuple[Table, list[Run]]:
-        """Choose the scales of features and target, then learn the members of a model.
+        """Choose the scales of features and target, then learn the members, fewer if stopped.
 
-        `support` is how support points are chosen, or their places, and `begun` is the state of an
-        earlier fit. Coefficients are still to come, but for those of the interpolation objective.
-        There are fewer members than asked for if learning is to stop.
+        `begun` is the state of an earlier fit. Only interpolation gives coefficients here.
         """
         p, scales, members = self.parameters, ["raw"], begun.get("members_", [])
         rng, n_members = check_random_state(p["random_state"]), p["n_members"]
@@ -475,11 +463,7 @@ class EnsembleTrainer:
         seeds: Indices,
         begun: Sequence[LABRBFMember],
     ) -> list[Run]:
-        """Learn a member by each recipe, with a seed of its own; the first go on from `begun`.
-
-        Members take turns with the scales: member k gets scale k + k // len(scales), so that it
-        does not always meet the same objective.
-        """
+        """Learn a member by each recipe, with a seed of its own; the first go on from `begun`."""
         limits, table = limits_of(table), replace(table, whole=None)
         warps = list({member.warp_.key(): member.warp_ for member in begun}.values())
         warps = warps or [Warp.learn(table.X, scale) for scale in scales]
@@ -490,7 +474,7 @@ class EnsembleTrainer:
             delayed(self._train_member)(
                 table,
                 recipes[k],
-                warps[(k + k // len(warps)) % len(warps)],
+                warps[(k + k // len(warps)) % len(warps)],  # not always with the same objective
                 int(seeds[k]),
                 limits,
                 members[k],
@@ -519,10 +503,7 @@ class EnsembleTrainer:
         *,
         needed: bool,
     ) -> Run | None:
-        """Learn a member; None if learning was to stop before, unless one is needed.
-
-        One that is `begun` keeps its support points, their numbers, its objective and its scale.
-        """
+        """Learn a member; None if learning was to stop before, unless one is needed."""
         if self.watch.stopped and not needed and begun is None:
             return None
         rng = RandomState(seed)
@@ -633,10 +614,7 @@ def start_of(member: LABRBFMember) -> tuple[Array, Stage]:
 
 
 def comparable_scales(table: Table, probe: Callable[[Table, str], float]) -> list[str]:
-    """Return the scales of features that do about equally well, the best one first.
-
-    `probe` returns the held-out loss of a small expansion with the features on a scale.
-    """
+    """Return the scales of features with about the same held-out loss, the best one first."""
     others = [scale for scale in WARPS[1:] if not Warp.learn(table.X, scale).affine]
     if not others:
         return ["raw"]
