@@ -241,28 +241,6 @@ def test_new_coefficients_drop_a_calibration_only():
     assert np.isfinite(model.calibrate(NEW[:50], NEW_Y[:50]).predict_interval(NEW)).all()
 
 
-FORGED = {
-    "unsorted errors": ("errors", lambda z: z[::-1], "sorted"),
-    "infinite errors": ("errors", lambda z: np.vstack([z, [[np.inf]]]), "sorted"),
-    "errors that are no numbers": ("errors", lambda z: np.vstack([z, [[np.nan]]]), "sorted"),
-    "no errors": ("errors", lambda z: z[:0], "expected errors of shape"),
-    "errors of two outputs": ("errors", lambda z: np.hstack([z, z]), "unit"),
-    "no noise": ("noise", lambda v: 0 * v, "noise > 0"),
-    "a negative ratio": ("ratio", lambda v: -1 - v, "ratio >= 0"),
-    "weights of another shape": ("weights", lambda _: np.ones(3), "weights"),
-    "a word": ("exact", lambda _: "yes", "exact"),
-}
-
-
-@pytest.mark.parametrize("case", FORGED)
-def test_a_forged_error_model_is_refused(case):
-    name, forge, message = FORGED[case]
-    model = LABRBFRegressor(**QUICK).fit(X, Y)
-    setattr(model.error_model_, name, forge(getattr(model.error_model_, name)))
-    with pytest.raises(ValueError, match=message):
-        model.error_model_._check_loaded()
-
-
 # Bad input
 
 

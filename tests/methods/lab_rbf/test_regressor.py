@@ -17,7 +17,7 @@ from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.core import blocks
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.core.summary import summarize
-from pliant.kernels import LocalRBFKernel, Warp
+from pliant.kernels import Warp
 from pliant.methods.lab_rbf import members, regressor, solvers, trainer
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 10, "random_state": 0}
@@ -104,16 +104,6 @@ def test_a_prediction_is_one_line_on_other_scales(outputs):
     assert model.kernel_.warp is not None
     np.testing.assert_allclose(model.predict(new), line(model, new), rtol=1e-10)
     assert model.score(points, y) > 0.9
-
-
-def test_the_kernel_is_that_of_all_members_together():
-    assert isinstance(fitted().kernel_, LocalRBFKernel)
-    assert not fitted().kernel_.symmetric
-    parts = [m.kernel_(NEW, m.kernel_.centres) for m in fitted().members_]
-    whole = fitted().kernel_(NEW, fitted().support_vectors_)
-    np.testing.assert_allclose(whole, np.hstack(parts), rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(X[fitted().support_], fitted().support_vectors_)
-    np.testing.assert_array_equal(fitted().bandwidths_, fitted().kernel_.bandwidths)
 
 
 def test_members_that_map_the_features_differently_have_no_kernel_in_common():
@@ -213,16 +203,6 @@ def test_a_weight_of_two_is_a_row_twice_for_the_coefficients(seed):
 # Coefficients again
 
 
-@pytest.mark.parametrize("objective", ["ridge", "evidence"])
-def test_the_training_rows_give_the_same_coefficients_again(objective):
-    model = quick(objective=objective).fit(X, TWO)
-    before = model.dual_coef_.copy(), model.coef_.copy(), model.predict(NEW)
-    assert model.refit_coefficients(X, TWO) is model
-    np.testing.assert_array_equal(model.dual_coef_, before[0])
-    np.testing.assert_array_equal(model.coef_, before[1])
-    np.testing.assert_array_equal(model.predict(NEW), before[2])
-
-
 @pytest.mark.parametrize("linear", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_new_rows_give_a_ridge_fit(linear, weighted):
@@ -271,17 +251,6 @@ def test_the_objective_falls(objective, profile):
         assert all(b <= a + 1e-12 for a, b in pairwise(history))
         assert history[-1] < history[0]
     assert model.n_iter_ == sum(len(h) for h in model.objective_history_)
-
-
-def test_a_large_shrinkage_holds_bandwidths_together():
-    loose, tight = (
-        quick(**{**FIXED, "shrinkage": s}, max_iter=30).fit(X, Y).bandwidths_ for s in (0.0, 1e4)
-    )
-
-    def spread(theta):
-        return np.mean([np.log(part).std(axis=0) for part in np.split(theta, 2)])
-
-    assert spread(tight) < 1e-3 < spread(loose)
 
 
 SUPPORTS = {

@@ -498,11 +498,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def limits_(self) -> Array:
-        """Lowest and highest values of the features that predictions distinguish.
-
-        Shape (2, n_features): the range of the training points, extended by an eighth of it on
-        both sides. Points beyond are moved there first, ``X.clip(*limits_)``.
-        """
+        """Lowest and highest values of the features; points are moved, ``X.clip(*limits_)``."""
         return self._fitted_members[0].limits_
 
     @property
@@ -527,11 +523,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def feature_relevance_(self) -> Array:
-        """How much f changes if a feature is permuted, as a share, shape (n_features,); sums to 1.
-
-        The mean squared change of a member's f, the feature permuted among training points, divided
-        by the variance of f for each output; the mean of the members' shares.
-        """
+        """How much f changes if a feature is permuted, as shares, shape (n_features,)."""
         relevance = np.sum([member.relevance() for member in self._used], axis=0)
         return np.asarray(relevance / max(relevance.sum(), TINY))
 

@@ -97,12 +97,6 @@ class LABRBFErrorModel(BaseEstimator):
         weights = None if weights is None else weights[order]
         return cls(unit, np.array(noise), np.array(ratio), z, weights, exact=False)
 
-    @classmethod
-    def constant(cls, unit: Array) -> Self:
-        """Return a model of errors of the same size everywhere, without any errors yet."""
-        ones = np.ones_like(unit)
-        return cls(unit, ones, 0.0 * ones, np.zeros((0, len(unit))), None, exact=False)
-
     def calibrated(self, errors: Array, spread: Array) -> Self:
         """Return the model with the errors of calibration rows, both of shape (n, n_outputs)."""
         z = np.sort(errors / self.scale(spread), axis=0)

@@ -424,7 +424,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         errors = self.error_model_
         if errors is None:
             half = self.target_high_ / 2 - self.target_low_ / 2
-            errors = LABRBFErrorModel.constant(np.where(half > 0, half, 1.0))
+            unit, ones = np.where(half > 0, half, 1.0), np.ones_like(half)
+            none = np.zeros((0, len(half)))  # of the same size everywhere
+            errors = LABRBFErrorModel(unit, ones, 0.0 * ones, none, None, exact=False)
         if self.target_transform_ == "log":
             with np.errstate(divide="ignore"):
                 Y = np.log(np.maximum(Y, 0.0))
