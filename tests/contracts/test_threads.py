@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 import pliant
 from pliant.core import threads
 from pliant.core.threads import blas_limited, one_blas_thread
-from pliant.methods.lab_rbf import ensemble
+from pliant.methods.lab_rbf import trainer
 
 METHODS = (
     "fit",
@@ -192,13 +192,13 @@ def test_a_child_process_takes_one_thread(monkeypatch):
 
 def test_a_small_fit_takes_one_thread_and_a_large_one_all_cores(monkeypatch):
     numbers = []
-    kept = ensemble.Parallel
+    kept = trainer.Parallel
 
     def parallel(n_jobs=None, **options):
         numbers.append(n_jobs)
         return kept(n_jobs=n_jobs, **options)
 
-    monkeypatch.setattr(ensemble, "Parallel", parallel)
+    monkeypatch.setattr(trainer, "Parallel", parallel)
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
     rng = np.random.default_rng(0)
     for rows, expected in ((100, 1), (1500, 2)):

@@ -116,13 +116,6 @@ def blas_limited(function: Callable[P, R]) -> Callable[P, R]:
     return limited
 
 
-def in_processes() -> bool:
-    """Return whether joblib is set to workers in other processes; False in a child process."""
-    backend, _ = get_active_backend(prefer="threads")
-    alone = backend.nesting_level == 0 and parent_process() is None
-    return alone and not getattr(backend, "supports_sharedmem", False)
-
-
 def threads_for(n_jobs: int | None, *, worth_it: bool) -> int | None:
     """Return the number of threads for joblib: `n_jobs`, or else all cores if that is worth it.
 

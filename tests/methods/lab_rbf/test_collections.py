@@ -1,8 +1,6 @@
 """LAB-RBF on Dask collections, computed in this process: beside fits in memory and a slow twin."""
 
-import pickle
 import re
-import time
 
 import numpy as np
 import pandas as pd
@@ -12,7 +10,6 @@ from sklearn.exceptions import NotFittedError
 
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import collection
-from pliant.methods.lab_rbf.ensemble import Watch
 from pliant.persistence import load_model, save_model
 
 dask = pytest.importorskip("dask")
@@ -341,19 +338,3 @@ def test_dask_that_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(collections, "import_module", missing)
     with pytest.raises(ImportError, match=re.escape("pip install 'pliant[dask]'")):
         quick().fit(parted(X, 450), Y)
-
-
-# Members in other processes
-
-
-def test_a_worker_knows_the_time_that_is_left_but_no_callback():
-    asked = []
-    watch = Watch(lambda step: asked.append(step), 0.05)
-    copy = pickle.loads(pickle.dumps(watch))
-    assert watch.listened
-    assert not copy()
-    assert copy.ends == watch.ends
-    assert asked == []
-    time.sleep(0.06)
-    assert copy()
-    assert pickle.loads(pickle.dumps(copy)).stopped

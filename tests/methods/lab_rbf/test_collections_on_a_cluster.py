@@ -2,13 +2,11 @@
 
 import os
 
-import joblib
 import numpy as np
 import pytest
 
-from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant import LABRBFRegressor
 from pliant.methods.lab_rbf import collection
-from pliant.methods.lab_rbf.ensemble import EnsembleTrainer
 from tests.methods.dask_cases import LENGTH, ROWS, table
 
 dask = pytest.importorskip("dask")
@@ -41,24 +39,3 @@ def test_a_worker_that_is_killed_changes_nothing(phase, tmp_path, monkeypatch):
     assert len(os.listdir(tmp_path)) > kill_at  # one was killed, and what it had was made again
     np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(model.bandwidths_, here.bandwidths_)
-
-
-@pytest.mark.usefixtures("on_dask_workers")
-def test_members_are_learned_on_the_workers(monkeypatch):
-    X, y = (np.asarray(part.compute()) for part in (table()[:, :3], table()[:, 3]))
-    labels = np.where(y > 0, "up", "down")
-    here = quick().fit(X, y), LABRBFClassifier(**QUICK).fit(X, labels)
-
-    def not_here(*args, **kwargs):
-        raise AssertionError("a member is learned in this process")
-
-    not_here.__name__ = not_here.__qualname__ = "_train_member"
-    monkeypatch.setattr(EnsembleTrainer, "_train_member", not_here)
-    with joblib.parallel_config(backend="dask"):
-        there = (
-            quick(max_seconds=600).fit(table()[:, :3], table()[:, 3]),
-            LABRBFClassifier(**QUICK).fit(X, labels),
-        )
-    np.testing.assert_array_equal(there[0].bandwidths_, here[0].bandwidths_)
-    np.testing.assert_allclose(there[0].predict(NEW), here[0].predict(NEW), rtol=0, atol=1e-9)
-    np.testing.assert_array_equal(there[1].predict_proba(NEW), here[1].predict_proba(NEW))

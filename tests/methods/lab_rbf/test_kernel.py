@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant import AsymmetricKernelRidge
-from pliant.kernels import Gaussian, Matern
 from pliant.methods.lab_rbf import kernel as lab_rbf_kernel
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
 from tests.reference import naive_local as naive
@@ -53,20 +52,6 @@ def test_a_centre_is_at_no_distance_from_itself(profile, offset, width):
     np.testing.assert_allclose(kernel(centres, centres.copy()).diagonal(), 1.0, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("profile", "equal"),
-    [
-        ("gaussian", Gaussian(0.49)),
-        ("laplacian", Matern(0.5, 0.245)),
-        ("matern52", Matern(2.5, 0.245)),
-    ],
-)
-def test_equal_bandwidths_are_a_kernel_of_one_width(profile, equal):
-    centres, X = points(8)[0], points(5, seed=1)[0]
-    kernel = LocalRBFKernel(centres, np.full(centres.shape, 0.7), profile)
-    np.testing.assert_allclose(kernel(X, centres), equal(X, centres), rtol=0, atol=1e-12)
-
-
 def test_a_bandwidth_of_zero_leaves_a_feature_out():
     centres, bandwidths = points()
     X = points(5, seed=1)[0]
@@ -102,24 +87,6 @@ def test_asymmetric_kernel_ridge_takes_it(profile):
     np.testing.assert_allclose(model.predict(X), expected, rtol=0, atol=1e-9)
     with pytest.raises(ValueError, match="bandwidths belong to the support points"):
         model.predict_second(X)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("bandwidths", np.ones((5, 3))),
-        ("bandwidths", np.full((6, 3), -1.0)),
-        ("centres", np.full((6, 3), np.nan)),
-        ("profile", "sinc"),
-        ("warp", Warp(*np.zeros((5, 2)))),
-    ],
-)
-def test_parameters_from_a_file_are_checked(name, value):
-    kernel = LocalRBFKernel(*points())
-    setattr(kernel, name, value)
-    with pytest.raises(ValueError, match="expected"):
-        kernel._check_loaded()
-    LocalRBFKernel(*points())._check_loaded()
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
@@ -207,23 +174,3 @@ def test_large_tables_are_mapped_like_small_ones(kind):
     u = Warp.learn(X, kind)(X)
     assert u.max() == pytest.approx(1.0, abs=1e-9)
     assert u.argmax() // 3 == len(X) - 1
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("kinds", np.array([0, 1, 3])),
-        ("kinds", np.array([0, 1])),
-        ("kinds", "log"),
-        ("offsets", np.full(3, np.nan)),
-        ("widths", np.array([1.0, 0.0, np.inf])),
-        ("centres", None),
-        ("slopes", np.zeros((3, 3))),
-    ],
-)
-def test_a_map_from_a_file_is_checked(name, value):
-    warp = Warp.learn(SKEWED, "log")
-    warp._check_loaded()
-    setattr(warp, name, value)
-    with pytest.raises(ValueError, match="expected"):
-        warp._check_loaded()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from inspect import cleandoc
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +38,6 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.methods.lab_rbf.collection import Encode, draw
-from pliant.methods.lab_rbf.ensemble import SLOPE_ROWS, EnsembleTrainer, Run, Watch
 from pliant.methods.lab_rbf.explain import (
     LABRBFExplanation,
     explain,
@@ -49,7 +49,6 @@ from pliant.methods.lab_rbf.members import (
     TINY,
     LABRBFMember,
     check_members,
-    check_pairs,
     correlated_features,
     fit_coefficients,
     joined,
@@ -57,11 +56,95 @@ from pliant.methods.lab_rbf.members import (
     mean_of,
     symmetric_kernel,
 )
-from pliant.methods.lab_rbf.trainer import STRATEGIES, Layer, is_automatic
+from pliant.methods.lab_rbf.trainer import (
+    SLOPE_ROWS,
+    STRATEGIES,
+    EnsembleTrainer,
+    Layer,
+    Run,
+    Watch,
+    is_automatic,
+)
 
 AVERAGED = 2.0  # Members whose held-out loss is more than this times the median are left out.
 
 _FLOATS = (np.float64, np.float32)
+
+PARAMETERS = """
+n_support : int or "auto", default="auto"
+    Maximum number of support points of a member; "auto": a third of the samples up to 200, and
+    400 from 4000 samples on. At most the number of different samples to learn from.
+profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
+    h(D) = exp(-D) (the paper's text), exp(-sqrt(D)) (the authors' code), or the Matern
+    function of smoothness 5/2.
+n_members : int, default=4
+    Number of expansions that are averaged. Each has its own support points and its own
+    held-out samples; one whose held-out loss is more than twice the median is left out.
+objective : {"mixed", "ridge", "evidence", "interpolation"}, default="mixed"
+    Objective of the bandwidths, see `pliant.methods.lab_rbf.objective`: the penalised squared
+    error of the ridge fit to all samples; the Gaussian marginal likelihood; the error of a
+    function that interpolates the support points (the paper, Eq. 9). "mixed": "ridge" and
+    "evidence" take turns; from 4000 samples on, where the evidence does worse, "ridge".
+linear : bool or "auto", default="auto"
+    Whether the features themselves join the kernel values; "auto": in all members but every
+    fourth, and never with "interpolation".
+transforms : "auto" or None, default="auto"
+    "auto": skewed features (skewness > 1) are tried on the scales log(x + offset) and asinh
+    as well, and in regression a positive skewed target as its logarithm (from 1000 samples
+    on); members take turns with the scales that a small expansion does about equally well on.
+    None: none of these is tried.
+alpha : float or "auto", default="auto"
+    Ridge penalty > 0, for features on [-1, 1] and a sum over samples. "auto": .1, or .01 with
+    fewer than 150 support points, while bandwidths are learned (times the mean sample weight;
+    1e-3 with "interpolation"), then the best on the held-out samples. With "evidence", which
+    learns its own while bandwidths are learned, a number is the penalty of the coefficients.
+shrinkage : float or "auto", default="auto"
+    Penalty parameter >= 0 of the variance of log theta^2 over the support points; inf: one
+    bandwidth for each feature. "auto": the best of a falling path on the held-out samples.
+support : {"kmeans++", "residual", "random"} or array of int, default="kmeans++"
+    How support points are chosen: far apart in features and target; half at random, then
+    where errors are largest (the paper, Algorithm 1); at random; or the samples with these
+    indices.
+initial_bandwidth : float or "auto", default="auto"
+    First theta of all support points and features, for features on [-1, 1]; "auto": the best
+    of seven, then one for each feature is learned.
+validation_fraction : float, default=0.2
+    Share of the samples, in [0, 1), that each member holds out. 0 needs numbers for `alpha`
+    and `shrinkage`.
+solver : {"lbfgs", "adam"}, default="lbfgs"
+    Quasi-Newton steps on all samples, capped; or Adam on mini-batches of 128 samples.
+max_iter : int, default=30
+    Maximum number of steps of each stage, the last one half as many; Adam needs some thousand.
+learning_rate : float, default=0.01
+    Learning rate of Adam, > 0.
+max_seconds : float, optional
+    Time limit, after which the best result so far is kept.
+dtype : {"float32", "float64"}, default="float32"
+    Floating-point type that bandwidths are learned with. float32 takes about half the time, and
+    is as accurate: sums of products that rounding would spoil are taken in float64.
+device : str, default="cpu"
+    "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
+n_jobs : int, optional
+    Number of threads, over members and blocks of samples; None: all cores where the table is
+    large enough for that to save time (one in a worker of joblib or another child process).
+warm_start : bool, default=False
+    Whether `fit` goes on from the members of an earlier fit: they keep their support points,
+    scales and penalties of the bandwidths, take up to `max_iter` more steps and get new
+    coefficients, all on the samples given now. A larger `n_members` adds members.
+random_state : int, RandomState instance or None, default=None
+    Seed of the support points, the held-out samples and the mini-batches.
+verbose : bool, default=False
+    Whether to print a line about the progress of the fit every two seconds, to standard error.
+"""
+"""Documentation of the parameters that both estimators have."""
+
+Class = TypeVar("Class", bound=type)
+
+
+def documented(cls: Class) -> Class:
+    """Fill in the documentation of the shared parameters for %(parameters)s in a docstring."""
+    cls.__doc__ = cleandoc(cls.__doc__ or "") % {"parameters": cleandoc(PARAMETERS)}
+    return cls
 
 
 def _check_fraction(name: str, value: Any) -> None:
@@ -113,6 +196,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         "warm_start": check_flag,
         "verbose": check_flag,
     }
+
+    _layer: Layer | None = None  # predicts held-out rows, if not by a ridge fit
 
     n_members: int
     objective: str
@@ -260,11 +345,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
         """Return the loss of scaled predictions of held-out rows; about 1 for a constant."""
 
-    @property
-    def _layer(self) -> Layer | None:
-        """What predicts held-out rows where the coefficients are not those of a ridge fit."""
-        return None
-
     def _set_coefficients(
         self, members: list[LABRBFMember], table: Table, runs: Sequence[Run] = ()
     ) -> None:
@@ -283,10 +363,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """The number of outputs of the members."""
 
     def _choose_target(self, table: Table, probe: Callable[[Table], float]) -> Table:
-        """Return the table with its target on the scale to learn.
-
-        `probe` returns the held-out loss of a small expansion.
-        """
+        """Return the table with the target to learn; `probe` returns a held-out loss."""
         return table
 
     def _store(self, table: Table, runs: list[Run]) -> None:
@@ -423,11 +500,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def limits_(self) -> Array:
-        """Lowest and highest values of the features that predictions distinguish.
-
-        Shape (2, n_features): the range of the training points, extended by an eighth of it on
-        both sides. Points beyond are moved there first, ``X.clip(*limits_)``.
-        """
+        """Lowest and highest values of the features; points are moved, ``X.clip(*limits_)``."""
         return self._fitted_members[0].limits_
 
     @property
@@ -452,11 +525,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def feature_relevance_(self) -> Array:
-        """How much f changes if a feature is permuted, as a share, shape (n_features,); sums to 1.
-
-        The mean squared change of a member's f, the feature permuted among training points, divided
-        by the variance of f for each output; the mean of the members' shares.
-        """
+        """How much f changes if a feature is permuted, as shares, shape (n_features,)."""
         relevance = np.sum([member.relevance() for member in self._used], axis=0)
         return np.asarray(relevance / max(relevance.sum(), TINY))
 
@@ -551,4 +620,3 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
         check_members(self.members_, self.averaged_, self.n_features_in_, self._n_outputs)
-        check_pairs(self.correlated_features_, self.n_features_in_)

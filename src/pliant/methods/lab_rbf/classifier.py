@@ -15,9 +15,8 @@ from pliant.core.dask import by_partition
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import class_codes, plain, validate_data
-from pliant.methods.lab_rbf.base import _FLOATS, BaseLABRBF
+from pliant.methods.lab_rbf.base import _FLOATS, BaseLABRBF, documented
 from pliant.methods.lab_rbf.collection import Encode
-from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.logistic import (
     PENALTIES,
@@ -27,11 +26,12 @@ from pliant.methods.lab_rbf.logistic import (
     shares_of,
 )
 from pliant.methods.lab_rbf.members import LABRBFMember
-from pliant.methods.lab_rbf.trainer import Layer, is_automatic
+from pliant.methods.lab_rbf.trainer import Run, is_automatic
 
 MOST_LOGISTIC = 20_000  # Maximum number of rows that logistic coefficients are fitted to.
 
 
+@documented
 class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     """Classification by a mean of LAB-RBF expansions, one column of scores for each class.
 
@@ -44,57 +44,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
 
     Parameters
     ----------
-    n_support : int or "auto", default="auto"
-        Maximum number of support points of a member; "auto": a third of the samples up to 200, and
-        400 from 4000 samples on.
-    profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
-        Function of the squared distance.
-    n_members : int, default=4
-        Number of expansions that are averaged.
-    objective : {"mixed", "ridge", "evidence", "interpolation"}, default="mixed"
-        Objective of the bandwidths; `LABRBFRegressor` describes all of them.
-    linear : bool or "auto", default="auto"
-        Whether the features themselves join the kernel values; "auto": in all members but every
-        fourth, and never with "interpolation".
-    transforms : "auto" or None, default="auto"
-        "auto": skewed features (skewness > 1) are tried on the scales log(x + offset) and asinh
-        as well. None: features keep their scale.
-    alpha : float or "auto", default="auto"
-        Penalty > 0 of the coefficients; "auto": the best on the held-out samples.
-    shrinkage : float or "auto", default="auto"
-        Penalty parameter >= 0 of the variance of log theta^2 over the support points; inf: one
-        bandwidth for each feature. "auto": the best on the held-out samples.
-    support : {"kmeans++", "residual", "sorted", "random"} or array of int, default="kmeans++"
-        How support points are chosen, or their indices.
-    initial_bandwidth : float or "auto", default="auto"
-        First theta of all support points and features, for features on [-1, 1].
-    validation_fraction : float, default=0.2
-        Share of the samples, in [0, 1), that each member holds out. 0 needs numbers for `alpha`
-        and `shrinkage`.
-    solver : {"lbfgs", "adam"}, default="lbfgs"
-        Quasi-Newton steps on all samples, capped; or Adam on mini-batches of 128 samples.
-    max_iter : int, default=30
-        Maximum number of steps of each stage, the last one half as many; Adam needs some thousand.
-    learning_rate : float, default=0.01
-        Learning rate of Adam, in (0, 1].
-    max_seconds : float, optional
-        Time limit, after which the best result so far is kept.
-    dtype : {"float32", "float64"}, default="float32"
-        Floating-point type that bandwidths are learned with.
-    device : str, default="cpu"
-        "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
-    n_jobs : int, optional
-        Number of threads, over members and blocks of samples; None: all cores where the table is
-        large enough for that to save time (one in a worker of joblib or another child process).
-        Members are learned in processes, or on a cluster, where ``joblib.parallel_config`` says so.
-    warm_start : bool, default=False
-        Whether `fit` goes on from the members of an earlier fit: they keep their support points,
-        scales and penalties of the bandwidths, take up to `max_iter` more steps and get new
-        coefficients, all on the samples given now. A larger `n_members` adds members.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the support points, the held-out samples and the mini-batches.
-    verbose : bool, default=False
-        Whether to print a line about the progress of the fit every two seconds, to standard error.
+    %(parameters)s
 
     Attributes
     ----------
@@ -220,15 +170,11 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             np.average((scores - signs) ** 2, axis=0, weights=weights).sum() / size
         )
 
-    @property
-    def _layer(self) -> Layer:
-        return self._held_out_scores
-
-    def _held_out_scores(self, features: Array, rows: Table, held_out: Array) -> Array:
+    def _layer(self, features: Array, rows: Table, held_out: Array) -> Array:
         """Return logistic scores of held-out rows for each penalty, shape (penalties, n, q)."""
         shares = shares_of(rows.Y)
         path = logistic_path(features, shares, rows.weights, self._penalties(rows))
-        return np.stack([each.scores(held_out) for each in path])
+        return np.stack([held_out @ W + intercept for W, intercept in path])
 
     def _penalties(self, table: Table) -> Array:
         """Return the penalties to choose from."""
@@ -294,10 +240,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         array of shape (n_samples, n_classes)
         """
         return np.asarray(softmax(columns(self._mean(X)), axis=1))
-
-    def _response(self, values: Array) -> Array:
-        """Return probabilities, shape (n_samples, n_classes), from scores."""
-        return np.asarray(softmax(columns(values), axis=1))
 
     @by_partition
     @blas_limited

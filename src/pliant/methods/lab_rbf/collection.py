@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 
 from pliant.core.dask import Block, Rows, Sample, load, reduced
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array
 from pliant.core.validation import check_random_state
 from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.members import LABRBFMember, Sums, added, normal_equations
@@ -34,57 +34,22 @@ Encode = Callable[[npt.NDArray[Any]], Array]
 
 
 class Extent(NamedTuple):
-    """Sum of weights, ranges of features and targets, means of targets and of their logarithms."""
+    """Ranges of features and targets, means of targets and of their logarithms (else nan)."""
 
-    weight: float
     low: Array
     high: Array
     target_low: Array
     target_high: Array
     mean: Array
-    log_mean: Array  # nan where a target has no logarithm
-
-    @classmethod
-    def of(cls, encode: Encode, block: Block) -> Extent | None:
-        """Return the extent of rows of positive weight; None if there are none."""
-        X, Y, weights = block.X, encode(block.y), block.weights
-        if not len(X):
-            return None
-        table = Table(X, Y, np.arange(len(X)), weights)
-        positive = bool((Y > 0).all())
-        log_mean = table.with_logarithms().mean if positive else np.full(Y.shape[1], np.nan)
-        weight = len(X) * table.mean_weight
-        return cls(weight, *table.ends, *table.target_ends, table.mean, log_mean)
-
-    @classmethod
-    def joined(cls, extents: list[Extent | None]) -> Extent:
-        """Return the extent of all rows."""
-        parts = zip(*(extent for extent in extents if extent is not None), strict=True)
-        weights, low, high, target_low, target_high, means, log_means = map(np.stack, parts)
-        shares = weights / weights.sum()
-        return cls(
-            float(weights.sum()),
-            low.min(axis=0),
-            high.max(axis=0),
-            target_low.min(axis=0),
-            target_high.max(axis=0),
-            shares @ means,
-            shares @ log_means,
-        )
+    log_mean: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """All rows of a collection that a `Table` is a sample of.
+    """All rows of a collection that a `Table` is a sample of, and their extent."""
 
-    `extent` is that of the rows that coefficients are learned from: those of positive weight but
-    the calibration rows, whose numbers are `left_out`.
-    """
-
-    rows: Rows
-    encode: Encode
+    rows: Rows  # their y are the targets that are learned; calibration rows have the weight 0
     extent: Extent
-    left_out: Indices
 
     def __len__(self) -> int:
         """Return the number of rows of the collection."""
@@ -92,11 +57,8 @@ class Whole:
 
     def sums(self, members: list[LABRBFMember], table: Table) -> Sums:
         """Return the normal equations of each member, summed over all partitions on a tree."""
-        firsts = self.rows.offsets[:-1]
-        parts = np.split(self.left_out, np.searchsorted(self.left_out, firsts[1:]))
-        left_out = [part - first for part, first in zip(parts, firsts, strict=True)]
-        shared = members, table.whole_mean, table.log_target, self.encode
-        return reduced(self.rows.each(_block_sums, *shared, apart=left_out), _added)
+        shared = members, table.whole_mean, table.log_target
+        return reduced(self.rows.each(_block_sums, *shared), _added)
 
 
 class Drawn(NamedTuple):
@@ -115,15 +77,24 @@ class Drawn(NamedTuple):
         return load("pandas").DataFrame(X, columns=self.rows.columns), y, weights
 
     def attached(self, table: Table, reserved: Table | None) -> Table:
-        """Return the table of the sample with its row numbers, and with all rows behind it.
-
-        `reserved` are calibration rows of the sample, which the coefficients must not see.
-        """
-        numbers, rows = self.sample.numbers, self.sample.rows
-        left_out = np.zeros(0, dtype=np.intp) if reserved is None else reserved.numbers
-        own = rows.rows(np.setdiff1d(rows.counted, left_out, assume_unique=True))
-        extent = Extent.joined([Extent.of(self.encode, own), *self.sample.rest])
-        whole = Whole(self.rows, self.encode, extent, numbers[left_out])
+        """Return the table of the sample with all rows, but the `reserved` ones, behind it."""
+        numbers, weights, Y = self.sample.numbers, self.rows.weights, self.encode(self.rows.y)
+        if reserved is not None:
+            weights = np.ones(len(Y)) if weights is None else weights.copy()
+            weights[numbers[reserved.numbers]] = 0.0
+        kept = np.full(len(Y), True) if weights is None else weights > 0
+        ends = [_ends(self.sample.rows.rows(np.flatnonzero(kept[numbers]))), *self.sample.rest]
+        low, high = zip(*(pair for pair in ends if pair is not None), strict=True)
+        targets = Table(
+            Y[kept], Y[kept], np.flatnonzero(kept), weights if weights is None else weights[kept]
+        )
+        log_mean = np.full(Y.shape[1], np.nan)
+        if (targets.Y > 0).all():
+            log_mean = targets.with_logarithms().mean
+        extent = Extent(
+            np.min(low, axis=0), np.max(high, axis=0), *targets.target_ends, targets.mean, log_mean
+        )
+        whole = Whole(replace(self.rows, y=Y, weights=weights), extent)
         return replace(table, numbers=numbers[table.numbers], whole=whole)
 
 
@@ -138,7 +109,7 @@ def draw(model: Any, X: Any, y: Any, sample_weight: Any) -> Drawn:
     numbers = rows.draw(SAMPLED, check_random_state(model.random_state), labelled=labelled)
     if not isinstance(model.support, str):
         numbers = np.union1d(numbers, np.intersect1d(model.support, np.arange(len(rows))))
-    return Drawn(rows.take(numbers, partial(Extent.of, encode)), rows, encode)
+    return Drawn(rows.take(numbers, _ends), rows, encode)
 
 
 def as_columns(y: npt.NDArray[Any]) -> Array:
@@ -146,21 +117,17 @@ def as_columns(y: npt.NDArray[Any]) -> Array:
     return y[:, None] if y.ndim == 1 else y
 
 
-def _block_sums(
-    block: Block,
-    members: list[LABRBFMember],
-    mean: Array,
-    log_target: bool,
-    encode: Encode,
-    left_out: Indices,
-) -> Sums:
+def _ends(block: Block) -> tuple[Array, Array] | None:
+    """Return the lowest and the highest value of each feature; None for no rows."""
+    return Table(block.X, block.X, np.arange(len(block.X))).ends if len(block.X) else None
+
+
+def _block_sums(block: Block, members: list[LABRBFMember], mean: Array, log_target: bool) -> Sums:
     """Return the normal equations of one partition; none of a partition without rows."""
-    X, y, weights = block.rows(np.setdiff1d(block.counted, left_out, assume_unique=True))
+    X, Y, weights = block.rows(block.counted)
     if not len(X):
         return []
-    table = Table(X, encode(y), np.arange(len(X)), weights)
-    if log_target:
-        table = table.with_logarithms()
+    table = Table(X, np.log(Y) if log_target else Y, np.arange(len(X)), weights)
     return normal_equations(members, table, mean, n_jobs=1)
 
 

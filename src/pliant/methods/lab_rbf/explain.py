@@ -1,4 +1,4 @@
-"""Why a LAB-RBF model predicts what it does: parts of a prediction, and slices along a feature.
+"""Why a LAB-RBF model predicts what it does: the parts of a prediction.
 
 At a point t, with u_k(t) the features as member k maps them, the mean of m members is
 
@@ -16,20 +16,18 @@ features alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from pliant.core.blocks import in_blocks
-from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf.members import TINY, LABRBFMember, Terms, row_blocks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LABRBFExplanation:
-    """Why a LAB-RBF model predicts what it does at some points; its arrays cannot be changed.
+    """Why a LAB-RBF model predicts what it does at some points.
 
     Everything is on the scale that was learned: the scores of ``decision_function`` for a
     classifier, the logarithm of y where ``target_transform_`` is "log", else y before it is clipped
@@ -78,22 +76,13 @@ class LABRBFExplanation:
     effects: Array
     shares: Array
 
-    def __post_init__(self) -> None:
-        """Protect the arrays against changes."""
-        for each in fields(self):
-            if isinstance(getattr(self, each.name), np.ndarray):
-                getattr(self, each.name).setflags(write=False)
-
-    def __len__(self) -> int:
-        """Return the number of points."""
-        return len(self.prediction)
-
     def __repr__(self) -> str:
         """Return the sizes."""
-        count, d = self.nearest.shape[1], self.effects.shape[1]
-        return f"{type(self).__name__}(n_samples={len(self)}, n_features={d}, n_nearest={count}" + (
-            f", n_outputs={self.prediction.shape[1]})" if self.prediction.ndim > 1 else ")"
-        )
+        n, count = self.nearest.shape
+        sizes = f"n_samples={n}, n_features={self.effects.shape[1]}, n_nearest={count}"
+        if self.prediction.ndim > 1:
+            sizes += f", n_outputs={self.prediction.shape[1]}"
+        return f"{type(self).__name__}({sizes})"
 
 
 def explain(
@@ -154,48 +143,6 @@ def _shares(effects: Array) -> Array:
     """Return the squares of effects, divided by their sums over the features."""
     squares = effects**2
     return np.asarray(squares / np.maximum(squares.sum(axis=1, keepdims=True), TINY))
-
-
-class Slice(NamedTuple):
-    """Predictions along a feature, the other features of each point as they are.
-
-    Attributes
-    ----------
-    feature : int
-        The feature.
-    grid : array of shape (n_values,)
-        Its values.
-    lines : array of shape (n_points, n_values)
-        The prediction of each point, with each of these values as its feature.
-    spread : array of shape (n_values,)
-        The standard deviation, over the members, of their mean predictions; nan for one member.
-    """
-
-    feature: int
-    grid: Array
-    lines: Array
-    spread: Array
-
-    @property
-    def average(self) -> Array:
-        """The mean prediction of the points, shape (n_values,): the partial dependence."""
-        return np.asarray(self.lines.mean(axis=0))
-
-
-@blas_limited
-def feature_slice(model: Any, X: Array, feature: int, grid: Array, output: int) -> Slice:
-    """Return the slice of one output (or class) of a LAB-RBF model along a feature.
-
-    `X`, shape (n_points, n_features), has the points, and `grid` the values of the feature.
-    """
-    members, shape = model._used, (len(grid), len(X))
-    points = np.tile(X, (len(grid), 1))
-    points[:, feature] = np.repeat(grid, len(X))
-    width = max(len(member.support_) for member in members) + X.shape[1]
-    each = np.stack([in_blocks(points, width, member.expand) for member in members])
-    lines = model._response(each.mean(axis=0))[:, output].reshape(shape)
-    of_members = [model._response(f)[:, output].reshape(shape).mean(axis=1) for f in each]
-    return Slice(feature, grid, lines.T, spread_over(np.array(of_members)))
 
 
 def spread_over(values: Array) -> Array:

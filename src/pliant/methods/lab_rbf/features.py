@@ -196,11 +196,8 @@ class LocalFeatures:
         return self.profile.slope(self.device.xp, evaluated.distances, evaluated.kernel)
 
     def pull_back(self, derivative: Any, log_squares: Array) -> Array:
-        """Return dL/d log W, shape (m, d), of (dL/dD / factor)'z, shape (m, 2 d + 1).
-
-        dD_i/d log W_ij = W_ij (x_j - c_ij)^2 = W_ij (x_j^2 - 2 c_ij x_j + c_ij^2), and z has the
-        sums over rows of all three terms.
-        """
+        """Return dL/d log W, shape (m, d), of (dL/dD / factor)'z, shape (m, 2 d + 1)."""
+        # dD_i/d log W_ij = W_ij (x_j^2 - 2 c_ij x_j + c_ij^2): z has the sums of all three terms.
         C, d = self.centres, self.centres.shape[1]
         sums = self.device.numpy(derivative)
         squares, points, ones = sums[:, :d], sums[:, d : 2 * d], sums[:, 2 * d :]
@@ -267,11 +264,8 @@ class LocalRows:
         return self.features.at(self.moments, log_squares, self.root)
 
     def normal_equations(self, F: Any, ridge: float = 0.0) -> NormalEquations:
-        """Return F'F and F'y of weighted features, shape (n, p), summed in float64.
-
-        Features in float32 are multiplied in float32 where the ridge penalty that will be added is
-        large beside the rounding errors of these products, else in float64.
-        """
+        """Return F'F and F'y of weighted features, shape (n, p), summed in float64."""
+        # float32 is enough where the penalty is large beside the rounding errors of products.
         device, p, n = self.features.device, self.features.size, len(self)
         gram, right = np.zeros((p, p)), np.zeros((p, self.outputs))
         some = F[:: max(1, n // SAMPLED)]

@@ -21,24 +21,16 @@ and Shafer 2005; Lei et al. 2018).
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from pliant.core.dask import by_partition
-from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
-from pliant.core.validation import check_share, check_vector, is_collection
-from pliant.methods.lab_rbf.base import BaseLABRBF
-from pliant.methods.lab_rbf.collection import draw
-from pliant.methods.lab_rbf.ensemble import Run
+from pliant.core.validation import check_vector
 from pliant.methods.lab_rbf.features import Table
-from pliant.methods.lab_rbf.members import TINY, LABRBFMember, mean_over
+from pliant.methods.lab_rbf.members import TINY
+from pliant.methods.lab_rbf.trainer import Run
 
 # Number of rows held out by two members from which on their agreement is measured.
 FEWEST_PAIRS = 10
@@ -50,18 +42,6 @@ LARGEST_RATIO = 10.0  # Upper bound on the ratio of spreads, which few rows dete
 MOST_ROWS = 1000  # Maximum number of held-out rows of each member that errors are learned from.
 # Number of quantiles that stand for the distribution of the errors in a standard deviation.
 STEPS = 199
-
-
-class HeldOut(NamedTuple):
-    """One output of rows that some of m members held out: n targets, and (m, n) predictions.
-
-    `predicted` is from before a member learned from the row, nan where it did not hold it out;
-    `after` is its final prediction.
-    """
-
-    target: Array
-    predicted: Array
-    after: Array
 
 
 class LABRBFErrorModel(BaseEstimator):
@@ -101,22 +81,21 @@ class LABRBFErrorModel(BaseEstimator):
         self.exact = exact
 
     @classmethod
-    def of(cls, outputs: list[HeldOut], unit: Array, weights: Array | None) -> Self:
-        """Return the model of errors on held-out rows, given in this unit, of these weights."""
-        noise, ratio, errors = zip(*map(_scaled_errors, outputs), strict=True)
+    def of(
+        cls, target: Array, predicted: Array, after: Array, unit: Array, weights: Array | None
+    ) -> Self:
+        """Return the model of errors on n held-out rows of q outputs, given in this unit.
+
+        `target` has the shape (n, q). `predicted`, (m, n, q), is from before a member learned from
+        a row, nan where it did not hold it out; `after` has the final predictions.
+        """
+        parts = (np.moveaxis(part, -1, 0) for part in (target, predicted, after))
+        noise, ratio, errors = zip(*map(_scaled_errors, *parts), strict=True)
         z = np.stack(errors, axis=1)
         order = np.argsort(z, axis=0, kind="stable")
-        z, weights = (
-            np.take_along_axis(z, order, axis=0),
-            None if weights is None else weights[order],
-        )
+        z = np.take_along_axis(z, order, axis=0)
+        weights = None if weights is None else weights[order]
         return cls(unit, np.array(noise), np.array(ratio), z, weights, exact=False)
-
-    @classmethod
-    def constant(cls, unit: Array) -> Self:
-        """Return a model of errors of the same size everywhere, without any errors yet."""
-        ones = np.ones_like(unit)
-        return cls(unit, ones, 0.0 * ones, np.zeros((0, len(unit))), None, exact=False)
 
     def calibrated(self, errors: Array, spread: Array) -> Self:
         """Return the model with the errors of calibration rows, both of shape (n, n_outputs)."""
@@ -175,174 +154,23 @@ class LABRBFErrorModel(BaseEstimator):
             raise ValueError(f"expected exact True or False, got {self.exact!r:.80}")
 
 
-class IntervalRegressor(BaseLABRBF):
-    """The part of a LAB-RBF regressor that makes prediction intervals."""
-
-    error_model_: LABRBFErrorModel | None
-    target_transform_: str | None
-    target_low_: Array
-    target_high_: Array
-    n_outputs_: int
-
-    @property
-    def _drawings(self) -> frozenset[str]:
-        intervals = set() if self.error_model_ is None else {"intervals"}
-        return super()._drawings | intervals
-
-    @abstractmethod
-    def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Array, Array]:
-        """Return checked points, and targets of shape (n_samples, n_outputs)."""
-
-    def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.9) -> Array:
-        """Return an interval for each point that holds its target with a given probability.
-
-        The ends are the quantiles (1 - coverage) / 2 and (1 + coverage) / 2, see
-        `predict_quantile`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        coverage : float, default=0.9
-            Probability, in (0, 1).
-
-        Returns
-        -------
-        array of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-            The lower and the upper end. With calibration samples, an end is infinite where there
-            are too few of them: both are finite from 2 / (1 - coverage) - 1 samples on.
-
-        Notes
-        -----
-        By default, intervals come from errors on the samples that members held out, scaled by how
-        much the members disagree. They are approximate, because these samples also chose the
-        penalties of the members. With ``calibration=0.2``, or after `calibrate`, they come from
-        samples that nothing else has seen (split conformal prediction): they then hold the target
-        of a new point with at least the requested probability, on average over samples that are
-        exchangeable with the calibration samples, whatever their distribution is.
-
-        References
-        ----------
-        Lei, G'Sell, Rinaldo, Tibshirani, Wasserman: Distribution-free predictive inference for
-        regression, Journal of the American Statistical Association 113 (2018), Algorithm 2.
-        """
-        check_share("coverage", coverage)
-        tails = ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0)
-        return self.predict_quantile(X, tails)
-
-    @by_partition
-    @blas_limited
-    def predict_quantile(self, X: npt.ArrayLike, q: npt.ArrayLike = 0.5) -> Array:
-        """Return quantiles of the distribution of each point's target.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        q : float or array-like of shape (n_quantiles,), default=0.5
-            Probabilities, in (0, 1).
-
-        Returns
-        -------
-        array of shape (n_samples,), or (n_samples, n_quantiles) for several probabilities
-            With several outputs, (n_samples, n_outputs) or (n_samples, n_outputs, n_quantiles).
-        """
-        check_is_fitted(self)
-        probabilities = np.asarray(q, dtype=np.float64)
-        if probabilities.ndim > 1 or not ((probabilities > 0) & (probabilities < 1)).all():
-            raise ValueError(f"expected q in (0, 1), a number or a list of numbers, got {q!r:.200}")
-        errors = self._checked_errors()
-        mean, spread = self._mean_and_spread(self._points(X), errors.unit)
-        scale = errors.scale(spread)
-        z = [errors.quantile(float(p)) for p in probabilities.ravel()]
-        quantiles = np.stack([mean + scale * each for each in z], axis=-1)
-        if self.target_transform_ == "log":
-            # A target that has no logarithm is below all others: it needs an infinite interval.
-            quantiles = np.where(np.isinf(quantiles), quantiles, np.exp(quantiles))
-        if probabilities.ndim == 0:
-            quantiles = quantiles[..., 0]
-        return np.asarray(self._shaped(quantiles))
-
-    @blas_limited
-    def calibrate(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Calibrate the prediction intervals on samples that the model has not learned from.
-
-        Predictions do not change. The guarantee of `predict_interval` holds only if these samples
-        were not used in any other way, for example to choose parameters.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        if is_collection(X):
-            X, y, _ = draw(self, X, y, None).arrays
-        self._calibrate(*self._checked(X, y, reset=False))
-        return self
-
-    def _set_coefficients(
-        self, members: list[LABRBFMember], table: Table, runs: Sequence[Run] = ()
-    ) -> None:
-        super()._set_coefficients(members, table, runs)
-        if not runs and self.error_model_ is not None and self.error_model_.exact:
-            self.error_model_ = None
-
-    def _calibrate(self, X: Array, Y: Array) -> None:
-        """Take the errors on these samples."""
-        errors = self.error_model_
-        if errors is None:
-            half = self.target_high_ / 2 - self.target_low_ / 2
-            errors = LABRBFErrorModel.constant(np.where(half > 0, half, 1.0))
-        if self.target_transform_ == "log":
-            with np.errstate(divide="ignore"):
-                Y = np.log(np.maximum(Y, 0.0))
-        mean, spread = self._mean_and_spread(X, errors.unit)
-        self.error_model_ = errors.calibrated(Y - mean, spread)
-
-    def _checked_errors(self) -> LABRBFErrorModel:
-        """Return the distribution of the errors, or raise ValueError if there is none."""
-        check_is_fitted(self)
-        if self.error_model_ is None:
-            raise ValueError(
-                "expected held-out samples, whose errors intervals are made of: set "
-                "validation_fraction > 0 or calibration, or call calibrate(X, y), once more after "
-                "refit_coefficients; got "
-                f"validation_fraction={self.validation_fraction:g} and no calibration samples"
-            )
-        return self.error_model_
-
-    def _mean_and_spread(self, points: Array, unit: Array) -> tuple[Array, Array]:
-        """Return mean and standard deviation over the members, (n_samples, n_outputs)."""
-        used = self._used
-
-        def outputs(block: Array) -> Array:
-            each = np.stack([member.expand(block) for member in used])
-            return np.stack([mean_over(each), (each / unit).std(axis=0) * unit], axis=1)
-
-        mean, spread = np.moveaxis(self._in_blocks(points, outputs), 1, 0)
-        return mean, spread
-
-
-def _scaled_errors(rows: HeldOut) -> tuple[float, float, Array]:
+def _scaled_errors(target: Array, predicted: Array, after: Array) -> tuple[float, float, Array]:
     """Return the noise, the ratio, and the scaled errors of held-out rows."""
-    known = ~np.isnan(rows.predicted)
+    known = ~np.isnan(predicted)
     count = known.sum(axis=0)  # the number of members that hold each row out, >= 1
     m = len(known)
-    errors = np.where(known, rows.target - rows.predicted, 0.0)
+    errors = np.where(known, target - predicted, 0.0)
     total, squares = errors.sum(axis=0), (errors**2).sum(axis=0)
     # Sums over all pairs of members follow from sums over members: 2 sum_{a<b} e_a e_b =
     # (sum e)^2 - sum e^2, and sum_{a<b} (e_a - e_b)^2 = k sum e^2 - (sum e)^2.
     pairs = count * (count - 1) / 2
     single = squares.sum() / count.sum()
-    spread, ratio, common = rows.after.std(axis=0), 1.0, single
+    spread, ratio, common = after.std(axis=0), 1.0, single
     if pairs.sum() >= FEWEST_PAIRS:
         common = (total**2 - squares).sum() / 2 / pairs.sum()
         common = min(max(common, LEAST_SHARED * single), single)
         apart = (count * squares - total**2).sum() / 2 / pairs.sum()
-        near = (pairs * rows.after.var(axis=0, ddof=1)).sum() / pairs.sum()
+        near = (pairs * after.var(axis=0, ddof=1)).sum() / pairs.sum()
         if near > 0:
             ratio = min(max(math.sqrt(apart / near), 1.0), LARGEST_RATIO)
     own = single - common
@@ -365,7 +193,4 @@ def learn_errors(table: Table, runs: list[Run]) -> LABRBFErrorModel | None:
         predicted[k, np.searchsorted(rows, mine[k])] = scaled
     points, target = table.points(rows), (table.Y[rows] - table.middle) / table.spread
     after = np.stack([run.member.expand(points) - table.middle for run in runs]) / table.spread
-    outputs = [
-        HeldOut(target[:, j], predicted[:, :, j], after[:, :, j]) for j in range(target.shape[1])
-    ]
-    return LABRBFErrorModel.of(outputs, table.spread, table.weights_of(rows))
+    return LABRBFErrorModel.of(target, predicted, after, table.spread, table.weights_of(rows))

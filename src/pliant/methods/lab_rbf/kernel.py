@@ -177,10 +177,7 @@ class LocalRBFKernel(Kernel):
         return _SquaredDistances.of(centres, self.bandwidths).of_points(points)
 
     def times(self, X: Array, coefficients: Array) -> Array:
-        """Return k(X, centres) @ coefficients, shape (n_samples, q), a few rows at a time.
-
-        Their kernel values stay in the processor's cache.
-        """
+        """Return k(X, centres) @ coefficients, shape (n_samples, q), in blocks that fit a cache."""
         profile = PROFILES[self.profile]
         points, centres = self._centred(X)
         distances = _SquaredDistances.of(centres, self.bandwidths)
@@ -207,10 +204,7 @@ def point_products(X: Array) -> Array:
 
 
 def centre_products(W: Array, C: Array) -> Array:
-    """Return w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], shape (m, 2 d + 1).
-
-    z(x)'w_i is the squared distance W_i'((x - c_i) o (x - c_i)).
-    """
+    """Return w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)]: z(x)'w_i = W_i'((x - c_i) o (x - c_i))."""
     shifted = W * C
     return _columns(W, -2.0 * shifted, (shifted * C).sum(axis=1))
 
@@ -224,12 +218,9 @@ def _columns(squares: Array, points: Array, last: Any) -> Array:
 
 
 class _SquaredDistances(NamedTuple):
-    """|theta_i o (x - c_i)|^2 for centres c_i, by one matrix product.
+    """|theta_i o (x - c_i)|^2 for centres c_i, by one matrix product."""
 
-    Points are in units of the narrowest bandwidth of each feature, `widest`.
-    """
-
-    widest: Array
+    widest: Array  # the largest theta of each feature, the inverse of the unit of points
     products: Array
 
     @classmethod
@@ -240,11 +231,7 @@ class _SquaredDistances(NamedTuple):
         return cls(widest, centre_products(theta * theta, C * widest).T.copy())
 
     def of_points(self, X: Array, *, exact_zero: bool = True) -> Array:
-        """Return the squares for each row of X, shape (n, m).
-
-        Terms of the size of |theta_i o c_i|^2 cancel; `exact_zero` sets what is left below their
-        rounding error to 0.
-        """
+        """Return the squares, (n, m); `exact_zero` sets those below rounding errors to 0."""
         result = point_products((X * self.widest).clip(-FAR, FAR)) @ self.products
         if exact_zero:
             result[result < 16.0 * np.finfo(np.float64).eps * self.products[-1]] = 0.0

@@ -29,15 +29,8 @@ SMALL = 2_000_000  # Number of products in a Hessian, n (p q)^2, up to which ste
 SHARES = 0.5 ** np.arange(12)  # Shares of Newton's step that are tried, one after the other.
 
 
-class Coefficients(NamedTuple):
-    """W, shape (p, q), and b, shape (q,); q is 1 for two classes, else their number."""
-
-    W: Array
-    intercept: Array
-
-    def scores(self, F: Array) -> Array:
-        """Return F W + b, shape (n, q)."""
-        return F @ self.W + self.intercept
+Coefficients = tuple[Array, Array]
+"""W, shape (p, q), and b, shape (q,); q is 1 for two classes, else their number."""
 
 
 def columns(scores: Array) -> Array:
@@ -55,11 +48,7 @@ def shares_of(signs: Array) -> Array:
 def logistic_path(
     F: Array, shares: Array, weights: Array | None, penalties: Array
 ) -> list[Coefficients]:
-    """Return the minimisers for falling penalties, each found from the one before.
-
-    Newton's steps where the Hessian is small. Else quasi-Newton steps, in coordinates where the
-    Hessian of the first iterate is about the identity: with R R' = F'F / 4 + penalty I, R'W.
-    """
+    """Return the minimisers for falling penalties, each found from the one before."""
     n, k = shares.shape
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
@@ -70,7 +59,7 @@ def logistic_path(
         ridge[-1] = FREE * float(weight.sum())
         penalised = _Penalised(A, shares, weight, ridge)
         W = _newton(penalised, W) if gram is None else _quasi_newton(penalised, W, gram)
-        path.append(Coefficients(W[:-1], W[-1]))
+        path.append((W[:-1], W[-1]))
     return path
 
 
@@ -135,29 +124,23 @@ def _newton(penalised: _Penalised, W: Array) -> Array:
 
 def _quasi_newton(penalised: _Penalised, W: Array, gram: Array) -> Array:
     """Return the minimiser, by quasi-Newton steps from W; `gram` is F'F / 4."""
+    # With R R' = F'F / 4 + penalty I, the Hessian of R'W is about the identity at first.
     R = cholesky_factor(gram, penalised.ridge[:, 0])
-    problem = _Problem(penalised, R)
+
+    def coefficients(z: Array) -> Array:
+        """Return W = R'^-1 z."""
+        return _solve(R, z.reshape(len(R), -1), transpose=1)
+
+    def scaled(z: Array) -> tuple[float, Array]:
+        """Return the objective and its gradient as functions of z = R'W."""
+        at = penalised.at(coefficients(z))
+        return at.value, _solve(R, at.gradient, transpose=0).ravel()
+
     tolerance = GRADIENT * math.sqrt(float(penalised.weight.sum()))
     options: Any = {"maxiter": STEPS, "gtol": tolerance, "ftol": 1e-10}
     start = (R.T @ W).ravel()
-    result = minimize(problem.at, start, method="L-BFGS-B", jac=True, options=options)
-    return problem.coefficients(result.x)
-
-
-class _Problem(NamedTuple):
-    """The objective for one penalty, as a function of z = R'W."""
-
-    penalised: _Penalised
-    R: Array
-
-    def coefficients(self, z: Array) -> Array:
-        """Return W."""
-        return _solve(self.R, z.reshape(len(self.R), -1), transpose=1)
-
-    def at(self, z: Array) -> tuple[float, Array]:
-        """Return the objective and its gradient."""
-        at = self.penalised.at(self.coefficients(z))
-        return at.value, _solve(self.R, at.gradient, transpose=0).ravel()
+    result = minimize(scaled, start, method="L-BFGS-B", jac=True, options=options)
+    return coefficients(result.x)
 
 
 def _solve(R: Array, right: Array, *, transpose: int) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,7 +21,6 @@ from pliant.core.validation import check_points, check_real, check_row_numbers
 from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.objective import ridge_path
-from pliant.methods.lab_rbf.trainer import Learned, Recipe, Stage
 
 TINY = float(np.finfo(np.float64).tiny)
 EPSILON = float(np.finfo(np.float64).eps)
@@ -97,39 +96,7 @@ class LABRBFMember(BaseEstimator):
     coef_: Array
     intercept_: Array
 
-    @classmethod
-    def of(
-        cls,
-        learned: Learned,
-        recipe: Recipe,
-        warp: Warp,
-        rows: Indices,
-        points: Array,
-        limits: Array,
-    ) -> Self:
-        """Return the member with learned bandwidths and support points, without coefficients."""
-        member, stage = cls(), learned.stage
-        theta = np.exp(stage.log_squares / 2)
-        if warp.affine:
-            member.kernel_ = LocalRBFKernel(points, theta * warp.slopes, recipe.profile)
-        else:
-            member.kernel_ = LocalRBFKernel(points, theta, recipe.profile, warp)
-        member.support_, member.warp_, member.limits_ = rows, warp, limits
-        member.linear_, member.objective_ = recipe.linear, recipe.objective
-        member.alpha_, member.shrinkage_ = float(stage.alpha), float(stage.shrinkage)
-        member.level_ = float(stage.level)
-        member.validation_score_ = float(1.0 - stage.loss)
-        member.objective_history_ = np.array(learned.history, dtype=np.float64)
-        return member
-
-    def begun(self) -> tuple[Array, Stage]:
-        """Return mapped centres and the last stage, to go on from with ``warm_start=True``."""
-        with np.errstate(divide="ignore"):
-            log_squares = 2.0 * np.log(self._mapped_bandwidths())
-        centres = self.warp_(self.kernel_.centres)
-        return centres, Stage(log_squares, self.level_, self.alpha_, self.shrinkage_)
-
-    def _mapped_bandwidths(self) -> Array:
+    def mapped_bandwidths(self) -> Array:
         """Return theta for features on [-1, 1]; 0 for constant features."""
         theta, slopes = self.kernel_.bandwidths, self.warp_.slopes
         if self.kernel_.warp is not None:
@@ -159,10 +126,7 @@ class LABRBFMember(BaseEstimator):
         return f + self.warp_(X) @ self.coef_ if self.linear_ else f
 
     def linear_part(self) -> tuple[Array, Array]:
-        """Return the coefficients of the features, (n_features, n_outputs), and the constant.
-
-        They belong to the features themselves if all keep their scale, else to the mapped ones.
-        """
+        """Return coefficients of the features (if all keep their scale), and the constant."""
         if not self.warp_.affine:
             return self.coef_, self.intercept_
         coef = self.warp_.slopes[:, None] * self.coef_
@@ -170,7 +134,7 @@ class LABRBFMember(BaseEstimator):
 
     def terms(self, X: Array) -> Terms:
         """Return what f and its derivatives at some points are computed from."""
-        X, theta = self.within(X), self._mapped_bandwidths()
+        X, theta = self.within(X), self.mapped_bandwidths()
         D = self.kernel_.squares(X)
         profile = PROFILES[self.kernel_.profile]
         K = profile.value(np, D.copy())
@@ -233,6 +197,7 @@ class LABRBFMember(BaseEstimator):
             "changes_": (d,),
             "deviations_": (d,),
             "support_slopes_": (m, d),
+            "level_": (),
         }
         for name, shape in shapes.items():
             value = np.asarray(getattr(self, name))
@@ -243,12 +208,6 @@ class LABRBFMember(BaseEstimator):
             raise ValueError(f"expected warp_ of {d} features and linear_ True or False")
         check_row_numbers("support_", self.support_)
         check_real("alpha_", self.alpha_, above=0)
-        check_real("shrinkage_", self.shrinkage_, least=0, infinite=True)
-        check_real("level_", self.level_)
-        if not isinstance(self.validation_score_, float):
-            raise ValueError(f"expected validation_score_, got {self.validation_score_!r:.80}")
-        if np.asarray(self.objective_history_).dtype.kind != "f":
-            raise ValueError("expected objective_history_ of numbers")
 
 
 def mean_of(members: list[LABRBFMember], X: Array, n_jobs: int | None) -> Array:
@@ -305,23 +264,14 @@ def check_members(members: object, averaged: object, n_features: int, n_outputs:
         raise ValueError("expected members_ to be a list of members of a LAB-RBF model")
     used = np.asarray(averaged)
     if used.shape != (len(members),) or used.dtype != bool or not used.any():
-        raise ValueError(
-            f"expected averaged_ to hold True or False for each of {len(members)} members, "
-            "and some True"
-        )
+        raise ValueError(f"expected averaged_ of {len(members)} members, some of them True")
     shapes = {(m.kernel_.centres.shape[1], len(m.intercept_)) for m in members}
     if shapes != {(n_features, n_outputs)}:
-        raise ValueError(
-            f"expected members of {n_features} features and {n_outputs} outputs, got "
-            f"{sorted(shapes)}"
-        )
+        raise ValueError(f"expected members of {n_features} features and {n_outputs} outputs")
 
 
 def correlated_pairs(X: Array) -> Indices:
-    """Return the pairs of columns with abs(Spearman's correlation) > .8, shape (n_pairs, 2).
-
-    The strongest come first, the smaller column of each pair too.
-    """
+    """Return the pairs of columns with abs(Spearman's correlation) > .8, the strongest first."""
     ranks = rankdata(X, axis=0)
     ranks -= ranks.mean(axis=0)
     size = np.sqrt((ranks * ranks).sum(axis=0))
@@ -339,21 +289,8 @@ def correlated_features(table: Table, relevance: Array) -> Indices:
     return np.asarray(features[correlated_pairs(table.points(rows)[:, features])])
 
 
-def check_pairs(pairs: object, d: int) -> None:
-    """Raise ValueError unless `pairs`, read from a file, are pairs out of d features."""
-    values = np.asarray(pairs)
-    if values.dtype.kind != "i" or values.ndim != 2 or values.shape[1] != 2:
-        raise ValueError(f"expected correlated_features_ of shape (n_pairs, 2), got {values.shape}")
-    first, second = values.T
-    if not ((first >= 0) & (first < second) & (second < d)).all():
-        raise ValueError(f"expected correlated_features_ of pairs of {d} features")
-
-
 def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | None = None) -> None:
-    """Set c, v and b of members to their ridge fits on all rows, in one pass over them.
-
-    The intercept is the weighted mean of Y, as it was while bandwidths were learned.
-    """
+    """Set c and v of members to ridge fits on all rows in one pass; b is the mean of Y."""
     if table.whole is None:
         sums = normal_equations(members, table, table.mean, n_jobs)
     else:

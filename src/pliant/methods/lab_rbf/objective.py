@@ -58,13 +58,10 @@ class _Fit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _OnRows:
-    """A function of the bandwidths, averaged over rows.
-
-    `known` is where it was evaluated last, and what it was there: a stage starts where the one
-    before has ended.
-    """
+    """A function of the bandwidths, averaged over rows."""
 
     rows: LocalRows
+    # Where it was evaluated last, and its value: a stage starts where the one before has ended.
     known: list[tuple[Array, float, Point]] = field(default_factory=list, init=False, repr=False)
 
     def at(self, log_squares: Array, level: float = 0.0) -> Point:
@@ -101,20 +98,10 @@ class _OnRows:
 
 @dataclass(frozen=True, eq=False)
 class Ridge(_OnRows):
-    """(|F a - y|^2 + alpha |a|^2) / (n v), a its minimiser.
+    """(|F a - y|^2 + alpha |a|^2) / (n v), a its minimiser."""
 
-    Parameters
-    ----------
-    rows : LocalRows
-        n rows.
-    alpha : float
-        Ridge penalty, > 0.
-    scale : float
-        v.
-    """
-
-    alpha: float
-    scale: float
+    alpha: float  # ridge penalty, > 0
+    scale: float  # v
 
     @property
     def _factor(self) -> float:
@@ -136,17 +123,9 @@ class Ridge(_OnRows):
 
 @dataclass(frozen=True, eq=False)
 class Evidence(_OnRows):
-    """log(R / (n q v)) + (log det A - p log lam) / n, lam learned.
+    """log(R / (n q v)) + (log det A - p log lam) / n, lam learned."""
 
-    Parameters
-    ----------
-    rows : LocalRows
-        n rows.
-    scale : float
-        v.
-    """
-
-    scale: float
+    scale: float  # v
 
     def _fit(self, log_squares: Array, level: float) -> _Fit:
         rows, evaluated = self.rows, self.rows.at(log_squares)
@@ -174,23 +153,11 @@ class Evidence(_OnRows):
 
 @dataclass(frozen=True, eq=False)
 class Interpolation(_OnRows):
-    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c: He et al., Eq. 9.
+    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c: He et al., Eq. 9; no linear features."""
 
-    Parameters
-    ----------
-    rows : LocalRows
-        n rows, without linear features.
-    target : array of shape (m, q)
-        The centred targets y_c of the centres.
-    alpha : float
-        Ridge penalty, > 0.
-    scale : float
-        v.
-    """
-
-    target: Array
-    alpha: float
-    scale: float
+    target: Array  # the centred targets y_c of the centres, shape (m, q)
+    alpha: float  # ridge penalty, > 0
+    scale: float  # v
 
     def coefficients(self, log_squares: Array) -> Array:
         """Return c, shape (m, q)."""
@@ -245,14 +212,12 @@ def _square(rows: LocalRows, residual: Any) -> float:
 def _coefficients(
     rows: LocalRows, F: Any, equations: NormalEquations, factor: Array, alpha: float
 ) -> tuple[Array, Any]:
-    """Return a = (F'F + alpha I)^-1 F'y, and F a - y.
-
-    Where products were rounded, one step of iterative refinement removes most of the error.
-    """
+    """Return a = (F'F + alpha I)^-1 F'y, and F a - y."""
     a = _solved(factor, equations.right)
     residual = _residual(rows, F, a)
     if not equations.rounded:
         return a, residual
+    # One step of iterative refinement removes most of the error of rounded products.
     a = a - _solved(factor, rows.features.device.numpy(F.T @ residual) + alpha * a)
     return a, _residual(rows, F, a)
 
@@ -260,11 +225,7 @@ def _coefficients(
 def _factored(
     rows: LocalRows, F: Any, alpha: float, jitter: float
 ) -> tuple[NormalEquations, Array, float]:
-    """Return F'F and F'y, the Cholesky factor of F'F + lam I, and lam.
-
-    lam is alpha and the jitter, which is relative to the mean diagonal of F'F. Where the rounding
-    errors of products in float32 are larger than lam, the products are computed in float64.
-    """
+    """Return F'F and F'y, the Cholesky factor of F'F + lam I, and lam = alpha + the jitter."""
 
     def factored(equations: NormalEquations) -> tuple[NormalEquations, Array, float]:
         lam = alpha + jitter * float(equations.gram.diagonal().mean())
@@ -276,7 +237,7 @@ def _factored(
     except ValueError:
         if not equations.rounded:
             raise
-    return factored(rows.normal_equations(F, 0.0))  # nothing is rounded for a penalty of zero
+    return factored(rows.normal_equations(F, 0.0))  # in float64
 
 
 def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
@@ -296,6 +257,7 @@ def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
 
 
 def _solved(factor: Array, right: Array) -> Array:
+    """Return (L L')^-1 times `right`."""
     return np.asarray(scipy.linalg.lapack.dpotrs(factor, right, lower=1)[0])
 
 
@@ -327,20 +289,11 @@ class Bandwidths:
 
     They are regularised: plus shrinkage * mean((s_ij - mean_i s_ij)^2). With a shrinkage of inf,
     the vector has one bandwidth for each feature, which all centres share.
-
-    Parameters
-    ----------
-    objective : Objective
-        The function to minimise.
-    shrinkage : float
-        Penalty parameter, >= 0.
-    learns_level : bool
-        Whether log lam is learned.
     """
 
     objective: Objective
     shrinkage: float = 0.0
-    learns_level: bool = False
+    learns_level: bool = False  # whether log lam is learned
 
     @property
     def shared(self) -> bool:

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.dask import by_partition
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
-    check_integer,
     check_random_state,
     check_share,
     check_targets,
     check_vector,
+    is_collection,
     optional,
     plain,
     validate_data,
 )
-from pliant.methods.lab_rbf.base import _FLOATS
-from pliant.methods.lab_rbf.collection import Encode, as_columns
-from pliant.methods.lab_rbf.ensemble import Run
+from pliant.methods.lab_rbf.base import _FLOATS, BaseLABRBF, documented
+from pliant.methods.lab_rbf.collection import Encode, as_columns, draw
 from pliant.methods.lab_rbf.features import Table
-from pliant.methods.lab_rbf.intervals import IntervalRegressor, LABRBFErrorModel, learn_errors
+from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, learn_errors
 from pliant.methods.lab_rbf.kernel import SMALLEST, skewness
+from pliant.methods.lab_rbf.members import LABRBFMember, mean_over
+from pliant.methods.lab_rbf.trainer import Run
 
 SKEWED_TARGET = 0.9  # Skewness of a positive target from which on its logarithm is tried,
 LEAST_ROWS = 1000  # ... with at least this many rows, so that held-out losses are reliable,
@@ -37,7 +39,8 @@ LEAST_ROWS = 1000  # ... with at least this many rows, so that held-out losses a
 GAIN = 0.95
 
 
-class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
+@documented
+class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     """Regression by a mean of LAB-RBF expansions: each support point has bandwidths of its own.
 
     f(t) = sum_i c_i h(|theta_i o (t - x_i)|^2) + v't + b. Bandwidths theta_i, one for each
@@ -49,74 +52,10 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
 
     Parameters
     ----------
-    n_support : int or "auto", default="auto"
-        Maximum number of support points of a member; "auto": a third of the samples up to 200, and
-        400 from 4000 samples on. At most the number of different samples to learn from.
-    profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
-        h(D) = exp(-D) (the paper's text), exp(-sqrt(D)) (the authors' code), or the Matern
-        function of smoothness 5/2.
-    n_members : int, default=4
-        Number of expansions that are averaged. Each has its own support points and its own
-        held-out samples; one whose held-out loss is more than twice the median is left out.
-    objective : {"mixed", "ridge", "evidence", "interpolation"}, default="mixed"
-        Objective of the bandwidths, see `pliant.methods.lab_rbf.objective`: the penalised squared
-        error of the ridge fit to all samples; the Gaussian marginal likelihood; the error of a
-        function that interpolates the support points (the paper, Eq. 9). "mixed": "ridge" and
-        "evidence" take turns; from 4000 samples on, where the evidence does worse, "ridge".
-    linear : bool or "auto", default="auto"
-        Whether the features themselves join the kernel values; "auto": in all members but every
-        fourth, and never with "interpolation".
-    transforms : "auto" or None, default="auto"
-        "auto": skewed features (skewness > 1) are tried on the scales log(x + offset) and asinh
-        as well, and a positive skewed target as its logarithm (from 1000 samples on); members take
-        turns with the scales that a small expansion does about equally well on. None: none of
-        these is tried.
-    alpha : float or "auto", default="auto"
-        Ridge penalty > 0, for features on [-1, 1] and a sum over samples. "auto": .1, or .01 with
-        fewer than 150 support points, while bandwidths are learned (times the mean sample weight;
-        1e-3 with "interpolation"), then the best on the held-out samples. With "evidence", which
-        learns its own while bandwidths are learned, a number is the penalty of the coefficients.
-    shrinkage : float or "auto", default="auto"
-        Penalty parameter >= 0 of the variance of log theta^2 over the support points; inf: one
-        bandwidth for each feature. "auto": the best of a falling path on the held-out samples.
-    support : {"kmeans++", "residual", "sorted", "random"} or array of int, default="kmeans++"
-        How support points are chosen: far apart in features and target; half at random, then
-        where errors are largest (the paper, Algorithm 1); evenly along the sorted target; at
-        random; or the samples with these indices.
-    initial_bandwidth : float or "auto", default="auto"
-        First theta of all support points and features, for features on [-1, 1]; "auto": the best
-        of seven, then one for each feature is learned.
-    validation_fraction : float, default=0.2
-        Share of the samples, in [0, 1), that each member holds out. 0 needs numbers for `alpha`
-        and `shrinkage`.
-    solver : {"lbfgs", "adam"}, default="lbfgs"
-        Quasi-Newton steps on all samples, capped; or Adam on mini-batches of 128 samples.
-    max_iter : int, default=30
-        Maximum number of steps of each stage, the last one half as many; Adam needs some thousand.
-    learning_rate : float, default=0.01
-        Learning rate of Adam, in (0, 1].
-    max_seconds : float, optional
-        Time limit, after which the best result so far is kept.
-    dtype : {"float32", "float64"}, default="float32"
-        Floating-point type that bandwidths are learned with. float32 takes about half the time, and
-        is as accurate: sums of products that rounding would spoil are taken in float64.
-    device : str, default="cpu"
-        "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
-    n_jobs : int, optional
-        Number of threads, over members and blocks of samples; None: all cores where the table is
-        large enough for that to save time (one in a worker of joblib or another child process).
-        Members are learned in processes, or on a cluster, where ``joblib.parallel_config`` says so.
+    %(parameters)s
     calibration : float, optional
         Share of the samples, in (0, 1), that nothing else sees and whose errors calibrate the
         prediction intervals, see `predict_interval`.
-    warm_start : bool, default=False
-        Whether `fit` goes on from the members of an earlier fit: they keep their support points,
-        scales and penalties of the bandwidths, take up to `max_iter` more steps and get new
-        coefficients, all on the samples given now. A larger `n_members` adds members.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the support points, the held-out samples and the mini-batches.
-    verbose : bool, default=False
-        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -205,12 +144,15 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **IntervalRegressor._constraints,
+        **BaseLABRBF._constraints,
         "calibration": optional(check_share),
     }
 
+    error_model_: LABRBFErrorModel | None
+    target_transform_: str | None
     target_low_: Array
     target_high_: Array
+    n_outputs_: int
     single_output_: bool
 
     def __init__(
@@ -375,6 +317,145 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
             deviations = scale * np.sqrt((z**2).mean(axis=0))
         return self._in_range(mean), self._shaped(deviations)
 
+    def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.9) -> Array:
+        """Return an interval for each point that holds its target with a given probability.
+
+        The ends are the quantiles (1 - coverage) / 2 and (1 + coverage) / 2, see
+        `predict_quantile`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Probability, in (0, 1).
+
+        Returns
+        -------
+        array of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            The lower and the upper end. With calibration samples, an end is infinite where there
+            are too few of them: both are finite from 2 / (1 - coverage) - 1 samples on.
+
+        Notes
+        -----
+        By default, intervals come from errors on the samples that members held out, scaled by how
+        much the members disagree. They are approximate, because these samples also chose the
+        penalties of the members. With ``calibration=0.2``, or after `calibrate`, they come from
+        samples that nothing else has seen (split conformal prediction): they then hold the target
+        of a new point with at least the requested probability, on average over samples that are
+        exchangeable with the calibration samples, whatever their distribution is.
+
+        References
+        ----------
+        Lei, G'Sell, Rinaldo, Tibshirani, Wasserman: Distribution-free predictive inference for
+        regression, Journal of the American Statistical Association 113 (2018), Algorithm 2.
+        """
+        check_share("coverage", coverage)
+        tails = ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0)
+        return self.predict_quantile(X, tails)
+
+    @by_partition
+    @blas_limited
+    def predict_quantile(self, X: npt.ArrayLike, q: npt.ArrayLike = 0.5) -> Array:
+        """Return quantiles of the distribution of each point's target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        q : float or array-like of shape (n_quantiles,), default=0.5
+            Probabilities, in (0, 1).
+
+        Returns
+        -------
+        array of shape (n_samples,), or (n_samples, n_quantiles) for several probabilities
+            With several outputs, (n_samples, n_outputs) or (n_samples, n_outputs, n_quantiles).
+        """
+        check_is_fitted(self)
+        probabilities = np.asarray(q, dtype=np.float64)
+        if probabilities.ndim > 1 or not ((probabilities > 0) & (probabilities < 1)).all():
+            raise ValueError(f"expected q in (0, 1), a number or a list of numbers, got {q!r:.200}")
+        errors = self._checked_errors()
+        mean, spread = self._mean_and_spread(self._points(X), errors.unit)
+        scale = errors.scale(spread)
+        z = [errors.quantile(float(p)) for p in probabilities.ravel()]
+        quantiles = np.stack([mean + scale * each for each in z], axis=-1)
+        if self.target_transform_ == "log":
+            # A target that has no logarithm is below all others: it needs an infinite interval.
+            quantiles = np.where(np.isinf(quantiles), quantiles, np.exp(quantiles))
+        if probabilities.ndim == 0:
+            quantiles = quantiles[..., 0]
+        return np.asarray(self._shaped(quantiles))
+
+    @blas_limited
+    def calibrate(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Calibrate the prediction intervals on samples that the model has not learned from.
+
+        Predictions do not change. The guarantee of `predict_interval` holds only if these samples
+        were not used in any other way, for example to choose parameters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if is_collection(X):
+            X, y, _ = draw(self, X, y, None).arrays
+        self._calibrate(*self._checked(X, y, reset=False))
+        return self
+
+    @property
+    def _drawings(self) -> frozenset[str]:
+        intervals = set() if self.error_model_ is None else {"intervals"}
+        return super()._drawings | intervals
+
+    def _set_coefficients(
+        self, members: list[LABRBFMember], table: Table, runs: Sequence[Run] = ()
+    ) -> None:
+        super()._set_coefficients(members, table, runs)
+        if not runs and self.error_model_ is not None and self.error_model_.exact:
+            self.error_model_ = None
+
+    def _calibrate(self, X: Array, Y: Array) -> None:
+        """Take the errors on these samples."""
+        errors = self.error_model_
+        if errors is None:
+            half = self.target_high_ / 2 - self.target_low_ / 2
+            unit, ones = np.where(half > 0, half, 1.0), np.ones_like(half)
+            none = np.zeros((0, len(half)))  # of the same size everywhere
+            errors = LABRBFErrorModel(unit, ones, 0.0 * ones, none, None, exact=False)
+        if self.target_transform_ == "log":
+            with np.errstate(divide="ignore"):
+                Y = np.log(np.maximum(Y, 0.0))
+        mean, spread = self._mean_and_spread(X, errors.unit)
+        self.error_model_ = errors.calibrated(Y - mean, spread)
+
+    def _checked_errors(self) -> LABRBFErrorModel:
+        """Return the distribution of the errors, or raise ValueError if there is none."""
+        check_is_fitted(self)
+        if self.error_model_ is None:
+            raise ValueError(
+                "expected held-out samples, whose errors intervals are made of: set "
+                "validation_fraction > 0 or calibration, or call calibrate(X, y), once more after "
+                "refit_coefficients; got "
+                f"validation_fraction={self.validation_fraction:g} and no calibration samples"
+            )
+        return self.error_model_
+
+    def _mean_and_spread(self, points: Array, unit: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation over the members, (n_samples, n_outputs)."""
+        used = self._used
+
+        def outputs(block: Array) -> Array:
+            each = np.stack([member.expand(block) for member in used])
+            return np.stack([mean_over(each), (each / unit).std(axis=0) * unit], axis=1)
+
+        mean, spread = np.moveaxis(self._in_blocks(points, outputs), 1, 0)
+        return mean, spread
+
     def _reserve(self, table: Table) -> tuple[Table, Table | None]:
         """Return the samples to learn from, and the calibration samples."""
         if self.calibration is None:
@@ -395,25 +476,16 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         predicted = np.exp(mean) if self.target_transform_ == "log" else mean
         return self._shaped(predicted.clip(self.target_low_, self.target_high_))
 
-    def _response(self, values: Array) -> Array:
-        """Return predictions in the units of y, shape (n_samples, n_outputs)."""
-        return self._in_range(values).reshape(len(values), -1)
-
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
         errors: object = self.error_model_
-        if errors is not None:
-            if not isinstance(errors, LABRBFErrorModel):
-                raise ValueError(f"expected error_model_ of errors or None, got {errors!r:.80}")
-            if errors.errors.shape[1] != self.n_outputs_:
-                raise ValueError(f"expected error_model_ of {self.n_outputs_} outputs")
-        if self.target_transform_ not in (None, "log"):
-            raise ValueError(
-                f"expected target_transform_ None or 'log', got {self.target_transform_!r:.80}"
-            )
-        check_integer("n_outputs_", self.n_outputs_, least=1)
-        single: object = self.single_output_
-        if not isinstance(single, bool) or (single and self.n_outputs_ != 1):
+        shape = np.shape(getattr(errors, "errors", ()))
+        if errors is not None and shape[1:] != (self.n_outputs_,):
+            raise ValueError(f"expected error_model_ of {self.n_outputs_} outputs or None")
+        transform, single = self.target_transform_, self.single_output_
+        if transform not in (None, "log"):
+            raise ValueError(f"expected target_transform_ None or 'log', got {transform!r:.80}")
+        if single not in (False, self.n_outputs_ == 1):
             raise ValueError(f"expected single_output_ True or False, got {single!r:.80}")
         super()._check_loaded()
         low = check_vector("target_low_", self.target_low_, self.n_outputs_)

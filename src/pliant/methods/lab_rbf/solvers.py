@@ -28,15 +28,11 @@ MEMORY = 12  # Number of steps that approximate the inverse Hessian.
 FIRST_DECAY, SECOND_DECAY, SMALL = 0.9, 0.999, 1e-8
 
 
-class Smooth(Protocol):
-    """A function with a gradient."""
+class Problem(Protocol):
+    """A function with a gradient, for `adam` an average over rows."""
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Return both at x."""
-
-
-class Sampled(Smooth, Protocol):
-    """A function with a gradient, an average over rows."""
 
     def sample(self, indices: Indices) -> Self:
         """Return the function on some of the rows."""
@@ -49,7 +45,7 @@ class _Step(NamedTuple):
 
 
 def descend(
-    problem: Smooth,
+    problem: Problem,
     start: Array,
     *,
     tol: float = 1e-7,
@@ -60,14 +56,8 @@ def descend(
 
     Parameters
     ----------
-    problem : Smooth
-        Value and gradient.
-    start : array of shape (k,)
-        First iterate.
     tol : float
         Three steps in a row that gain less than tol max(|value|, 1e-12) end the run.
-    max_iter : int
-        Maximum number of steps.
     callback : callable, optional
         Called with a `Progress` after each step; True ends the run.
 
@@ -99,7 +89,7 @@ def descend(
     return Result(at.x, at.value, math.nan, len(history), status, history)
 
 
-def _line_search(problem: Smooth, at: _Step, curvature: InverseHessian) -> _Step | None:
+def _line_search(problem: Problem, at: _Step, curvature: InverseHessian) -> _Step | None:
     """Return a lower point along a quasi-Newton direction; None if there is none."""
     direction = -curvature.times(at.gradient)
     slope = float(direction @ at.gradient)
@@ -117,7 +107,7 @@ def _line_search(problem: Smooth, at: _Step, curvature: InverseHessian) -> _Step
 
 
 def adam(
-    problem: Sampled,
+    problem: Problem,
     start: Array,
     *,
     n_rows: int,
@@ -131,10 +121,8 @@ def adam(
 
     Parameters
     ----------
-    problem, start, max_iter, callback : as in `descend`
     n_rows : int
         Number of rows; each pass goes through them in a new order.
-    rng : RandomState
     rate : float
         Learning rate: approximate change of a coordinate in one step.
     batch : int
