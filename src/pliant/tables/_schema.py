@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
@@ -237,34 +237,20 @@ class TableSchema:
             If a column is absent, columns hold values that cannot be used (all are named in one
             message), or no feature is left.
         """
-        check_task(task)
+        if task not in (None, *get_args(Task)):
+            raise ValueError(f"expected task 'classification' or 'regression', got {quoted(task)}")
         choices = Choices(missing, tuple(keep), tuple(categorical), date_order)
-        features = feature_columns(frame, target, drop, choices)
-        check_enough_rows(len(frame))
-        profiles = [ColumnProfile(name, choices) for name in features]
-        for profile in profiles:
-            profile.add(frame[profile.name])
-        cells = None if target is None else frame[target]
-        schema = cls.of_profiles(profiles, choices, cells, task)
-        written = frame.attrs.get("format")
-        return schema if written is None else replace(schema, form=TableFormat.from_dict(written))
-
-    @classmethod
-    def of_profiles(
-        cls,
-        profiles: Sequence[ColumnProfile],
-        choices: Choices,
-        target: pd.Series | None = None,
-        task: Task | None = None,
-    ) -> TableSchema:
-        """Return the schema of columns that were looked at, and of the target's cells."""
+        names = _feature_columns(frame, target, drop, choices)
+        if len(frame) < 2:
+            raise TableError(f"expected a table of at least 2 rows, got {len(frame)}")
+        profiles = [ColumnProfile(frame[name], choices) for name in names]
         errors, learned = list[TableError](), None
         try:
             understood = collected(profiles, ColumnProfile.column)
         except TableError as error:
             errors.append(error)
         try:
-            learned = None if target is None else Target.fit(target, task)
+            learned = None if target is None else Target.fit(frame[target], task)
         except TableError as error:
             errors.append(error)
         if errors:
@@ -277,7 +263,9 @@ class TableSchema:
                 "the target (--keep brings a column back)"
             )
         notes = tuple(note for profile in profiles for note in profile.notes)
-        return cls(columns, learned, choices.missing, left_out, notes)
+        written = frame.attrs.get("format")
+        form = None if written is None else TableFormat.from_dict(written)
+        return cls(columns, learned, missing, left_out, notes, form)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -421,13 +409,7 @@ def described(left_out: Sequence[LeftOut]) -> str:
     return ", ".join(parts)
 
 
-def check_task(task: str | None) -> None:
-    """Raise ValueError for a task that is none."""
-    if task not in (None, *get_args(Task)):
-        raise ValueError(f"expected task 'classification' or 'regression', got {quoted(task)}")
-
-
-def feature_columns(
+def _feature_columns(
     frame: pd.DataFrame, target: str | None, drop: Sequence[str], choices: Choices
 ) -> list[str]:
     """Return the columns that are neither the target nor dropped: at least one, each there once."""
@@ -438,12 +420,6 @@ def feature_columns(
     if not features:
         raise TableError("no feature column is left: expected at least one beside the target")
     return features
-
-
-def check_enough_rows(rows: int) -> None:
-    """Raise TableError for a table of fewer than two rows."""
-    if rows < 2:
-        raise TableError(f"expected a table of at least 2 rows, got {rows}")
 
 
 def _checked_names(frame: pd.DataFrame) -> list[str]:
@@ -487,7 +463,9 @@ def read_with_schema(
     aside : sequence of str
         Columns that are read, but are no features.
     """
-    form = as_written(form, choices)
+    form = form or TableFormat()
+    aside_too = (*choices.get("categorical", ()), *choices.get("drop", ()))
+    form = replace(form, texts=tuple(dict.fromkeys((*form.texts, *aside_too))))
     choices["drop"] = [*choices.get("drop", ()), *aside]
     frame = read_table(path, stop, form)
     schema = TableSchema.fit(frame, target, **choices)
@@ -496,10 +474,3 @@ def read_with_schema(
         frame = read_table(path, stop, replace(form, texts=(*form.texts, target)))
         schema = TableSchema.fit(frame, target, **choices)
     return frame, schema
-
-
-def as_written(form: TableFormat | None, choices: Mapping[str, Any]) -> TableFormat:
-    """Return a format by which categories and columns that are dropped stay texts."""
-    form = form or TableFormat()
-    names = (*form.texts, *choices.get("categorical", ()), *choices.get("drop", ()))
-    return replace(form, texts=tuple(dict.fromkeys(names)))
