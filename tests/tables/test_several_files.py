@@ -16,7 +16,6 @@ from pliant.tables import (
     detect_format,
     iter_table,
     read_table,
-    write_predictions,
 )
 
 FRAME = pd.DataFrame(
@@ -132,29 +131,3 @@ def test_what_is_no_table_of_several_files_is_named(tmp_path):
     said(folder, r"f' has a header but no rows")
     (tmp_path / "odd[1].csv").write_text("x\n1\n")  # a file of this name is no pattern
     assert read_table(tmp_path / "odd[1].csv")["x"].tolist() == [1]
-
-
-def test_predictions_in_parquet_come_back(tmp_path):
-    path = tmp_path / "p.parquet"
-    chunks = [
-        pd.DataFrame({"id": [None, None], "prediction": [1.0, np.nan], "class": ["=1", "b"]}),
-        pd.DataFrame({"id": ["u"], "prediction": [2.0], "class": ["c"]}),
-    ]
-    write_predictions(path, iter(chunks))
-    frame = pd.read_parquet(path)
-    assert frame["prediction"].tolist()[::2] == [1.0, 2.0]
-    assert frame["class"].tolist() == ["=1", "b", "c"]  # no spreadsheet runs a cell of Parquet
-    assert frame["id"].isna().tolist() == [True, True, False]
-
-    before = path.read_bytes()
-    for bad, match in (
-        ([pd.DataFrame({"prediction": [np.inf]})], "expected a finite number in row 1, got inf"),
-        ([chunks[1], chunks[1].assign(prediction="x")], "rows 2 to 2 do not have the types"),
-        ([], "there are no rows to write"),
-    ):
-        with pytest.raises(TableError, match=match):
-            write_predictions(path, bad)
-        assert path.read_bytes() == before
-    with pytest.raises(TableError, match=r"ends in \.csv, \.csv\.gz or \.parquet"):
-        write_predictions(tmp_path / "p.txt", chunks)
-    assert [each.name for each in tmp_path.iterdir()] == ["p.parquet"]

@@ -18,7 +18,7 @@ from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.tables._dates import PARTS, DateOrder, calendar, is_date, moments, orders_of
 from pliant.tables._infer import MISSING
-from pliant.tables._names import ColumnError, listed, row_name
+from pliant.tables._names import listed, row_name
 from pliant.tables._values import READERS, Kind, kind_of, refuse_missing, texts, whole
 
 if TYPE_CHECKING:
@@ -278,17 +278,12 @@ class ColumnProfile:
             If it holds lists or other foreign values, infinite values, dates with errors among
             them, or missing values that are not to be imputed.
         """
-        try:
-            kind = kind_of(self.cells)
-            if not self.cells.notna().any():
-                return LeftOut(self.name, "empty")
-            if self.choices.missing == "error":
-                refuse_missing(self.cells, ADVICE, fix=["--missing", "impute"])
-            column = self._column(kind)
-        except ColumnError:
-            raise
-        except TableError as error:
-            raise ColumnError(str(error), ["--drop", self.name]) from None
+        kind = kind_of(self.cells)
+        if not self.cells.notna().any():
+            return LeftOut(self.name, "empty")
+        if self.choices.missing == "error":
+            refuse_missing(self.cells, ADVICE)
+        column = self._column(kind)
         return LeftOut(self.name, column) if isinstance(column, str) else column
 
     def _column(self, kind: Kind) -> Column | Literal["id", "constant"]:
@@ -364,10 +359,9 @@ class ColumnProfile:
         try:
             days = moments(pd.Series(cells, name=self.name, dtype=object), order)
         except TableError:
-            raise ColumnError(
+            raise TableError(
                 f"column {quoted(self.name)} holds dates with day and month in several orders: "
-                "leave it out (--drop)",
-                ["--drop", self.name],
+                "leave it out (--drop)"
             ) from None
         return self._of_dates(days, order)
 
@@ -393,16 +387,13 @@ class ColumnProfile:
         parts = varying or ("days",)
         return Column(self.name, "date", parts=parts, order=order, origin=float(low[0]))
 
-    def _strange(self, strange: Sequence[str]) -> ColumnError:
+    def _strange(self, strange: Sequence[str]) -> TableError:
         """Return the error for some texts among dates."""
-        fix = [word for text in strange for word in ("--na-values", text)]
-        several = len(strange) > 3 or not all(text.isprintable() for text in strange)
-        advice = "" if several else f"read {listed(strange, 3)} as missing (--na-values) or "
         row = row_name(self.cells.index, texts(self.cells).tolist().index(strange[0]))
-        return ColumnError(
+        return TableError(
             f"column {quoted(self.name)} holds dates, but {quoted(strange[0])} in {row} is none: "
-            f"correct it, {advice}leave the column out (--drop)",
-            ["--drop", self.name] if several else fix,
+            f"correct it, read {listed(strange, 3)} as missing (--na-values) or leave the column "
+            "out (--drop)"
         )
 
 

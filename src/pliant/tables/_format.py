@@ -44,9 +44,6 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 
-NO_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
-"""Encodings that Python has, but tables are not written in."""
-
 NUMERAL = re.compile(r"[-+]?[\d.,'’ \u00a0\u202f]*\d[\d.,]*(?:[eE][-+]?\d+)?")
 """A cell that may be a number in any notation."""
 
@@ -152,15 +149,12 @@ def _check(form: TableFormat) -> None:
         raise ValueError(f"expected two marks, got {quoted(form.decimal)} for decimals and groups")
     if form.encoding is not None:
         try:
-            codec = codecs.lookup(form.encoding)
-            known = codec._is_text_encoding and codec.name not in NO_FILES
+            "a,b".encode(form.encoding)
         except (LookupError, ValueError):
-            known = False
-        if not known:
             raise ValueError(
                 "expected an encoding (--encoding) such as utf-8, utf-16 or cp1252, "
                 f"got {quoted(form.encoding)}"
-            )
+            ) from None
 
 
 def opened(path: PathLike) -> BinaryIO:

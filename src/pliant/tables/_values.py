@@ -7,7 +7,7 @@ integer 1 is the category ``"1"``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
-from pliant.tables._names import ColumnError, row_name
+from pliant.tables._names import row_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,20 +132,17 @@ def texts(column: pd.Series) -> npt.NDArray[np.object_]:
     return cells
 
 
-def refuse_missing(
-    column: pd.Series, advice: str, counted: bool = True, fix: Sequence[str] = ()
-) -> None:
+def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None:
     """Raise TableError with the first row if cells of ``column`` are missing.
 
-    The message has their number, unless the column may be a chunk of a longer one. `fix` has the
-    options of the command line that settle it.
+    The message has their number, unless the column may be a chunk of a longer one.
     """
     missing = column.isna().to_numpy()
     if missing.any():
         several = f"{missing.sum()} missing values, the first"
         what = several if counted and missing.sum() > 1 else "a missing value"
         row = row_name(column.index, int(missing.argmax()))
-        raise ColumnError(f"column {quoted(column.name)} has {what} in {row}: {advice}", fix)
+        raise TableError(f"column {quoted(column.name)} has {what} in {row}: {advice}")
 
 
 def _inferred_kind(column: pd.Series) -> Kind:
