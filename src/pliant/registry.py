@@ -58,8 +58,7 @@ class Method:
     summary : str
         What it learns, in a few words.
     streams : bool, default=False
-        Whether its learners take features as they are, on any scale and from a memory map, so that
-        a table need not fit into memory.
+        Whether its learners take features as they are, on any scale.
     many_rows : str, default=""
         What to do where there are many rows, as ``pliant methods`` says it.
     many : tuple of int and mapping, optional

@@ -15,7 +15,6 @@ import pytest
 
 from pliant.cli import main
 from pliant.registry import METHODS
-from pliant.tables import temporary_map
 
 resource = pytest.importorskip("resource")
 
@@ -106,13 +105,6 @@ def test_a_stdout_that_cannot_be_written_is_named(monkeypatch, capsys):
         patch.setattr(sys, "stdout", full)
         assert main(["methods"]) == 1
     assert capsys.readouterr().err == "Error: 'stdout': No space left on device\n"
-
-
-def test_a_temporary_file_that_cannot_be_written_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
-    message = "cannot write a temporary file in .*missing' .No such file .*: set TMPDIR to another"
-    with pytest.raises(OSError, match=message):
-        temporary_map([np.zeros((3, 2))])
 
 
 def address_space():

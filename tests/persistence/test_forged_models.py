@@ -277,10 +277,11 @@ FORGERIES = {
     ],
     "sketched classes": [("classes_", np.arange(3))],
     "table": [
-        ("0.fills_", lambda a: a[:-1]), ("0.fills_", lambda a: a.astype(str)),
-        ("0.one_hot_", lambda a: a + np.array([0, 1])), ("0.one_hot_", lambda a: a[:, :1]),
-        ("0.one_hot_", lambda a: a - np.array([0, 1])), ("0.one_hot_", lambda a: a * 1.0),
-        ("0.means_", lambda a: [a[0][:-1]]), ("0.means_", []), ("0.categories", {1: 10**15, 2: 40}),
+        ("0.parts_", lambda parts: parts[:-1]), ("0.parts_", lambda parts: parts[::-1]),
+        ("0.parts_.0.1.statistics_", lambda a: a[:0]),
+        ("0.parts_.1.1.1.categories_", lambda each: [each[0][:-1]]),
+        ("0.parts_.1.1.1.categories_", []), ("0.parts_.2.1.encodings_", []),
+        ("0.parts_.3.1.components_", lambda a: a[:, 1:]), ("0.categories", {1: 10**15, 2: 40}),
         ("0.texts", ((3, 99),)), ("0.n_features_in_", lambda n: n + 1),
     ],
     "classes of an svc": [

@@ -10,8 +10,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from pliant.tables import ColumnEncoder, TableSchema, temporary_map
-from pliant.tables import _encoder as module
+from pliant.tables import ColumnEncoder, TableSchema
 
 N, MANY = 400, 50
 RNG = np.random.default_rng(0)
@@ -92,21 +91,6 @@ def test_texts_are_projected_on_singular_vectors():
     np.testing.assert_allclose(
         np.abs(encoder.transform(WORDS)), np.abs(WORDS @ vectors[:3].T), rtol=1e-3, atol=1e-3
     )
-
-
-def test_a_large_memory_map_is_encoded_in_blocks(monkeypatch):
-    options = (CATEGORIES, ((4, 16),))
-    here = ColumnEncoder(*options).fit(X, Y)
-    monkeypatch.setattr(module, "WHOLE_NUMBERS", X.size - 1)
-    monkeypatch.setattr(module, "BLOCK_NUMBERS", 1000)
-    mapped = temporary_map([X])
-    encoded = here.transform(mapped)
-    assert isinstance(encoded, np.memmap)
-    np.testing.assert_allclose(encoded, here.transform(X), rtol=1e-12)
-    there = ColumnEncoder(*options).fit_transform(mapped, Y)  # learned from each second row
-    assert isinstance(there, np.memmap)
-    half = ColumnEncoder(*options).fit(X[::2], Y[::2]).transform(X)
-    np.testing.assert_allclose(there, half, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

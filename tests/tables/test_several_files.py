@@ -15,9 +15,7 @@ from pliant.tables import (
     TableFormat,
     detect_format,
     iter_table,
-    map_table,
     read_table,
-    write_predictions,
 )
 
 FRAME = pd.DataFrame(
@@ -44,7 +42,7 @@ def put(folder, frame, cuts, ending):
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
 def test_parts_are_the_table_that_was_cut(tmp_path, ending):
-    """Whole, in chunks and mapped, by folder and by pattern, whatever stands in which part."""
+    """Whole and in chunks, by folder and by pattern, whatever stands in which part."""
     whole = tmp_path / f"whole.{ending}"
     (FRAME.to_parquet if ending == "parquet" else FRAME.to_csv)(whole, index=False)
     folder = put(tmp_path / "parts", FRAME, [2, 2, 6], ending)  # one part has no rows
@@ -56,10 +54,6 @@ def test_parts_are_the_table_that_was_cut(tmp_path, ending):
         pd.testing.assert_frame_equal(read_table(name, 3).iloc[:3], read_table(whole, 3).iloc[:3])
         chunks, plain = pd.concat(iter_table(name, 2)), pd.concat(iter_table(whole, 2))
         pd.testing.assert_frame_equal(chunks, plain, check_index_type=False)
-    mapped, once = (map_table(name, "y", chunk_rows=3) for name in (folder, whole))
-    np.testing.assert_array_equal(mapped.X, once.X)
-    np.testing.assert_array_equal(mapped.y, once.y)
-    assert mapped.schema.columns == once.schema.columns
 
 
 @settings(max_examples=25, deadline=None)
@@ -96,7 +90,7 @@ def test_types_of_parquet_files_are_joined(tmp_path):
     assert chunk["a"].tolist() == [0.5]
 
     pd.DataFrame({"a": ["text"], "b": ["z"], "c": ["w"]}).to_parquet(tmp_path / "2.parquet")
-    with pytest.raises(TableError, match=r"got others in .*2\.parquet.*double vs"):
+    with pytest.raises(TableError, match=r"same types of columns .*double"):
         read_table(tmp_path)
 
 
@@ -118,58 +112,22 @@ def test_what_is_no_table_of_several_files_is_named(tmp_path):
 
     folder = tmp_path / "f"
     folder.mkdir()
-    said(folder, r"the folder '.*f' is empty: expected tables, \.csv, ")
-    said(f"{folder}/*.csv", r"expected a file that the pattern matches, got none")
+    said(folder, r"f': expected files of a table, got none")
+    said(f"{folder}/*.csv", r"\*\.csv': expected files of a table, got none")
     (folder / "a.csv").write_text("x,y\n1,2\n")
     (folder / "notes.txt").write_text("")
-    said(folder, r"holds 'notes\.txt': expected files .* name the tables by a pattern, such as")
+    said(folder, r"notes\.txt': expected the name of a table to end in")
     assert read_table(f"{folder}/*.csv")["x"].tolist() == [1]
     (folder / "notes.txt").unlink()
-    (folder / "sub").mkdir()
-    said(folder, r"holds 'sub': expected files that end in")
-    (folder / "sub").rmdir()
     pd.DataFrame({"x": [1], "y": [2]}).to_parquet(folder / "b.parquet")
     said(folder, r"expected files of one kind, got '.*a\.csv' and '.*b\.parquet'")
     (folder / "b.parquet").unlink()
-
     (folder / "b.csv").write_text("x,z\n1,2\n")
-    message = r"columns of '.*a\.csv': '.*b\.csv' lacks 'y' and has 'z' besides"
-    for reader in (read_table, lambda path: list(iter_table(path))):
-        with pytest.raises(TableError, match=message):
-            reader(folder)
+    said(folder, r"columns of '.*a\.csv', got '.*b\.csv': 'y', 'z' in one of them only")
     (folder / "b.csv").write_text("x,y\n1\n")
-    with pytest.raises(TableError, match=r"b\.csv', line 2: expected 2 cells"):
-        read_table(folder)
+    said(folder, r"b\.csv', line 2: expected 2 cells")
     (folder / "a.csv").write_text("x,y\n")
     (folder / "b.csv").write_text("x,y\n")
-    with pytest.raises(TableError, match=r"f' has a header but no rows"):
-        read_table(folder)
-
+    said(folder, r"f' has a header but no rows")
     (tmp_path / "odd[1].csv").write_text("x\n1\n")  # a file of this name is no pattern
     assert read_table(tmp_path / "odd[1].csv")["x"].tolist() == [1]
-
-
-def test_predictions_in_parquet_come_back(tmp_path):
-    path = tmp_path / "p.parquet"
-    chunks = [
-        pd.DataFrame({"id": [None, None], "prediction": [1.0, np.nan], "class": ["=1", "b"]}),
-        pd.DataFrame({"id": ["u"], "prediction": [2.0], "class": ["c"]}),
-    ]
-    write_predictions(path, iter(chunks))
-    frame = pd.read_parquet(path)
-    assert frame["prediction"].tolist()[::2] == [1.0, 2.0]
-    assert frame["class"].tolist() == ["=1", "b", "c"]  # no spreadsheet runs a cell of Parquet
-    assert frame["id"].isna().tolist() == [True, True, False]
-
-    before = path.read_bytes()
-    for bad, match in (
-        ([pd.DataFrame({"prediction": [np.inf]})], "expected a finite number in row 1, got inf"),
-        ([chunks[1], chunks[1].assign(prediction="x")], "rows 2 to 2 do not have the types"),
-        ([], "there are no rows to write"),
-    ):
-        with pytest.raises(TableError, match=match):
-            write_predictions(path, bad)
-        assert path.read_bytes() == before
-    with pytest.raises(TableError, match=r"ends in \.csv, \.csv\.gz or \.parquet"):
-        write_predictions(tmp_path / "p.txt", chunks)
-    assert [each.name for each in tmp_path.iterdir()] == ["p.parquet"]

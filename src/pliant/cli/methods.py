@@ -32,8 +32,8 @@ def _facts(method: Method) -> list[tuple[str, str]]:
 
 def _rows(method: Method) -> str:
     """Return how many rows a method takes, and how."""
-    how = "read in chunks" if method.streams else method.many_rows
-    return f"up to {method.max_rows}" + (f", {how}" if how else "")
+    how = f", {method.many_rows}" if method.many_rows else ""
+    return f"up to {method.max_rows}{how}"
 
 
 def _grid(grid: Mapping[str, tuple[float | str, ...]]) -> str:

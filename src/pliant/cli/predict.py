@@ -48,7 +48,7 @@ def predict(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="A .csv, .csv.gz or .parquet file; - is stdout.")
+        Path, typer.Option(metavar="FILE", help="A .csv or .csv.gz file; - is stdout.")
     ] = STDOUT,
     columns: Annotated[
         list[str] | None,

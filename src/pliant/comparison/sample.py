@@ -15,12 +15,9 @@ from pliant.core.blocks import in_blocks
 from pliant.core.text import quoted
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, where_equal
-from pliant.tables import ColumnEncoder, temporary_map
+from pliant.tables import ColumnEncoder
 from pliant.tables._encoder import encoder_of
 from pliant.tables._schema import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS, Task
-
-COPIED = 1_000_000
-"""Numbers of a memory map that are copied at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +139,8 @@ class Sample:
         return encoder_of(self.categories, self.texts, task=self.task)
 
     def features(self, rows: Indices) -> Array:
-        """Return some rows of X; those of a memory map as another one."""
-        if not isinstance(self.X, np.memmap):
-            return self.X[rows]
-        step = max(1, COPIED // self.X.shape[1])
-        return temporary_map(self.X[rows[low : low + step]] for low in range(0, len(rows), step))
+        """Return some rows of X."""
+        return self.X[rows]
 
     def labelled(self, y: npt.NDArray[Any]) -> Mask:
         """Return for some targets whether their class is known."""

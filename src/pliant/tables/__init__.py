@@ -1,16 +1,14 @@
 """Tables in, tables out: CSV and Parquet files, whole or in chunks, and what their columns mean.
 
-`read_table` and `iter_table` give data frames, `map_table` numbers in a temporary file for tables
-that are larger than memory. `TableSchema` finds out from one frame which columns
+`read_table` and `iter_table` give data frames. `TableSchema` finds out from one frame which columns
 are features, of which kind, and turns every later frame into the same numbers; `ColumnEncoder`, a
 step of a pipeline, learns to fill in missing values and to encode categories and texts.
 `write_predictions` writes a CSV that a spreadsheet can open safely.
 """
 
 from pliant.tables._columns import Column, LeftOut, UnknownCategoryWarning
-from pliant.tables._encoder import ColumnEncoder, temporary_map
+from pliant.tables._encoder import ColumnEncoder
 from pliant.tables._format import TableFormat
-from pliant.tables._mapped import MappedTable, map_table
 from pliant.tables._read import detect_format, iter_table, read_table
 from pliant.tables._schema import TableSchema, Target
 from pliant.tables._write import write_csv, write_predictions
@@ -19,16 +17,13 @@ __all__ = [
     "Column",
     "ColumnEncoder",
     "LeftOut",
-    "MappedTable",
     "TableFormat",
     "TableSchema",
     "Target",
     "UnknownCategoryWarning",
     "detect_format",
     "iter_table",
-    "map_table",
     "read_table",
-    "temporary_map",
     "write_csv",
     "write_predictions",
 ]

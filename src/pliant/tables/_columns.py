@@ -1,16 +1,14 @@
-"""Decide what each column is, such as numbers, dates, categories or ids, and turn it into numbers.
-
-Columns are looked at chunk by chunk, so that all chunks decide what the whole table decides.
-"""
+"""Decide what each column is, such as numbers, dates, categories or ids; turn it into numbers."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +18,8 @@ from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.tables._dates import PARTS, DateOrder, calendar, is_date, moments, orders_of
 from pliant.tables._infer import MISSING
-from pliant.tables._names import ColumnError, listed, row_name
-from pliant.tables._values import READERS, Gaps, Kind, kind_of, texts, whole
+from pliant.tables._names import listed, row_name
+from pliant.tables._values import READERS, Kind, kind_of, refuse_missing, texts, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,9 +34,6 @@ MAX_DISTINCT = 0.9
 
 MOST_CATEGORIES = 50_000
 """Maximum number of categories of a column."""
-
-MOST_TEXTS = 1_000_000
-"""Maximum number of different texts of a column that are counted."""
 
 MOSTLY = 0.9
 """Share of dates among different texts above which the others are errors; of texts that look like
@@ -262,141 +257,17 @@ class Choices:
 
 
 @dataclass
-class _Numbers:
-    """The numbers of a column, as far as it was read."""
-
-    named_id: bool
-    rows: int = 0
-    low: float = np.inf
-    high: float = -np.inf
-    whole: bool = True
-    rising: bool = True
-    falling: bool = True
-    last: float | None = None
-    values: set[float] = field(default_factory=set)
-    ids: list[Array] = field(default_factory=list)
-
-    def add(self, numbers: Array) -> None:
-        """Look at the numbers of the next chunk, NaN where one is missing."""
-        self.rows += len(numbers)
-        there = numbers[~np.isnan(numbers)]
-        if not there.size:
-            return
-        self.low, self.high = min(self.low, there.min()), max(self.high, there.max())
-        self.whole = self.whole and bool(whole(there).all())
-        steps = np.diff(there, prepend=[] if self.last is None else [self.last])
-        self.rising = self.rising and bool((steps > 0).all())
-        self.falling = self.falling and bool((steps < 0).all())
-        self.last = float(there[-1])
-        if self.whole and len(self.values) <= CODES[1]:
-            self.values.update(np.unique(there).tolist()[: CODES[1] + 1])
-        if self.named_id and self.whole:
-            self.ids.append(there)
-
-    @property
-    def are_ids(self) -> bool:
-        """Whether these are integers without a meaning: numbered rows, or ids by their name."""
-        if not self.whole or self.rows <= FEW:
-            return False
-        counted = self.high - self.low + 1 == self.rows
-        if self.rising or self.falling:
-            return self.named_id or (counted and self.low in (0, 1))
-        return self.named_id and np.unique(np.concatenate(self.ids)).size == self.rows
-
-    @property
-    def are_codes(self) -> bool:
-        """Whether these are integers that may be codes: few values with the same many digits."""
-        few = CODES[0] <= len(self.values) <= CODES[1] and self.rows >= FEW * 10
-        if not self.whole or not few or self.low < 100:
-            return False
-        digits = {len(str(int(value))) for value in self.values}
-        return len(digits) == 1 and self.high - self.low >= 10 * len(self.values)
-
-
-class _Texts:
-    """The different texts of a column, how often each occurs, and where first."""
-
-    def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
-        self.places: dict[str, tuple[pd.Index[Any], int]] = {}
-        self.overflow = False
-
-    def add(self, column: pd.Series) -> None:
-        """Count the texts of a column, or of the next chunk of one."""
-        import pandas as pd
-
-        codes, values = pd.factorize(column)
-        cells = texts(pd.Series(values, name=column.name))
-        present = np.flatnonzero(codes >= 0)
-        _, firsts = np.unique(codes[present], return_index=True)
-        counts = np.bincount(codes[present], minlength=len(cells)).tolist()
-        for cell, times, first in zip(cells, counts, present[firsts].tolist(), strict=True):
-            if cell in self.counts:
-                self.counts[cell] += times
-            elif len(self.counts) < MOST_TEXTS:
-                self.counts[cell] = times
-                self.places[cell] = (column.index, first)
-            else:
-                self.overflow = True
-
-    def without(self, words: Iterable[str]) -> dict[str, int]:
-        """Take words out, and return their counts."""
-        return {word: self.counts.pop(word) for word in words if word in self.counts}
-
-    @property
-    def present(self) -> int:
-        """The number of cells with a text."""
-        return sum(self.counts.values())
-
-    def share(self, measure: Callable[[str], float]) -> float:
-        """Return the mean of a measure over all cells."""
-        total = sum(times * measure(text) for text, times in self.counts.items())
-        return total / max(1, self.present)
-
-
-@dataclass
 class ColumnProfile:
-    """Evidence of what a column is; `column` decides."""
+    """The cells of a column, of which `column` decides what they are, with doubts as notes."""
 
-    name: str
+    cells: pd.Series
     choices: Choices
-    rows: int = 0
-    kinds: set[Kind] = field(default_factory=set)
-    declared: bool = False
-    gaps: Gaps = field(default_factory=Gaps)
-    texts: _Texts = field(default_factory=_Texts)
-    dates: list[Array] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    problem: TableError | None = None
 
-    def __post_init__(self) -> None:
-        self.numbers = _Numbers(ID_NAME.fullmatch(self.name) is not None)
-
-    def add(self, cells: pd.Series) -> None:
-        """Look at a chunk."""
-        self.rows += len(cells)
-        self.gaps.add(cells)
-        if self.problem is None:
-            try:
-                self._add(cells)
-            except TableError as error:
-                self.problem = ColumnError(str(error), ["--drop", self.name])
-
-    def _add(self, cells: pd.Series) -> None:
-        import pandas as pd
-
-        kind = kind_of(cells)
-        if not cells.notna().any():
-            return
-        self.kinds.add(kind)
-        self.declared = self.declared or isinstance(cells.dtype, pd.CategoricalDtype)
-        if kind == "categorical" or self.name in self.choices.categorical:
-            self.texts.add(cells)
-        elif kind == "date":
-            parts = calendar(moments(cells, None))
-            self.dates.append(np.stack([np.nanmin(parts, axis=0), np.nanmax(parts, axis=0)]))
-        else:
-            self.numbers.add(READERS[kind](cells))
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        return str(self.cells.name)
 
     def column(self) -> Column | LeftOut:
         """Return what the column is.
@@ -407,34 +278,28 @@ class ColumnProfile:
             If it holds lists or other foreign values, infinite values, dates with errors among
             them, or missing values that are not to be imputed.
         """
-        if self.problem is not None:
-            raise self.problem
-        if len(self.kinds) > 1:
-            raise ColumnError(
-                f"column {quoted(self.name)} holds a mixture of types: convert it or leave it out "
-                "(--drop)",
-                ["--drop", self.name],
-            )
-        if not self.kinds:
+        kind = kind_of(self.cells)
+        if not self.cells.notna().any():
             return LeftOut(self.name, "empty")
         if self.choices.missing == "error":
-            self.gaps.refuse(self.name, ADVICE, ["--missing", "impute"])
-        column = self._column(next(iter(self.kinds)))
+            refuse_missing(self.cells, ADVICE)
+        column = self._column(kind)
         return LeftOut(self.name, column) if isinstance(column, str) else column
 
     def _column(self, kind: Kind) -> Column | Literal["id", "constant"]:
-        if self.texts.counts:
+        if kind == "categorical" or self.name in self.choices.categorical:
             return self._of_texts()
         if kind == "date":
-            ends = np.stack(self.dates)
-            return self._of_dates(ends[:, 0].min(axis=0), ends[:, 1].max(axis=0), None)
-        numbers, whole_column = self.numbers, self.name not in self.choices.keep
-        if whole_column and not self.gaps.count and self.rows > FEW and numbers.low == numbers.high:
-            return "constant"
-        if whole_column and not self.gaps.count and kind == "numeric" and numbers.are_ids:
-            return "id"
-        codes = numbers.are_codes or CODE_NAME.fullmatch(self.name)
-        if kind == "numeric" and numbers.whole and codes:
+            return self._of_dates(moments(self.cells, None), None)
+        numbers = READERS[kind](self.cells)
+        if self.name not in self.choices.keep and not np.isnan(numbers).any():
+            if len(numbers) > FEW and (numbers == numbers[0]).all():
+                return "constant"
+            if kind == "numeric" and _are_ids(numbers, ID_NAME.fullmatch(self.name) is not None):
+                return "id"
+        present = numbers[~np.isnan(numbers)]
+        codes = CODE_NAME.fullmatch(self.name) or _are_codes(present, len(numbers))
+        if kind == "numeric" and codes and whole(present).all():
             self.notes.append(
                 f"integers in {quoted(self.name)} look like codes and are taken as numbers "
                 f"(--categorical {quoted(self.name)} for categories)"
@@ -443,32 +308,41 @@ class ColumnProfile:
 
     def _of_texts(self) -> Column | Literal["id", "constant"]:
         """Return what a column of text is: truth values, dates, free text, categories or ids."""
-        result, kept = self.texts, self.name in self.choices.keep
-        categories = Column(self.name, "categorical", tuple(sorted(result.counts)))
-        if self.name in self.choices.categorical or self.declared:
-            return categories
-        if (dates := self._dates()) is not None:
+        import pandas as pd
+
+        counts = Counter(text for text in texts(self.cells).tolist() if text is not None)
+        categories = tuple(sorted(counts))
+        declared = isinstance(self.cells.dtype, pd.CategoricalDtype)
+        if self.name in self.choices.categorical or declared:
+            return Column(self.name, "categorical", categories)
+        if (dates := self._dates(counts)) is not None:
             return dates
-        distinct, present = len(result.counts), result.present
-        if distinct == 1 and self.rows > FEW and not kept and not self.gaps.count:
+        distinct, present, kept = len(counts), counts.total(), self.name in self.choices.keep
+        if distinct == 1 and not kept and present == len(self.cells) > FEW:
             return "constant"
-        if all(text.strip().lower() in ("true", "false") for text in result.counts):
+        if all(text.strip().lower() in ("true", "false") for text in counts):
             return Column(self.name, "boolean")
-        many = distinct > MOST_CATEGORIES or result.overflow
+
+        def share(measure: Callable[[str], float]) -> float:
+            return sum(times * measure(text) for text, times in counts.items()) / present
+
+        many = distinct > MOST_CATEGORIES
         unlike = distinct > max(FEW, MAX_DISTINCT * present) or many
         wordy = (distinct > FEW and distinct > TEXT_DISTINCT * present) or many
-        if (wordy and result.share(lambda t: len(t.split())) >= WORDS) or (unlike and kept):
+        if (wordy and share(lambda t: len(t.split())) >= WORDS) or (unlike and kept):
             return Column(self.name, "text", width=TEXT_WIDTH)
-        if result.share(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MOSTLY:
+        if share(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MOSTLY:
             self.notes.append(
                 f"column {quoted(self.name)} holds texts that look like numbers, such as "
-                f"{quoted(next(iter(result.counts)))}: they are taken as texts"
+                f"{quoted(next(iter(counts)))}: they are taken as texts"
             )
-        return "id" if unlike else categories
+        return "id" if unlike else Column(self.name, "categorical", categories)
 
-    def _dates(self) -> Column | Literal["constant"] | None:
+    def _dates(self, counts: Counter[str]) -> Column | Literal["constant"] | None:
         """Return a date column if most texts are dates; refuse those that are none among them."""
-        cells = [text for text in self.texts.counts if text.strip() not in MISSING]
+        import pandas as pd
+
+        cells = [text for text in counts if text.strip() not in MISSING]
         if not any(map(is_date, cells[:FEW])):
             return None
         orders, strange = orders_of(cells)
@@ -477,24 +351,19 @@ class ColumnProfile:
         if strange:
             raise self._strange(strange)
         order = self.choices.date_order or self._order(orders, cells)
-        import pandas as pd
-
-        words = self.texts.without([t for t in self.texts.counts if t.strip() in MISSING])
-        for word, times in words.items():
-            amount = count(times, "cell")
+        for word in counts.keys() - {*cells}:
             self.notes.append(
-                f"column {quoted(self.name)}: {amount} {quoted(word)} read as missing"
+                f"column {quoted(self.name)}: {count(counts[word], 'cell')} {quoted(word)} "
+                "read as missing"
             )
         try:
             days = moments(pd.Series(cells, name=self.name, dtype=object), order)
         except TableError:
-            raise ColumnError(
+            raise TableError(
                 f"column {quoted(self.name)} holds dates with day and month in several orders: "
-                "leave it out (--drop)",
-                ["--drop", self.name],
+                "leave it out (--drop)"
             ) from None
-        parts = calendar(days)
-        return self._of_dates(parts.min(axis=0), parts.max(axis=0), order)
+        return self._of_dates(days, order)
 
     def _order(self, orders: Sequence[DateOrder], cells: Sequence[str]) -> DateOrder:
         """Return the order of day and month; a text with slashes has the month first if unsure."""
@@ -508,24 +377,41 @@ class ColumnProfile:
         )
         return order
 
-    def _of_dates(
-        self, low: Array, high: Array, order: DateOrder | None
-    ) -> Column | Literal["constant"]:
+    def _of_dates(self, days: Array, order: DateOrder | None) -> Column | Literal["constant"]:
         """Return a date column with the parts that vary."""
+        features = calendar(days)
+        low, high = np.nanmin(features, axis=0), np.nanmax(features, axis=0)
         varying = tuple(part for part, a, b in zip(PARTS, low, high, strict=True) if a < b)
         if not varying and self.name not in self.choices.keep:
             return "constant"
         parts = varying or ("days",)
         return Column(self.name, "date", parts=parts, order=order, origin=float(low[0]))
 
-    def _strange(self, strange: Sequence[str]) -> ColumnError:
+    def _strange(self, strange: Sequence[str]) -> TableError:
         """Return the error for some texts among dates."""
-        fix = [word for text in strange for word in ("--na-values", text)]
-        several = len(strange) > 3 or not all(text.isprintable() for text in strange)
-        advice = "" if several else f"read {listed(strange, 3)} as missing (--na-values) or "
-        return ColumnError(
-            f"column {quoted(self.name)} holds dates, but {quoted(strange[0])} in "
-            f"{row_name(*self.texts.places[strange[0]])} is none: correct it, {advice}leave the "
-            "column out (--drop)",
-            ["--drop", self.name] if several else fix,
+        row = row_name(self.cells.index, texts(self.cells).tolist().index(strange[0]))
+        return TableError(
+            f"column {quoted(self.name)} holds dates, but {quoted(strange[0])} in {row} is none: "
+            f"correct it, read {listed(strange, 3)} as missing (--na-values) or leave the column "
+            "out (--drop)"
         )
+
+
+def _are_ids(numbers: Array, named: bool) -> bool:
+    """Return whether integers have no meaning: numbered rows, or ids by their name."""
+    rows, low, steps = len(numbers), numbers.min(), np.diff(numbers)
+    if rows <= FEW or not whole(numbers).all():
+        return False
+    if (steps > 0).all() or (steps < 0).all():
+        return named or (low in (0, 1) and bool(numbers.max() - low + 1 == rows))
+    return named and np.unique(numbers).size == rows
+
+
+def _are_codes(numbers: Array, rows: int) -> bool:
+    """Return whether numbers may be codes: few integers with the same many digits."""
+    values = np.unique(numbers)
+    few = CODES[0] <= len(values) <= CODES[1] and rows >= FEW * 10
+    if not few or values[0] < 100 or not whole(values).all():
+        return False
+    digits = {len(str(int(value))) for value in values}
+    return len(digits) == 1 and bool(values[-1] - values[0] >= 10 * len(values))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,15 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pliant.core.text import printable, quoted
 from pliant.core.typing import Array
 from pliant.core.validation import check_choice, check_integer
-
-BLOCK_NUMBERS = 250_000
-"""Numbers of a memory map that are encoded at a time."""
-
-WHOLE_NUMBERS = 25_000_000
-"""Numbers of a memory map that are learned from; of a larger one, rows that are evenly spread."""
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
@@ -102,8 +94,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            NaN where a value is missing. Of a memory map with more than 25 million numbers, rows
-            that are evenly spread are learned from.
+            NaN where a value is missing.
         y : array of shape (n_samples,), optional
             The target; needed where a feature has many categories.
 
@@ -112,25 +103,16 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         ValueError
             If a parameter or a shape is wrong.
         """
-        X = self._checked(X, reset=True)
-        step = 1 + X.size // WHOLE_NUMBERS if isinstance(X, np.memmap) else 1
-        self._fit(np.asarray(X[::step]), None if y is None else np.asarray(y)[::step])
+        self.fit_transform(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Fit, and return the rows encoded as `transform` does but for features of many categories.
 
         Their columns are means over other rows, so that the next step of a pipeline does not learn
-        from a row's own target. A memory map of more than 25 million numbers is encoded by
-        `transform`.
+        from a row's own target.
         """
-        X = self._checked(X, reset=True)
-        if X.size > WHOLE_NUMBERS and isinstance(X, np.memmap):
-            return self.fit(X, y).transform(X)
-        return self._fit(np.asarray(X), None if y is None else np.asarray(y))
-
-    def _fit(self, X: Array, y: Any) -> Array:
-        """Fit all transformers, and return the training rows."""
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         if y is None and self._many:
             raise ValueError("expected a target y, since a feature has many categories, got None")
         parts, encoded = self._parts(), [np.empty((len(X), 0))]
@@ -144,17 +126,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Array:
         """Return rows as numbers, shape (n_samples, n_features_out).
 
-        First features of numbers, then categories, means, and projections. A memory map of more
-        than 25 million numbers gives another one.
+        First features of numbers, then categories, means, and projections.
         """
         check_is_fitted(self, "parts_")
-        X = self._checked(X, reset=False)
-        if X.size > WHOLE_NUMBERS and isinstance(X, np.memmap):
-            return temporary_map(map(self._encoded, _blocks(X)))
-        return self._encoded(np.asarray(X))
-
-    def _encoded(self, X: Array) -> Array:
-        """Return rows in memory as numbers."""
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
         parts = [part.transform(X[:, columns]) for _, part, columns in self.parts_]
         return np.concatenate([np.empty((len(X), 0)), *parts], axis=1)
 
@@ -239,24 +214,24 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         kind = KFold if self.task == "regression" else StratifiedKFold
         return {"cv": kind(5, shuffle=True, random_state=self.random_state)}
 
-    def _checked(self, X: Any, reset: bool) -> Array:
-        """Return X as float64; a memory map stays one."""
-        if isinstance(X, np.memmap):  # scikit-learn's check would read it whole
-            if reset:
-                self.n_features_in_ = X.shape[-1]
-            if X.shape == (len(X), self.n_features_in_):
-                return X
-        checked: Array = validate_data(
-            self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset
-        )
-        return checked
-
     def _check_loaded(self) -> None:
         """Raise ValueError if a file holds transformers of other parameters."""
         expected = [(name, type(part), columns) for name, part, columns in self._parts()]
         result = [(name, type(part), list(columns)) for name, part, columns in self.parts_]
         if expected != result:
             raise ValueError("expected the transformers that the parameters ask for")
+        row = np.full((1, self.n_features_in_), np.nan)
+        for start, stop in self.texts:
+            row[:, start:stop] = 0.0
+        try:
+            self.transform(row)
+            for part in (part for name, part, _ in self.parts_ if name == "means"):
+                times = len(part.classes_) if part.target_type_ == "multiclass" else 1
+                lengths = [len(each) for each in part.categories_ for _ in range(times)]
+                if lengths != [len(each) for each in part.encodings_]:
+                    raise ValueError("expected a mean for each category")
+        except Exception as error:
+            raise ValueError(f"the transformers do not fit the features: {error}") from None
 
 
 ColumnEncoder.__module__ = "pliant.tables"
@@ -273,47 +248,3 @@ def encoder_of(
     most = encoder.most_one_hot
     named = {j: tuple(each) if len(each) <= most else len(each) for j, each in categories.items()}
     return encoder.set_params(categories=named)
-
-
-def _blocks(X: Array) -> Iterator[Array]:
-    """Yield the rows of an array in blocks that fit into memory."""
-    step = max(1, BLOCK_NUMBERS // X.shape[1])
-    for start in range(0, len(X), step):
-        yield np.asarray(X[start : start + step])
-
-
-def temporary_map(blocks: Iterable[Array]) -> Array:
-    """Return blocks of rows, one after the other, in a file that vanishes with the array.
-
-    The file lies where Python keeps temporary ones (the variable TMPDIR names another folder) and
-    has no name, so that nothing stays behind whatever happens.
-
-    Parameters
-    ----------
-    blocks : iterable of arrays of shape (n_k, d)
-        At least one.
-
-    Returns
-    -------
-    numpy.memmap of shape (n, d)
-        float64.
-
-    Raises
-    ------
-    OSError
-        If the disk is full, or there is no such folder; the message names it.
-    """
-    n_rows = n_columns = 0
-    try:
-        with tempfile.TemporaryFile() as file:
-            for block in blocks:
-                file.write(np.ascontiguousarray(block, dtype=np.float64).data)
-                n_rows, n_columns = n_rows + len(block), block.shape[1]
-            file.flush()
-            return np.memmap(file, np.float64, "r+", shape=(n_rows, n_columns))
-    except OSError as error:
-        folder = f" in {quoted(tempfile.tempdir, 200)}" if tempfile.tempdir else ""
-        reason = error.strerror or printable(error)
-        raise OSError(
-            f"cannot write a temporary file{folder} ({reason}): set TMPDIR to another folder"
-        ) from None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
 from pliant.tables._format import DECIMALS, THOUSANDS, NumberKind, TableFormat
-from pliant.tables._names import ColumnError, collected, listed, require
+from pliant.tables._names import collected, listed, require
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -336,29 +336,28 @@ def _of_unsure(
     )
 
 
-def _no_number(column: Evidence, why: str | None, known: Sequence[str]) -> ColumnError:
+def _no_number(column: Evidence, why: str | None, known: Sequence[str]) -> TableError:
     """Return the error for a cell of new rows that is no number as the model knows them."""
+    name = quoted(column.name)
     if why is not None:
-        text = f"column {quoted(column.name)}: expected numbers as in training, but {why}"
-        return ColumnError(f"{text}: correct it, or read it as missing (--na-values)")
+        text = f"column {name}: expected numbers as in training, but {why}"
+        return TableError(f"{text}: correct it, or read it as missing (--na-values)")
     word = next(word for word in column.words if word not in known)
-    return ColumnError(
-        f"column {quoted(column.name)}: expected a number in row "
-        f"{column.examples[f'word {word}'][1]}, got {quoted(word)}: correct it or read it as "
-        f"missing (--na-values {quoted(word)})",
-        ["--na-values", word],
+    row = column.examples[f"word {word}"][1]
+    return TableError(
+        f"column {name}: expected a number in row {row}, got {quoted(word)}: correct it or read "
+        f"it as missing (--na-values {quoted(word)})"
     )
 
 
-def _too_many_words(column: Evidence) -> ColumnError:
+def _too_many_words(column: Evidence) -> TableError:
     """Return the error for many words in a column of numbers."""
     words = list(column.words)
     row = column.examples[f"word {words[0]}"][1]
-    return ColumnError(
+    return TableError(
         f"column {quoted(column.name)} holds numbers, but also {listed(words, 10)}, the first in "
         f"row {row}: read them as missing (--na-values, once for each), or take the column as "
-        f"categories (--categorical {quoted(column.name)}) or leave it out (--drop)",
-        ["--categorical", column.name],
+        f"categories (--categorical {quoted(column.name)}) or leave it out (--drop)"
     )
 
 

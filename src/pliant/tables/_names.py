@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import shlex
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +20,7 @@ from typing import (
 )
 
 from pliant.core.exceptions import TableError
-from pliant.core.text import close_names, printable, quoted
+from pliant.core.text import close_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +29,7 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 MOST_PROBLEMS = 10
-"""Problems that one message describes; its options settle all of them."""
+"""Problems that one message describes."""
 
 
 def require(package: str) -> Any:
@@ -95,58 +94,22 @@ def row_name(index: pd.Index[Any], position: int) -> str:
     return f"the row labelled {quoted(index[position])}"
 
 
-class ColumnError(TableError):
-    """A column cannot be used as it is.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong and what to do.
-    fix : sequence of str
-        Options of the command line that settle it, such as ``--drop a``.
-    parts : sequence of TableError
-        The errors of several columns that this is made of.
-    """
-
-    def __init__(
-        self, message: str, fix: Sequence[str] = (), parts: Sequence[TableError] = ()
-    ) -> None:
-        super().__init__(message)
-        self.fix = tuple(fix)
-        self.parts = tuple(parts)
-
-
 def collected(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
-    """Return the results of an action for all items, or raise one error for all that fail.
-
-    Raises
-    ------
-    TableError
-        The error of the only item that fails, or all messages with the options that settle them.
-    """
+    """Return the results of an action for all items, or raise one TableError for all that fail."""
     results, errors = list[T](), list[TableError]()
     for item in items:
         try:
             results.append(action(item))
         except TableError as error:
             errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
     if errors:
-        raise together(errors)
+        shown = [f"({k}) {error}" for k, error in enumerate(errors[:MOST_PROBLEMS], start=1)]
+        more = len(errors) - MOST_PROBLEMS
+        ending = f"; and {more} more" if more > 0 else ""
+        raise TableError(f"{len(errors)} problems: {'; '.join(shown)}{ending}")
     return results
-
-
-def together(errors: Sequence[TableError]) -> TableError:
-    """Return one error for one or several; those of several columns are taken apart."""
-    flat = [each for error in errors for each in getattr(error, "parts", ()) or (error,)]
-    if len(flat) == 1:
-        return flat[0]
-    fixes = dict.fromkeys(e.fix for e in flat if isinstance(e, ColumnError) and e.fix)
-    shown = [f"({k}) {error}" for k, error in enumerate(flat[:MOST_PROBLEMS], start=1)]
-    if len(flat) > MOST_PROBLEMS:
-        shown.append(f"and {len(flat) - MOST_PROBLEMS} more")
-    words = [word for fix in fixes for word in fix]
-    ending = f"; all at once: {shlex.join(map(printable, words))}" if words else ""
-    return ColumnError(f"{len(flat)} problems: {'; '.join(shown)}{ending}", words, flat)
 
 
 def from_plain(kind: Any, value: Any, what: str) -> Any:

@@ -8,7 +8,7 @@ import glob
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -20,8 +20,6 @@ import numpy as np
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
 from pliant.tables._format import (
-    GZIP,
-    PARQUET,
     PathLike,
     TableFormat,
     encoding_of,
@@ -47,23 +45,13 @@ MAX_CELLS = 1_000_000
 MAX_LINE = 1 << 22
 """Longest record that is read, in bytes; longer ones mean a binary file."""
 
-PATTERN_MARKS = ("*", "?", "[")
 ASIDE = (".", "_")
 """First characters of names of files that are no part of a table, such as ``_SUCCESS``."""
 
 INDEX = re.compile(r"__index_level_\d+__")
 """The column of row labels without a name that pandas writes to Parquet."""
 
-STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
-"""Options without which all of a Parquet file, or a group of its rows, is held compressed."""
-
-CSV_ERRORS = {
-    "end of data": "a quote is not closed",
-    "field limit": "expected shorter cells: is a quote not closed?",
-    "expected after": "expected a separator after a quoted cell: a quote inside of one is doubled",
-    "new-line character": "expected lines that end in a line feed, got a lone carriage return",
-}
-"""Messages of Python's reader, in part, and their meaning for the author of a file."""
+AS_CSV = "cells that are separated and quoted as in CSV"
 
 
 def detect_format(
@@ -98,11 +86,10 @@ def detect_format(
     """
     files = _files(path)
     form = _start(files, given, usual)
-    if not _are_texts(files):
+    if not _is_csv(files[0]):
         return form
     wanted = None if usual is None else usual.numbers
-    tables = _not_empty(_csv_tables(files, None, form), path)
-    return inferred(gathered(tables, form, wanted), form, usual)
+    return inferred(gathered(_tables(path, None, form), form, wanted), form, usual)
 
 
 def read_table(
@@ -137,16 +124,17 @@ def read_table(
         share a name, or as for `detect_format`.
     """
     files = _files(path)
-    if not _are_texts(files):
-        whole = list(_until(stop, _not_empty(_parquet_tables(files, stop), path)))
-        return _pandas(require("pyarrow").concat_tables(whole), 0, form)
-    form = _start(files, form)
-    whole = list(_until(stop, _not_empty(_csv_tables(files, stop, form), path)))
-    if form.numbers is None:
-        form = inferred(gathered(whole, form), form)
-    table = require("pyarrow").concat_tables(whole)
-    del whole
-    return _pandas(typed(table, form), 0, form, text=True)
+    form, tables, rows = _start(files, form), list[Any](), 0
+    for table in _tables(path, stop, form):
+        tables.append(table)
+        rows += table.num_rows
+        if stop is not None and rows >= stop:
+            break
+    whole = require("pyarrow").concat_tables(tables)
+    if not _is_csv(files[0]):
+        return _pandas(whole, 0, form)
+    form = form if form.numbers is not None else inferred(gathered(tables, form), form)
+    return _pandas(typed(whole, form), 0, form, text=True)
 
 
 def iter_table(
@@ -183,24 +171,16 @@ def iter_with_texts(
     if chunk_rows < 1:
         raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
     files = _files(path)
-    text = _are_texts(files)
-    if text:
-        form = detect_format(path, form) if form is None or form.numbers is None else form
-        tables = _not_empty(_csv_tables(files, chunk_rows, form), path)
-    else:
-        tables = _not_empty(_parquet_tables(files, chunk_rows), path)
+    text = _is_csv(files[0])
+    form = form or TableFormat()
+    form = detect_format(path, form) if text and form.numbers is None else form
+    tables = _tables(path, chunk_rows, form)
 
     def frames() -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
         start = 0
         for table in tables:
-            if text and form is not None:
-                yield (
-                    _pandas(typed(table, form), start, form, text=True),
-                    _pandas(table, start, form, text=True),
-                )
-            else:
-                frame = _pandas(table, start, form)
-                yield frame, frame
+            plain = _pandas(table, start, form, text)
+            yield (_pandas(typed(table, form), start, form, text) if text else plain), plain
             start += table.num_rows
 
     return frames()
@@ -216,31 +196,27 @@ def _start(
         na_values=tuple(dict.fromkeys((*usual.na_values, *form.na_values))),
         texts=tuple(dict.fromkeys((*usual.texts, *form.texts))),
     )
-    if not _are_texts(files):
+    if not _is_csv(files[0]):
         return form
     with readable(files[0]):
         form = replace(form, encoding=form.encoding or encoding_of(files[0]))
         return replace(form, sep=form.sep or separator_of(files[0], str(form.encoding)))
 
 
-def _pandas(
-    table: pa.Table, start: int, form: TableFormat | None, text: bool = False
-) -> pd.DataFrame:
+def _pandas(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
     """Return a table as a frame whose rows are counted from ``start``.
 
     What pandas noted when it wrote a Parquet file is left aside, so that all columns are columns.
     """
     pandas = require("pandas")
-    names = table.schema.names
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     frame.index = pandas.RangeIndex(start, start + table.num_rows)
-    frame.columns = names if text else named(names)
+    frame.columns = table.schema.names if text else named(table.schema.names)
     if text:
-        frame.attrs["format"] = form.to_dict() if form is not None else None
+        frame.attrs["format"] = form.to_dict()
         return frame
-    kept = [str(name) for name in frame if not INDEX.fullmatch(str(name))]
-    frame = frame if len(kept) == len(names) else frame[kept]
-    return frame if form is None or not form.na_values else frame.apply(_without, args=(form,))
+    frame = frame[[name for name in frame if not INDEX.fullmatch(str(name))]]
+    return frame.apply(_without, args=(form,)) if form.na_values else frame
 
 
 def _without(column: pd.Series, form: TableFormat) -> pd.Series:
@@ -265,47 +241,19 @@ def _files(path: PathLike) -> Sequence[PathLike]:
 
     They are the file itself, or those of a folder or a pattern but for names in `ASIDE`.
     """
-    text = os.fspath(path)
-    if "\0" in text:
-        files: Sequence[PathLike] = (path,)
-    elif os.path.isdir(text):
-        files = _of_folder(Path(text))
-    elif os.path.lexists(text) or not any(mark in text for mark in PATTERN_MARKS):
-        files = (path,)
-    else:
-        result = map(Path, glob.iglob(text, recursive=True))
-        files = sorted(each for each in result if each.is_file() and each.name[0] not in ASIDE)
-        if not files:
-            name = quoted(path, 200)
-            raise TableError(f"{name}: expected a file that the pattern matches, got none")
+    text, files = os.fspath(path), list[PathLike]([path])
+    several = os.path.isdir(text) or (glob.has_magic(text) and not os.path.lexists(text))
+    if several:
+        pattern = os.path.join(glob.escape(text), "*") if os.path.isdir(text) else text
+        found = sorted(map(Path, glob.iglob(pattern, recursive=True)))
+        files = [each for each in found if each.name[0] not in ASIDE]
+    if not files:
+        raise TableError(f"{quoted(path, 200)}: expected files of a table, got none")
     if other := next((file for file in files if _is_csv(file) != _is_csv(files[0])), None):
         raise TableError(
             f"expected files of one kind, got {quoted(files[0], 200)} and {quoted(other, 200)}"
         )
     return files
-
-
-def _of_folder(folder: Path) -> list[Path]:
-    """Return the files of a folder, each of which has to be a table."""
-    name = quoted(folder, 200)
-    try:
-        inside = sorted(each for each in folder.iterdir() if each.name[0] not in ASIDE)
-    except OSError as error:
-        raise TableError(f"cannot read the folder {name}: {error.strerror}") from None
-    if not inside:
-        raise TableError(f"the folder {name} is empty: expected tables, {', '.join(TABLE_NAMES)}")
-    others = [e for e in inside if not (e.is_file() and e.name.lower().endswith(TABLE_NAMES))]
-    if others:
-        raise TableError(
-            f"the folder {name} holds {listed([each.name for each in others], 3)}: expected files "
-            f"that end in {', '.join(TABLE_NAMES)} only; name the tables by a pattern, such as "
-            f"{quoted(folder / '*.csv', 200)}"
-        )
-    return inside
-
-
-def _are_texts(files: Sequence[PathLike]) -> bool:
-    return _is_csv(files[0])
 
 
 def _is_csv(path: PathLike) -> bool:
@@ -321,29 +269,18 @@ def _check_columns(
     names: Sequence[str], path: PathLike, expected: Sequence[str], first: PathLike
 ) -> None:
     """Raise TableError unless a file has the columns of the first one, in whatever order."""
-    absent = [name for name in expected if name not in set(names)]
-    extra = [name for name in names if name not in set(expected)]
-    differences = [f"lacks {listed(absent, 3)}"] if absent else []
-    differences += [f"has {listed(extra, 3)} besides"] if extra else []
-    if differences:
+    if other := set(names) ^ set(expected):
         raise TableError(
-            f"expected all files to have the columns of {quoted(first, 200)}: "
-            f"{quoted(path, 200)} {' and '.join(differences)}"
+            f"expected all files to have the columns of {quoted(first, 200)}, got "
+            f"{quoted(path, 200)}: {listed(sorted(other), 3)} in one of them only"
         )
 
 
-def _until(stop: int | None, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yield tables until there are ``stop`` rows."""
-    rows = 0
-    for table in tables:
-        yield table
-        rows += table.num_rows
-        if stop is not None and rows >= stop:
-            return
-
-
-def _not_empty(tables: Iterator[pa.Table], path: PathLike) -> Iterator[pa.Table]:
-    """Return ``tables`` with the first one already read, so that most errors come at once."""
+def _tables(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
+    """Return tables of at most ``rows`` rows, the first one already read for its errors."""
+    files = _files(path)
+    text = _is_csv(files[0])
+    tables = _csv_tables(files, rows, form) if text else _parquet_tables(files, rows)
     first = next(tables, None)
     if first is None:
         raise TableError(f"{quoted(path, 200)} has a header but no rows")
@@ -375,7 +312,7 @@ def _csv_of(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.
         most = most if rows is None else min(rows, most)
         keys = [str(k) for k in range(len(header))]
         with opened(path) as file:
-            checked, failed, rest = _Checked(file, str(form.encoding)), False, None
+            checked, failed = _Checked(file, str(form.encoding)), False
             try:
                 reader = arrow_csv.open_csv(
                     pa.PythonFile(checked, "r"),
@@ -392,27 +329,20 @@ def _csv_of(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.
                         strings_can_be_null=True,
                     ),
                 )
-                held, skipped, strict = [], 1, False
+                skipped, strict = 1, False
                 for batch in reader:
                     if checked.quotes and not strict and _has_lines(batch):
                         strict = _is_strict(path, form)
-                    held.append(pa.table(batch.columns, header).slice(skipped))
+                    table = pa.table(batch.columns, header)
+                    for start in range(skipped, batch.num_rows, most):
+                        yield table.slice(start, most)
                     skipped = max(0, skipped - batch.num_rows)
-                    if sum(each.num_rows for each in held) >= most:
-                        whole = pa.concat_tables(held)
-                        for start in range(0, whole.num_rows - most + 1, most):
-                            yield whole.slice(start, most)
-                        held = [whole.slice(whole.num_rows // most * most)]
-                rest = pa.concat_tables(held) if held else None
             except (pa.ArrowInvalid, UnicodeError, _NoText):
                 failed = True
             if failed or (checked.quotes % 2 and not strict):
                 _is_strict(path, form)
             if failed:
-                name = quoted(path, 200)
-                raise TableError(f"{name}: expected cells that are separated and quoted as in CSV")
-            if rest is not None and rest.num_rows:
-                yield rest
+                raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
 
 
 def _has_lines(batch: Any) -> bool:
@@ -468,9 +398,7 @@ def _checked_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
                     yield row
                 first = reader.line_num + 1
         except csv.Error as error:
-            reason = next((text for words, text in CSV_ERRORS.items() if words in str(error)), None)
-            text = reason or "expected cells that are separated and quoted as in CSV"
-            raise TableError(f"{name}, line {first}: {text}") from None
+            raise TableError(f"{name}, line {first}: expected {AS_CSV}, got: {error}") from None
     if not width:
         raise TableError(f"{name} is empty")
 
@@ -521,9 +449,7 @@ def _parquet_tables(files: Sequence[PathLike], rows: int | None) -> Iterator[pa.
     shared = _shared_schema(files) if len(files) > 1 else None
     for path in files:
         with _parquet(path) as file:
-            names = file.schema_arrow.names
-            check_unique([name for name in names if name.strip()], quoted(path, 200))
-            most = 1 + MAX_CELLS // max(1, len(names))
+            most = 1 + MAX_CELLS // max(1, len(file.schema_arrow.names))
             for batch in file.iter_batches(most if rows is None else min(rows, most)):
                 if batch.num_rows:
                     table = pa.Table.from_batches([batch])
@@ -532,64 +458,44 @@ def _parquet_tables(files: Sequence[PathLike], rows: int | None) -> Iterator[pa.
 
 def _shared_schema(files: Sequence[PathLike]) -> Any:
     """Return the columns of all files, each with a type that holds the values of all."""
-    pa, shared = require("pyarrow"), None
+    pa, schemas = require("pyarrow"), list[Any]()
     for path in files:
         with _parquet(path) as file:
             schema = file.schema_arrow.remove_metadata()
-        check_unique([name for name in schema.names if name.strip()], quoted(path, 200))
-        own = pa.schema(
-            field.with_nullable(True).with_type(
-                field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        schemas.append(
+            pa.schema(
+                field.with_type(field.type.value_type)
+                if pa.types.is_dictionary(field.type)
+                else field
+                for field in schema
+                if not INDEX.fullmatch(field.name)
             )
-            for field in schema
-            if not INDEX.fullmatch(field.name)
         )
-        shared = own if shared is None else shared
-        _check_columns(own.names, path, shared.names, files[0])
-        try:
-            shared = pa.unify_schemas([shared, own], promote_options="permissive")
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise TableError(
-                f"expected columns with the types of the files from {quoted(files[0], 200)} on, "
-                f"got others in {quoted(path, 200)}: {printable(error, 160)}"
-            ) from None
-    return shared
+        _check_columns(schemas[-1].names, path, schemas[0].names, files[0])
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise TableError(
+            f"expected the same types of columns in all files from {quoted(files[0], 200)} on: "
+            f"{printable(error, 160)}"
+        ) from None
 
 
 @contextmanager
 def _parquet(path: PathLike) -> Iterator[Any]:
     """Open a Parquet file, and raise TableError where it cannot be read."""
-    parquet, name = require("pyarrow.parquet"), quoted(path, 200)
-    damaged = (
-        f"cannot read {name} as Parquet: its content is damaged, or of a type that is neither "
-        "number nor text nor date"
-    )
+    parquet = require("pyarrow.parquet")
     try:
-        with open(path, "rb") as source:
-            _check_parquet(source, name)
-            with parquet.ParquetFile(source, **STREAMED) as file:
-                yield file
-    except (TableError, ImportError):
+        # without these options, a group of rows is held compressed
+        with (
+            open(path, "rb") as source,
+            parquet.ParquetFile(source, pre_buffer=False, buffer_size=1 << 16) as file,
+        ):
+            names = file.schema_arrow.names
+            check_unique([name for name in names if name.strip()], quoted(path, 200))
+            yield file
+    except (TableError, ImportError, MemoryError):
         raise
-    except MemoryError:
-        raise TableError(f"{name} needs more memory than there is: take a sample") from None
-    except OSError as error:
-        text = f"cannot read {name}: {error.strerror}" if error.strerror else damaged
-        raise TableError(text) from None
-    except Exception:  # a damaged file fails in many ways, deep in the decoder
-        raise TableError(damaged) from None
-
-
-def _check_parquet(file: BinaryIO, name: str) -> None:
-    """Raise TableError if a file does not begin and end as Parquet does."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    start = file.read(len(PARQUET))
-    file.seek(max(0, size - len(PARQUET)))
-    end = file.read()
-    file.seek(0)
-    if start == PARQUET == end and size > 2 * len(PARQUET):
-        return
-    reason = "its end is missing, so it is not whole" if start == PARQUET else "it is none"
-    reason = "it is packed by gzip, unpack it" if start.startswith(GZIP) else reason
-    raise TableError(f"cannot read {name} as Parquet: {reason if size else 'it is empty'}")
+    except Exception as error:  # a damaged file fails in many ways, deep in the decoder
+        reason = getattr(error, "strerror", None) or printable(error, 160)
+        raise TableError(f"cannot read {quoted(path, 200)} as Parquet: {reason}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
@@ -22,7 +22,6 @@ from pliant.tables._names import (
     collected,
     from_plain,
     listed,
-    together,
 )
 from pliant.tables._read import read_table
 from pliant.tables._values import (
@@ -93,11 +92,20 @@ class Target:
             hardly recur.
         """
         refuse_missing(column, "leave these rows out, a target cannot be imputed")
-        chosen = task or guess_task(column)
-        target = cls(str(column.name), chosen, _reading(column, chosen))
-        values = target.values(column)
-        if chosen == "classification":
-            _check_classes(column, np.unique(values).size)
+        chosen, kind = task or guess_task(column), _kind(column)
+        reading: TargetKind = kind
+        if chosen == "regression":
+            reading = "numeric"
+        elif kind == "numeric":  # classes that are fractions are read as text, as names
+            reading = "integer" if whole(numbers(column)).all() else "categorical"
+        target = cls(str(column.name), chosen, reading)
+        distinct = np.unique(target.values(column)).size
+        most = max(MAX_CLASSES, len(column) / FEWEST_ROWS)
+        if chosen == "classification" and distinct > most:
+            raise TableError(
+                f"column {quoted(column.name)} has {distinct} different values in {len(column)} "
+                f"rows, such as {quoted(column.iloc[0])}; expected classes that recur"
+            )
         return target
 
     def values(self, column: pd.Series) -> npt.NDArray[Any]:
@@ -130,25 +138,6 @@ def guess_task(column: pd.Series) -> Task:
     distinct = np.unique(values).size
     few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= values.size
     return "classification" if whole(values).all() and (few or distinct == 2) else "regression"
-
-
-def _check_classes(column: pd.Series, distinct: int) -> None:
-    """Raise TableError if too many values differ for classes, as names do."""
-    if distinct > max(MAX_CLASSES, len(column) / FEWEST_ROWS):
-        raise TableError(
-            f"column {quoted(column.name)} has {distinct} different values in {len(column)} rows, "
-            f"such as {quoted(column.iloc[0])}; expected classes that recur"
-        )
-
-
-def _reading(column: pd.Series, task: Task) -> TargetKind:
-    """Return how to read a target; classes that are fractions are read as text, as names."""
-    if task == "regression":
-        return "numeric"
-    kind = _kind(column)
-    if kind != "numeric":
-        return kind
-    return "integer" if whole(numbers(column)).all() else "categorical"
 
 
 def _kind(column: pd.Series) -> Literal["numeric", "boolean", "categorical"]:
@@ -237,47 +226,30 @@ class TableSchema:
             If a column is absent, columns hold values that cannot be used (all are named in one
             message), or no feature is left.
         """
-        check_task(task)
+        if task not in (None, *get_args(Task)):
+            raise ValueError(f"expected task 'classification' or 'regression', got {quoted(task)}")
         choices = Choices(missing, tuple(keep), tuple(categorical), date_order)
-        features = feature_columns(frame, target, drop, choices)
-        check_enough_rows(len(frame))
-        profiles = [ColumnProfile(name, choices) for name in features]
-        for profile in profiles:
-            profile.add(frame[profile.name])
-        cells = None if target is None else frame[target]
-        schema = cls.of_profiles(profiles, choices, cells, task)
-        written = frame.attrs.get("format")
-        return schema if written is None else replace(schema, form=TableFormat.from_dict(written))
+        names = _feature_columns(frame, target, drop, choices)
+        if len(frame) < 2:
+            raise TableError(f"expected a table of at least 2 rows, got {len(frame)}")
+        profiles = {name: ColumnProfile(frame[name], choices) for name in names}
 
-    @classmethod
-    def of_profiles(
-        cls,
-        profiles: Sequence[ColumnProfile],
-        choices: Choices,
-        target: pd.Series | None = None,
-        task: Task | None = None,
-    ) -> TableSchema:
-        """Return the schema of columns that were looked at, and of the target's cells."""
-        errors, learned = list[TableError](), None
-        try:
-            understood = collected(profiles, ColumnProfile.column)
-        except TableError as error:
-            errors.append(error)
-        try:
-            learned = None if target is None else Target.fit(target, task)
-        except TableError as error:
-            errors.append(error)
-        if errors:
-            raise together(errors)
-        columns = tuple(column for column in understood if isinstance(column, Column))
-        left_out = tuple(column for column in understood if isinstance(column, LeftOut))
+        def decided(name: str) -> Column | LeftOut | Target:
+            return profiles[name].column() if name in profiles else Target.fit(frame[name], task)
+
+        found = collected([*names, *([] if target is None else [target])], decided)
+        columns = tuple(column for column in found if isinstance(column, Column))
+        left_out = tuple(column for column in found if isinstance(column, LeftOut))
         if not columns:
             raise TableError(
                 f"no feature column is left: {described(left_out)}; expected at least one beside "
                 "the target (--keep brings a column back)"
             )
-        notes = tuple(note for profile in profiles for note in profile.notes)
-        return cls(columns, learned, choices.missing, left_out, notes)
+        notes = tuple(note for profile in profiles.values() for note in profile.notes)
+        written = frame.attrs.get("format")
+        form = None if written is None else TableFormat.from_dict(written)
+        learned = next((each for each in found if isinstance(each, Target)), None)
+        return cls(columns, learned, missing, left_out, notes, form)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -421,40 +393,21 @@ def described(left_out: Sequence[LeftOut]) -> str:
     return ", ".join(parts)
 
 
-def check_task(task: str | None) -> None:
-    """Raise ValueError for a task that is none."""
-    if task not in (None, *get_args(Task)):
-        raise ValueError(f"expected task 'classification' or 'regression', got {quoted(task)}")
-
-
-def feature_columns(
+def _feature_columns(
     frame: pd.DataFrame, target: str | None, drop: Sequence[str], choices: Choices
 ) -> list[str]:
     """Return the columns that are neither the target nor dropped: at least one, each there once."""
-    names = _checked_names(frame)
+    names: list[Any] = list(frame.columns)
+    if others := [name for name in names if not isinstance(name, str)]:
+        kind = type(others[0]).__name__
+        raise TableError(f"expected text as column names, got {quoted(others[0])} ({kind})")
+    check_unique(names, "the table")
     asked = [*drop, *choices.keep, *choices.categorical, *([] if target is None else [target])]
     check_present(list(dict.fromkeys(asked)), names)
     features = [name for name in names if name not in {target, *drop}]
     if not features:
         raise TableError("no feature column is left: expected at least one beside the target")
     return features
-
-
-def check_enough_rows(rows: int) -> None:
-    """Raise TableError for a table of fewer than two rows."""
-    if rows < 2:
-        raise TableError(f"expected a table of at least 2 rows, got {rows}")
-
-
-def _checked_names(frame: pd.DataFrame) -> list[str]:
-    """Return the names of the columns if each is a text of its own."""
-    names: list[Any] = list(frame.columns)
-    for name in names:
-        if not isinstance(name, str):
-            kind = type(name).__name__
-            raise TableError(f"expected text as column names, got {quoted(name)} ({kind})")
-    check_unique(names, "the table")
-    return names
 
 
 def _check_rows(frame: pd.DataFrame, wanted: list[str]) -> None:
@@ -487,7 +440,9 @@ def read_with_schema(
     aside : sequence of str
         Columns that are read, but are no features.
     """
-    form = as_written(form, choices)
+    form = form or TableFormat()
+    aside_too = (*choices.get("categorical", ()), *choices.get("drop", ()))
+    form = replace(form, texts=tuple(dict.fromkeys((*form.texts, *aside_too))))
     choices["drop"] = [*choices.get("drop", ()), *aside]
     frame = read_table(path, stop, form)
     schema = TableSchema.fit(frame, target, **choices)
@@ -496,10 +451,3 @@ def read_with_schema(
         frame = read_table(path, stop, replace(form, texts=(*form.texts, target)))
         schema = TableSchema.fit(frame, target, **choices)
     return frame, schema
-
-
-def as_written(form: TableFormat | None, choices: Mapping[str, Any]) -> TableFormat:
-    """Return a format by which categories and columns that are dropped stay texts."""
-    form = form or TableFormat()
-    names = (*form.texts, *choices.get("categorical", ()), *choices.get("drop", ()))
-    return replace(form, texts=tuple(dict.fromkeys(names)))

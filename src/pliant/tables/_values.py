@@ -7,8 +7,7 @@ integer 1 is the category ``"1"``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -19,7 +18,7 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
-from pliant.tables._names import ColumnError, row_name
+from pliant.tables._names import row_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,41 +132,17 @@ def texts(column: pd.Series) -> npt.NDArray[np.object_]:
     return cells
 
 
-@dataclass
-class Gaps:
-    """How many values of a column are missing, as far as it was read, and the row of the first."""
-
-    count: int = 0
-    first: str = ""
-
-    def add(self, column: pd.Series) -> None:
-        """Count those of a column, or of the next chunk of one."""
-        missing = column.isna().to_numpy()
-        if missing.any():
-            self.first = self.first or row_name(column.index, int(missing.argmax()))
-            self.count += int(missing.sum())
-
-    def refuse(self, name: object, advice: str, fix: Sequence[str] = ()) -> None:
-        """Raise TableError with the count and the first row if there are any.
-
-        `fix` has the options of the command line that settle it.
-        """
-        if self.count:
-            several = f"{self.count} missing values, the first"
-            what = "a missing value" if self.count == 1 else several
-            text = f"column {quoted(name)} has {what} in {self.first}: {advice}"
-            raise ColumnError(text, fix)
-
-
 def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None:
     """Raise TableError with the first row if cells of ``column`` are missing.
 
     The message has their number, unless the column may be a chunk of a longer one.
     """
-    gaps = Gaps()
-    gaps.add(column)
-    gaps.count = gaps.count if counted else min(gaps.count, 1)
-    gaps.refuse(column.name, advice)
+    missing = column.isna().to_numpy()
+    if missing.any():
+        several = f"{missing.sum()} missing values, the first"
+        what = several if counted and missing.sum() > 1 else "a missing value"
+        row = row_name(column.index, int(missing.argmax()))
+        raise TableError(f"column {quoted(column.name)} has {what} in {row}: {advice}")
 
 
 def _inferred_kind(column: pd.Series) -> Kind:

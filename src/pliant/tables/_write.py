@@ -1,4 +1,4 @@
-"""Predictions as CSV that a spreadsheet can open without running a formula, or as Parquet."""
+"""Write predictions as CSV that a spreadsheet can open without running a formula."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 
 from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
-from pliant.core.text import printable, quoted
-from pliant.tables._names import require
+from pliant.core.text import quoted
 from pliant.tables._values import number
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ wide forms of the first four."""
 SEPARATORS = re.compile(r"([;|\t\n])")
 """Where a spreadsheet may cut a row besides at commas: a quote inside of the row is no help."""
 
-OUTPUTS = (".csv", ".csv.gz", ".parquet")
+OUTPUTS = (".csv", ".csv.gz")
 """The endings of names of files that are written."""
 
 UNBOUNDED = ("low", "high")
@@ -45,31 +44,25 @@ def write_predictions(path: str | os.PathLike[str], chunks: Iterable[pd.DataFram
     Parameters
     ----------
     path : path-like
-        A name that ends in ``.csv``, ``.csv.gz`` or ``.parquet``.
+        A name that ends in ``.csv`` or ``.csv.gz``.
     chunks : iterable of pandas.DataFrame
-        Frames with the same columns. In a CSV, texts and column names that a spreadsheet would
-        take for a formula are prefixed with a single quote, and control characters are left out;
-        numbers stay as they are, written as text too. In Parquet, each column has the type that
-        it has in the first frame.
+        Frames with the same columns. Texts and column names that a spreadsheet would take for a
+        formula are prefixed with a single quote, and control characters are left out; numbers stay
+        as they are, written as text too.
 
     Raises
     ------
     TableError
         If the file cannot be written, a number is infinite (but in columns ``low`` and ``high``),
-        a column changes its type, or there is no frame; then nothing is left behind.
+        or there is no frame; then nothing is left behind.
     """
     name = os.fspath(path).lower()
     if not name.endswith(OUTPUTS):
         raise TableError(
-            f"{quoted(path, 200)}: expected a name that ends in {', '.join(OUTPUTS[:-1])} or "
-            f"{OUTPUTS[-1]}"
+            f"{quoted(path, 200)}: expected a name that ends in {' or '.join(OUTPUTS)}"
         )
-    with replacing(path, TableError) as draft:
-        if name.endswith(".parquet"):
-            _write_parquet(draft, chunks)
-            return
-        with _opened(draft, name.endswith(".gz")) as file:
-            write_csv(file, chunks)
+    with replacing(path, TableError) as draft, _opened(draft, name.endswith(".gz")) as file:
+        write_csv(file, chunks)
 
 
 @contextmanager
@@ -90,37 +83,6 @@ def write_csv(file: TextIO, chunks: Iterable[pd.DataFrame]) -> None:
         rows, header = rows + len(chunk), False
     if header:
         raise TableError("there are no rows to write")
-
-
-def _write_parquet(path: Path, chunks: Iterable[pd.DataFrame]) -> None:
-    """Write frames with the same columns as one Parquet file."""
-    pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
-    rows, schema = 0, None
-    with ExitStack() as stack:
-        for chunk in chunks:
-            _check_finite(chunk, rows)
-            names, frame = list(map(str, chunk)), chunk.set_axis(list(map(str, chunk)), axis=1)
-            if schema is None:
-                schema = pyarrow.schema([(name, _stored_type(frame[name])) for name in names])
-                writer = stack.enter_context(parquet.ParquetWriter(path, schema))
-            try:
-                table = pyarrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
-            except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
-                raise TableError(
-                    f"rows {rows + 1} to {rows + len(chunk)} do not have the types of the first "
-                    f"ones: {printable(error, 160)}"
-                ) from None
-            writer.write_table(table)
-            rows += len(chunk)
-    if schema is None:
-        raise TableError("there are no rows to write")
-
-
-def _stored_type(column: pd.Series) -> Any:
-    """Return the type of a column in Parquet; that of texts if it is empty so far."""
-    pyarrow = require("pyarrow")
-    kind = pyarrow.Array.from_pandas(column).type
-    return pyarrow.string() if pyarrow.types.is_null(kind) else kind
 
 
 def _check_finite(frame: pd.DataFrame, before: int) -> None:

@@ -15,7 +15,7 @@ from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array, Mask
 from pliant.registry import Method
-from pliant.tables import TableFormat, TableSchema, map_table
+from pliant.tables import TableFormat, TableSchema
 from pliant.tables._schema import Task, read_with_schema
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 class FitTable:
     """A table with its schema, which has a target.
 
-    `X` has the features as the schema reads them, before anything is learned from them; it is a
-    memory map for a method that takes one.
+    `X` has the features as the schema reads them, before anything is learned from them.
     """
 
     schema: TableSchema
@@ -44,8 +43,6 @@ class FitTable:
         **choices: Any,
     ) -> FitTable:
         """Read a table that a method can take; choices are those of `TableSchema.fit`."""
-        if method.streams:
-            return cls(*map_table(path, target, form=form, most_rows=method.max_rows, **choices))
         frame, schema = read_with_schema(
             path, target, stop=method.max_rows + 1, form=form, **choices
         )
