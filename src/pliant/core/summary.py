@@ -78,13 +78,10 @@ class KernelWeights:
     kernels : sequence of Kernel
     weights : array of shape (n_sets, n_kernels)
         One set, or one for each pair of classes.
-    spread : array of shape (n_kernels,) or None
-        Standard deviations of the weights, where they are known.
     """
 
     kernels: Sequence[Kernel]
     weights: Array
-    spread: Array | None = None
 
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """Return a short name of each kernel, with given names of the features."""
