@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,6 @@ import numpy.typing as npt
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real, check_vector
 from pliant.plots._common import BLUE, GREY, Display, text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LEVEL = 15.0
 """Points of height that a label gets where there is room."""
@@ -153,29 +150,6 @@ class CriticalDifferenceDisplay(Display):
         if self.ranks.min() < 1 or self.ranks.max() > k:
             raise ValueError(f"expected mean ranks from 1 to {k}, got {self.ranks.tolist()}")
         self.critical_difference = check_real("critical_difference", critical_difference, least=0)
-
-    @classmethod
-    def from_ranks(
-        cls,
-        names: Sequence[str],
-        ranks: npt.ArrayLike,
-        critical_difference: float,
-        *,
-        ax: Axes | None = None,
-        **bar: Any,
-    ) -> Self:
-        """Draw the diagram.
-
-        Parameters
-        ----------
-        names, ranks, critical_difference
-            As for the class.
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure, as high as it has to be.
-        **bar
-            For matplotlib's ``plot``, of the bars.
-        """
-        return cls(names, ranks, critical_difference).plot(ax, **bar)
 
     @property
     def order(self) -> Indices:

@@ -31,6 +31,7 @@ from pliant.plots import (
     WeightsDisplay,
 )
 from pliant.plots._common import BLUE, VERMILION, class_label, text
+from pliant.plots.intervals import MOST_INTERVALS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,9 +55,6 @@ MOST_FEATURES = 12
 
 MOST_KERNELS = 10
 """The most kernels whose weights are drawn."""
-
-MOST_INTERVALS = 200
-"""The most prediction intervals that are drawn, evenly over the order of the targets."""
 
 
 def figures(
@@ -221,9 +219,7 @@ def _weights(view: ModelView, ax: Any) -> tuple[str, str]:
 
 def _intervals(view: ModelView, ax: Any) -> tuple[str, str]:
     assert view.y_test is not None
-    display = IntervalDisplay.from_estimator(
-        view.model, view.X_test, view.y_test, n_points=MOST_INTERVALS, ax=ax
-    )
+    display = IntervalDisplay.from_estimator(view.model, view.X_test, view.y_test, ax=ax)
     inside, width = display.inside, display.mean_width
     facts = (
         f"they hold {inside.sum()} of {len(inside)} measured targets ({inside.mean():.0%}), mean "
