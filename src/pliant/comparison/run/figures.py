@@ -132,7 +132,7 @@ def draw(view: ModelView, drawer: Callable[[ModelView, Any], tuple[str, str]]) -
         figure = Figure(layout="constrained")
         figure.set_size_inches(5.2, 3.6)
         title, alt = drawer(view, figure.subplots())
-        return {"title": view.titled(title), "alt": view.titled(alt), "png": _png(figure)}
+        return {"title": view.titled(title), "alt": view.titled(alt), "png": png(figure)}
 
 
 def _gram(view: ModelView, ax: Any) -> tuple[str, str]:
@@ -291,7 +291,7 @@ def _simplify(*images: Any) -> None:
         image.set_cmap(image.get_cmap().resampled(SHADES))
 
 
-def _png(figure: Figure) -> str:
+def png(figure: Figure) -> str:
     """Return the picture with few colours, as text."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
