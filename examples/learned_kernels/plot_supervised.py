@@ -39,6 +39,7 @@ embeddings = {
 # axes show ranks: a learned kernel maps some classes far away, and the others would share a corner.
 
 from matplotlib import pyplot as plt
+from scipy.stats import rankdata
 
 from pliant.plots import EmbeddingDisplay
 
@@ -52,7 +53,8 @@ def accuracy(embedding, labels):
 
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.6), layout="constrained")
 for ax, (name, (embedding, labels)) in zip(axes, embeddings.items(), strict=True):
-    EmbeddingDisplay.from_estimator(embedding, X_new, y_new, ranks=True, ax=ax, s=10)
+    ranks = rankdata(embedding.transform(X_new), axis=0)
+    EmbeddingDisplay(ranks, y_new).plot(ax, s=10)
     title = f"{name}: {accuracy(embedding, labels):.1%}"
     ax.set(title=title, xlabel="", ylabel="", xticks=[], yticks=[])
 plt.show()

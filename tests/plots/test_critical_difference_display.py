@@ -42,7 +42,7 @@ def test_groups_are_the_largest_sets_that_do_not_differ(ranks, difference):
 
 def test_what_is_drawn_stands_where_the_ranks_are():
     names, ranks = ["c", "a", "d", "b"], [3.1, 1.2, 3.7, 2.0]
-    display = CriticalDifferenceDisplay.from_ranks(names, ranks, 1.0)
+    display = CriticalDifferenceDisplay(names, ranks, 1.0).plot()
     ends = [bar.get_xdata() for bar in display.bars_]
     np.testing.assert_allclose(ends, [[1.2, 2.0], [3.1, 3.7]], atol=0.03)
     np.testing.assert_array_equal(display.scale_.get_xdata(), [1.0, 2.0])
@@ -68,8 +68,8 @@ def test_labels_never_overlap_and_stay_in_the_picture(k, spread):
     names = [f"method {j} with a name" for j in range(k)]
     _, ax = pyplot.subplots(figsize=(6, 3), layout="constrained")
     for display in (
-        CriticalDifferenceDisplay.from_ranks(names, ranks, 2.5),
-        CriticalDifferenceDisplay.from_ranks(names, ranks, 2.5, ax=ax),
+        CriticalDifferenceDisplay(names, ranks, 2.5).plot(),
+        CriticalDifferenceDisplay(names, ranks, 2.5).plot(ax),
     ):
         found, picture = boxes(display)
         assert not any(one.overlaps(other) for one, other in combinations(found, 2))

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import colors
-from scipy.stats import rankdata
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
@@ -79,28 +78,3 @@ def test_many_classes_have_their_names_at_their_medians():
         for points in display.points_
     }
     assert len(looks) == 10
-
-
-def test_points_without_a_label_are_grey_and_under_the_others(embedding):
-    partial = np.where(np.arange(len(X)) % 3, "?", NAMES)
-    display = EmbeddingDisplay.from_estimator(embedding, X, partial, unlabeled="?")
-    *classes, others = display.points_
-    assert len(classes) == 3
-    np.testing.assert_array_equal(
-        np.asarray(others.get_offsets()), embedding.transform(X)[partial == "?"]
-    )
-    assert others.get_zorder() < min(points.get_zorder() for points in classes)
-    entries = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert entries == [*display.classes, "no label"]
-    numbers = EmbeddingDisplay.from_estimator(embedding, X, np.where(Y == 1, -1, Y), unlabeled=-1)
-    assert numbers.classes == [0, 2]
-
-
-def test_ranks_along_each_axis(embedding):
-    display = EmbeddingDisplay.from_estimator(embedding, X, Y, ranks=True)
-    places = embedding.transform(X)
-    for axis in (0, 1):
-        np.testing.assert_array_equal(offsets(display)[:, axis], rankdata(places[:, axis]))
-    assert display.ax_.get_xlabel() == "kernelembedding0, rank"
-    with pytest.raises(ValueError, match="expected ranks True or False, got 'yes'"):
-        EmbeddingDisplay([[0, 1]], [1], ranks="yes")

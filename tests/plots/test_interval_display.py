@@ -51,10 +51,11 @@ def test_lines_are_the_intervals_at_the_targets(regressor):
     assert display.ax_.get_xlabel() == "measured target"
 
 
-def test_of_many_samples_some_are_drawn_and_all_are_counted():
+def test_of_many_samples_some_are_drawn_and_all_are_counted(monkeypatch):
     y = np.arange(1000.0)[::-1]
     ends = np.column_stack([y - 1, y + np.where(y < 300, -0.5, 2.0)])
-    display = IntervalDisplay(y, y, ends, n_points=11).plot()
+    monkeypatch.setattr("pliant.plots.intervals.MOST_INTERVALS", 11)
+    display = IntervalDisplay(y, y, ends).plot()
     assert display.inside.sum() == 700
     assert display.mean_width == pytest.approx(0.3 * 0.5 + 0.7 * 3.0)
     np.testing.assert_array_equal(
@@ -63,19 +64,3 @@ def test_of_many_samples_some_are_drawn_and_all_are_counted():
     assert [len(lines.get_segments()) for lines in display.lines_] == [7, 4]
     assert display.ax_.get_xlabel() == "measured target, 11 of 1000 drawn"
     assert "70% of 1000 targets" in display.ax_.get_title()
-    default = IntervalDisplay(y, y, ends).plot()
-    assert sum(len(lines.get_segments()) for lines in default.lines_) == 200
-
-
-def test_one_of_several_outputs_is_drawn():
-    both, new = np.column_stack([Y, 100 * Y**2]), np.column_stack([Y_NEW, 100 * Y_NEW**2])
-    model = LABRBFRegressor(**QUICK).fit(X, both)
-    display = IntervalDisplay.from_estimator(model, X_NEW, new, output=1)
-    np.testing.assert_array_equal(display.y, new[:, 1])
-    np.testing.assert_array_equal(display.predicted, model.predict(X_NEW)[:, 1])
-    np.testing.assert_array_equal(display.intervals, model.predict_interval(X_NEW)[:, 1])
-    for output in (None, 2, -1, "1"):
-        with pytest.raises(ValueError, match="expected output from 0 to 1, got"):
-            IntervalDisplay.from_estimator(model, X_NEW, new, output=output)
-    with pytest.raises(ValueError, match=r"expected y of shape \(90, 2\), got \(90,\)"):
-        IntervalDisplay.from_estimator(model, X_NEW, Y_NEW, output=0)

@@ -33,6 +33,7 @@ from pliant.plots import (
 
 X, Y = load_iris(return_X_y=True)
 LAB = LABRBFRegressor(5, n_members=1, max_iter=2, random_state=0).fit(X, X[:, 0])
+TWO = LABRBFRegressor(5, n_members=1, max_iter=2, random_state=0).fit(X, X[:, :2])
 MKL = MKLClassifier(["linear", "gaussian"]).fit(X, Y > 0)
 TKL = TKLClassifier(tol=0.1).fit(X, Y > 0)
 DANK = DANKClassifier().fit(X, Y > 0)
@@ -89,7 +90,7 @@ CALLS = [
     (lambda: GramDisplay(np.ones((2, 3)), [0, 1]), r"gram of shape \(2, 2\), got \(2, 3\)"),
     (lambda: GramDisplay.from_estimator(DANK, X, Y[:2]), r"y of shape \(150,\), got \(2,\)"),
     (lambda: IntervalDisplay.from_estimator(LAB, X, Y, coverage=1.0), "coverage < 1, got 1"),
-    (lambda: IntervalDisplay.from_estimator(LAB, X, Y, output=1), "output from 0 to 0, got 1"),
+    (lambda: IntervalDisplay.from_estimator(TWO, X, Y), "model of one output, got 2"),
     (lambda: IntervalDisplay.from_estimator(LAB, X, Y[:9]), r"y of shape \(150,\), got \(9,\)"),
     (lambda: RelevanceDisplay.from_estimator(LAB, kind="bars"), "kind in .* got 'bars'"),
     (lambda: RelevanceDisplay.from_estimator(LAB, most_features=0), "most_features >= 1"),

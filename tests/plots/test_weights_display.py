@@ -49,10 +49,11 @@ def test_bars_are_the_weights_the_largest_first(fitted):
     assert display.lines_ == []
 
 
-def test_a_path_has_a_line_for_each_kernel():
+def test_a_path_has_a_line_for_each_kernel(monkeypatch):
+    monkeypatch.setattr("pliant.plots.weights.MOST_LINES", 3)
     Cs = [10.0, 0.1, 1.0]
     models = C_path(MKLRegressor(), X, F, Cs)
-    display = WeightsDisplay.from_path(models, most_kernels=3)
+    display = WeightsDisplay.from_path(models)
     weights = np.array([model.weights_ for model in models])
     np.testing.assert_array_equal(display.weights, weights)
     shown = np.argsort(-weights.max(axis=0), kind="stable")[:3]

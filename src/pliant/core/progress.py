@@ -130,7 +130,6 @@ class Status(Enum):
     IDLE = (
         "the bounds did not improve over many iterations; raise tol, or choose features, or lower C"
     )
-    ROUNDED = "float32 hides the rest of the gap; set dtype='float64', or lower C"
     STOPPED = "a callback asked to stop"
 
     @property

@@ -63,13 +63,11 @@ class FunctionSummary:
 class KernelWeights:
     """The learned weights of several kernels.
 
-    `weights` has shape (n_sets, n_kernels): one set, or one for each pair of classes. `spread` are
-    their standard deviations, shape (n_kernels,), where they are known.
+    `weights` has shape (n_sets, n_kernels): one set, or one for each pair of classes.
     """
 
     kernels: Sequence[Kernel]
     weights: Array
-    spread: Array | None = None
 
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
         """Return a short name of each kernel, with given names of the features."""

@@ -46,13 +46,19 @@ class Display(ABC):
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure, of a size that fits.
         **style
-            For the same function of matplotlib as in ``from_estimator`` or ``from_ranks``.
+            For the function of matplotlib that ``from_estimator`` names.
 
         Returns
         -------
         self
         """
-        self.ax_ = new_axes(ax, self._size)
+        if ax is None:
+            try:
+                from matplotlib import pyplot
+            except ImportError:
+                raise ImportError("drawing needs matplotlib: pip install 'pliant[plots]'") from None
+            ax = pyplot.subplots(layout="constrained", figsize=self._size)[1]
+        self.ax_ = ax
         self._draw(style)
         return self
 
@@ -64,17 +70,6 @@ class Display(ABC):
     @abstractmethod
     def _draw(self, style: dict[str, Any]) -> None:
         """Draw on the axes."""
-
-
-def new_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
-    """Return `ax`, or the axes of a new figure of a size in inches."""
-    if ax is not None:
-        return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise ImportError("drawing needs matplotlib: pip install 'pliant[plots]'") from None
-    return pyplot.subplots(layout="constrained", figsize=size)[1]
 
 
 def last_step(model: Any) -> Any:

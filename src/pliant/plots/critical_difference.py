@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +11,6 @@ import numpy.typing as npt
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real, check_vector
 from pliant.plots._common import BLUE, GREY, Display, text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LEVEL = 15.0
 """Points of height that a label gets where there is room."""
@@ -28,53 +24,6 @@ RIM = 0.02
 """The least distance of two bars at one height, as a share of the axis."""
 
 
-@dataclass(frozen=True, eq=False)
-class RankLayout:
-    """Places along an axis of ranks, in ranks, and rows beside it, in lines.
-
-    `order` are the methods from the best to the worst, `ranks` their mean ranks. The names of the
-    better half stand on the `left`; `lines` has the line of each, the extreme ranks first. `groups`
-    holds first and last + 1 place of each group of methods that do not differ, `rows` the row of
-    its bar, and `span` the two ends of the axis, between which the critical difference fits.
-    """
-
-    order: Indices
-    ranks: Array
-    left: list[bool]
-    lines: list[int]
-    groups: list[tuple[int, int]]
-    rows: list[int]
-    span: tuple[float, float]
-
-    @property
-    def n_lines(self) -> int:
-        """The lines that names take on the longer side."""
-        return max(self.lines) + 1
-
-    @property
-    def n_rows(self) -> int:
-        """The rows that bars take."""
-        return max(self.rows, default=-1) + 1
-
-
-def rank_layout(ranks: Array, critical_difference: float) -> RankLayout:
-    """Lay out methods at their mean ranks, in any order."""
-    k = len(ranks)
-    order = np.asarray(np.argsort(ranks, kind="stable"), dtype=np.intp)
-    rising, half = ranks[order], (k + 1) // 2
-    span = 1.0, max(float(k), 1.0 + critical_difference)
-    groups = joined(rising, critical_difference)
-    return RankLayout(
-        order,
-        rising,
-        [place < half for place in range(k)],
-        [place if place < half else k - 1 - place for place in range(k)],
-        groups,
-        _rows([(rising[a], rising[b - 1]) for a, b in groups], RIM * (span[1] - span[0])),
-        span,
-    )
-
-
 def joined(ranks: Array, difference: float) -> list[tuple[int, int]]:
     """Return first and last + 1 of each largest run of rising ranks closer than `difference`."""
     runs: list[tuple[int, int]] = []
@@ -83,18 +32,6 @@ def joined(ranks: Array, difference: float) -> list[tuple[int, int]]:
         if end - first > 1 and (not runs or end > runs[-1][1]):
             runs.append((first, end))
     return runs
-
-
-def _rows(intervals: list[tuple[float, float]], gap: float) -> list[int]:
-    """Return the row of each interval, the first where it keeps the gap to those before it."""
-    ends: list[float] = []
-    chosen = []
-    for low, high in intervals:
-        free = [row for row, end in enumerate(ends) if end + gap < low]
-        row = free[0] if free else len(ends)
-        ends[row:] = [high, *ends[row + 1 :]]
-        chosen.append(row)
-    return chosen
 
 
 class CriticalDifferenceDisplay(Display):
@@ -154,33 +91,10 @@ class CriticalDifferenceDisplay(Display):
             raise ValueError(f"expected mean ranks from 1 to {k}, got {self.ranks.tolist()}")
         self.critical_difference = check_real("critical_difference", critical_difference, least=0)
 
-    @classmethod
-    def from_ranks(
-        cls,
-        names: Sequence[str],
-        ranks: npt.ArrayLike,
-        critical_difference: float,
-        *,
-        ax: Axes | None = None,
-        **bar: Any,
-    ) -> Self:
-        """Draw the diagram.
-
-        Parameters
-        ----------
-        names, ranks, critical_difference
-            As for the class.
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure, as high as it has to be.
-        **bar
-            For matplotlib's ``plot``, of the bars.
-        """
-        return cls(names, ranks, critical_difference).plot(ax, **bar)
-
     @property
     def order(self) -> Indices:
         """The methods from the best to the worst, shape (k,)."""
-        return self._layout.order
+        return np.asarray(np.argsort(self.ranks, kind="stable"), dtype=np.intp)
 
     @property
     def groups(self) -> list[tuple[str, ...]]:
@@ -189,16 +103,37 @@ class CriticalDifferenceDisplay(Display):
         Each from its best to its worst method, the set of the best first; none lies in another.
         """
         names = [self.names[j] for j in self.order]
-        return [tuple(names[first:end]) for first, end in self._layout.groups]
+        runs = joined(self.ranks[self.order], self.critical_difference)
+        return [tuple(names[first:end]) for first, end in runs]
 
     @property
-    def _layout(self) -> RankLayout:
-        return rank_layout(self.ranks, self.critical_difference)
+    def _span(self) -> tuple[float, float]:
+        """The ends of the axis, between which the critical difference fits."""
+        return 1.0, max(float(len(self.ranks)), 1.0 + self.critical_difference)
+
+    @property
+    def _bars(self) -> list[tuple[float, float, int]]:
+        """The ends of the bar of each group, and the first row where it keeps a gap to others."""
+        rising, (low, high) = self.ranks[self.order], self._span
+        taken: list[float] = []
+        bars = []
+        for first, end in joined(rising, self.critical_difference):
+            best, worst = float(rising[first]), float(rising[end - 1])
+            free = [row for row, last in enumerate(taken) if last + RIM * (high - low) < best]
+            row = free[0] if free else len(taken)
+            taken[row:] = [worst, *taken[row + 1 :]]
+            bars.append((best, worst, row))
+        return bars
+
+    @property
+    def _depth(self) -> float:
+        """The height of the bars and of the room below them, in labels."""
+        return BAR * (max((row for *_, row in self._bars), default=-1) + 1) + 0.6
 
     @property
     def _height(self) -> float:
-        """The height of all labels and bars, in labels."""
-        return BAR * self._layout.n_rows + 0.6 + self._layout.n_lines
+        """The height of all labels and bars, in labels; half of the labels are on each side."""
+        return self._depth + (len(self.ranks) + 1) // 2
 
     @property
     def _size(self) -> tuple[float, float]:
@@ -206,19 +141,24 @@ class CriticalDifferenceDisplay(Display):
 
     def _draw(self, style: dict[str, Any]) -> None:
         """Draw axis, labels, bars and the critical difference."""
-        layout, height = self._layout, self._height
-        room = 72.0 * float(self.ax_.bbox.height) / self.ax_.figure.dpi / (height + 2.5)
-        self._draw_axis(layout, height)
-        self._draw_labels(layout, height - layout.n_lines, min(LARGEST_FONT, 0.72 * room))
-        self._draw_bars(layout, style)
+        room = 72.0 * float(self.ax_.bbox.height) / self.ax_.figure.dpi / (self._height + 2.5)
+        self._draw_axis()
+        self._draw_labels(min(LARGEST_FONT, 0.72 * room))
+        low, high = self._span
+        rim = 0.006 * (high - low)
+        look = {"color": BLUE, "linewidth": 4, "solid_capstyle": "butt", "zorder": 3, **style}
+        self.bars_ = []
+        for best, worst, row in self._bars:
+            level = 0.45 + BAR * row
+            self.bars_ += self.ax_.plot([best - rim, worst + rim], [level, level], **look)
         self._draw_scale()
 
-    def _draw_axis(self, layout: RankLayout, height: float) -> None:
+    def _draw_axis(self) -> None:
         """Draw the ranks from 1 to k; leave room below, and above for the critical difference."""
         ax, k = self.ax_, len(self.ranks)
-        low, high = layout.span
+        low, high = self._span
         margin = 0.04 * (high - low)
-        ax.set(xlim=(low - margin, high + margin), ylim=(height + 0.2, -2.3))
+        ax.set(xlim=(low - margin, high + margin), ylim=(self._height + 0.2, -2.3))
         ax.spines[["left", "right", "bottom"]].set_visible(False)
         ax.spines["top"].set_position(("data", 0.0))
         ax.spines["top"].set_bounds(1.0, float(k))
@@ -227,13 +167,14 @@ class CriticalDifferenceDisplay(Display):
         ax.set_xticks(np.arange(1, k + 1, step))
         ax.set_yticks([])
 
-    def _draw_labels(self, layout: RankLayout, depth: float, size: float) -> None:
-        """Draw a line from each rank down to its name, at the nearer end."""
-        low, high = layout.span
+    def _draw_labels(self, size: float) -> None:
+        """Draw a line from each rank down to its name, at the nearer end; extreme ranks first."""
+        low, high = self._span
+        k, depth = len(self.ranks), self._depth
         texts = {}
-        for place, j in enumerate(layout.order):
-            left, rank = layout.left[place], layout.ranks[place]
-            level = depth + layout.lines[place]
+        for place, j in enumerate(self.order):
+            left, rank = place < (k + 1) // 2, self.ranks[j]
+            level = depth + (place if left else k - 1 - place)
             end = low if left else high
             self.ax_.plot(
                 [rank, rank, end], [0.0, level, level], color=GREY, linewidth=0.9, clip_on=False
@@ -242,18 +183,7 @@ class CriticalDifferenceDisplay(Display):
             label = f"{name}  {rank:.2f} " if left else f" {rank:.2f}  {name}"
             side = "right" if left else "left"
             texts[int(j)] = self.ax_.text(end, level, label, fontsize=size, ha=side, va="center")
-        self.texts_ = [texts[j] for j in range(len(texts))]
-
-    def _draw_bars(self, layout: RankLayout, bar: dict[str, Any]) -> None:
-        """Draw a bar from the best to the worst method of each group."""
-        low, high = layout.span
-        rim = 0.006 * (high - low)
-        look = {"color": BLUE, "linewidth": 4, "solid_capstyle": "butt", "zorder": 3, **bar}
-        self.bars_ = []
-        for (first, end), row in zip(layout.groups, layout.rows, strict=True):
-            level = 0.45 + BAR * row
-            ends = [layout.ranks[first] - rim, layout.ranks[end - 1] + rim]
-            self.bars_ += self.ax_.plot(ends, [level, level], **look)
+        self.texts_ = [texts[j] for j in range(k)]
 
     def _draw_scale(self) -> None:
         """Draw the critical difference above the axis."""

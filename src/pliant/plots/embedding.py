@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
-from pliant.core.typing import Array, Mask
-from pliant.core.validation import check_flag, check_points, where_equal
-from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION, Display, last_step, text
+from pliant.core.validation import check_points
+from pliant.plots._common import BLUE, PURPLE, VERMILION, Display, last_step, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,30 +37,22 @@ class EmbeddingDisplay(Display):
         Coordinates.
     labels : array-like of shape (n,)
         The class of each point.
-    unlabeled : object, optional
-        The value in `labels` of points of unknown class; they are small and grey. None: all have
-        one.
     names : pair of str, default=("component 1", "component 2")
         Labels of the axes.
-    ranks : bool, default=False
-        Whether to draw ranks along each axis: the smallest coordinate is 1, the largest n. A few
-        groups that lie far out leave no room for the others; this gives it back.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         Once plotted.
     points_ : list of matplotlib PathCollection
-        The points of each class, in the order of the labels; last, those of unknown class, if
-        there are any.
+        The points of each class, in the order of the labels.
     texts_ : list of matplotlib Text
         The names of the classes in the picture; empty where there is a legend.
 
     Examples
     --------
     >>> from pliant.plots import EmbeddingDisplay
-    >>> display = EmbeddingDisplay([[0, 1], [2, 0], [1, 1]], ["a", "b", "?"], unlabeled="?")
-    >>> display.classes
+    >>> EmbeddingDisplay([[0, 1], [2, 0], [1, 1]], ["a", "b", "a"]).classes
     ['a', 'b']
     """
 
@@ -74,9 +64,7 @@ class EmbeddingDisplay(Display):
         places: npt.ArrayLike,
         labels: npt.ArrayLike,
         *,
-        unlabeled: Any = None,
         names: Sequence[str] = ("component 1", "component 2"),
-        ranks: bool = False,
     ) -> None:
         self.places = check_points(places, "places")
         if self.places.shape[1] != 2:
@@ -84,9 +72,7 @@ class EmbeddingDisplay(Display):
         self.labels = np.asarray(labels)
         if self.labels.shape != (len(self.places),):
             raise ValueError(f"expected y of shape ({len(self.places)},), got {self.labels.shape}")
-        self.unlabeled = unlabeled
         self.names = str(names[0]), str(names[1])
-        self.ranks = check_flag("ranks", ranks)
 
     @classmethod
     def from_estimator(
@@ -95,8 +81,6 @@ class EmbeddingDisplay(Display):
         X: Any,
         y: npt.ArrayLike,
         *,
-        unlabeled: Any = None,
-        ranks: bool = False,
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
@@ -110,10 +94,6 @@ class EmbeddingDisplay(Display):
             The points.
         y : array-like of shape (n,)
             Their classes.
-        unlabeled : object, optional
-            The value in y of points of unknown class. None: all have one.
-        ranks : bool, default=False
-            Whether to draw ranks along each axis.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **style
@@ -138,47 +118,32 @@ class EmbeddingDisplay(Display):
         names = ["component 1", "component 2"]
         if hasattr(embedding, "get_feature_names_out"):
             names = list(embedding.get_feature_names_out())
-        display = cls(places, y, unlabeled=unlabeled, names=names, ranks=ranks)
-        return display.plot(ax, **style)
+        return cls(places, y, names=names).plot(ax, **style)
 
     @property
     def classes(self) -> list[Any]:
-        """The labels, sorted, without the one that stands for an unknown class."""
-        known: list[Any] = np.unique(self.labels[self._known]).tolist()
-        return known
-
-    @property
-    def _known(self) -> Mask:
-        return ~where_equal(self.labels, self.unlabeled)
-
-    @property
-    def drawn(self) -> Array:
-        """What stands for the coordinates in the picture, shape (n, 2)."""
-        return np.asarray(rankdata(self.places, axis=0)) if self.ranks else self.places
+        """The labels, sorted."""
+        classes: list[Any] = np.unique(self.labels).tolist()
+        return classes
 
     def _draw(self, style: dict[str, Any]) -> None:
         """Draw the points, with a legend or with names among them."""
         look = {"s": 14, "linewidths": 0, "alpha": 0.8, **style}
-        known, classes, drawn = self._known, self.classes, self.drawn
+        classes = self.classes
         self.points_, self.texts_ = [], []
         for number, label in enumerate(classes):
             turn, place = divmod(number, len(COLORS))
             own = {"color": COLORS[place], "marker": MARKERS[turn % len(MARKERS)]}
-            rows = known & (self.labels == label)
-            self._scatter(drawn[rows], text(label), {**own, **look})
-        if not known.all():
-            self._scatter(drawn[~known], "no label", {**look, "color": GREY, "s": 4, "zorder": 0.5})
+            drawn = self.places[self.labels == label]
+            own["label"] = text(label)
+            self.points_.append(self.ax_.scatter(drawn[:, 0], drawn[:, 1], **{**own, **look}))
         if len(classes) > MOST_IN_LEGEND:
             self._name(classes)
         else:
             # names given one by one: the legend would leave out those that begin with "_"
             names = [points.get_label() for points in self.points_]
             self.ax_.legend(self.points_, names, frameon=False, fontsize=8, markerscale=1.4)
-        rank = ", rank" if self.ranks else ""
-        self.ax_.set(xlabel=f"{self.names[0]}{rank}", ylabel=f"{self.names[1]}{rank}")
-
-    def _scatter(self, places: Array, label: str, look: dict[str, Any]) -> None:
-        self.points_.append(self.ax_.scatter(places[:, 0], places[:, 1], label=label, **look))
+        self.ax_.set(xlabel=self.names[0], ylabel=self.names[1])
 
     def _name(self, classes: list[Any]) -> None:
         """Write the name of each class at the median of its points."""

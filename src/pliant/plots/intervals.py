@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.validation import (
-    check_integer,
     check_points,
     check_share,
     check_targets,
@@ -19,13 +18,17 @@ from pliant.plots._common import BLUE, GREY, VERMILION, Display, last_step, thin
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST_INTERVALS = 200
+"""The most intervals that are drawn."""
+
 
 class IntervalDisplay(Display):
     """Predictions with their intervals against measured targets.
 
     Each sample has a point and a vertical line, its interval. On the diagonal a prediction is
     right; an interval that crosses the diagonal holds the target of its sample. Samples that the
-    model learned from lie inside too often: draw others.
+    model learned from lie inside too often: draw others. At most 200 samples are drawn, spread
+    evenly over the order of y; `inside` and `mean_width` belong to all samples.
 
     Parameters
     ----------
@@ -37,9 +40,6 @@ class IntervalDisplay(Display):
         Lower and upper ends, finite.
     coverage : float, default=0.9
         Probability in (0, 1) that the intervals are made for; for the title.
-    n_points : int, default=200
-        Maximum number of samples that are drawn, spread evenly over the order of y. `inside` and
-        `mean_width` belong to all samples.
 
     Attributes
     ----------
@@ -69,7 +69,6 @@ class IntervalDisplay(Display):
         intervals: npt.ArrayLike,
         *,
         coverage: float = 0.9,
-        n_points: int = 200,
     ) -> None:
         n = np.size(y)
         if not n:
@@ -80,7 +79,6 @@ class IntervalDisplay(Display):
         if len(self.intervals) != n:
             raise ValueError(f"expected intervals of shape ({n}, 2), got {self.intervals.shape}")
         self.coverage = check_share("coverage", coverage)
-        self.n_points = check_integer("n_points", n_points, least=1)
 
     @property
     def inside(self) -> npt.NDArray[np.bool_]:
@@ -102,8 +100,6 @@ class IntervalDisplay(Display):
         y: npt.ArrayLike,
         *,
         coverage: float = 0.9,
-        output: int | None = None,
-        n_points: int = 200,
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
@@ -112,17 +108,13 @@ class IntervalDisplay(Display):
         Parameters
         ----------
         model : fitted estimator
-            `LABRBFRegressor`, or a pipeline that ends in one.
+            `LABRBFRegressor` of one output, or a pipeline that ends in one.
         X : array-like or data frame of shape (n_samples, n_features)
             Samples that the model has not learned from, as it takes them.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        y : array-like of shape (n_samples,)
             Their targets.
         coverage : float, default=0.9
             Probability in (0, 1) that an interval holds its target.
-        output : int, optional
-            The position of the output that is drawn. Required with several outputs.
-        n_points : int, default=200
-            Maximum number of samples that are drawn.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **style
@@ -131,8 +123,8 @@ class IntervalDisplay(Display):
         Raises
         ------
         ValueError
-            For a model without intervals, targets of another shape than the predictions, an
-            output that is not there, or a parameter out of range.
+            For a model without intervals or of several outputs, targets of another shape than the
+            predictions, or a coverage out of range.
         """
         estimator = last_step(model)
         if not hasattr(estimator, "predict_interval"):
@@ -140,26 +132,18 @@ class IntervalDisplay(Display):
                 "expected a model with prediction intervals, such as LABRBFRegressor, got "
                 f"{type(estimator).__name__}"
             )
-        count = estimator.n_outputs_
-        if (output is None and count > 1) or output not in (None, *range(count)):
-            raise ValueError(f"expected output from 0 to {count - 1}, got {output!r}")
-        column = output or 0
+        if estimator.n_outputs_ > 1:
+            raise ValueError(f"expected a model of one output, got {estimator.n_outputs_}")
         points, targets = transformed(model, X), check_targets(y)
         ends = estimator.predict_interval(points, coverage)
         if targets.shape != ends.shape[:-1]:
             raise ValueError(f"expected y of shape {ends.shape[:-1]}, got {targets.shape}")
-        predicted, n = estimator.predict(points), len(ends)
-        display = cls(
-            targets.reshape(n, -1)[:, column],
-            predicted.reshape(n, -1)[:, column],
-            ends.reshape(n, -1, 2)[:, column],
-            coverage=coverage,
-            n_points=n_points,
-        )
+        predicted = estimator.predict(points).ravel()
+        display = cls(targets.ravel(), predicted, ends.reshape(-1, 2), coverage=coverage)
         return display.plot(ax, **style)
 
     def _draw(self, style: dict[str, Any]) -> None:
-        rows = thinned(np.argsort(self.y, kind="stable"), self.n_points)
+        rows = thinned(np.argsort(self.y, kind="stable"), MOST_INTERVALS)
         y, predicted, inside = self.y[rows], self.predicted[rows], self.inside[rows]
         low, high = self.intervals[rows].T
         self.lines_ = []

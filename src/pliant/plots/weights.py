@@ -74,7 +74,7 @@ class WeightsDisplay(Display):
 
     bars_: Any
     lines_: list[Any]
-    most_kernels: int | None = None
+    most_kernels: int = MOST_BARS
 
     def __init__(
         self,
@@ -139,27 +139,23 @@ class WeightsDisplay(Display):
     def from_path(
         cls,
         models: Sequence[Any],
-        Cs: npt.ArrayLike | None = None,
         *,
         kernel_names: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
-        most_kernels: int = MOST_LINES,
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
         """Draw the weights of the same kernels in several models as lines over C.
 
+        The eight kernels of the largest weights at any C have a line.
+
         Parameters
         ----------
         models : sequence of fitted estimators
-            As for ``from_estimator``, such as those of `pliant.C_path`. Where each pair of classes
-            has weights of its own, the mean is drawn.
-        Cs : array-like of shape (n_models,), optional
-            By default the parameter ``C`` of each model.
+            As for ``from_estimator``, such as those of `pliant.C_path`, of different ``C``. Where
+            each pair of classes has weights of its own, the mean is drawn.
         kernel_names, feature_names
             As for ``from_estimator``.
-        most_kernels : int, default=8
-            Draw this number of kernels at most, those of the largest weights at any C.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **style
@@ -175,11 +171,8 @@ class WeightsDisplay(Display):
         if len(counts) != 1:
             raise ValueError(f"expected models of the same kernels, got {sorted(counts)} kernels")
         weights = [sets.mean(axis=0) for sets, _ in learned]
-        if Cs is None:
-            Cs = [last_step(model).C for model in models]
-        display = cls(weights, learned[0][1], Cs=Cs)
-        display.most_kernels = most_kernels
-        return display.plot(ax, **style)
+        Cs = [last_step(model).C for model in models]
+        return cls(weights, learned[0][1], Cs=Cs).plot(ax, **style)
 
     @property
     def order(self) -> Indices:
@@ -195,10 +188,8 @@ class WeightsDisplay(Display):
     @property
     def _shown(self) -> Indices:
         """The kernels that are drawn."""
-        most = MOST_BARS if self.Cs is None else MOST_LINES
-        if self.most_kernels is not None:
-            most = check_integer("most_kernels", self.most_kernels, least=1)
-        first = self.order[:most]
+        bars = check_integer("most_kernels", self.most_kernels, least=1)
+        first = self.order[: bars if self.Cs is None else MOST_LINES]
         return first[(self._sizes[first] > 0) | (first == first[0])]
 
     @property

@@ -158,19 +158,6 @@ def test_every_w_bounds_every_p_from_below(case, seed, rank):
     assert optimum <= (run.value + run.gap) * (1 + 1e-8)
 
 
-def test_single_precision_moves_the_origin_of_the_kernel():
-    single = problem_of(C1, dtype=np.float32)
-    K, exact = single.gram(np.eye(6)), problem_of(C1).gram(np.eye(6))
-    assert K.dtype == np.float32
-    centring = np.eye(len(K)) - 1.0 / len(K)
-    moved = centring @ K.astype(float) @ centring - centring @ exact @ centring
-    assert np.abs(moved).max() < 1e-6 * np.abs(exact).max()
-    assert K.diagonal().max() < exact.diagonal().max()
-    result = low_rank.solve(single, tol=1e-3)
-    assert result.status is Status.CONVERGED
-    assert result.value == pytest.approx(C1.optimum(1, "x"), rel=1.1e-3)
-
-
 # The search on factors of low rank
 
 
@@ -421,7 +408,6 @@ def test_problems_of_other_kinds_are_left_to_the_search():
     others = [
         replace(problem, margin=partial(svr_dual, target=np.arange(9.0), C=1.0, epsilon=0.0)),
         replace(problem, floor=0.1),
-        replace(problem, dtype=np.float32),
         small(m=interior.FEW_SAMPLES + 1),
         replace(problem, points=np.ones((9, 2))),  # nothing to learn
     ]

@@ -104,17 +104,14 @@ def test_the_optimum_of_degree_3_is_that_of_the_semidefinite_program():
 
 
 @open_gap
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("C", [1.0, 1e3, 1e5])
-def test_the_objective_is_that_of_the_svm_that_predicts(C, dtype):
+def test_the_objective_is_that_of_the_svm_that_predicts(C):
     r = np.random.default_rng(0)
     points = r.random((60, 2))
     y = np.where(points[:, 0] + 0.5 * r.standard_normal(60) > 0.5, 1, -1)
-    model = TKLClassifier(C, dtype=dtype).fit(points, y)
+    model = TKLClassifier(C).fit(points, y)
     assert model.objective_ == pytest.approx(primal(model, points, y, C), rel=1e-8)
     assert model.dual_gap_ == model.objective_ - model.lower_bound_ > 0
-    with pytest.warns(ConvergenceWarning, match="float32 hides .*dtype='float64'"):
-        TKLClassifier(1e7, dtype="float32").fit(points, y)
 
 
 def test_the_objective_of_a_regression_is_that_of_the_svm_that_predicts():
@@ -147,9 +144,8 @@ def test_a_floor_gives_the_optimum_the_trace_and_full_rank(floor):
 
 
 @open_gap
-@pytest.mark.parametrize("options", [{"dtype": "float32"}, {"cache_mb": 1e-3}])
-def test_the_floor_holds_however_p_is_learned(options, small_subset):
-    model = estimator_of(C1, floor=0.2, tol=0.05, random_state=0, **options).fit(X, Y)
+def test_the_floor_holds_however_p_is_learned(small_subset):
+    model = estimator_of(C1, floor=0.2, tol=0.05, random_state=0, cache_mb=1e-3).fit(X, Y)
     optimum = by_weights(C1.tensor(1, "x"), C1.margin, 0.2)[0]
     assert np.linalg.eigvalsh(model.shape_matrix_)[0] == pytest.approx(0.2, rel=1e-6)
     assert_bounds(model, optimum, 1e-6)
@@ -378,14 +374,14 @@ def test_callbacks_see_progress_and_can_stop():
     assert stopped.dual_gap_ > full.dual_gap_
 
 
-# Memory: rows on demand, starts, single precision
+# Memory: rows on demand, starts
 
 
 @open_gap
-@pytest.mark.parametrize(("seed", "dtype"), [(0, "float64"), (1, "float64"), (2, "float32")])
-def test_p_of_some_rows_is_certified_on_all(seed, dtype, small_subset):
+@pytest.mark.parametrize("seed", [0, 1])
+def test_p_of_some_rows_is_certified_on_all(seed, small_subset):
     optimum = TKLClassifier(C=5.0, tol=1e-6).fit(X, Y)
-    model = TKLClassifier(C=5.0, cache_mb=1e-3, random_state=seed, dtype=dtype).fit(X, Y)
+    model = TKLClassifier(C=5.0, cache_mb=1e-3, random_state=seed).fit(X, Y)
     assert_bounds(model, optimum.objective_, 1e-5)
     assert model.objective_ == pytest.approx(primal(model, X, Y, 5.0), rel=1e-9)
     assert model.dual_gap_ <= 0.2 * model.objective_
@@ -452,7 +448,7 @@ def test_many_rows_start_from_some_of_them():
     r = np.random.default_rng(0)
     points = r.random((2100, 2))
     y = points[:, 0] + 0.2 * r.standard_normal(2100) > points[:, 1]
-    model = TKLClassifier(C=0.1, tol=1e-2, random_state=0, dtype="float32").fit(points, y)
+    model = TKLClassifier(C=0.1, tol=1e-2, random_state=0).fit(points, y)
     assert model.dual_gap_ <= 1e-2 * model.objective_
     assert model.n_svm_solves_ > len(model.objective_history_)
 
@@ -506,7 +502,7 @@ def test_searches_paths_parameters_and_pickles():
         ({"delta": np.inf}, "expected finite numbers in delta, got inf"),
         ({"delta": "wide"}, "expected delta to hold numbers"),
         ({"floor": 1.0}, "expected floor < 1, got 1.0"),
-        ({"random_state": "seed"}, "expected random_state to be a seed.* got 'seed'"),
+        ({"random_state": "seed"}, "expected random_state .* got 'seed'"),
         ({"degree": 13}, "expected degree <= 12, got 13"),
     ],
     ids=str,
@@ -552,7 +548,7 @@ def in_parts(make, **changed):
 
 @open_gap
 @both
-@pytest.mark.parametrize("options", [{}, {"dtype": "float32"}, {"cache_mb": 1e-3}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"cache_mb": 1e-3}], ids=str)
 def test_each_part_is_a_machine_of_scikit_learn_with_the_learned_kernel(
     make, options, few_rows_for_p
 ):
@@ -593,7 +589,7 @@ def test_p_of_parts_is_learned_on_all_where_they_are_few_also_in_threads_or_proc
     np.testing.assert_allclose(model.shape_matrix_, whole.shape_matrix_, atol=1e-9)
     np.testing.assert_allclose(decisions(one, AWAY), decisions(whole, AWAY), atol=0.1)
     assert one.objective_ == pytest.approx(whole.objective_, rel=1e-3)
-    with joblib.parallel_config(backend="multiprocessing"):
+    with joblib.parallel_config(backend="loky"):
         processes = in_parts(make, tol=1e-3, n_jobs=2)
     for other in (in_parts(make, tol=1e-3, n_jobs=2), processes):
         np.testing.assert_array_equal(decisions(other, AWAY), decisions(model, AWAY))

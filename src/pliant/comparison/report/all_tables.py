@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
-from pliant.comparison.record import Entry
-from pliant.comparison.report.drawing import path, written
 from pliant.comparison.report.facts import verdict
 from pliant.comparison.report.markup import Content, Markup, joined, tag
-from pliant.comparison.report.tables import Column, head, number, scrolled, table
+from pliant.comparison.report.pictures import picture
+from pliant.comparison.report.tables import Column, head, number, table
 from pliant.comparison.report.view import View, heading
+from pliant.comparison.run.figures import png
 from pliant.comparison.stats.across import Across, across
 from pliant.comparison.stats.standings import Standing
 from pliant.core.text import MISSING, fixed, known, p_value
-from pliant.plots.critical_difference import RankLayout, rank_layout
-
-WIDTH, EDGE, LINE, BAR = 860.0, 210.0, 22.0, 12.0
-"""Width of the diagram, room for names on either side, the height of a name and of a bar."""
+from pliant.plots import CriticalDifferenceDisplay
 
 HINT = (
     "On each table methods are ranked, 1 the best, and ranks are averaged. Methods under one bar "
@@ -44,75 +43,31 @@ def _ranks(views: Sequence[View]) -> Markup:
         ranking = across([view.result for view in views])
     except ValueError as reason:
         return tag("p", f"The methods cannot be ranked over all tables: {reason}.", class_="notice")
-    name = "Average ranks and critical difference"
     return joined(
         verdict(ranking.sentence()),
         tag("p", HINT, class_="hint"),
-        tag("figure", scrolled(_diagram(ranking), name), class_="card"),
+        _diagram(ranking),
         _table(ranking),
         _left_out(ranking, views),
     )
 
 
-def _diagram(ranking: Across) -> Markup:
-    """Draw average ranks on a line, names below it, a bar over each group."""
-    layout = rank_layout(ranking.ranks, ranking.critical_difference)
-    k, top = len(ranking.methods), 46.0 + BAR * layout.n_rows
-    pieces = [path([(_across(1, layout), top), (_across(k, layout), top)], "axis")]
-    for rank in range(1, k + 1):
-        x = _across(rank, layout)
-        pieces += [path([(x, top - 5), (x, top)], "axis"), _label(x, top - 9, str(rank), "middle")]
-    pieces += [_named(ranking.methods[place], layout, place, top) for place in range(k)]
-    pieces += _bars(layout, top)
-    pieces.append(_ruler(ranking.critical_difference, layout))
-    height = top + 24 + LINE * layout.n_lines
-    return tag(
-        "svg",
-        tag("title", "Average ranks, the best on the left", id="ranks-name"),
-        pieces,
-        viewBox=f"0 0 {written(WIDTH)} {written(height)}",
-        role="img",
-        aria_labelledby="ranks-name",
-        class_="ranks",
-    )
+def _diagram(ranking: Across) -> Markup | None:
+    """Draw average ranks on a line, names below it, a bar over each group, if matplotlib can."""
+    if find_spec("matplotlib") is None:
+        return None
+    from matplotlib.figure import Figure
 
-
-def _across(rank: float, layout: RankLayout) -> float:
-    low, high = layout.span
-    return EDGE + (rank - low) / (high - low) * (WIDTH - 2 * EDGE)
-
-
-def _label(x: float, y: float, content: str, anchor: str) -> Markup:
-    return tag("text", content, x=written(x), y=written(y), text_anchor=anchor)
-
-
-def _named(entry: Entry, layout: RankLayout, place: int, top: float) -> Markup:
-    """Lead from a rank to a name on the left (better half) or on the right."""
-    rank, left = float(layout.ranks[place]), layout.left[place]
-    y = top + 24 + LINE * layout.lines[place]
-    end = EDGE - 14 if left else WIDTH - EDGE + 14
-    x = _across(rank, layout)
-    text = f"{entry.title}  {rank:.2f}"
-    name = _label(end - 6 if left else end + 6, y + 4, text, "end" if left else "start")
-    return tag("g", path([(x, top), (x, y), (end, y)], "axis"), name)
-
-
-def _bars(layout: RankLayout, top: float) -> list[Markup]:
-    """Draw a bar from the best to the worst rank of each group, above the line."""
-    bars = []
-    for (first, end), row in zip(layout.groups, layout.rows, strict=True):
-        low, high = (_across(float(layout.ranks[place]), layout) for place in (first, end - 1))
-        y = top - 30 - BAR * row
-        bars.append(path([(low - 3, y), (high + 3, y)], "tie"))
-    return bars
-
-
-def _ruler(critical_difference: float, layout: RankLayout) -> Markup:
-    """Draw how far apart ranks must be."""
-    start, end = _across(1, layout), _across(1 + critical_difference, layout)
-    label = f"critical difference {critical_difference:.2f}"
-    bar = path([(start, 7), (start, 13), (start, 10), (end, 10), (end, 7), (end, 13)], "axis")
-    return tag("g", bar, _label(end + 8, 14, label, "start"))
+    names = [entry.title for entry in ranking.methods]
+    display = CriticalDifferenceDisplay(names, ranking.ranks, ranking.critical_difference)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a glyph that the font lacks
+        figure = Figure(figsize=display._size, layout="constrained")
+        display.plot(figure.subplots())
+        drawn = png(figure)
+    ranks = [f"{name} {rank:.2f}" for name, rank in zip(names, ranking.ranks, strict=True)]
+    apart = f"critical difference {ranking.critical_difference:.2f}"
+    return picture("Average ranks", f"Average ranks: {', '.join(ranks)}; {apart}", drawn)
 
 
 def _table(ranking: Across) -> Markup:

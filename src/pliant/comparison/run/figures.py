@@ -31,6 +31,7 @@ from pliant.plots import (
     WeightsDisplay,
 )
 from pliant.plots._common import BLUE, VERMILION, class_label, text
+from pliant.plots.intervals import MOST_INTERVALS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,9 +55,6 @@ MOST_FEATURES = 12
 
 MOST_KERNELS = 10
 """The most kernels whose weights are drawn."""
-
-MOST_INTERVALS = 200
-"""The most prediction intervals that are drawn, evenly over the order of the targets."""
 
 
 def figures(
@@ -134,7 +132,7 @@ def draw(view: ModelView, drawer: Callable[[ModelView, Any], tuple[str, str]]) -
         figure = Figure(layout="constrained")
         figure.set_size_inches(5.2, 3.6)
         title, alt = drawer(view, figure.subplots())
-        return {"title": view.titled(title), "alt": view.titled(alt), "png": _png(figure)}
+        return {"title": view.titled(title), "alt": view.titled(alt), "png": png(figure)}
 
 
 def _gram(view: ModelView, ax: Any) -> tuple[str, str]:
@@ -221,9 +219,7 @@ def _weights(view: ModelView, ax: Any) -> tuple[str, str]:
 
 def _intervals(view: ModelView, ax: Any) -> tuple[str, str]:
     assert view.y_test is not None
-    display = IntervalDisplay.from_estimator(
-        view.model, view.X_test, view.y_test, n_points=MOST_INTERVALS, ax=ax
-    )
+    display = IntervalDisplay.from_estimator(view.model, view.X_test, view.y_test, ax=ax)
     inside, width = display.inside, display.mean_width
     facts = (
         f"they hold {inside.sum()} of {len(inside)} measured targets ({inside.mean():.0%}), mean "
@@ -295,7 +291,7 @@ def _simplify(*images: Any) -> None:
         image.set_cmap(image.get_cmap().resampled(SHADES))
 
 
-def _png(figure: Figure) -> str:
+def png(figure: Figure) -> str:
     """Return the picture with few colours, as text."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image

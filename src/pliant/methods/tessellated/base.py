@@ -28,13 +28,14 @@ from pliant.core.validation import (
     check_points,
     check_random_state,
     check_real,
-    one_of,
     real_number,
     stack_level,
 )
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import Certificate
 from pliant.methods.svm.estimators import BaseSVM
 from pliant.methods.svm.expansion import expansion
-from pliant.methods.svm.parts import divided
+from pliant.methods.svm.parts import PartResult, divided, halted, run_parts
 from pliant.methods.svm.task import Task, WarmStart
 from pliant.methods.tessellated.generalized_kernel import (
     LARGEST_SHAPE,
@@ -42,10 +43,14 @@ from pliant.methods.tessellated.generalized_kernel import (
     blended,
     check_shape_size,
 )
-from pliant.methods.tessellated.parts import solve_parts
 from pliant.methods.tessellated.problem import IntegralTable, KernelLearning
 from pliant.methods.tessellated.solvers import interior, low_rank
-from pliant.methods.tessellated.solvers.search import Saddle, solve_given
+from pliant.methods.tessellated.solvers.search import (
+    INNER_SHARE,
+    SVM_STEPS,
+    Saddle,
+    solve_given,
+)
 
 MANY_SAMPLES, START_SAMPLES = 2000, 1000
 """With more samples than the first, a search starts from the P of as many as the second."""
@@ -70,10 +75,6 @@ cache_mb : float, default=2000
     Memory for a Gram matrix, > 0, in units of 2^20 bytes. If it needs more, its rows are computed
     on demand, and P is learned on 2000 random samples, with C increased so that they represent
     all; then a support vector machine is solved on all samples, and its gap certified on all.
-dtype : {"float64", "float32"}, default="float64"
-    Precision of Gram matrices. float32 halves the memory. The bounds are those of the unrounded
-    kernel in any case; where rounding leaves the gap open (large C, many samples), a warning
-    reports it.
 random_state : int, RandomState or None, default=None
     Draws the samples on which P, or a start, is learned where there are more than 2000, and the
     first centres of k-means.
@@ -131,16 +132,6 @@ def documented(**texts: str) -> Callable[[Class], Class]:
     return decorated
 
 
-def _check_seed(name: str, value: Any) -> None:
-    """Raise ValueError unless scikit-learn takes `value` as a ``random_state``."""
-    try:
-        check_random_state(value)
-    except ValueError:
-        raise ValueError(
-            f"expected {name} to be a seed, a RandomState or None, got {value!r}"
-        ) from None
-
-
 def _check_floor(name: str, value: Any) -> None:
     """Raise ValueError unless `value` can be the least eigenvalue of a P of trace n_P."""
     if check_real(name, value, least=0) >= 1:
@@ -158,16 +149,14 @@ class BaseGKL(BaseSVM):
     tol: float = 1e-3
     max_iter: int = 500
     cache_mb: float = 2000.0
-    dtype: str = "float64"
     random_state: Any = None
     verbose: bool = False
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseSVM._constraints,
         "floor": _check_floor,
-        "dtype": one_of(("float32", "float64")),
         "cache_mb": real_number(above=0),
-        "random_state": _check_seed,
+        "random_state": lambda _, seed: check_random_state(seed),
     }
     _finite: ClassVar[tuple[str, ...]] = (
         "objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_",
@@ -185,7 +174,7 @@ class BaseGKL(BaseSVM):
     def _table(self, kernel: Kernel, X: Array) -> IntegralTable | None:
         """Return the integrals that pairs of classes share, where they are worth computing."""
         n_pairs = comb(len(getattr(self, "classes_", ())), 2)
-        if n_pairs < 2 or self.dtype != "float64":
+        if n_pairs < 2:
             return None
         points = kernel.rescale(X) if isinstance(kernel, Rescaled) else X
         return IntegralTable.of(unscaled(kernel), points, n_pairs, float(self.cache_mb))
@@ -206,8 +195,8 @@ class BaseGKL(BaseSVM):
             points = kernel.rescale(points)
         table: IntegralTable | None = task.all_rows
         return KernelLearning(
-            unscaled(kernel), points, self._margin(task), np.dtype(self.dtype), self.cache_mb,
-            float(self.floor), None if table is None else table.between(task.members),
+            unscaled(kernel), points, self._margin(task), self.cache_mb, float(self.floor),
+            None if table is None else table.between(task.members),
         )  # fmt: skip
 
     def _learn_on_all(self, task: Task, problem: KernelLearning, callback: Any) -> Result[Saddle]:
@@ -216,7 +205,7 @@ class BaseGKL(BaseSVM):
         if len(task.target) == 2:
             # All feasible w are multiples of (1, -1): the best P for one is the best for all.
             best = problem.oracle(np.array([1.0, -1.0]), 0.0).vectors
-            result = _exact(problem, solve_given(problem, best, tol=tol, callback=callback), tol)
+            result = solve_given(problem, best, tol=tol, callback=callback)
             self._warn_if_open(result, result.status.advice)
             return result
         if len(task.target) <= interior.FEW_SAMPLES:
@@ -230,7 +219,7 @@ class BaseGKL(BaseSVM):
             first = self._solve(part, callback, tol=max(START_TOL, tol))
             start, before = first.x, before + first.n_iter
         result = self._solve(problem, callback, start=start, tol=tol)
-        result = _exact(problem, replace(result, n_iter=result.n_iter + before), tol)
+        result = replace(result, n_iter=result.n_iter + before)
         self._warn_if_open(result, result.status.advice)
         return result
 
@@ -240,7 +229,7 @@ class BaseGKL(BaseSVM):
         tol = float(self.tol)
         first = self._solve(self._problem(part), callback, tol=tol)
         result = solve_given(problem, first.x, tol=tol, callback=callback)
-        result = _exact(problem, replace(result, n_iter=result.n_iter + first.n_iter), tol)
+        result = replace(result, n_iter=result.n_iter + first.n_iter)
         advice = "" if first.status is Status.CONVERGED else f" ({first.status.advice})"
         self._warn_if_open(
             result,
@@ -261,10 +250,21 @@ class BaseGKL(BaseSVM):
         shared = replace(task, all_rows=None)
         partition = divided(problem.points, self.n_parts, self.random_state)
         factor = problem.scaled(first.x)
-        results = solve_parts(
-            lambda rows: self._problem(shared.subset(rows)),
-            partition, factor, float(self.tol), self.n_jobs, callback,
-        )  # fmt: skip
+
+        def problem_of(part: int) -> KernelLearning:
+            return self._problem(shared.subset(partition.members(part)))
+
+        solved = run_parts(
+            _solve_part,
+            lambda part: (problem_of(part), factor, float(self.tol)),
+            sizes=partition.sizes.tolist(),
+            n_jobs=self.n_jobs,
+            report=lambda _done, _total: callback(None),
+        )
+        results = [
+            _untouched(problem_of(part)) if result is None else result
+            for part, result in enumerate(solved)
+        ]
         w = np.zeros(len(task.target))
         for number, result in enumerate(results):
             w[partition.members(number)] = result.beta
@@ -317,8 +317,6 @@ class BaseGKL(BaseSVM):
         if result.gap <= self.tol * abs(result.value) or result.status is Status.STOPPED:
             return
         relative = result.gap / abs(result.value)
-        if result.status is Status.ROUNDED:
-            advice = result.status.advice
         warnings.warn(
             f"{type(self).__name__} stopped after {result.n_iter} support vector machines with a "
             f"relative gap of {relative:.3g}, where tol = {self.tol:g} was asked for: "
@@ -435,23 +433,28 @@ def _drawn(target: Array, count: int, random: Any) -> Indices:
     return np.sort(np.concatenate(drawn))
 
 
-def _exact(problem: KernelLearning, result: Result[Saddle], tol: float) -> Result[Saddle]:
-    """Return the result with the upper bound of the unrounded kernel, if its Gram was rounded."""
-    proof = result.certificate
-    assert proof is not None
-    if problem.dtype == np.float64:
-        return result
-    bound = problem.bound(proof.w, problem.product(result.x, proof.w))
-    proof = replace(proof, upper=bound.value + bound.gap, intercept=bound.intercept)
-    still_open = result.status is Status.CONVERGED and proof.gap > tol * abs(proof.upper)
-    return replace(
-        result,
-        value=proof.upper,
-        gap=proof.gap,
-        certificate=proof,
-        status=Status.ROUNDED if still_open else result.status,
-        history=[*result.history, Progress(result.n_iter, proof.upper, proof.gap)],
+def _solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResult:
+    """Solve the SVM of one part at Q = factor factor', to a gap as at the end of a search."""
+    dual = problem.svm(factor)
+    result = smo.solve(
+        dual,
+        tol=INNER_SHARE * tol,
+        max_iter=SVM_STEPS * len(dual.linear),
+        callback=lambda _: halted(),
     )
+    assert result.certificate is not None
+    return _part_result(result.x, result.certificate, result.n_iter, result.status)
+
+
+def _untouched(problem: KernelLearning) -> PartResult:
+    """Return w = 0, and the gap there, of a part that was not begun."""
+    dual = problem.dual(np.empty((0, 0)))
+    zero = np.zeros_like(dual.linear)
+    return _part_result(zero, dual.bound(zero, 0.0, zero), 0, Status.STOPPED)
+
+
+def _part_result(w: Array, proof: Certificate, n_iter: int, status: Status) -> PartResult:
+    return PartResult(w, proof.value, proof.gap, n_iter, status.name, intercept=proof.intercept)
 
 
 def _orthogonal(factor: Array, floor: float) -> Array:

@@ -95,15 +95,14 @@ class GeneralizedKernel(Kernel):
         factor = self.shape_factor(n_features)
         return factor @ factor.T
 
-    def gram(self, X: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> Array:
+    def gram(self, X: npt.ArrayLike) -> Array:
         """Return k between all rows of X, shape (n_samples, n_samples), exactly symmetric.
 
-        Half of the matrix is computed, in float64 and in tiles, so that no other array of its
-        size is needed. The `dtype` float32 halves the memory, with an error of about 1e-7.
+        Half of the matrix is computed, in tiles, so that no other array of its size is needed.
         """
         X = check_points(X, "X")
         side = self._side(X)
-        gram = np.empty((len(X), len(X)), dtype=dtype)
+        gram = np.empty((len(X), len(X)))
         for rows in slices(len(X), TILE):
             for columns in slices(rows.stop, TILE):
                 tile = self._tile(_part(side, rows), _part(side, columns))

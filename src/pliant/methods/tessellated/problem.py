@@ -34,15 +34,13 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from pliant.core.blocks import in_blocks
 from pliant.core.linalg import eigenvalue, last_eigenpairs
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Indices
-from pliant.methods.svm.dual import Certificate, MarginDual
+from pliant.methods.svm.dual import MarginDual
 from pliant.methods.svm.rows import CachedRows, DenseRows
-from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Side, blended
+from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, blended
 
 FEW = 64
 """Up to this n_P all eigenvalues of D(w) take less time than the largest one alone."""
@@ -147,22 +145,19 @@ class KernelLearning:
         The training points.
     margin : callable
         rows -> MarginDual, the dual of the SVM with a Gram matrix.
-    dtype : dtype
-        The precision of Gram matrices.
     cache_mb : float
         The most memory that a Gram matrix may take, in units of 2^20 bytes; rows of a larger one
         are computed on demand.
     floor : float
         The least eigenvalue of P, 0 <= floor < 1. As tr P = n_P, their mean is 1.
     integrals : Integrals, optional
-        All integrals of the basis between the points, where they are few: Gram matrices in float64
-        and D(w) are then sums of them.
+        All integrals of the basis between the points, where they are few; Gram matrices and D(w)
+        are then sums of them.
     """
 
     kernel: GeneralizedKernel
     points: Array
     margin: Callable[[Any], MarginDual]
-    dtype: npt.DTypeLike = np.float64
     cache_mb: float = np.inf
     floor: float = 0.0
     integrals: Integrals | None = None
@@ -175,7 +170,7 @@ class KernelLearning:
     @property
     def fits(self) -> bool:
         """Whether a whole Gram matrix fits into `cache_mb`."""
-        return len(self.points) ** 2 * np.dtype(self.dtype).itemsize <= self.cache_mb * 2.0**20
+        return 8.0 * len(self.points) ** 2 <= self.cache_mb * 2.0**20
 
     def scaled(self, factor: Array) -> Array:
         """Return the multiple of `factor` for which tr Q = n_P."""
@@ -190,7 +185,7 @@ class KernelLearning:
         if self.integrals is not None:
             gram = self.integrals.gram(self.of_shape(factor))
         else:
-            gram = self._at(factor).gram(self.points, dtype=self.dtype)
+            gram = self.member(factor).gram(self.points)
         return self._bounded(gram, LARGEST)
 
     def _bounded(self, values: Array, most: float) -> Array:
@@ -202,20 +197,15 @@ class KernelLearning:
             )
         return values
 
-    def _at(self, factor: Array) -> GeneralizedKernel:
-        """Return k_P, with its origin at the most central point if values are to be rounded."""
-        kernel = self.kernel.with_factor(self.of_shape(factor))
-        if np.dtype(self.dtype) == np.float64:
-            return kernel
-        distances = ((self.points - self.points.mean(axis=0)) ** 2).sum(axis=1)
-        nearest = int(np.argmin(distances))
-        return Translated(kernel, self.points[nearest : nearest + 1])
+    def member(self, factor: Array) -> GeneralizedKernel:
+        """Return k_P for Q = factor factor'."""
+        return self.kernel.with_factor(self.of_shape(factor))
 
     def svm(self, factor: Array) -> MarginDual:
         """Return the dual of the SVM at Q = factor factor', in bounded memory."""
         if self.fits:
             return self.dual(self.gram(factor))
-        rows = CachedRows(self._at(factor), self.points, self.cache_mb, dtype=self.dtype)
+        rows = CachedRows(self.member(factor), self.points, self.cache_mb)
         return self.margin(rows)
 
     def dual(self, gram: Array) -> MarginDual:
@@ -229,21 +219,6 @@ class KernelLearning:
         """
         gram[np.diag_indices_from(gram)] += rho
         return self.dual(gram).shifted(rho * centre)
-
-    def bound(self, w: Array, decision: Array) -> Certificate:
-        """Return the certificate of the SVM at P from w and K_P w, which may lack a constant."""
-        dual = self.dual(np.empty((0, 0)))  # the bound does not need the Gram matrix
-        return dual.bound(w, dual.gain(w) - 0.5 * float(w @ decision), decision)
-
-    def product(self, factor: Array, w: Array) -> Array:
-        """Return K_P w in float64, whatever the precision of Gram matrices, shape (n_samples,)."""
-        kernel = self.kernel.with_factor(self.of_shape(factor))
-        used = np.flatnonzero(w)
-        points, weights = self.points[used], w[used]
-        product: Array = in_blocks(
-            self.points, used.size, lambda block: kernel(block, points) @ weights
-        )
-        return product
 
     def oracle(self, w: Array, gain: float, count: int = 1) -> Oracle:
         """Return the best Q for a feasible w with the `gain` kappa(w), and `count` eigenpairs."""
@@ -279,33 +254,3 @@ class KernelLearning:
             cost += self.floor / (1.0 - self.floor) * max(float(np.trace(matrix)), 0.0)
         share = 0.0 if gain <= 0.0 else min(1.0, gain / max(cost, gain))
         return share * gain - 0.5 * share**2 * cost
-
-
-class Translated(GeneralizedKernel):
-    """k(x, y) - k(x, c) - k(c, y) + k(c, c): the kernel with its origin moved to the point c.
-
-    For weights that sum to zero w'K w is the same, but the numbers are smaller, and so are the
-    errors of rounding them. `centre` is c, shape (1, n_features).
-    """
-
-    def __init__(self, kernel: GeneralizedKernel, centre: Array) -> None:
-        self.kernel = kernel
-        self.centre = centre
-
-    def shape_size(self, n_features: int) -> int:
-        """Return n_P of the kernel."""
-        return self.kernel.shape_size(n_features)
-
-    def _side(self, X: Array) -> Side:
-        side, at_centre = self.kernel._side(X), self.kernel._side(self.centre)
-        own = self.kernel._tile(at_centre, at_centre)[0, 0]
-        return (self.kernel._between(side, at_centre)[:, 0] - 0.5 * own, *side)
-
-    def _tile(self, left: Side, right: Side) -> Array:
-        tile = self.kernel._tile(left[1:], right[1:])
-        tile -= left[0][:, None]
-        tile -= right[0]
-        return tile
-
-    def _quadratic(self, X: Array, weights: Array) -> Array:
-        return self.kernel._quadratic(X, weights)

@@ -130,7 +130,7 @@ def _suitable(problem: KernelLearning, dual: MarginDual) -> bool:
     signs = np.sign(dual.upper) + np.sign(dual.lower)  # 0 for regression, or for C = 0
     classes = bool((signs != 0.0).all() and len(np.unique(signs)) == 2)
     plain = not np.any(dual.epsilon) and not problem.floor
-    return small and classes and plain and np.dtype(problem.dtype) == np.float64
+    return small and classes and plain
 
 
 class _Steps:
