@@ -31,13 +31,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 
-from papers.contestants.multiple_kernels import ReweighedSVR
 from papers.contestants.tuned import Plain, Setting, Tuned
 from papers.sample import Labels, Protocol, Sample, losses, typical_gamma
 from papers.study import Record
 from pliant import LABRBFClassifier, LABRBFRegressor  # noqa: F401
 from pliant.core.typing import Array, Indices
-from pliant.kernels import Gaussian, Kernel, Laplacian, Polynomial
+from pliant.kernels import Gaussian
 
 
 class LAB(Plain):
@@ -278,22 +277,6 @@ class GaussianSVR(Tuned):
     def details(self, model: Any) -> Record:
         """Return the number of support vectors."""
         return {"support": float(len(model.support_))}
-
-
-class SumSVR(GaussianSVR):
-    """SVR-MKL: Gaussians, Laplacians and polynomials; or R-SVR-MKL: Gaussians alone."""
-
-    gaussians: Sequence[float]
-    laplacians: Sequence[float] = ()
-    degrees: Sequence[int] = ()
-    """The dictionaries of the paper's Table 4; widths are taken for gamma, as in MKLpy, which it
-    used: unverified."""
-
-    def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
-        kernels: list[Kernel] = [Gaussian(gamma) for gamma in self.gaussians]
-        kernels += [Laplacian(gamma) for gamma in self.laplacians]
-        kernels += [Polynomial(degree=degree) for degree in self.degrees]
-        return ReweighedSVR(kernels, **setting, max_iter=self.max_iter if final else 50_000)
 
 
 class GaussianProcess(Tuned):
