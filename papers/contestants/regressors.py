@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
-from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
@@ -28,7 +25,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from papers.contestants.tuned import Plain, Setting, Tuned
@@ -191,76 +188,6 @@ class NystroemRidge(GaussianRidge):
         centres = min(self.centres, len(sample.y))
         features = Nystroem(gamma=setting["gamma"], n_components=centres, random_state=seed)
         return make_pipeline(features, Ridge(alpha=setting["alpha"]))
-
-
-class DirectNystroem(NystroemRidge):
-    """Nystroem ridge with the paper's number of centres, which may be more than 1500."""
-
-    def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
-        given = {key: setting[key] for key in ("gamma", "alpha")}
-        return centred(NystroemRegressor(**given, centres=self.centres, seed=seed))
-
-
-class NystroemRegressor(BaseEstimator):
-    """Falkon's estimator, solved directly: min |K_nm c - y|^2 + alpha c'K_mm c."""
-
-    def __init__(self, gamma: float, alpha: float, centres: int, seed: int) -> None:
-        self.gamma, self.alpha, self.centres, self.seed = gamma, alpha, centres, seed
-
-    def fit(self, X: Array, y: Array) -> NystroemRegressor:
-        """Solve by Cholesky's factors of K_mm and of the features' normal equations."""
-        chosen = np.random.default_rng(self.seed).permutation(len(y))[: self.centres]
-        self.points_, kernel, m = X[np.sort(chosen)], Gaussian(self.gamma), len(chosen)
-        L = scipy.linalg.cholesky(kernel(self.points_) + 1e-10 * m * np.eye(m), lower=True)
-        normal, right = self.alpha * np.eye(m), np.zeros(m)
-        for part in np.array_split(np.arange(len(y)), 1 + len(y) // 2000):
-            F = scipy.linalg.solve_triangular(L, kernel(self.points_, X[part]), lower=True)
-            normal += F @ F.T
-            right += F @ y[part]
-        c = scipy.linalg.solve(normal, right, assume_a="pos")
-        self.dual_coef_ = scipy.linalg.solve_triangular(L, c, lower=True, trans="T")
-        return self
-
-    def predict(self, X: Array) -> Array:
-        """Return the predictions."""
-        parts = np.array_split(np.arange(len(X)), 1 + len(X) // 2000)
-        kernel, c = Gaussian(self.gamma), self.dual_coef_
-        return np.concatenate([kernel(X[p], self.points_) @ c for p in parts])
-
-
-def tl1(X: Array, Y: Array, rho: float, metric: str) -> Array:
-    """Return max(rho - |x - x'|, 0) for the distance of a metric of SciPy."""
-    return np.maximum(rho - cdist(X, Y, metric), 0.0)
-
-
-class TL1Ridge(Split):
-    """Kernel ridge with the truncated kernel, rho = 2**power times the median distance.
-
-    The paper's formula has the L1 norm; its printed numbers are those of the Euclidean one.
-    """
-
-    metric: str
-    """Of SciPy: "cityblock" is L1."""
-
-    def _unit(self, sample: Sample, seed: int) -> float:
-        some = sample.X[np.random.default_rng(seed).permutation(len(sample.y))[:500]]
-        return float(np.median(cdist(some, some, self.metric)[np.triu_indices(len(some), 1)]))
-
-    def attempts(self, sample: Sample, X_new: Array, seed: int) -> Iterator[npt.NDArray[Any]]:
-        """Solve for all alphas at once, from one eigendecomposition a rho."""
-        unit, centre = self._unit(sample, seed), sample.y.mean()
-        for power in self.grid["power"]:
-            grams = (
-                tl1(each, sample.X, unit * 2.0**power, self.metric) for each in (sample.X, X_new)
-            )
-            path = indefinite_path(*grams, sample.y - centre, self.grid["alpha"])
-            yield from (f + centre for f in path)
-
-    def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
-        rho = self._unit(sample, seed) * 2.0 ** setting["power"]
-        gram = FunctionTransformer(partial(tl1, Y=sample.X, rho=rho, metric=self.metric))
-        ridge = KernelRidge(kernel="precomputed", alpha=setting["alpha"])
-        return centred(make_pipeline(gram, ridge))
 
 
 class GaussianSVR(Tuned):

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 
 from papers.contestants.embeddings import edges_of, linked, smooth_functions, unfold, unfolded
-from papers.contestants.regressors import NystroemRegressor, indefinite_path, tl1
 from papers.study import contestant
 from pliant.kernels import Gaussian
 from tests.papers_study.made_up import sample as sample_of
@@ -43,43 +39,6 @@ def test_the_papers_rule_ranks_among_the_new_points(task):
         votes[low] += f <= 0
         votes[high] += f > 0
     assert all(votes[label, k] == votes[:, k].max() for k, label in enumerate(found))
-
-
-@pytest.mark.parametrize("metric", ["cityblock", "euclidean"])
-def test_truncated_kernels_are_solved_though_indefinite(metric):
-    sample = sample_of("regression", n=40)
-    gram, cross = (tl1(each, sample.X, 0.7, metric) for each in (sample.X, sample.X_test))
-    i, j = 2, 5
-    order = 1 if metric == "cityblock" else 2
-    distance = np.linalg.norm(sample.X[i] - sample.X[j], order)
-    assert gram[i, j] == pytest.approx(max(0.7 - distance, 0.0))
-    centre = sample.y.mean()
-    (path,) = indefinite_path(gram, cross, sample.y - centre, [0.3])
-    direct = cross @ np.linalg.inv(gram + 0.3 * np.eye(20)) @ (sample.y - centre) + centre
-    np.testing.assert_allclose(path + centre, direct, atol=1e-9)
-    who = contestant("lab/tl1", metric=metric)
-    setting = {"power": 0.3, "alpha": 0.3}
-    model = who.model(sample, setting, 0).fit(sample.X, sample.y)
-    rho = who._unit(sample, 0) * 2.0**0.3
-    (path,) = indefinite_path(
-        *(tl1(each, sample.X, rho, metric) for each in (sample.X, sample.X_test)),
-        sample.y - centre, [0.3],
-    )  # fmt: skip
-    np.testing.assert_allclose(model.predict(sample.X_test), path + centre, atol=1e-6)
-
-
-def test_direct_nystroem_is_scikit_learns():
-    X = RNG.uniform(size=(50, 2))
-    y = np.sin(4 * X[:, 0]) + X[:, 1]
-    found = NystroemRegressor(2.0, 1e-2, 50, 0).fit(X, y - y.mean())
-    peer = make_pipeline(
-        Nystroem(gamma=2.0, n_components=50), Ridge(alpha=1e-2, fit_intercept=False)
-    )
-    expected = peer.fit(X, y - y.mean()).predict(X)
-    np.testing.assert_allclose(found.predict(X), expected, atol=1e-4)
-    few = NystroemRegressor(2.0, 1e-2, 10, 0).fit(X, y - y.mean())
-    assert len(few.dual_coef_) == 10
-    assert np.mean((few.predict(X) - y + y.mean()) ** 2) < 1e-2 * y.var()
 
 
 def clouds(n=24, seed=0):
