@@ -53,11 +53,28 @@ def _run(study: Study, options: argparse.Namespace) -> None:
     document = measure(
         study, options.sets, options.repeats, options.data, options.out, options.jobs
     )
+    if options.keep:
+        document = with_kept(study, document, kept_documents(RESULTS).get(study.name, {}))
     text = page(study, document)
     print(text)
     for folder in (options.out, *([RESULTS] if options.keep else [])):
         data = as_json(document)
         write({folder / f"{study.name}.json": data, folder / f"{study.name}.md": text})
+
+
+def with_kept(study: Study, document: Document, known: Document) -> Document:
+    """Return a document with the known results of contestants that are measured no more."""
+    titles = [each.name for each in study.contestants if each.kept]
+    groups = [
+        each
+        for each in known.get("results", ())
+        if each["contestant"] in titles and each["set"] in document["sets"]
+    ]
+    if not groups:
+        return document
+    about = {key: known[key] for key in ("machine", "date")}
+    earlier = [*known.get("earlier", ()), {"contestants": titles, **about}]
+    return {**document, "results": [*document["results"], *groups], "earlier": earlier}
 
 
 def as_json(document: Document) -> str:

@@ -88,7 +88,8 @@ class Contestant:
         """Say how it is tuned and fitted."""
         values = {**vars(self), **self.grid}
         listed = {k: Listed(v) if isinstance(v, list | tuple) else v for k, v in values.items()}
-        return " ".join(self.text.split()).format(**listed)
+        text = f"{self.text}. It is measured no more here" if self.kept else self.text
+        return " ".join(text.split()).format(**listed)
 
 
 @cache

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import time
-import warnings
-from itertools import product
-from typing import Any, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import scipy.linalg
 import scipy.optimize
 import scipy.sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
-from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
-from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors, NeighborhoodComponentsAnalysis
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
-from papers.contestants.tuned import Setting
-from papers.sample import Protocol, Sample, typical_gamma
-from papers.study import Contestant, Needed, Record, Variants
+from papers.sample import Protocol, Sample
+from papers.study import Contestant, Needed, Variants
 from pliant import KernelEmbedding, SCGLogDetLearner
 from pliant.core.typing import Array, Indices
 
@@ -32,14 +26,6 @@ Mapped: TypeAlias = tuple[Array, Array]
 """The coordinates of the training points, and of new points."""
 
 
-class Half(NamedTuple):
-    """Points to learn from, with their classes, and new points."""
-
-    X: Array
-    y: Indices
-    new: Array
-
-
 def variant(dimension: int) -> str:
     """Return the name of what is measured in this number of dimensions."""
     return f"{dimension}-D"
@@ -49,37 +35,6 @@ def neighbour_accuracy(mapped: Mapped, y: Indices, y_new: Indices) -> float:
     """Return the share of new points that their 5 nearest neighbours classify correctly."""
     model = KNeighborsClassifier(NEIGHBOURS).fit(mapped[0], y)
     return float(np.mean(model.predict(mapped[1]) == y_new))
-
-
-class Embedding(Contestant):
-    """An embedding that chooses its own parameters by cross-validation on the training half."""
-
-    folds: int = 3
-
-    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
-        """Map both kinds of points to at most this number of dimensions."""
-        raise NotImplementedError
-
-    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
-        """Judge the chosen setting on the test half, in each number of dimensions."""
-        seed = protocol.first_seed + repeat
-        return {variant(d): self._in_dimensions(sample, d, seed) for d in DIMENSIONS}
-
-    def _in_dimensions(self, sample: Sample, dimension: int, seed: int) -> Record:
-        X, y = sample.X, sample.y
-        settings = [dict(zip(self.grid, v, strict=True)) for v in product(*self.grid.values())]
-        scores = np.zeros(len(settings))
-        for rows, held in sample.labelled_folds(self.folds, seed):
-            for k, setting in enumerate(settings):
-                half = Half(X[rows], y[rows], X[held])
-                mapped = self.coordinates(half, setting, dimension)
-                scores[k] += neighbour_accuracy(mapped, y[rows], y[held])
-        setting = settings[int(np.argmax(scores.round(12)))]
-        began = time.process_time()
-        mapped = self.coordinates(Half(X, y, sample.X_test), setting, dimension)
-        seconds = time.process_time() - began
-        test = neighbour_accuracy(mapped, y, sample.y_test)
-        return {**setting, "test": test, "kernel_seconds": seconds}
 
 
 class Embedded(Contestant):
@@ -108,53 +63,6 @@ class Embedded(Contestant):
         return found
 
 
-class AllFeatures(Embedding):
-    """No embedding: what neighbours in all features know."""
-
-    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
-        return half.X, half.new
-
-
-class PrincipalComponents(Embedding):
-    """PCA, its coordinates brought to the same variance or not."""
-
-    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
-        embedding = PCA(dimension, svd_solver="full", **setting).fit(half.X)
-        return embedding.transform(half.X), embedding.transform(half.new)
-
-
-class Discriminants(Embedding):
-    """Linear discriminant analysis with a shrunk within-class covariance."""
-
-    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
-        embedding = LinearDiscriminantAnalysis("eigen", **setting, n_components=dimension)
-        embedding.fit(half.X, half.y)
-        return embedding.transform(half.X), embedding.transform(half.new)
-
-
-class NeighbourhoodComponents(Embedding):
-    """Neighbourhood components analysis, after PCA has cut the features to some components."""
-
-    components: int
-
-    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
-        first = PCA(min(self.components, half.X.shape[1]), svd_solver="full").fit(half.X)
-        Z = first.transform(half.X)
-        embedding = NeighborhoodComponentsAnalysis(dimension, **setting, random_state=0)
-        with warnings.catch_warnings():  # a few rounds are one of the settings
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            embedding.fit(Z, half.y)
-        return embedding.transform(Z), embedding.transform(first.transform(half.new))
-
-
-def centred(X: Array, new: Array, gamma: float) -> Mapped:
-    """Return the Gaussian Gram matrices of X, and of new points against X, centred by X."""
-    gram, cross = rbf_kernel(X, gamma=gamma), rbf_kernel(new, X, gamma=gamma)
-    means = gram.mean(axis=0)
-    shift = means - means.mean()
-    return gram - means[:, None] - shift, cross - cross.mean(axis=1, keepdims=True) - shift
-
-
 def spectrum(gram: Array, most: int | None = None) -> tuple[Array, Array]:
     """Return the leading eigenvalues, falling, and eigenvectors; those near zero are left out."""
     n = len(gram)
@@ -164,56 +72,10 @@ def spectrum(gram: Array, most: int | None = None) -> tuple[Array, Array]:
     return values[kept][::-1], vectors[:, kept][:, ::-1]
 
 
-class KernelPrincipalComponents(Embedding):
-    """Kernel PCA; gamma is 2**power / m, m the median squared distance."""
-
-    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
-        gamma = typical_gamma(half.X, most=1000) * 2.0 ** setting["power"]
-        gram, cross = centred(half.X, half.new, gamma)
-        values, vectors = spectrum(gram, dimension)
-        directions = vectors / np.sqrt(values)
-        return gram @ directions, cross @ directions
-
-
-class KernelFisher(Embedding):
-    """Kernel Fisher discriminants with a Gaussian kernel; gamma likewise."""
-
-    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
-        """Map by the leading discriminants.
-
-        The directions w maximise w'BB'w / w'(F'F - BB' + n ridge I)w for centred features F. B
-        holds the class sums over the roots of the class sizes, so that F'F - BB' is the scatter
-        within classes, and F'F = diag(values): the problem has the size of the number of classes.
-        The coordinates have unit variance within classes, and the ridge counts as variance.
-        """
-        gamma = typical_gamma(half.X, most=1000) * 2.0 ** setting["power"]
-        gram, cross = centred(half.X, half.new, gamma)
-        values, vectors = spectrum(gram)
-        F, F_new = vectors * np.sqrt(values), cross @ (vectors / np.sqrt(values))
-        n, classes = len(half.y), np.eye(half.y.max() + 1)[half.y]
-        B = F.T @ (classes / np.sqrt(np.maximum(classes.sum(axis=0), 1.0)))
-        scaled = B / (values + n * setting["ridge"])[:, None]
-        shares, mixing = np.linalg.eigh(B.T @ scaled)
-        shares, mixing = shares[::-1][:dimension], mixing[:, ::-1][:, :dimension]
-        kept = shares > 1e-10
-        spread = np.sqrt(shares * np.maximum(1.0 - shares, 1e-12) / n)
-        W = scaled @ (mixing[:, kept] / spread[kept])
-        return F @ W, F_new @ W
-
-
-class Eigenmaps(Embedding):
-    """Laplacian eigenmaps on the graph of nearest neighbours, with Nystroem's extension."""
-
-    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
-        """Map by the leading eigenfunctions of the random walk but the constant one."""
-        A = (
-            NearestNeighbors()
-            .fit(half.X)
-            .kneighbors_graph(n_neighbors=setting["neighbours"])
-            .toarray()
-        )
-        distances = euclidean_distances(half.new, half.X)
-        return smooth_functions(np.maximum(A, A.T), distances, setting["neighbours"], dimension)
+def eigenmaps(X: Array, new: Array, neighbours: int) -> Mapped:
+    """Map by two Laplacian eigenmaps of the graph of nearest neighbours, extended by Nystroem."""
+    A = NearestNeighbors().fit(X).kneighbors_graph(n_neighbors=neighbours).toarray()
+    return smooth_functions(np.maximum(A, A.T), euclidean_distances(new, X), neighbours, 2)
 
 
 def smooth_functions(graph: Array, cross: Array, neighbours: int, count: int) -> Mapped:
@@ -230,8 +92,10 @@ def smooth_functions(graph: Array, cross: Array, neighbours: int, count: int) ->
     return functions, functions[near].mean(axis=1) / values[1:]
 
 
-class ColouredUnfolding(Embedding):
-    """Coloured maximum variance unfolding (Song, Smola, Borgwardt and Gretton, NIPS 2007).
+def unfolded(
+    X: Array, y: Indices, new: Array, neighbours: int, penalty: float, n_functions: int = 20
+) -> Mapped:
+    """Map to two dimensions by coloured unfolding (Song, Smola, Borgwardt and Gretton, NIPS 2007).
 
     It looks for the kernel matrix that depends most on the labels, by the Hilbert-Schmidt
     independence criterion, among those that keep the distances between neighbours:
@@ -244,21 +108,14 @@ class ColouredUnfolding(Embedding):
     matrix A. With A = B B', B square, every local minimum over B is a solution, so that L-BFGS
     solves it.
     """
-
-    n_functions: int
-
-    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
-        """Map by the principal components of the kernel matrix."""
-        own, k = euclidean_distances(half.X), setting["neighbours"]
-        graph = linked(own, k)
-        V, V_new = smooth_functions(
-            graph, euclidean_distances(half.new, half.X), k, self.n_functions
-        )
-        scale, mean = np.sqrt((V**2).mean(axis=0)), V.mean(axis=0)
-        V, V_new = (V - mean) / scale, (V_new - mean) / scale
-        B = unfold(V, half.y, *edges_of(graph, own), setting["penalty"])
-        axes = np.linalg.svd(V @ B, full_matrices=False)[2][:dimension].T
-        return V @ B @ axes, V_new @ B @ axes
+    own = euclidean_distances(X)
+    graph = linked(own, neighbours)
+    V, V_new = smooth_functions(graph, euclidean_distances(new, X), neighbours, n_functions)
+    scale, mean = np.sqrt((V**2).mean(axis=0)), V.mean(axis=0)
+    V, V_new = (V - mean) / scale, (V_new - mean) / scale
+    B = unfold(V, y, *edges_of(graph, own), penalty)
+    axes = np.linalg.svd(V @ B, full_matrices=False)[2][:2].T
+    return V @ B @ axes, V_new @ B @ axes
 
 
 def linked(distances: Array, neighbours: int) -> Array:
@@ -301,9 +158,3 @@ def unfold(V: Array, y: Indices, edges: Indices, squares: Array, penalty: float)
         options={"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-13, "gtol": 1e-9, "maxcor": 30},
     )  # fmt: skip
     return np.asarray(optimum.x.reshape(r, r))
-
-
-def unfolded(X: Array, y: Indices, new: Array, **setting: Any) -> Mapped:
-    """Return points and new points in two dimensions of coloured unfolding."""
-    who = ColouredUnfolding("cmvu", n_functions=20)
-    return who.coordinates(Half(X, y, new), setting, 2)

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
-from sklearn.base import BaseEstimator
-from sklearn.cluster import KMeans
-from sklearn.dummy import DummyClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
-from papers.contestants.multiple_kernels import BEMKL, standard_kernels
-from papers.contestants.peers import AlignedFeatures, LogDetMachine
 from papers.data import PaperSet
-from papers.sample import Labels, Protocol, Sample
+from papers.sample import Protocol, Sample
 from papers.study import MEASURED, Contestant, Needed, Record, Variants, unconverged
 from pliant import DANKClassifier
 from pliant.core.typing import Array
@@ -148,56 +140,3 @@ def _reduced(kernel: HadamardKernel) -> Array:
     F = np.outer(ones, ones)
     F[:-1, :-1] += kernel.quartic * beta[:, None] * kernel.base(points) * beta
     return F
-
-
-class ByParts(BaseEstimator):
-    """An estimator for each part of the rows, by k-means; a new point is predicted by its own."""
-
-    def __init__(self, make: Callable[[], Any], n_parts: int) -> None:
-        self.make, self.n_parts = make, n_parts
-
-    def fit(self, X: Array, y: Labels) -> ByParts:
-        """Fit each part; a part of one class predicts it."""
-        self.parts_ = KMeans(self.n_parts, n_init=1, random_state=0).fit(X)
-        self.estimators_ = []
-        for k in range(self.n_parts):
-            rows = self.parts_.labels_ == k
-            one = len(np.unique(y[rows])) == 1
-            model = DummyClassifier() if one else self.make()
-            self.estimators_.append(model.fit(X[rows], y[rows]))
-        return self
-
-    def predict(self, X: Array) -> Labels:
-        """Return the labels."""
-        owner = self.parts_.predict(X)
-        labels = np.empty(len(X), dtype=np.int64)
-        for k in np.unique(owner):
-            labels[owner == k] = self.estimators_[k].predict(X[owner == k])
-        return labels
-
-
-class LargePeer(LargeModel):
-    """A method of others on all rows, or part by part with the parts of DANK's decomposition.
-
-    `kind` is "logdet", "bemkl" or "features".
-    """
-
-    kind: str
-    by_parts: bool = False
-    max_pairs: int
-    max_iter: int
-    candidates: int
-    share: float
-
-    def model(self, given: PaperSet, tol: float) -> ByParts:
-        return ByParts(lambda: self.whole(given), given.n_parts if self.by_parts else 1)
-
-    def whole(self, given: PaperSet) -> Any:
-        """Return the estimator for all rows, not fitted."""
-        if self.kind == "logdet":
-            return LogDetMachine(given.gamma, 1.0, given.C, self.max_pairs)
-        if self.kind == "bemkl":
-            model = BEMKL(standard_kernels(), classes=True, max_iter=self.max_iter)
-            return make_pipeline(StandardScaler(), model)
-        features = AlignedFeatures(given.gamma, self.candidates, self.share)
-        return make_pipeline(features, LinearSVC(C=given.C, dual=False))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
-from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
@@ -28,16 +25,15 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-from papers.contestants.multiple_kernels import ReweighedSVR
 from papers.contestants.tuned import Plain, Setting, Tuned
 from papers.sample import Labels, Protocol, Sample, losses, typical_gamma
 from papers.study import Record
 from pliant import LABRBFClassifier, LABRBFRegressor  # noqa: F401
 from pliant.core.typing import Array, Indices
-from pliant.kernels import Gaussian, Kernel, Laplacian, Polynomial
+from pliant.kernels import Gaussian
 
 
 class LAB(Plain):
@@ -194,76 +190,6 @@ class NystroemRidge(GaussianRidge):
         return make_pipeline(features, Ridge(alpha=setting["alpha"]))
 
 
-class DirectNystroem(NystroemRidge):
-    """Nystroem ridge with the paper's number of centres, which may be more than 1500."""
-
-    def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
-        given = {key: setting[key] for key in ("gamma", "alpha")}
-        return centred(NystroemRegressor(**given, centres=self.centres, seed=seed))
-
-
-class NystroemRegressor(BaseEstimator):
-    """Falkon's estimator, solved directly: min |K_nm c - y|^2 + alpha c'K_mm c."""
-
-    def __init__(self, gamma: float, alpha: float, centres: int, seed: int) -> None:
-        self.gamma, self.alpha, self.centres, self.seed = gamma, alpha, centres, seed
-
-    def fit(self, X: Array, y: Array) -> NystroemRegressor:
-        """Solve by Cholesky's factors of K_mm and of the features' normal equations."""
-        chosen = np.random.default_rng(self.seed).permutation(len(y))[: self.centres]
-        self.points_, kernel, m = X[np.sort(chosen)], Gaussian(self.gamma), len(chosen)
-        L = scipy.linalg.cholesky(kernel(self.points_) + 1e-10 * m * np.eye(m), lower=True)
-        normal, right = self.alpha * np.eye(m), np.zeros(m)
-        for part in np.array_split(np.arange(len(y)), 1 + len(y) // 2000):
-            F = scipy.linalg.solve_triangular(L, kernel(self.points_, X[part]), lower=True)
-            normal += F @ F.T
-            right += F @ y[part]
-        c = scipy.linalg.solve(normal, right, assume_a="pos")
-        self.dual_coef_ = scipy.linalg.solve_triangular(L, c, lower=True, trans="T")
-        return self
-
-    def predict(self, X: Array) -> Array:
-        """Return the predictions."""
-        parts = np.array_split(np.arange(len(X)), 1 + len(X) // 2000)
-        kernel, c = Gaussian(self.gamma), self.dual_coef_
-        return np.concatenate([kernel(X[p], self.points_) @ c for p in parts])
-
-
-def tl1(X: Array, Y: Array, rho: float, metric: str) -> Array:
-    """Return max(rho - |x - x'|, 0) for the distance of a metric of SciPy."""
-    return np.maximum(rho - cdist(X, Y, metric), 0.0)
-
-
-class TL1Ridge(Split):
-    """Kernel ridge with the truncated kernel, rho = 2**power times the median distance.
-
-    The paper's formula has the L1 norm; its printed numbers are those of the Euclidean one.
-    """
-
-    metric: str
-    """Of SciPy: "cityblock" is L1."""
-
-    def _unit(self, sample: Sample, seed: int) -> float:
-        some = sample.X[np.random.default_rng(seed).permutation(len(sample.y))[:500]]
-        return float(np.median(cdist(some, some, self.metric)[np.triu_indices(len(some), 1)]))
-
-    def attempts(self, sample: Sample, X_new: Array, seed: int) -> Iterator[npt.NDArray[Any]]:
-        """Solve for all alphas at once, from one eigendecomposition a rho."""
-        unit, centre = self._unit(sample, seed), sample.y.mean()
-        for power in self.grid["power"]:
-            grams = (
-                tl1(each, sample.X, unit * 2.0**power, self.metric) for each in (sample.X, X_new)
-            )
-            path = indefinite_path(*grams, sample.y - centre, self.grid["alpha"])
-            yield from (f + centre for f in path)
-
-    def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
-        rho = self._unit(sample, seed) * 2.0 ** setting["power"]
-        gram = FunctionTransformer(partial(tl1, Y=sample.X, rho=rho, metric=self.metric))
-        ridge = KernelRidge(kernel="precomputed", alpha=setting["alpha"])
-        return centred(make_pipeline(gram, ridge))
-
-
 class GaussianSVR(Tuned):
     """Epsilon-SVR with a Gaussian kernel, its parameters by cross-validation on some rows."""
 
@@ -278,22 +204,6 @@ class GaussianSVR(Tuned):
     def details(self, model: Any) -> Record:
         """Return the number of support vectors."""
         return {"support": float(len(model.support_))}
-
-
-class SumSVR(GaussianSVR):
-    """SVR-MKL: Gaussians, Laplacians and polynomials; or R-SVR-MKL: Gaussians alone."""
-
-    gaussians: Sequence[float]
-    laplacians: Sequence[float] = ()
-    degrees: Sequence[int] = ()
-    """The dictionaries of the paper's Table 4; widths are taken for gamma, as in MKLpy, which it
-    used: unverified."""
-
-    def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
-        kernels: list[Kernel] = [Gaussian(gamma) for gamma in self.gaussians]
-        kernels += [Laplacian(gamma) for gamma in self.laplacians]
-        kernels += [Polynomial(degree=degree) for degree in self.degrees]
-        return ReweighedSVR(kernels, **setting, max_iter=self.max_iter if final else 50_000)
 
 
 class GaussianProcess(Tuned):

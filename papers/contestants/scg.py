@@ -10,13 +10,6 @@ from typing import TypeAlias
 import numpy as np
 from sklearn.svm import SVC
 
-from papers.contestants.label_kernels import (
-    FisherKernel,
-    IdealLogDet,
-    ideal_neumann,
-    laplacian,
-    simple_npk,
-)
 from papers.contestants.tuned import Setting
 from papers.sample import Protocol, Sample, typical_gamma
 from papers.study import MEASURED, Contestant, Needed, Variants
@@ -39,11 +32,6 @@ def _over(sample: Sample, kernel: Callable[[Array, Array], Array]) -> Between:
     return lambda rows, columns: kernel(points[rows], points[columns])
 
 
-def _of_factor(F: Array) -> Between:
-    """Return K = FF', which has no extension to later points."""
-    return lambda rows, columns: np.asarray(F[rows] @ F[columns].T)
-
-
 class KernelMachine(Contestant):
     """A kernel and C, chosen together by cross-validation; the kernel is learned in every fold."""
 
@@ -52,8 +40,6 @@ class KernelMachine(Contestant):
     width: str = "joint"
     """"joint", where gamma is chosen with the rest, "plain" for that of the plain model, or
     "none"."""
-    extends: bool = True
-    """Whether the kernel is known at later points."""
 
     def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
         """Learn the kernel from the labels of some rows."""
@@ -99,7 +85,7 @@ class KernelMachine(Contestant):
         known = sample.known
         model = svc(kernel(known, known), sample.y[known], setting["C"])
         y = np.concatenate([sample.y, sample.y_test])
-        later = np.arange(len(sample.y), len(y) if self.extends else len(sample.y))
+        later = np.arange(len(sample.y), len(y))
         measured = {
             name: float(np.mean(model.predict(kernel(rows, known)) == y[rows]))
             for name, rows in {"unlabelled": sample.unlabelled, "test": later}.items()
@@ -162,48 +148,3 @@ class OrderSpectral(KernelMachine):
 def setting_of(setting: Setting) -> Setting:
     """Return the parameters of a learner: C is the machine's."""
     return {key: value for key, value in setting.items() if key != "C"}
-
-
-class FisherScore(KernelMachine):
-    """FSK on a Gaussian kernel: delta is gamma 2**bump."""
-
-    centres: int
-    """Random labelled points, at most."""
-
-    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
-        chosen = np.random.default_rng(seed).permutation(rows)[: self.centres]
-        gamma = setting["gamma"]
-        kernel = FisherKernel.learned(
-            Gaussian(gamma), sample.X[rows], sample.y[rows], sample.X[np.sort(chosen)],
-            gamma * 2.0 ** setting["bump"], setting["ridge"],
-        )  # fmt: skip
-        return _over(sample, kernel)
-
-
-class IdealGaussian(KernelMachine):
-    """IR-Gaussian in the LogDet divergence; `strength` is gamma over its pole."""
-
-    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
-        base, strength = Gaussian(setting["gamma"]), setting["strength"]
-        return _over(sample, IdealLogDet.learned(base, sample.X[rows], sample.y[rows], strength))
-
-
-class SimpleNPK(KernelMachine):
-    """SimpleNPK with p = 2; its C and that of the SVM are chosen together."""
-
-    n_neighbors: int = 5
-    extends = False
-
-    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
-        L = laplacian(sample.X, self.n_neighbors)
-        return _of_factor(simple_npk(L, sample.partial(rows), setting["strength"]))
-
-
-class IdealNeumann(KernelMachine):
-    """IR-Gaussian in von Neumann's divergence; `strength` is gamma times the number of labels."""
-
-    extends = False
-
-    def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
-        gram, strength = Gaussian(setting["gamma"])(sample.X), setting["strength"]
-        return _of_factor(ideal_neumann(gram, sample.partial(rows), strength / len(rows)))

@@ -25,7 +25,8 @@ Drawing = tuple[Any, Numbers, Numbers]
 class PaperFigure:
     """A figure of a paper; its setting is a table of settings.toml, its texts of captions.toml.
 
-    There, `draw` is the function that draws it, and `data` says that it reads the data folder.
+    There, `draw` is the function that draws it, and `data` says that it reads the data folder. A
+    figure without `draw` has a kept picture and kept numbers, and is drawn no more.
     """
 
     name: str
@@ -69,7 +70,8 @@ def figures(**changes: Any) -> tuple[PaperFigure, ...]:
     """Return all figures in the order of the papers; `changes` are settings by figure."""
     settings, texts = toml("figures/settings"), toml("figures/captions")
     return tuple(
-        PaperFigure(name, settings[name] | changes.get(name, {}), texts[name]) for name in texts
+        PaperFigure(name, settings.get(name, {}) | changes.get(name, {}), texts[name])
+        for name in texts
     )
 
 
@@ -84,7 +86,7 @@ def draw(
     path = folder / "numbers.json"
     entries = json.loads(path.read_text("utf-8"))["figures"] if path.exists() else {}
     for figure in known:
-        if names and figure.name not in names:
+        if "draw" not in figure.texts or (names and figure.name not in names):
             continue
         if figure.texts.get("data") and data is None:
             print(f"{figure.name}: left out, it needs --data", file=sys.stderr, flush=True)
@@ -106,7 +108,9 @@ def as_json(numbers: Numbers) -> str:
 
 def captions(entries: Numbers) -> str:
     """Return the pictures and captions as Markdown."""
+    kept = {name for name, texts in toml("figures/captions").items() if "draw" not in texts}
     return "\n".join(
-        f"## {each['title']}\n\n![{each['title']}]({each['file']})\n\n{each['caption']}\n"
-        for each in entries.values()
+        f"## {each['title']}\n\n![{each['title']}]({each['file']})\n\n{each['caption']}"
+        f"{' It is drawn no more here.' if name in kept else ''}\n"
+        for name, each in entries.items()
     )

@@ -20,8 +20,7 @@ from benchmarks.datasets import load_local
 from benchmarks.splits import random_halves
 from papers.contestants.embeddings import (
     NEIGHBOURS,
-    Eigenmaps,
-    Half,
+    eigenmaps,
     neighbour_accuracy,
     spectrum,
     unfolded,
@@ -52,7 +51,7 @@ def gaussians(s: SimpleNamespace, data: str | None) -> Drawing:
     learner = SCGLogDetLearner(gamma=s.gamma, strength=s.strength)
     plain, centred = (KernelEmbedding(learner, center=flag).fit(X, y) for flag in (False, True))
     values, vectors = spectrum(Gaussian(s.gamma)(X), 2)
-    map_of, _ = unfolded(X, y, fresh, neighbours=s.neighbours, penalty=s.penalty)
+    map_of, _ = unfolded(X, y, fresh, s.neighbours, s.penalty)
     own, new = plain.transform(X), plain.transform(fresh)
     panels = {
         "data": (X, y),
@@ -120,10 +119,9 @@ def digits(s: SimpleNamespace, data: str | None) -> Drawing:
     chosen.fit(*learned)
 
     def mapped(X: Array, y: Indices, new: Array) -> dict[str, tuple[Array, Array]]:
-        setting = {"neighbours": s.neighbours}
         return {
-            "Laplacian eigenmaps": Eigenmaps("eigenmaps").coordinates(Half(X, y, new), setting, 2),
-            "coloured MVU": unfolded(X, y, new, **setting, penalty=s.penalty),
+            "Laplacian eigenmaps": eigenmaps(X, new, s.neighbours),
+            "coloured MVU": unfolded(X, y, new, s.neighbours, s.penalty),
         }
 
     learner = KernelEmbedding(SCGLogDetLearner(strength=chosen.strength_))

@@ -1,9 +1,7 @@
-"""TKL, Figures 1 to 4: its solvers, the time of one fit, a terrain, and the rank of P."""
+"""TKL, Figures 3 and 4: a terrain with sharp edges, and the rank of P."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -23,29 +21,8 @@ from pliant.core.typing import Array, Mask
 from pliant.datasets import make_terrain, terrain_elevation
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
-from pliant.methods.tessellated.problem import KernelLearning, Oracle
+from pliant.methods.tessellated.problem import KernelLearning
 from pliant.methods.tessellated.solvers import low_rank
-
-METHODS = {
-    "lowrank": ("low_rank", shared.BLUE, "-"),
-    "frank-wolfe (Algorithm 2)": ("frank_wolfe", shared.VERMILION, "-"),
-    "apd (Algorithm 4)": ("primal_dual", shared.PURPLE, "-"),
-    "hybrid (Algorithm 6)": ("hybrid", shared.GREY, "--"),
-}
-"""How each is called in the figures, and its looks."""
-
-COLORS = (shared.BLUE, shared.VERMILION, shared.PURPLE, shared.GREY)
-
-LABELS = {"breast_cancer_original_complete": "cancer", "pima_diabetes": "pima",
-          "boston_housing": "boston"}  # fmt: skip
-
-PRINTED = {
-    "classification, frank-wolfe (Algorithm 2)": "m^2.6 n_P^1.8",
-    "regression, frank-wolfe (Algorithm 2)": "m^2.4 n_P^1.9",
-    "classification, apd (Algorithm 4)": "m^2.7 n_P^1.6",
-    "regression, apd (Algorithm 4)": "m^2.4 n_P^1.2",
-}
-"""The paper's fits of the time."""
 
 GAUSSIAN, TESSELLATED = "Gaussian SVR", "TKL, degree 2"
 
@@ -56,165 +33,14 @@ STEEP = 150.0
 """Metres by which the ground rises or falls within CLIFF of a point near a cliff."""
 
 
-@dataclass(frozen=True, eq=False)
-class ClockedLearning(KernelLearning):
-    """A saddle point that records, in `ticks`, the processor seconds after each inner fit."""
-
-    started: list[float] = field(default_factory=lambda: [time.process_time()])
-    ticks: list[float] = field(default_factory=list)
-
-    def start_clock(self) -> None:
-        """Count from now; by default, from when it was made."""
-        self.started[:], self.ticks[:] = [time.process_time()], []
-
-    def oracle(self, w: Array, gain: float, count: int = 1) -> Oracle:
-        """Return the best P for w: the last step of each inner fit."""
-        best = super().oracle(w, gain, count)
-        self.ticks.append(time.process_time() - self.started[0])
-        return best
-
-
-def _learning(rows: shared.Rows, C: float, epsilon: float, **family: Any) -> ClockedLearning:
+def _learning(rows: shared.Rows, C: float, epsilon: float) -> KernelLearning:
     """State the saddle point on some rows."""
     margin: Any = (
         partial(svc_dual, signs=rows.y, C=C)
         if rows.is_classification
         else partial(svr_dual, target=rows.y, C=C, epsilon=epsilon)
     )
-    return tkl_solvers.learning(rows.X, margin, ClockedLearning, **family)
-
-
-def convergence(s: SimpleNamespace, data: str | None) -> Drawing:
-    """A column for each set: above, the gap against fits, below, against time."""
-    figure, axes = shared.canvas(4.1 * len(s.panels), 6.6, 2, len(s.panels), sharey=True)
-    measured: Numbers = {}
-    for (name, drawn), (above, below) in zip(s.panels, axes.T, strict=True):
-        rows, label = shared.read_rows(name, data), LABELS.get(name, name)
-        measured[label] = {"rows": len(rows.y), "C drawn": drawn}
-        for C in sorted({*s.Cs, drawn}):
-            found = measured[label][f"C = {C:g}"] = {}
-            for method, (_, color, dash) in METHODS.items():
-                gaps, seconds = _gaps(s, rows, C, method)
-                reached = np.flatnonzero(gaps <= s.goal)
-                first = int(reached[0]) if reached.size else None
-                found[method] = {
-                    f"machines to {s.goal:g}": None if first is None else first + 1,
-                    f"seconds to {s.goal:g}": None if first is None else float(seconds[first]),
-                    "machines": len(gaps), "seconds": float(seconds[-1]), "gap": float(gaps[-1]),
-                }  # fmt: skip
-                if drawn == C:
-                    look = {"color": color, "linestyle": dash, "label": method, "linewidth": 1.4}
-                    above.plot(np.arange(1, len(gaps) + 1), gaps, **look)
-                    below.plot(seconds, gaps, **look)
-        above.set_title(f"{label}: {len(rows.y)} rows, C = {drawn:g}", fontsize=10)
-    k = np.array([2.0, s.machines])
-    for ax in axes[0]:
-        for power, name, place in ((1, "1/k", 150.0), (2, "1/k²", 30.0)):
-            ax.plot(k, 0.3 * k**-power, color="black", linewidth=0.7, linestyle=":")
-            at = (place, 0.3 * place**-power)
-            ax.annotate(name, at, (4, 2), textcoords="offset points", fontsize=8)
-        ax.set_xlabel("support vector machines solved")
-    for ax in axes[1]:
-        ax.set_xlabel("processor time (s)")
-    for ax in axes.flat:
-        ax.axhline(s.goal, color=shared.GREY, linewidth=0.8, linestyle=":")
-        ax.set(xscale="log", yscale="log", ylim=(0.5 * s.tol, 3.0))
-    for ax in axes[:, 0]:
-        ax.set_ylabel("gap / objective")
-    shared.legend_of(axes[0, 0])
-
-    def count(run: Numbers) -> str:
-        machines = run[f"machines to {s.goal:g}"]
-        return f"— (gap {run['gap']:.1g})" if machines is None else f"{machines}"
-
-    parts = "; ".join(
-        f"{label} at {C} {', '.join(count(runs[method]) for method in METHODS)}"
-        for label, by_C in measured.items()
-        for C, runs in by_C.items()
-        if C.startswith("C =")
-    )
-    return figure, measured, {"parts": parts}
-
-
-def _gaps(s: SimpleNamespace, rows: shared.Rows, C: float, method: str) -> tuple[Array, Array]:
-    """Return relative gap and processor seconds after each support vector machine."""
-    problem = _learning(rows, C, s.epsilon, delta=s.delta)
-    solve = tkl_solvers.SOLVERS[METHODS[method][0]]
-    with threadpool_limits(1):
-        solve(problem, tol=s.tol, max_iter=2)  # compiles the loops
-        problem.start_clock()
-        result = solve(problem, tol=s.tol, max_iter=s.machines)
-    return result.gaps / np.abs(result.objectives), np.array(problem.ticks)
-
-
-def fit_exponents(m: Array, order: Array, seconds: Array) -> tuple[float, float, float]:
-    """Return c, a, b of the least-squares fit of log seconds = log(c m^a n_P^b)."""
-    design = np.column_stack([np.ones(m.size), np.log(m.ravel()), np.log(order.ravel())])
-    constant, rows, power = np.linalg.lstsq(design, np.log(seconds.ravel()), rcond=None)[0]
-    return float(np.exp(constant)), float(rows), float(power)
-
-
-def cost(s: SimpleNamespace, data: str | None) -> Drawing:
-    """A row for each task, a column for each solver, a line for each n_P."""
-    methods = [method for method in METHODS if not method.startswith("hybrid")]
-    figure, axes = shared.canvas(3.7 * len(methods), 6.2, 2, len(methods), sharex=True, sharey=True)
-    measured: Numbers = {}
-    m, fits = np.array(s.counts, dtype=np.float64), []
-    _machine_seconds(
-        s, shared.read_rows(s.data_set, data, min(s.counts)), 2, methods[0]
-    )  # compiles
-    for panels, task in zip(axes, ("classification", "regression"), strict=True):
-        samples = [shared.read_rows(s.data_set, data, count) for count in s.counts]
-        if task == "classification":
-            samples = [
-                shared.Rows(r.X, np.where(r.y >= np.median(r.y), 1.0, -1.0), True) for r in samples
-            ]
-        panels[0].set_ylabel(f"{task}: seconds of a fit")
-        for ax, method in zip(panels, methods, strict=True):
-            timed = [[_machine_seconds(s, r, n, method) for r in samples] for n in s.features]
-            orders, seconds = np.array([o for (o, _), *_ in timed]), np.array(timed)[..., 1]
-            large, grid = m >= s.fitted_from, np.broadcast_arrays(m, orders[:, None] * 1.0)
-            c, a, b = fit_exponents(*(each[:, large] for each in (*grid, seconds)))
-            for k, (n_P, line) in enumerate(zip(orders, seconds, strict=True)):
-                color = COLORS[k % 4]
-                ax.plot(m, line, "o", color=color, markersize=5, label=f"$n_P$ = {n_P:.0f}")
-                ax.plot(m[large], c * m[large] ** a * n_P**b, color=color, linewidth=0.9)
-            ax.set_title(f"{method}: $m^{{{a:.1f}}}\\,n_P^{{{b:.1f}}}$", fontsize=10)
-            key = f"{task}, {method}"
-            lines = {
-                f"n_P = {n_P:.0f}": dict(zip(map(str, s.counts), line.tolist(), strict=True))
-                for n_P, line in zip(orders, seconds, strict=True)
-            }
-            measured[key] = {"seconds": lines, "constant": c, "rows": a, "order": b}
-            printed = f" (the paper: {PRINTED[key]})" if key in PRINTED else ""
-            fits.append(f"{key} m^{a:.1f} n_P^{b:.1f}{printed}")
-    for ax in axes.flat:
-        ax.set(xscale="log", yscale="log")
-        ax.set_xticks(s.counts, [str(count) for count in s.counts])
-        ax.minorticks_off()
-    for ax in axes[-1]:
-        ax.set_xlabel("rows m")
-    shared.legend_of(axes[0, 0])
-    quickest, slowest = (
-        measured[f"regression, {method}"]["seconds"][f"n_P = {orders[-1]:.0f}"][f"{s.counts[-1]}"]
-        for method in ("lowrank", "apd (Algorithm 4)")
-    )
-    words = {"rows": s.counts[-1], "order": int(orders[-1]), "fits": "; ".join(fits)}
-    return figure, measured, {**words, "quickest": quickest, "slowest": slowest}
-
-
-def _machine_seconds(
-    s: SimpleNamespace, rows: shared.Rows, n_features: int, method: str
-) -> tuple[int, float]:
-    """Return n_P, and the mean seconds of a support vector machine after the first."""
-    copies = -(-n_features // rows.X.shape[1])
-    wide = rows._replace(X=np.tile(rows.X, copies)[:, :n_features])
-    problem = _learning(wide, s.C, s.epsilon, degree=s.degree)
-    with threadpool_limits(1):
-        problem.start_clock()
-        tkl_solvers.SOLVERS[METHODS[method][0]](problem, tol=1e-12, max_iter=1 + s.machines)
-    spent = problem.ticks[-1] - problem.ticks[0]
-    return problem.size, spent / (len(problem.ticks) - 1)
+    return tkl_solvers.learning(rows.X, margin)
 
 
 def near_cliffs(X: Array, angle: float) -> Mask:

@@ -13,7 +13,7 @@ from papers.figures import FIGURES, draw, figures
 from papers.figures.lab import FUNCTIONS
 from papers.figures.scg import accuracy_among, some_labels
 from papers.figures.shared import choose, clowns, svm
-from papers.figures.tkl import fit_exponents, near_cliffs, random_factor
+from papers.figures.tkl import near_cliffs, random_factor
 from tests.papers_study.made_up import write_set
 
 FEW = [-1, 3]
@@ -23,16 +23,10 @@ SMALL = figures(**{
     "dank-figure-1": {**PLANE, "sigmas": [1.0, 0.0], "resolution": 12},
     "dank-figure-2": PLANE,
     "dank-figure-4": {"iterations": 20, "tol": 1e-6, "powers": FEW},
-    "dank-figure-5": {"sets": [["heart_statlog", 1.0]], "count": 30, "few": [1, 2, 3],
-                      "many": [10], "draws": 2, "parts": 3, "etas": [10.0, 1e8],
-                      "tolerances": [1e-1, 1e-4]},
     "dank-figure-6a": {"n": 20, "n_test": 50, **RIVALS},
     "dank-figure-6bcd": {"n": 25, "resolution": 6, **RIVALS},
     "knpl-figure-2": {**PLANE, "draws": 2, "resolution": 12},
     "knpl-figure-3": {"iterations": 20, "rounds": 4, "tol": 1e-6, "powers": FEW},
-    "tkl-figure-1": {"panels": [["heart_statlog", 1.0], ["california_housing", 10.0]],
-                     "Cs": [1.0], "machines": 12},
-    "tkl-figure-2": {"counts": [10, 20, 40], "features": [2, 5], "machines": 2, "fitted_from": 20},
     "tkl-figure-3": {"n": 40, "resolution": 12, "gammas": [8.0, 64.0], "deltas": [0.3],
                      "Cs": [1.0, 10.0], "folds": 2},
     "tkl-figure-4": {"sets": ["california_housing", "heart_statlog"], "count": 30,
@@ -70,7 +64,10 @@ def leaves(entry):
     return [entry]
 
 
-@pytest.mark.parametrize("figure", SMALL, ids=lambda figure: figure.name)
+DRAWN = [figure for figure in SMALL if "draw" in figure.texts]
+
+
+@pytest.mark.parametrize("figure", DRAWN, ids=lambda figure: figure.name)
 def test_a_figure_is_a_small_picture_with_caption_and_finite_numbers(figure, written):
     out, found = written
     entry = found[figure.name]
@@ -92,32 +89,12 @@ def test_the_paper_s_methods_stay_below_the_certified_optimum(written):
     assert measured["pliant"]["objective less h(0)"][-1] == pytest.approx(best)
 
 
-def test_the_loss_between_parts_is_within_the_corrected_bound_and_the_gap(written):
-    measured = written[1]["dank-figure-5"]["measured"]
-    found = measured["heart_statlog"]
-    assert [*found["losses"]] == ["2", "3", "10"]
-    assert 0 == found["Q"]["1"] < found["Q"]["10"] < found["Q(K)"]
-    for each in (*found["losses"].values(), *measured["bounds"].values()):
-        assert 0 < each["loss"] <= min(each["bound"], each["certified gap"])
-    assert measured["bounds"]["1e+08"]["printed bound"] < measured["bounds"]["1e+08"]["loss"]
-    assert [step["wrong"] for step in found["safe"]] == [0, 0]
-    rule = measured["Theorem 7"]
-    assert rule["screened, its part"] == rule["screened, all points"] == 0
-
-
 def test_the_alternation_swings_around_the_optimum(written):
     measured = written[1]["knpl-figure-3"]["measured"]
     for scale in ("eta_scale 1", "eta_scale 0.1"):
         found = measured[scale]
         assert max(found["after G"]) <= found["optimum"] + found["certified gap"]
         assert min(found["after alpha"]) >= found["optimum"] - 1e-6
-
-
-def test_the_four_solvers_of_tkl_have_certified_gaps(written):
-    for found in written[1]["tkl-figure-1"]["measured"].values():
-        runs = found["C = 1"]
-        assert len(runs) == 4
-        assert all(0 <= run["gap"] < 1 and 0 < run["machines"] <= 12 for run in runs.values())
 
 
 def test_a_named_figure_is_drawn_alone_and_others_need_data(written, tmp_path, capsys):
@@ -148,8 +125,6 @@ def test_samples_and_choices_are_what_they_are_called():
 
 
 def test_small_measures_of_the_figures():
-    m, order = np.meshgrid([100.0, 300.0, 1000.0], [4.0, 40.0])
-    assert fit_exponents(m, order, 1e-6 * m**2 * order**0.5) == pytest.approx((1e-6, 2.0, 0.5))
     F = random_factor(9, 4, np.random.default_rng(0))
     v = np.random.default_rng(0).standard_normal((9, 4))
     paper = sum(np.outer(each, each) / np.linalg.norm(each) for each in v.T)

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from papers.theory.tkl_solvers import project_simplex, project_spectraplex
 from pliant.methods.svm.smo.steps import project_box_hyperplane
 from tests.reference import conic
 
@@ -34,10 +33,6 @@ def assert_nearest(actual, v, constraints_on, atol=1e-6, **shape):
 
 def vector(n, elements=real):
     return arrays(float, n, elements=elements)
-
-
-def symmetric(n):
-    return vector((n, n)).map(lambda A: 0.5 * (A + A.T))
 
 
 @st.composite
@@ -100,49 +95,3 @@ class TestBoxAndHyperplane:
         np.testing.assert_allclose(x, [1.0, -0.35, -0.65], atol=1e-15)
         clipped = np.clip(v, lower, upper)
         assert np.abs(clipped - clipped.mean() - x).max() > 0.1
-
-
-class TestSimplex:
-    @seeds
-    @pytest.mark.parametrize("total", [0.1, 1.0, 50.0])
-    def test_it_agrees_with_a_generic_solver(self, total, seed):
-        v = 2 * np.random.default_rng(seed).standard_normal(11)
-        assert_nearest(project_simplex(v, total), v, lambda x: [x >= 0, cp.sum(x) == total])
-
-    @given(v=st.integers(1, 9).flatmap(vector), total=st.floats(1e-3, 1e3), data=st.data())
-    @often
-    def test_it_is_feasible_nearest_and_idempotent(self, v, total, data):
-        x = project_simplex(v, total)
-        assert (x >= 0).all()
-        assert x.sum() == pytest.approx(total, rel=1e-12)
-        z = data.draw(vector(v.size, st.floats(0.01, 1)))
-        z *= total / z.sum()
-        assert (v - x) @ (z - x) <= 1e-12 * (1 + np.abs(v).max()) * (1 + total)
-        np.testing.assert_allclose(project_simplex(x, total), x, atol=1e-12 * total)
-
-
-class TestCones:
-    @seeds
-    @pytest.mark.parametrize("trace", [0.1, 1.0, 20.0])
-    def test_spectraplex_agrees_with_a_generic_solver(self, trace, seed):
-        A = np.random.default_rng(seed).standard_normal((4, 4))
-        assert_nearest(
-            project_spectraplex(A + A.T, trace),
-            A + A.T,
-            lambda x: [x >> 0, cp.trace(x) == trace],
-            atol=1e-5,
-            symmetric=True,
-        )
-
-    @given(A=st.integers(1, 5).flatmap(symmetric), trace=st.floats(0.01, 100), data=st.data())
-    @often
-    def test_spectraplex_is_feasible_nearest_and_idempotent(self, A, trace, data):
-        X = project_spectraplex(A, trace)
-        scale = 1 + np.abs(A).max() + trace
-        assert np.linalg.eigvalsh(X)[0] >= -1e-12 * scale
-        assert np.trace(X) == pytest.approx(trace, rel=1e-10)
-        B = data.draw(vector(A.shape, st.floats(-1, 1))) + np.eye(len(A)) * 1e-3
-        Z = B @ B.T + 1e-6 * np.eye(len(A))
-        Z *= trace / np.trace(Z)
-        assert np.sum((A - X) * (Z - X)) <= 1e-9 * scale**2
-        np.testing.assert_allclose(project_spectraplex(X, trace), X, atol=1e-9 * scale)
