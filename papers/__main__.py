@@ -64,17 +64,21 @@ def _run(study: Study, options: argparse.Namespace) -> None:
 
 def with_kept(study: Study, document: Document, known: Document) -> Document:
     """Return a document with the known results of contestants that are measured no more."""
-    titles = [each.name for each in study.contestants if each.kept]
+    names, sets = [each.name for each in study.contestants if each.kept], document["sets"]
     groups = [
-        each
+        {**each, "variants": {
+            variant: {key: values[: document["repeats"]] for key, values in found.items()}
+            for variant, found in each["variants"].items()
+        }}
         for each in known.get("results", ())
-        if each["contestant"] in titles and each["set"] in document["sets"]
-    ]
+        if each["contestant"] in names and each["set"] in sets
+    ]  # fmt: skip
     if not groups:
         return document
-    about = {key: known[key] for key in ("machine", "date")}
-    earlier = [*known.get("earlier", ()), {"contestants": titles, **about}]
-    return {**document, "results": [*document["results"], *groups], "earlier": earlier}
+    results = [*document["results"], *groups]
+    results.sort(key=lambda each: (sets.index(each["set"]), each["contestant"]))
+    part = {"contestants": names, "machine": known["machine"], "date": known["date"]}
+    return {**document, "results": results, "earlier": [*known.get("earlier", ()), part]}
 
 
 def as_json(document: Document) -> str:

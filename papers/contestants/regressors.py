@@ -23,7 +23,6 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
-from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
@@ -214,19 +213,6 @@ class GaussianProcess(Tuned):
         kernel = ConstantKernel(1.0, (1e-3, 1e5)) * RBF(lengths, (1e-2, 1e4))
         noise = WhiteKernel(1e-2, (1e-8, 1e1))
         return GaussianProcessRegressor(kernel + noise, normalize_y=True, random_state=seed)
-
-
-class NetworkRegressor(Split):
-    """scikit-learn's multilayer perceptron, its learning rate by a hold-out.
-
-    A tenth of the rows stops the training; the epoch with the best score on them is kept.
-    """
-
-    options: Setting
-
-    def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
-        given = {**self.options, "learning_rate_init": setting["rate"]}
-        return MLPRegressor(**given, early_stopping=True, tol=0.0, random_state=seed)
 
 
 class PlainAndCalibrated(BaseEstimator):

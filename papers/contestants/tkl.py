@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn import ensemble
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR
@@ -133,22 +132,3 @@ class Boosting(Tuned):
         for k, predicted in enumerate(model.staged_predict(X_new), start=1):
             if k in self.grid["rounds"]:
                 yield predicted
-
-
-class Network(Tuned):
-    """scikit-learn's multilayer perceptron, in the place of MATLAB's nets of the same shape.
-
-    It stops when the held-out tenth of its rows has not improved for some rounds.
-    """
-
-    options: Setting
-
-    def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
-        options = {
-            **self.options, "learning_rate_init": setting["rate"], "alpha": setting["decay"],
-            "early_stopping": True, "random_state": seed,
-        }  # fmt: skip
-        if sample.task == "classification":
-            return make_pipeline(StandardScaler(), MLPClassifier(**options))
-        model = make_pipeline(StandardScaler(), MLPRegressor(**options))
-        return TransformedTargetRegressor(model, transformer=StandardScaler())

@@ -39,11 +39,9 @@ def small(key, **changes):
     """A declared contestant with two candidates of each parameter, and few rounds."""
     who = contestant(key)
     grid = {name: values[:2] for name, values in who.grid.items()}
-    few = {"max_iter": 5, "centres": 10, "candidates": 50, "max_pairs": 100, "n_functions": 8}
+    few = {"max_iter": 5, "centres": 10, "max_pairs": 100}
     few = {name: value for name, value in few.items() if hasattr(who, name)}
     options = getattr(who, "options", {})
-    if "hidden_layer_sizes" in options:
-        few["options"] = {**options, "hidden_layer_sizes": [5], "max_iter": 30}
     if "shapes" in vars(who):
         few["shapes"] = who.shapes[:1]
     if "n_estimators" in options:

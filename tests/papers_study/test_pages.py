@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from papers import figures
-from papers.__main__ import RESULTS, pages
+from papers.__main__ import RESULTS, pages, with_kept
 from papers.data import Estimate, numbers, printed
 from papers.overview import QUANTITIES, VERDICTS, gather, kept_documents, reasons, verdict
 from papers.page import escape, markdown, page
@@ -52,6 +52,17 @@ def test_a_page_changes_with_its_results(kept):
         each for each in document["results"] if each["set"] == "heart"
     ]}  # fmt: skip
     assert "Not measured in this run: diabetic, monks1" in page(study, part)
+
+
+@pytest.mark.parametrize("name", ["scg-table-3", "lab-rbf-tables-1-2", "dank-table-4"])
+def test_a_new_run_carries_over_what_is_measured_no_more(kept, name):
+    document, study = kept[name], studies()[name]
+    old = {who.name for who in study.contestants if who.kept}
+    run = [each for each in document["results"] if each["contestant"] not in old]
+    found = with_kept(study, {**document, "results": run}, document)
+    assert found["results"] == document["results"]
+    assert set(found["earlier"][-1]["contestants"]) == old
+    assert with_kept(study, {**document, "results": run}, {})["results"] == run
 
 
 def test_tests_on_paired_differences_are_scipys():
