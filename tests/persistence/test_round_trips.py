@@ -157,7 +157,7 @@ def test_every_kernel_is_among_them():
 
 def test_what_a_kernel_computed_is_made_again_or_checked(tmp_path):
     kernel = HadamardKernel(Gaussian(2.0), X, Y, eta=0.5, tau=0.1)
-    kernel.prepare(kernel.form.spectrum)
+    kernel.keep(kernel.form.spectrum)
     loaded = round_trip(kernel, tmp_path)
     assert vars(loaded)["eigenpairs"].tobytes() == vars(kernel)["eigenpairs"].tobytes()
     assert loaded(X, NEW).tobytes() == kernel(X, NEW).tobytes()
