@@ -1,11 +1,9 @@
 """``pliant fit`` for a method that takes a memory map: a table need not fit into memory."""
 
-import json
 import shutil
 import tempfile
 import tracemalloc
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,7 +20,6 @@ from pliant.methods.lab_rbf import members
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema, iter_table, read_table, temporary_map
-from tests.cli.conftest import write
 
 SMALL = {"n_support": 8, "n_members": 2, "max_iter": 4}
 WORDS = [word for name, value in SMALL.items() for word in ("--param", f"{name}={value}")]
@@ -88,43 +85,6 @@ def test_the_model_is_that_of_the_whole_table(pliant, table, kind, target):
         np.testing.assert_array_equal(predicted.astype(str), expected)
 
 
-def test_the_report_and_the_facts(pliant, folder, table):
-    words = ("--target", "price", "--drop", "dear", "--method", "lab-rbf", *WORDS)
-    done = pliant("fit", "t.csv", *words, "--cv", 2, "--out", "m.pliant", "--json", "r.json")
-    assert done.code == 0, done.err
-    assert done.out.startswith("lab-rbf: regression of 'price', 11000 rows, 5 features\n")
-    assert "certified gap" not in done.out
-    found = json.loads(Path("r.json").read_text(encoding="utf-8"))
-    (function,) = found["fit"]["functions"]
-    assert list(function["relevance"]) == ["size", "age", "town=A", "town=B", "town=C"]
-    assert sum(function["relevance"].values()) == pytest.approx(1.0)
-    assert function["relevance_spread"].keys() == function["relevance"].keys()
-    assert function["members"] <= 2
-    assert found["cross_validation"]["scores"]["R2"]["mean"] > 0.5
-    largest = max(function["relevance"], key=function["relevance"].get)
-    spread = function["relevance_spread"][largest]
-    share = f"{function['relevance'][largest]:.0%}" + (f" ± {spread:.0%}" if spread else "")
-    shown = pliant("info", "m.pliant").out
-    for text in (done.out, shown):
-        assert f"most relevant   '{largest}' {share}, " in text
-        assert f"held-out score  {function['held_out_score']:.4g}\n" in text
-        assert max(map(len, text.splitlines())) < 80
-
-
-def test_tuning_chooses_a_name_too(pliant, folder, monkeypatch):
-    houses(60).to_csv("t.csv", index=False)
-    grid = {"profile": ("gaussian", "laplacian"), "n_support": (4, 6)}
-    method = replace(METHODS["lab-rbf"], grid=grid)
-    monkeypatch.setitem(METHODS, "lab-rbf", method)
-    words = ("t.csv", "--target", "price", "--drop", "dear", "--method", "lab-rbf", "--cv", 0)
-    done = pliant("fit", *words, "--tune", "--param", "max_iter=2", "--json", "r.json")
-    assert done.code == 0, done.err
-    tuned = json.loads(Path("r.json").read_text(encoding="utf-8"))["tuned"]
-    assert tuned["profile"] in grid["profile"]
-    assert tuned["n_support"] in grid["n_support"]
-    assert "profile in {gaussian, laplacian}" in " ".join(pliant("methods").out.split())
-
-
 FAULTS = {
     "infinite": ("inf,x,A,2.5,yes", "column 'size': expected a finite number in row"),
     "number": ("1e999,1,A,2.5,yes", "column 'size': expected a finite number in row 11001, got"),
@@ -152,19 +112,6 @@ def test_an_interrupted_fit_leaves_nothing(pliant, folder, table, scratch, monke
     assert pliant("fit", "t.csv", *words).code == 130
     assert {path.name for path in folder.iterdir()} == {"patients.csv", "t.csv", "t.parquet"}
     assert list(scratch.iterdir()) == []
-
-
-def test_too_many_rows(refused, table, monkeypatch):
-    method = replace(METHODS["lab-rbf"], max_rows=10_500)
-    monkeypatch.setitem(METHODS, "lab-rbf", method)
-    line = refused("fit", "t.csv", "--target", "price", "--method", "lab-rbf")
-    assert line == "expected at most 10500 rows, got more: take a sample"
-
-
-def test_a_target_that_does_not_vary(refused, folder):
-    write("t.csv", "a,y", *(f"{k},2.5" for k in range(9)))
-    line = refused("fit", "t.csv", "--target", "y", "--method", "lab-rbf")
-    assert line.startswith("column 'y' holds '2.5' in all 9 rows")
 
 
 def test_folds_of_a_memory_map_are_memory_maps(scratch):

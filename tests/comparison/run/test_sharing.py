@@ -1,7 +1,5 @@
 """Kernels that candidates of a search have in common are learned once, to the same end."""
 
-import copy
-import pickle
 import threading
 
 import numpy as np
@@ -10,7 +8,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from pliant import LogDetLearner, OrderSpectralLearner
 from pliant.comparison.run.sharing import RecentResults, shared
@@ -47,12 +44,6 @@ def test_a_result_is_computed_once_and_given_as_a_copy():
     assert (len(calls), results.hits) == (4, 2)
 
 
-def test_two_functions_do_not_answer_for_one_another():
-    results = RecentResults()
-    assert results.cache(np.min)(np.arange(3.0)) == 0.0
-    assert results.cache(np.max)(np.arange(3.0)) == 2.0
-
-
 def test_memory_is_bounded_and_the_oldest_goes_first():
     results, calls = RecentResults(cache_mb=1.0), Calls()
     function = results.cache(squares)
@@ -68,24 +59,6 @@ def test_memory_is_bounded_and_the_oldest_goes_first():
     for _ in range(2):
         function(np.arange(2.0**18), calls)  # too large to be kept
     assert len(calls) == 7
-
-
-def test_what_cannot_be_is_refused():
-    for size in (0.0, -1.0, np.nan, "much"):
-        with pytest.raises((ValueError, TypeError), match="cache_mb"):
-            RecentResults(size)
-
-
-def test_clones_share_results_and_pickles_have_none():
-    results, calls = RecentResults(cache_mb=2.5), Calls()
-    results.cache(squares)(np.arange(3.0), calls)
-    assert clone(results, safe=False) is results
-    assert repr(results) == "RecentResults(cache_mb=2.5)"
-    for other in (pickle.loads(pickle.dumps(results)), copy.deepcopy(results)):
-        assert other.cache_mb == 2.5
-        other.cache(squares)(np.arange(3.0), calls)
-        assert other.hits == 0
-    assert len(calls) == 3
 
 
 def test_threads_may_ask_at_the_same_time():
@@ -157,12 +130,3 @@ def test_nothing_is_left_behind():
     assert lent.memory.hits == 0
     lent.fit(*data())
     assert lent.memory.hits == 1
-
-
-def test_other_machines_are_cloned_and_a_memory_of_their_own_stays(tmp_path):
-    machine = SVC(C=3.0)
-    with shared(machine) as lent:
-        assert lent is not machine
-        assert lent.get_params() == machine.get_params()
-    with shared(learner_of("scg-ldk").set_params(memory=str(tmp_path))) as lent:
-        assert lent.memory == str(tmp_path)

@@ -55,13 +55,6 @@ def test_methods_that_hold_the_number_of_folds_down_are_left_out(counts, folds, 
     assert {name for name in have if have[name]} - kept == set(below)
 
 
-def test_folds_that_failed_in_the_middle_are_not_common():
-    common, kept = common_folds({"a": first(5), "b": first(5) - {(0, 2)}})
-    assert (common, kept) == (first(5) - {(0, 2)}, {"a", "b"})
-    assert common_folds({"a": {(0, 0)}, "b": {(0, 1)}}) == (set(), set())
-    assert common_folds({}) == (set(), set())
-
-
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 10), min_size=1))
 def test_what_holds_of_common_folds(counts):
@@ -70,19 +63,6 @@ def test_what_holds_of_common_folds(counts):
     assert len(common) == min(counts[name] for name in kept)
     assert all(counts[name] < len(common) for name in set(counts) - kept)
     assert len(common) >= 2 * min(counts.values()) or kept == set(counts)
-
-
-def test_all_ranked_methods_have_the_same_folds():
-    """A good method with one fold is below the line, whatever its score; means are over three."""
-    records = staged("svm", SEARCHED, [0.9, 0.8, 0.7, 0.1, 0.1])
-    records += staged("dummy", DEFAULT, [0.5, 0.5, 0.5]) + staged("dank", SEARCHED, [0.6, 0.7, 0.8])
-    records += staged("tkl", SEARCHED, [0.99])
-    found = places(records, NAMES[:4])
-    assert {each.folds for each in found.values() if each.rank} == {3}
-    assert found["svm"].mean == pytest.approx(0.8)
-    assert (found["tkl"].rank, found["tkl"].mean, found["tkl"].p_value) == (None, 0.99, None)
-    assert found["tkl"].below == "has 1 of 3 common folds"
-    assert list(found)[-1] == "tkl"
 
 
 def test_searched_settings_count_once_they_have_as_many_folds():
@@ -167,12 +147,3 @@ def test_a_cheap_method_far_from_the_best_is_not_used():
     timed = [replace(s, seconds={"fit": 9.0 * (s.method.name == "dank")}) for s in far]
     assert not is_better(timed[0])
     assert (recommend(timed).standing.method.name, recommend(timed).reason) == ("dank", "best")
-
-
-def test_the_first_is_tested_against_the_second():
-    found = ranked({"svm": SVM, "dank": BETTER, "tkl": [x - 0.01 for x in BETTER]})
-    lead = found[0].lead
-    assert (lead.method.name, [each.lead for each in found[1:]]) == ("tkl", [None, None])
-    assert lead.difference == pytest.approx(0.01)
-    assert lead.p_value == 2.0**-4  # five equal differences
-    assert ranked({"svm": SVM[:1], "dank": BETTER[:1]})[0].lead is None
