@@ -229,14 +229,3 @@ def test_the_memory_that_is_missing_is_named_in_bytes(text):
     needed = rf"not enough memory: more than \d+ bytes \([\d.]+ [MG]B\){shown}; take fewer rows, .*"
     assert re.fullmatch(needed, line)
     assert exit_code(MemoryError(text)) == 1
-
-
-def test_a_traceback_for_those_who_want_one(pliant, monkeypatch):
-    def broken(*_):
-        raise KeyError("k")
-
-    monkeypatch.setattr("pliant.cli.fit.command.train", broken)
-    assert pliant(*FIT).code == 1
-    monkeypatch.setenv("PLIANT_TRACEBACK", "1")
-    with pytest.raises(KeyError):
-        pliant(*FIT)

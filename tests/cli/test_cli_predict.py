@@ -66,12 +66,6 @@ def saved(path, frame, **choices):
     return TablePredictor(path)
 
 
-def test_an_id_with_the_name_of_an_output_is_not_written_through(tmp_path):
-    frame = pd.DataFrame({"prediction": [f"k{k}" for k in range(30)], "a": np.arange(30) / 7})
-    predictor = saved(tmp_path / "m.pliant", frame.assign(y=frame["a"]))
-    assert list(predictor(frame)) == ["prediction"]
-
-
 def test_a_prediction_that_is_not_finite_is_refused_with_its_row(tmp_path, monkeypatch):
     frame = pd.DataFrame({"a": np.arange(30) / 7})
     predictor = saved(tmp_path / "m.pliant", frame.assign(y=frame["a"]))

@@ -142,20 +142,6 @@ def asked(folder, monkeypatch):
     return calls
 
 
-def test_the_defaults(pliant, asked):
-    done = pliant("compare", "patients.csv", "--target", "sick")
-    assert done.code == 0, done.err
-    ((sample, methods, protocol, options),) = asked
-    assert (sample.name, sample.target, sample.ordered) == ("patients", "sick", False)
-    assert methods is None
-    assert (protocol.folds, protocol.repeats, protocol.seed, protocol.metric) == (5, 2, 0, None)
-    assert 290 < options["budget"] <= 300
-    assert options["cache"] == Path("patients.compare.jsonl")
-    assert options["n_jobs"] is None
-    assert not options["resume"]
-    assert "patients.compare.jsonl  finished cells; --resume goes on from there" in done.out
-
-
 def test_options_reach_the_comparison(pliant, asked):
     write("t.csv", *(f"{line},{k % 7}" for k, line in enumerate(patients())))
     lines = patients()

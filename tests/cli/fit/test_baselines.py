@@ -115,12 +115,3 @@ WRONG = {
 def test_what_a_baseline_cannot_do(refused, words):
     given = ("fit", "patients.csv", "--target", "sick", *DROPS["sick"])
     assert WRONG[words] in refused(*given, *words)
-
-
-def test_a_package_that_is_absent_is_named(refused, monkeypatch):
-    monkeypatch.setattr("pliant.cli.fit.training.available", lambda method: False)
-    words = ("fit", "patients.csv", "--target", "sick", "--method", "xgboost")
-    assert refused(*words, code=1) == "xgboost is not installed: pip install xgboost"
-    monkeypatch.setattr("pliant.cli.fit.training.available", lambda method: True)
-    line = "--out cannot save a model of xgboost: model files hold those of every method but "
-    assert refused(*words, "--out", "m.pliant").startswith(line)

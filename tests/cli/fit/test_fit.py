@@ -12,10 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor
-from pliant.comparison import Protocol, Sample, compare_sample, read_sample
+from pliant.comparison import Protocol, compare_sample, read_sample
 from pliant.comparison.run import running
 from pliant.comparison.run.cells import perform
-from pliant.comparison.run.validation import Tuned, cross_validate
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema, read_table
@@ -87,30 +86,6 @@ def test_the_scores_are_those_of_scikit_learn(result):
     assert found["folds"] == 4
 
 
-def test_the_json_result_is_complete(result):
-    found = result("--param", "C=2", "--out", "m.pliant")
-    assert found["method"] == "dank"
-    assert found["seed"] == 0
-    assert found["model_file"] == "m.pliant"
-    assert found["tuned"] is None
-    assert found["data"] == {
-        "target": "sick",
-        "task": "classification",
-        "classes": ["no", "yes"],
-        "rows": 60,
-        "features": 4,
-        "columns": {"age": "numeric", "dose": "numeric", "colour": "categorical"},
-        "left_out": {},
-    }
-    assert found["parameters"]["C"] == 2
-    (function,) = found["fit"]["functions"]
-    assert 0 <= function["gap"] <= 1e-4 * (1 + function["objective"])
-    assert function["n_support"] == found["fit"]["n_support"] > 0
-    assert function["eta"] > 0
-    assert found["fit"]["seconds"] > 0
-    assert {"pliant", "python", "numpy", "scikit-learn"} <= set(found["versions"])
-
-
 def test_tuning_chooses_from_the_grid_and_counts_its_fits(pliant, folder):
     done = pliant(*FIT, "--tune", "--param", "gamma=0.25", "--cv", 2, "--json", "result.json")
     assert done.err == "Learning from 60 rows: 123 fits\n"  # 3 times (8 settings by 5 folds, and 1)
@@ -121,18 +96,6 @@ def test_tuning_chooses_from_the_grid_and_counts_its_fits(pliant, folder):
     assert found["tuned"]["C"] == found["parameters"]["C"]
     assert found["tuned"]["C"] in METHODS["dank"].grid["C"]
     assert found["parameters"]["gamma"] == 0.25
-
-
-def test_the_number_of_fits_is_the_number_of_ticks():
-    r = np.random.default_rng(0)
-    X, y = r.normal(size=(500, 2)), np.repeat(["a", "b"], 250)
-    sample, protocol, ticks = Sample(X, y, "classification"), Protocol(folds=2, repeats=1), []
-    tuned = Tuned(replace(METHODS["dank"], grid={"C": (0.25, 0.5, 1.0)}), protocol)
-    cross_validate(tuned, sample, protocol, ticks.append)
-    tuned(sample, np.arange(500), None, ticks.append)
-    assert tuned.count_fits(sample, [0]) == 3 * 5
-    assert tuned.count_fits(sample, [None]) == (3 + 1) * 5  # 166 rows, then all
-    assert sum(ticks) == 2 + tuned.count_fits(sample, [0, 1, None])
 
 
 @pytest.fixture

@@ -148,14 +148,6 @@ def test_a_line_that_a_full_disk_cuts_off_is_taken_back(tmp_path, monkeypatch):
     assert path.read_bytes() == before
 
 
-def test_control_characters_of_a_name_are_not_printed(tmp_path):
-    path = tmp_path / "cells\x1b[31m.jsonl"
-    path.write_text("no\n")
-    with pytest.raises(TableError) as caught:
-        Journal(path, KEY, resume=True)
-    assert "\x1b" not in str(caught.value)
-
-
 def test_methods_have_keys_of_their_own():
     keys = {
         method_key(named(name), "classification") for name in ("dummy", "linear", "svm", "dank")

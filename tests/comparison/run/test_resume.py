@@ -124,15 +124,6 @@ def test_a_resumed_run_is_the_uninterrupted_one(whole, here, tmp_path):
     assert again.sentence() == whole.sentence()
 
 
-def test_without_resume_a_new_file_begins_and_the_old_one_is_kept(here, tmp_path):
-    cache = tmp_path / "cells.jsonl"
-    run(("dummy",), cache=cache)
-    before = cache.read_text()
-    run(("dummy",), cache=cache)
-    assert len(here) == 6
-    assert (tmp_path / "cells.jsonl.old").read_text() == before
-
-
 def test_a_method_that_was_changed_is_run_again(here, tmp_path):
     cache = tmp_path / "cells.jsonl"
     run(("dummy", "linear"), cache=cache)

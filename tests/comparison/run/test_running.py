@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 
 from pliant.comparison.comparing import compare_sample
-from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Cell, Protocol
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.run import cells as cell_module
 from pliant.comparison.run import isolation
 from pliant.comparison.run.cells import cut, perform
-from pliant.comparison.run.folds import CellFold
 from pliant.comparison.run.isolation import close_all, perform_apart, warm_up
 from pliant.comparison.run.journal import key_of
 from pliant.comparison.sample import Sample
@@ -155,26 +153,6 @@ def test_a_search_that_will_not_end_in_time_is_given_up_early(sample, monkeypatc
     assert record["error"] == "a search takes 90 s or more"
     plain = perform(sample, PROTOCOL, method("plain", DummyClassifier), Cell("plain", 0, 0), ends)
     assert plain["status"] == "done"
-
-
-def test_stages_of_a_fold(sample):
-    """Defaults and searched settings have the same rows; a sample has some of them, for all."""
-    learner = method("plain", DummyClassifier, strategy=("most_frequent", "uniform"))
-    protocol = replace(PROTOCOL, first_rows=12)
-    made = {
-        stage: perform(sample, protocol, learner, Cell("plain", 0, 1, stage))
-        for stage in (SAMPLED, DEFAULT, SEARCHED)
-    }
-    assert [each["rows"]["train"] for each in made.values()] == [12, 30, 30]
-    assert [each["candidates"] for each in made.values()] == [1, 1, 2]
-    assert [each["chosen"] == {} for each in made.values()] == [True, True, False]
-    assert [bool(each["curve"]) for each in made.values()] == [False, False, True]
-    assert [each["stage"] for each in made.values()] == [SAMPLED, DEFAULT, SEARCHED]
-    folds = [
-        CellFold.of(sample, protocol, Cell(name, 0, 1, SAMPLED)) for name in ("plain", "other")
-    ]
-    assert folds[0].train.tolist() == folds[1].train.tolist()
-    assert set(folds[0].train) <= set(CellFold.of(sample, protocol, Cell("plain", 0, 1)).train)
 
 
 def test_a_process_that_dies_is_an_error_that_is_tried_again(sample, tmp_path):

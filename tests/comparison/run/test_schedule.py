@@ -100,14 +100,6 @@ def test_without_a_budget_all_folds_are_run_at_the_last_stage():
         assert stages == {(n, SEARCHED if SEARCHED in t else DEFAULT) for n, t in TABLE.items()}
 
 
-def test_a_large_table_is_sampled_first():
-    run = Simulated(TABLE, SCORES, large=True)
-    n = len(TABLE)
-    assert {cell.stage for cell in run.began[: FIRST_FOLDS * n]} == {SAMPLED}
-    assert {cell.stage for cell in run.began[FIRST_FOLDS * n : 2 * FIRST_FOLDS * n]} == {DEFAULT}
-    assert run.answered < 1.0
-
-
 def test_a_method_that_takes_too_long_is_stopped_and_holds_nobody_up():
     times = {**TABLE, "tkl": {DEFAULT: 1e9, SEARCHED: 1e9}}
     run = Simulated(times, SCORES)
@@ -122,15 +114,6 @@ def test_the_end_of_the_budget_leaves_no_method_behind():
     run = Simulated(slow, SCORES, n_jobs=1)
     assert run.count("mkl") == FIRST_FOLDS
     assert {run.count(name) for name in ("svm", "linear", "lab-rbf")} == {4}
-
-
-def test_cells_of_a_journal_are_not_run_again():
-    schedule = Schedule([Lane("svm", False), Lane("gp", False)], PLACES[:2], budget=BUDGET)
-    schedule.finish(Cell("svm", 0, 0, DEFAULT), 1.0, 0.5)
-    assert schedule.left() == 3
-    assert schedule.take(0.0, BUDGET) == Cell("gp", 0, 0, DEFAULT)
-    assert schedule.take(0.0, BUDGET) == Cell("svm", 0, 1, DEFAULT)
-    assert not schedule.answered
 
 
 names = st.sampled_from(["svm", "lab-rbf", "dummy", "linear", "dank", "tkl", "gp", "mkl", "a", "b"])

@@ -8,7 +8,6 @@ from scipy import stats
 
 from pliant.comparison.metrics import METRICS
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.report.sentences import sentence
 from pliant.comparison.stats.standings import standings
 from tests.comparison.comparison_cases import entry, ranked, record
 
@@ -21,10 +20,6 @@ DUMMY = [0.50, 0.52, 0.49, 0.51, 0.50, 0.50, 0.53, 0.48, 0.50, 0.51]
 
 def place(found, name):
     return next(standing for standing in found if standing.method.name == name)
-
-
-def said(scores, metric="accuracy", **options):
-    return sentence(ranked(scores, metric, **options), METRICS[metric])
 
 
 def corrected(first, second, share=0.25):
@@ -112,34 +107,3 @@ def test_without_the_reference_the_best_baseline_takes_its_place():
     found = ranked({"dank": SVM, "tkl": BETTER})
     assert not any(each.is_reference for each in found)
     assert all(each.p_value is None for each in found)
-
-
-def test_the_smaller_error_is_better():
-    found = ranked({"svm": [3.0, 3.5], "dank": [2.0, 2.4]}, "rmse", folds=2, repeats=1)
-    assert [each.method.name for each in found] == ["dank", "svm"]
-    assert place(found, "dank").difference == pytest.approx(1.05)
-    assert place(found, "dank").wins == 2
-
-
-def test_a_metric_that_some_cells_have_not():
-    scores = [{"accuracy": 0.9, "log_loss": loss} for loss in (0.3, None, 0.5)]
-    cells = [record("svm", 0, k, each) for k, each in enumerate(scores)]
-    cells += [record("dank", 0, k, {"accuracy": 0.8, "log_loss": None}) for k in range(3)]
-    methods, protocol = [entry("svm"), entry("dank")], Protocol(folds=3, repeats=1)
-    svm, dank = standings(methods, cells, METRICS["accuracy"], protocol)
-    assert svm.means["log_loss"] == pytest.approx(0.4)
-    assert svm.errors["log_loss"] == pytest.approx(np.sqrt((1 / 2 + 1 / 4) * 0.02))
-    assert (dank.means["log_loss"], dank.errors["log_loss"], dank.means["auc"]) == (None,) * 3
-    by_loss = standings(methods, cells, METRICS["log_loss"], protocol)
-    assert [each.rank for each in by_loss] == [1, None]
-    assert by_loss[1].folds == 3
-
-
-def test_scores_beyond_all_bounds_break_nothing():
-    found = ranked({"svm": SVM, "dank": [-1e300, float("-inf"), *SVM[2:]]}, "r2")
-    dank = place(found, "dank")
-    assert dank.folds == 9  # minus infinity is no score
-    assert dank.rank == 2
-    assert 0 < dank.p_value <= 1
-    text = said({"svm": SVM, "dank": [-1e300, *SVM[1:]]}, "r2")
-    assert text.startswith("Use the tuned Gaussian SVM: R2 0.898; no method is clearly better.")
