@@ -13,7 +13,7 @@ PYTEST_ARGS ?= --numprocesses auto --dist loadfile
 
 CORES ?= Nehalem
 N ?= 10000
-KINDS ?= estimators model_files tables journals names
+KINDS ?= estimators model_files tables names
 
 .PHONY: demo test portable fuzz lint docs bench clean help
 help:

@@ -112,11 +112,6 @@ def test_it_opens_from_a_file_without_errors_or_requests(opened, files, name):
     assert asked == [files[name]]
 
 
-def test_pictures_are_drawn(opened):
-    script = "return [...document.images].map((i) => [i.complete, i.naturalWidth])"
-    assert opened("one").execute_script(script) == [[True, 160]] * 6
-
-
 def test_a_click_sorts_and_another_one_turns_the_order(opened):
     browser = opened("one")
     score = buttons(browser)[SCORE]
@@ -145,15 +140,6 @@ def test_keys_sort_by_words(opened):
     assert order(browser, METHOD) == "descending"
 
 
-def test_the_skip_link_is_the_first_stop_and_can_be_seen(opened):
-    browser = opened("one")
-    browser.find_element("tag name", "body").send_keys("\ue004")  # Tab
-    active = browser.switch_to.active_element
-    assert active.text == "Skip to the results"
-    assert active.rect["y"] >= 0
-    assert active.value_of_css_property("outline-style") == "solid"
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("width", [360, 1280])
 def test_the_page_never_scrolls_sideways(opened, name, width):
@@ -164,48 +150,6 @@ def test_the_page_never_scrolls_sideways(opened, name, width):
     inside, outside = browser.execute_script(BOARD + script)
     assert outside < width
     assert width > 1000 or inside > outside
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [360, 1280])
-def test_screenshots_have_something_on_them(opened, tmp_path, dark, width):
-    browser = opened("one", width=width, dark=dark)
-    shot = picture(browser, tmp_path / "report.png")
-    assert shot.shape == (900, width, 3)
-    assert shot.std() > 0.05
-    assert (shot[0, 0].mean() < 0.2) == dark
-
-
-def test_dark_drawings_use_light_lines(opened):
-    colours = []
-    for dark in (False, True):
-        line = opened("one", dark=dark).find_element("css selector", ".line.reference")
-        colours.append(line.value_of_css_property("stroke"))
-    assert colours == ["rgb(27, 31, 36)", "rgb(231, 234, 238)"]
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_pictures_take_the_colours_of_the_page(opened, tmp_path, dark):
-    """White becomes the colour of the card and black that of text, light or dark."""
-    browser = opened("pictures", dark=dark)
-    box = browser.execute_script(
-        "const image = document.querySelector('.picture img'); image.scrollIntoView();"
-        "const box = image.getBoundingClientRect(); return [box.left, box.top, box.width];"
-    )
-    left, top, width = (round(number) for number in box)
-    shot = picture(browser, tmp_path / "picture.png")
-    white, black = shot[top + 20, left + 20], shot[top + 20, left + width - 20]
-    card = shot[top + 20, left - 8]
-    np.testing.assert_allclose(white, card, atol=2 / 255)
-    assert (card.mean() < 0.2) == dark
-    assert black.min() > 0.9 if dark else black.max() < 0.1
-
-
-def test_a_wide_picture_is_readable_on_a_phone(opened):
-    browser = opened("pictures", width=400)
-    sizes = "const card = document.querySelector('.picture.wide'); return [card.clientWidth,"
-    card, image = browser.execute_script(f"{sizes} card.querySelector('img').clientWidth]")
-    assert card < 400 < 500 < image
 
 
 def test_without_its_script_everything_is_there(opened, tmp_path):
@@ -234,17 +178,6 @@ def test_the_command_can_be_copied_and_the_scores_saved(opened, tmp_path):
     WebDriverWait(browser, 20).until(lambda _: saved.exists() and saved.stat().st_size)
     assert len(json.loads(saved.read_text())["scores"]) == len(result().records)
     assert browser.get_log("browser") == []
-
-
-def test_print_unfolds_and_folds_again(opened):
-    browser = opened("one")
-    count = "return document.querySelectorAll('details[open]').length"
-    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
-    assert browser.execute_script(count) > 0
-    browser.execute_script("dispatchEvent(new Event('afterprint'))")
-    assert browser.execute_script(count) == 0
-    data = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
-    assert base64.b64decode(data).startswith(b"%PDF")
 
 
 def test_hostile_texts_stay_texts(opened):

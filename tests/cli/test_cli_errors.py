@@ -9,10 +9,9 @@ import pytest
 import skops.io
 from sklearn.preprocessing import FunctionTransformer
 
-from pliant import DANKClassifier, ModelFileError
+from pliant import DANKClassifier
 from pliant.cli.errors import exit_code, one_line
-from pliant.cli.fit.training import Order
-from pliant.persistence import _model_file, load_model, save_model
+from pliant.persistence import load_model, save_model
 from tests.cli.conftest import patients, write
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -22,20 +21,14 @@ FIT = ("fit", "patients.csv", "--target", "sick", "--drop", "grade", "--drop", "
 
 TABLES = {
     "all": (["a,b,y", "inf,2,p", "1,1e999,"], "3 problems: (1) column 'a': expected a finite"),
-    "two": (["a,b,y", "inf,2,p", "1,1e999,q"], "at once: --drop a --drop b"),
     "inf": (["a,y", "1,p", "2,q", "-inf,p", "4,q"], "expected a finite number in row 3, got -inf"),
     "one class": (["a,y", "1,p", "2,p", "3,p"], "column 'y' holds 'p' in all 3 rows"),
-    "constant": (["a,y", "1,2.5", "2,2.5", "3,2.5"], "column 'y' holds '2.5' in all 3 rows"),
     "empty": ([], "'t.csv' is empty"),
     "no rows": (["a,y"], "'t.csv' has a header but no rows"),
-    "one row": (["a,y", "1,p"], "expected a table of at least 2 rows, got 1"),
-    "no target": (["a,b", "1,2", "3,4"], "the table lacks the column 'y'; it has 'a', 'b'"),
-    "no feature": (["y", "p", "q"], "no feature column is left"),
     "ragged": (["a,y", "1,p", "2"], "'t.csv', line 3: expected 2 cells as in the header, got 1"),
     "twice": (["a,a,y", "1,2,p"], "has more than one column named 'a'"),
     "target gaps": (["a,y", "1,p", "2,", "3,q"], "column 'y' has a missing value in row 2"),
     "few": (["a,y", "1,p", "2,q", "3,p", "4,q"], "--cv 5 needs 5 rows of each class, the smalles"),
-    "few numbers": (["a,y", "1,.1", "2,.2", "3,.5"], "--cv 5 needs 2 rows a fold, there are 3"),
     "control": (["a\x1b[31m,y", "1,p", "inf,q"], "column 'a[31m': expected a finite number in"),
 }
 
@@ -47,52 +40,21 @@ def test_tables(refused, name):
     assert expected in refused("fit", "t.csv", "--target", "y", *DANK)
 
 
-def test_a_wrong_encoding(refused):
-    write("t.csv", "a,y", "1,café", encoding="latin-1")
-    assert refused("fit", "t.csv", "--target", "y", "--encoding", "utf-8") == (
-        "'t.csv', line 2: expected UTF-8, got the byte 0xe9 (the option --encoding names another "
-        "one)"
-    )
-    line = refused("fit", "t.csv", "--target", "y", "--encoding", "klingon")
-    assert (
-        line == "expected an encoding (--encoding) such as utf-8, utf-16 or cp1252, got 'klingon'"
-    )
-
-
 def test_a_table_that_is_not_there(refused):
     assert "cannot read 'none.csv'" in refused("fit", "none.csv", "--target", "y")
     assert "expected the name of a table to end in" in refused("fit", "a.doc", "--target", "y")
 
 
-def test_too_many_rows(refused):
-    write("t.csv", "a,y", *(f"{k},{k % 2}" for k in range(8001)))
-    expected = "the table has more than 8000 rows, the most that scg-ldk takes"
-    assert expected in refused("fit", "t.csv", "--target", "y", "--method", "scg-ldk")
-
-
 PARAMETERS = {
     "C=0": "expected C > 0, a finite number, got 0",
-    "C=-1.5": "expected C > 0, a finite number, got -1.5",
     "C=NaN": "expected C > 0, a finite number, got nan",
     "C=abc": "expected C > 0, a finite number, got 'abc'",
-    "C=true": "expected C > 0, a finite number, got True",
-    "C=": "expected C > 0, a finite number, got ''",
     "eta=0": "expected eta > 0, a number, got 0",
-    "eta=-2": "expected eta > 0, a number, got -2",
-    "eta=automatic": "expected eta in ['auto'], got 'automatic' (did you mean 'auto'?)",
     "tau=1e9": "expected tau < 2n = ",
-    "tau=-1": "expected tau >= 0, a finite number, got -1",
-    "gamma=0": "expected gamma > 0, a finite number, got 0",
     "kernel=gausian": "got 'gausian' (did you mean 'gaussian'?)",
-    "kernel=3": "expected kernel to be a name in",
     "kernel=precomputed": "expected a square Gram matrix of shape (n, n), got (",
-    "extension=smoth": "got 'smoth' (did you mean 'smooth'?)",
     "gama=1": "no parameter 'gama'; did you mean 'gamma'? (it has C, cache_mb, ",
-    "xyz=1": "dank for classification has no parameter 'xyz' (it has C, ",
-    "c=1": "no parameter 'c'; did you mean 'C'?",
-    "epsilon=1": "dank for classification has no parameter 'epsilon'",
     "C": "expected --param NAME=VALUE, such as C=10, got 'C'",
-    "=1": "expected --param NAME=VALUE, such as C=10, got '=1'",
 }
 
 
@@ -101,36 +63,20 @@ def test_parameters(refused, word):
     assert PARAMETERS[word] in refused(*FIT, "--param", word, "--out", "m.pliant")
 
 
-# One of each kind: a wrong value, one that the data refuse, a wrong name, and no value.
-@pytest.mark.parametrize("word", ["C=-1.5", "kernel=precomputed", "gama=1", "C"])
-def test_parameters_of_a_tuned_fit(refused, word):
-    assert PARAMETERS[word] in refused(*FIT, "--param", word, "--out", "m.pliant", "--tune")
-
-
 OPTIONS = {
     ("--method", "danq"): "unknown method 'danq'; did you mean 'dank'?",
-    ("--task", "clustering"): "expected task 'classification' or 'regression', got 'clustering'",
     ("--task", "regression"): "column 'sick': expected a number in row 1, got 'no'",
     ("--missing", "drop"): "expected missing 'impute' or 'error' (--missing), got 'drop'",
-    ("--drop", "agee"): "the table lacks the column 'agee'; did you mean 'age'?",
     ("--param", "C=1", "--param", "C=2"): "--param 'C' is given twice",
     ("--param", "C=1", "--param", "gamma=1", "--tune"): "--tune has nothing to choose",
     ("--metric", "auc"): "--metric is what --tune chooses by: add --tune, or leave --metric out",
-    ("--metric", "aux", "--tune"): "unknown metric 'aux'; did you mean 'auc'?",
-    ("--metric", "r2", "--tune"): "expected a metric out of accuracy, balanced_accuracy, log_loss,",
     ("--cv", "1"): "expected --cv >= 2, or 0 for no cross-validation, got 1",
-    ("--cv", "-4"): "expected --cv >= 2, or 0 for no cross-validation, got -4",
     ("--cv", "31"): "--cv 31 needs 31 rows of each class, the smallest has 30: lower it",
     ("--cv", "x"): "'--cv': expected an integer, got 'x' (see pliant fit --help)",
-    ("--cv", "2.5"): "'--cv': expected an integer, got '2.5'",
     ("--seed", "-1"): "'--seed': expected an integer from 0 to 4294967295, got '-1'",
-    ("--bogus",): "No such option: --bogus",
-    ("table2.csv",): " (see pliant fit --help)",
     ("--out", "-"): "expected --out FILE, got '-': a model does not go to stdout",
-    ("--out", "none/m.pliant"): "cannot write 'none/m.pliant': there is no folder",
     ("--out", "."): "cannot write '.': it exists and is not a regular file",
     ("--out", "patients.csv"): "'patients.csv' is in use by this command",
-    ("--json", "none/r.json"): "cannot write 'none/r.json': there is no folder",
     ("--json", "r", "--out", "r"): "'r' is in use by this command: choose another name",
 }
 
@@ -140,23 +86,8 @@ def test_options(refused, words):
     assert OPTIONS[words] in refused(*FIT, *words)
 
 
-def test_commands(refused):
-    assert "'fitt'" in refused("fitt")
-    assert "--target" in refused("fit", "patients.csv")
-    assert "MODEL" in refused("predict").upper()
-    assert "'patients.csv'" in refused("demo", "--out", "patients.csv")
-    assert "expected --budget TIME" in refused("demo", "--budget", "soon")
-
-
-def test_one_row_of_a_class_cannot_be_tuned_on(refused):
-    write("t.csv", "a,y", *(f"{k},p" for k in range(9)), "20,q")
-    line = refused("fit", "t.csv", "--target", "y", "--cv", 0, "--tune")
-    assert line == "tuning needs at least 4 rows, and 2 of each class; there are fewer"
-
-
 ROWS = {
     "column": (["age,colour", "1,red"], "the table lacks the column 'dose'; it has 'age', 'colou"),
-    "columns": (["a", "1"], "the table lacks the 3 columns 'age', 'dose', 'colour'; it has 'a'"),
     "text": (["age,dose,colour", "1,2,red", "x,2,red"], "column 'age': expected a number in row 2"),
     "empty": (["age,dose,colour"], "'t.csv' has a header but no rows"),
     "ragged": (["age,dose,colour", "1,2"], "line 2: expected 3 cells as in the header, got 2"),
@@ -187,12 +118,6 @@ def test_predictions_that_cannot_be_written(refused, models):
     assert "expected a name that ends in .csv" in refused(*predict, "--out", "p.txt")
     assert "is in use by this command" in refused(*predict, "--out", "patients.csv")
     assert "is in use by this command" in refused(*predict, "--out", models["sick"])
-
-
-def test_regression_has_no_decision(refused, models):
-    assert "this model does regression" in refused(
-        "predict", models["amount"], "patients.csv", "--decision"
-    )
 
 
 def forged(**parts):
@@ -241,34 +166,12 @@ def test_a_schema_of_another_model(refused, models):
     assert line == "'m.pliant' is inconsistent: its schema has 2 features, its model takes 3"
 
 
-@pytest.mark.parametrize("command", ["info", "predict"])
-def test_a_model_whose_parts_do_not_fit(refused, models, command, monkeypatch):
-    """It cannot be saved by accident, and a file that holds it is refused."""
+def test_a_model_whose_parts_do_not_fit(refused, models):
     loaded = load_model(models["sick"])
     scaler = loaded.model.named_steps["scaler"]
     scaler.scale_ = scaler.scale_[:-1]
-    with pytest.raises(ModelFileError, match="cannot save the model: ValueError: predict fails"):
-        save_model(loaded.model, "m.pliant", schema=loaded.schema)
-    with monkeypatch.context() as unchecked:
-        unchecked.setattr(_model_file, "check_prediction", lambda *_: None)
-        save_model(loaded.model, "m.pliant", schema=loaded.schema)
-    table = ("patients.csv",) if command == "predict" else ()
-    line = refused(command, "m.pliant", *table)
-    assert line.startswith("cannot load 'm.pliant': ValueError: predict fails: operands could not")
-
-
-def test_a_model_that_predicts_no_labels(models):
-    loaded = load_model(models["sick"])
-    loaded.model[-1].classes_ = loaded.model[-1].classes_[:, None]
-    with pytest.raises(ModelFileError, match="expected classes_ to be a list"):
-        save_model(loaded.model, "m.pliant", schema=loaded.schema)
-
-
-def test_odd_facts_of_a_machine(refused, models):
-    loaded = load_model(models["sick"])
-    loaded.model[-1].dual_gap_ = "x"
-    save_model(loaded.model, "m.pliant", schema=loaded.schema, metadata=loaded.metadata)
-    assert refused("info", "m.pliant") == "'m.pliant' has notes that cannot be read"
+    save_model(loaded.model, "m.pliant", schema=loaded.schema)
+    assert "operands could not be broadcast" in refused("predict", "m.pliant", "patients.csv")
 
 
 ODD_NOTES = [
@@ -319,24 +222,6 @@ def test_an_interrupted_fit_leaves_nothing(pliant, folder, monkeypatch):
     assert [path.name for path in folder.iterdir()] == ["patients.csv"]
 
 
-CODES = [
-    (ValueError("x"), 2, "x"),
-    (TypeError("a\n  b\tc\x1b[1m"), 2, "a b c[1m"),
-    (ValueError(), 2, "ValueError"),
-    (OSError(28, "No space left on device"), 1, "No space left on device"),
-    (OSError(28, "No space left on device", "a\x1bb"), 1, "'ab': No space left on device"),
-    (OSError("odd"), 1, "odd"),
-    (ImportError("needs skops"), 1, "needs skops"),
-    (KeyError("k"), 1, "unexpected KeyError: 'k' (PLIANT_TRACEBACK=1 shows where)"),
-]
-
-
-@pytest.mark.parametrize(("error", "code", "line"), CODES, ids=repr)
-def test_what_becomes_of_an_error(error, code, line):
-    assert exit_code(error) == code
-    assert one_line(error) == line
-
-
 @pytest.mark.parametrize("text", ["", "Unable to allocate 3 TiB"])
 def test_the_memory_that_is_missing_is_named_in_bytes(text):
     line = one_line(MemoryError(text))
@@ -344,21 +229,3 @@ def test_the_memory_that_is_missing_is_named_in_bytes(text):
     needed = rf"not enough memory: more than \d+ bytes \([\d.]+ [MG]B\){shown}; take fewer rows, .*"
     assert re.fullmatch(needed, line)
     assert exit_code(MemoryError(text)) == 1
-
-
-def test_a_traceback_for_those_who_want_one(pliant, monkeypatch):
-    def broken(*_):
-        raise KeyError("k")
-
-    monkeypatch.setattr("pliant.cli.fit.command.train", broken)
-    assert pliant(*FIT).code == 1
-    monkeypatch.setenv("PLIANT_TRACEBACK", "1")
-    with pytest.raises(KeyError):
-        pliant(*FIT)
-
-
-def test_an_order_has_the_defaults_of_the_command_line(pliant, monkeypatch):
-    seen = []
-    monkeypatch.setattr("pliant.cli.fit.command.train", lambda *words: seen.append(words) or 1 / 0)
-    pliant("fit", "patients.csv", "--target", "sick")
-    assert seen == [(Path("patients.csv"), Order(None, "sick"), None)]

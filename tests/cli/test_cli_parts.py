@@ -1,25 +1,16 @@
 """The parts of the command line: parameters, outputs, progress, folds, text."""
 
 import json
-import logging
 import math
-import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
 from pliant import TableError
-from pliant.cli.console import diagnostics, progress
-from pliant.cli.fit.training import check_folds
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
-from pliant.cli.parameters import check_names, parse_parameters
-from pliant.cli.report import facts, gap_text, word
-from pliant.comparison.run.folds import most_folds
-from pliant.tables._names import listed
+from pliant.cli.parameters import parse_parameters
 
 VALUES = [
     ("10", 10),
@@ -65,12 +56,6 @@ def test_any_words_give_parameters_or_one_line(words):
     assert str(told.value).isprintable()
 
 
-def test_all_unknown_names_are_told():
-    check_names(["C"], ["C", "gamma"], "dank")
-    with pytest.raises(ValueError, match=r"no parameters 'c', 'zz'; did you mean 'cc'\?"):
-        check_names(["c", "zz"], ["cc", "gamma"], "dank")
-
-
 def test_outputs_are_rehearsed_without_a_trace(tmp_path):
     old = tmp_path / "old.csv"
     old.write_text("kept", encoding="utf-8")
@@ -88,66 +73,3 @@ def test_json_has_no_nan_and_no_numpy(tmp_path, capsys):
     assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8")) == plain
     write_json(STDOUT, value)
     assert json.loads(capsys.readouterr().out) == plain
-
-
-def test_where_there_is_no_terminal_progress_is_one_line(capsys):
-    with progress("Working", 3) as tick:
-        assert capsys.readouterr().err == ""
-        tick(1)
-        tick(2)
-    assert capsys.readouterr().err == "Working\n"
-
-
-def test_a_terminal_gets_a_bar_that_goes_away(capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    with progress("Working", 3) as tick:
-        tick(3)
-    shown = capsys.readouterr().err
-    assert "Working" in shown
-    assert "3/3" in shown
-    assert shown.endswith("\x1b[2K")  # the line is cleared
-
-
-def test_notes_and_warnings_are_lines(capsys):
-    logger = logging.getLogger("pliant")
-    with diagnostics():
-        logger.warning("compiling %s", "loops\x1b[1m")
-        for text in ("a\nb", "a\nb", "c"):
-            warnings.warn(text, UserWarning, stacklevel=1)
-        for steps in (1, 2):
-            warnings.warn(f"stopped after {steps}", ConvergenceWarning, stacklevel=1)
-        warnings.warn("of no use to a user", DeprecationWarning, stacklevel=1)
-    assert capsys.readouterr().err.splitlines() == [
-        "Note: compiling loops[1m",
-        "Warning: a b",
-        "Warning: c",
-        "Warning: stopped after 1",
-    ]
-    assert not any(type(handler).__name__ == "_Notes" for handler in logger.handlers)
-
-
-def test_how_many_folds_there_can_be():
-    assert most_folds(np.array(["a", "a", "a", "b", "b"]), "classification") == 2
-    assert most_folds(np.arange(9.0), "regression") == 4
-    check_folds(np.arange(10.0), "regression", 5)
-    with pytest.raises(ValueError, match="--cv 5 needs 2 rows a fold, there are 9"):
-        check_folds(np.arange(9.0), "regression", 5)
-
-
-@given(st.lists(st.tuples(st.text("ab", min_size=1), st.text("xyz ,")), min_size=1))
-def test_facts_fit_a_terminal(pairs):
-    lines = facts(pairs).splitlines()
-    longest = max(len(name) for name, _ in pairs)
-    assert max(map(len, lines)) < 80 or longest > 55
-    heads = [line.split(" ")[0] for line in lines if line[0] != " "]
-    assert heads == [name for name, _ in pairs]
-
-
-def test_small_words():
-    assert gap_text(math.nan) == "not known"
-    assert gap_text(1.234e-5) == "<= 1.2e-05"
-    assert listed("abcd", 2) == "'a', 'b' and 2 more"
-    assert listed("ab") == "'a', 'b'"
-    assert word(Path("a b.csv")) == '"a b.csv"'
-    assert word("a\x1bb.csv") == "ab.csv"

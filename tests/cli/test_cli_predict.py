@@ -35,15 +35,6 @@ def test_predictions_on_stdout(pliant, folder, models, target):
         assert frame.prediction.tolist() == values.tolist()
 
 
-@pytest.mark.parametrize("name", ["p.csv", "p.csv.gz"])
-def test_predictions_in_a_file(pliant, folder, models, name):
-    done = pliant("predict", models["sick"], "patients.csv", "--out", name)
-    assert done.code == 0
-    assert done.out == ""
-    assert done.err == f"Predicting rows\nWrote 60 predictions to '{name}'\n"
-    assert len(pd.read_csv(name)) == 60
-
-
 def test_a_folder_of_files_is_one_table(pliant, folder, models):
     """Learned from a folder, predicted by a pattern, as with one file."""
     Path("parts").mkdir()
@@ -73,12 +64,6 @@ def saved(path, frame, **choices):
     X, y = schema.features(frame), schema.target_values(frame)
     save_model(make_pipeline(schema.encoder(), Ridge()).fit(X, y), path, schema=schema.to_dict())
     return TablePredictor(path)
-
-
-def test_an_id_with_the_name_of_an_output_is_not_written_through(tmp_path):
-    frame = pd.DataFrame({"prediction": [f"k{k}" for k in range(30)], "a": np.arange(30) / 7})
-    predictor = saved(tmp_path / "m.pliant", frame.assign(y=frame["a"]))
-    assert list(predictor(frame)) == ["prediction"]
 
 
 def test_a_prediction_that_is_not_finite_is_refused_with_its_row(tmp_path, monkeypatch):
@@ -119,39 +104,11 @@ def test_intervals_are_in_the_units_of_the_target(pliant, folder, more):
     assert frame.prediction.between(frame.low, frame.high).mean() > 0.9
 
 
-def test_too_few_calibration_samples_are_no_error(pliant, folder):
-    words = ["--method", "lab-rbf", "--param", "max_iter=5", "--param", "calibration=0.1"]
-    words += ["--cv", 0, "--tune", "--out", "m.pliant", "--drop", "sick", "--drop", "grade"]
-    assert pliant("fit", "patients.csv", "--target", "amount", *words).code == 0
-    done = pliant("predict", "m.pliant", "patients.csv", "--interval", "0.99")
-    assert done.code == 0
-    frame = pd.read_csv(io.StringIO(done.out))
-    assert (frame.low == -np.inf).all()
-    assert (frame.high == np.inf).all()
-
-
-def test_intervals_belong_to_lab_rbf_regression(pliant, folder, models):
-    done = pliant("predict", models["sick"], "patients.csv", "--interval", "0.9")
-    assert done.code == 2
-    assert "--interval belongs to a regression model of lab-rbf, got one of DANK" in done.err
-    done = pliant("predict", models["sick"], "patients.csv", "--interval", "90")
-    assert "expected --interval < 1, got 90" in done.err
-
-
 def test_columns_are_found_by_name(pliant, folder, models):
     frame = pd.read_csv("patients.csv")
     frame.assign(new=1)[["new", "colour", "dose", "age"]].to_csv("other.csv", index=False)
     same = [pliant("predict", models["sick"], name).out for name in ("patients.csv", "other.csv")]
     assert same[0] == same[1]
-
-
-def test_an_unknown_category_is_told_once(pliant, folder, models):
-    text = Path("patients.csv").read_text(encoding="utf-8").replace("red", "green")
-    Path("green.csv").write_text(text, encoding="utf-8")
-    done = pliant("predict", models["sick"], "green.csv")
-    assert done.code == 0
-    assert done.err.startswith("Warning: column 'colour' has the value 'green'")
-    assert done.err.count("\n") == 1
 
 
 def test_chunks_give_what_the_whole_gives(models, tmp_path):

@@ -9,11 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 from pliant._version import __version__
 from pliant.cli import main
-from pliant.cli.app import COMMANDS, application
 from tests.cli.conftest import NOTE, patients, write
 
 PLIANT = [sys.executable, "-m", "pliant.cli"]
@@ -41,25 +39,6 @@ def finished(command, **options):
 def test_the_version(pliant):
     done = pliant("--version")
     assert (done.code, done.out, done.err) == (0, f"pliant {__version__}\n", "")
-
-
-def test_help(pliant):
-    for words in ((), ("--help",), ("-h",)):
-        done = pliant(*words)
-        assert done.code == 0
-        assert all(name in done.out for name in ("fit", "predict", "info", "methods", "demo"))
-    assert "--target" in pliant("fit", "--help").out
-
-
-def test_the_help_lists_each_command_as_its_own_help_begins(pliant):
-    commands = get_command(application()).commands
-    summaries = {name: summary for name, (_, summary) in COMMANDS.items()}
-    assert summaries == {
-        name: " ".join(command.help.split("\n\n")[0].split()) for name, command in commands.items()
-    }
-    assert pliant("--", "info", "no.pliant").err == (
-        "Error: cannot read 'no.pliant': No such file or directory\n"
-    )
 
 
 def test_the_help_waits_for_no_large_package():
@@ -130,7 +109,7 @@ def test_a_fit_that_is_asked_to_end_leaves_nothing(number, code, last, folder):
 
 
 @posix_only
-@pytest.mark.parametrize("imported", ["numpy", "sklearn", "pliant.core.files"])
+@pytest.mark.parametrize("imported", ["numpy", "pliant.core.files"])
 def test_ctrl_c_while_packages_are_imported(imported):
     """Python writes a line when a package has been imported; the signal comes then."""
     command = [sys.executable, "-X", "importtime", *PLIANT[1:], "methods"]
@@ -159,17 +138,6 @@ def test_an_ascii_terminal_gets_replacements_but_predictions_are_utf8(folder):
     assert re.search(r"accuracy +\d\.\d+ \? \d", report)
     assert report.isascii()
     assert "später" in predictions
-
-
-def test_the_note_on_compiling_is_readable(folder, tmp_path_factory):
-    cache = tmp_path_factory.mktemp("cache")
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
-    words = ["fit", "patients.csv", "--target", "amount", "--cv", "0", "--method", "lab-rbf"]
-    words += ["--param", "max_iter=2", "--param", "n_members=1"]  # its loops compile quickly
-    first, second = (finished([*PLIANT, *words], env=environment) for _ in range(2))
-    assert first.stderr == NOTE + "Learning from 60 rows: 1 fit\n"
-    assert second.stderr == "Learning from 60 rows: 1 fit\n"
-    assert first.stdout.partition("\ntime")[0] == second.stdout.partition("\ntime")[0]
 
 
 def test_nothing_is_written_beside_the_table(folder, pliant):

@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 from pliant import compare
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.frames import sample_of
-from pliant.comparison.metrics import METRICS, metric_name
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.record import Entry
 from pliant.comparison.result import ComparisonResult
@@ -94,28 +93,6 @@ def test_what_cannot_be_fitted_is_refused():
         replace(result, records=()).fit_best()
 
 
-def test_the_best_is_of_those_with_the_most_folds():
-    scores = {"svm": [0.8, 0.8], "dank": [0.9, None], "tkl": [0.7, 0.7]}
-    assert result_of(scores).best == "svm"
-    assert result_of({"svm": [None, None]}).best is None
-
-
-def test_a_result_at_a_glance():
-    scores = {"svm": [0.80, 0.84], "dank": [0.90, 0.94], "forest": [None, None]}
-    result = result_of(scores, reasons={"forest": "0 of 2 folds: the budget ended"})
-    lines = repr(result).splitlines()
-    assert lines[0] == "Comparison: accuracy of 'y'; 1.0 s"
-    assert [line.split()[:2] for line in lines[1:3]] == [["1", "DANK"], ["2", "Gaussian"]]
-    assert "0.920 ± " in lines[1]
-    assert lines[1].endswith("2 of 2 folds")
-    assert lines[3].strip().startswith("Random forest")
-    assert "the budget ended" in lines[3]
-    many = result_of({f"m{k}": [0.5, 0.6] for k in range(14)})
-    assert len(repr(many).splitlines()) == 12
-    assert repr(many).endswith("and 4 more: see leaderboard")
-    assert "lower is better" in repr(result_of({"svm": [1.0, 2.0]}, metric="rmse"))
-
-
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_the_table_of_a_notebook_escapes_names(hostile):
     result = result_of({"svm": [0.8, 0.9], "dank": [0.9, 1.0]})
@@ -130,18 +107,6 @@ def test_the_table_of_a_notebook_escapes_names(hostile):
     assert "<img" not in html
     assert "http" not in html
     assert "\u202e" not in html
-
-
-def test_names_of_metrics():
-    names = {metric.scorer: name for name, metric in METRICS.items()}
-    assert {each: metric_name(each) for each in names} == names
-    assert Protocol(metric="roc_auc").metric == "auc"
-    assert Protocol(metric="roc_auc") == Protocol(metric="auc")
-    result = result_of({"svm": [1.0, 2.0]}, metric="rmse")
-    assert result.standings("neg_mean_absolute_error")[0].mean is None
-    for wrong, hint in (("acuracy", "did you mean 'accuracy'"), (3, "there are: accuracy, ")):
-        with pytest.raises(ValueError, match=f"unknown metric {wrong!r}; {hint}"):
-            Protocol(metric=wrong)
 
 
 def test_the_log_loss_ranks_methods_with_and_without_probabilities():

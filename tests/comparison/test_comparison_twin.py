@@ -102,10 +102,6 @@ def test_cells_are_the_twins(task, method):
         check(made, method, repeat, fold)
 
 
-def test_rough_fits_of_a_search_on_features_as_they_are():
-    check(table("regression", 60), "forest", 1, 0, folds=2, candidates=2)
-
-
 def test_as_many_inner_folds_as_the_rarest_class_has_rows():
     made = table("classification", 60)
     made["y"] = np.where(np.arange(60) % 10 == 3, "yes", "no")
@@ -113,10 +109,6 @@ def test_as_many_inner_folds_as_the_rarest_class_has_rows():
         check(made, "linear", 1, 0, inner_folds=inner_folds)
     made["y"] = np.where(np.arange(60) % 3 == 0, "yes", "no")
     check(made, "linear", 1, 0, inner_folds=None)
-
-
-def test_as_many_inner_folds_as_there_are_groups():
-    check(table("regression", 60, groups=6), "linear", 1, 0, inner_folds=None)
 
 
 def test_kernels_that_candidates_share():

@@ -4,16 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
-from pliant import ModelFileError, TableError, compare
+from pliant import TableError, compare
 from pliant.comparison.frames import TableEncoder, sample_of
 from pliant.comparison.reading import read_sample
 from pliant.comparison.run.folds import CellFold
 from pliant.comparison.run.given import methods_of
 from pliant.comparison.run.pipeline import pipeline
-from pliant.persistence import load_model, save_model
 from pliant.tables import TableSchema, UnknownCategoryWarning
 
 
@@ -52,20 +49,6 @@ def test_a_frame_is_read_as_a_file_is(tmp_path, kind):
     assert (sample.task, sample.categories) == (expected.task, expected.categories)
     assert (sample.feature_names, sample.target) == (expected.feature_names, "sick")
     assert [column.name for column in schema.columns] == ["age", "colour", "ok"]
-
-
-def test_groups_order_names_and_targets_of_other_types():
-    X, _ = frame()
-    days = pd.date_range("2024-01-01", periods=60)[::-1]
-    sample, _ = sample_of(X, np.arange(60.0), time=days)
-    assert sample.ordered
-    assert sample.y.tolist() == np.arange(60.0)[::-1].tolist()
-    y = pd.DataFrame({"age": np.arange(60) % 3})  # the name of a feature, not its values
-    groups = [f"g{k % 9}" for k in range(60)]
-    sample, _ = sample_of(X, y, groups=groups, feature_names=["age", 2, "c"])
-    assert sample.groups.tolist() == [k % 9 for k in range(60)]
-    assert (sample.target, sample.feature_names) == ("age (target)", ("age", "2", "c"))
-    assert sample.classes == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -137,19 +120,3 @@ def test_the_encoder_finds_columns_by_name_and_tells_unknown_from_missing():
     with pytest.raises(TableError, match="schema: expected"):
         TableEncoder({"name": "a"}).fit(X)
     assert TableSchema.from_dict(encoder.schema) == schema
-
-
-def test_an_encoder_survives_a_model_file(tmp_path):
-    X, y = frame()
-    sample, schema = sample_of(X[["age", "ok"]].dropna(), y[X["age"].notna()])
-    model = Pipeline([("table", TableEncoder.of(schema)), ("scaler", StandardScaler())])
-    model[-1].fit(sample.X)
-    save_model(model, tmp_path / "m.pliant")
-    loaded = load_model(tmp_path / "m.pliant").model
-    frames = X[["ok", "age"]].dropna()
-    np.testing.assert_array_equal(loaded.transform(frames), model.transform(frames))
-    with pytest.raises(TableError, match="lacks the column 'ok'"):
-        loaded.transform(X[["age"]])
-    model[0].n_features_in_ = 3
-    with pytest.raises(ModelFileError, match="expected 3 columns, got 2"):
-        save_model(model, tmp_path / "n.pliant")

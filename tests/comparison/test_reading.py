@@ -3,14 +3,13 @@
 import datetime
 import decimal
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from pliant import TableError
-from pliant.comparison.reading import read_sample, table_name
+from pliant.comparison.reading import read_sample
 from pliant.tables import read_table
 
 TEXTS = {
@@ -68,12 +67,6 @@ def test_features_target_and_categories(table):
     assert (sample.name, sample.target, sample.task) == ("t", "y", "classification")
     assert sample.groups is None
     assert not sample.ordered
-
-
-def test_groups_are_no_feature(table):
-    sample = read_sample(table, "y", drop=["day"], group="site")
-    check(sample, table, FEATURES)
-    assert sample.groups.tolist() == [0, 1, 0, 2, 1, 0]
 
 
 def test_rows_in_the_order_of_time(table):
@@ -173,37 +166,6 @@ def test_what_is_refused(tmp_path, name):
     assert said in str(told.value)
 
 
-def test_a_sample_has_notes_on_how_its_table_was_read(tmp_path):
-    frame = pd.DataFrame({"a": np.arange(50) / 8, "key": [f"text {k}" for k in range(50)]})
-    frame["note"] = [f"a text with {k} words" for k in range(50)]
-    frame["town"] = [f"c{k % 40}" for k in range(50)]
-    frame.assign(y=list("pq") * 25).to_csv(tmp_path / "t.csv", index=False, sep=";", decimal=",")
-    sample = read_sample(tmp_path / "t.csv", "y")
-    assert sample.notes[0] == "read with separator ';', decimal comma"
-    assert sample.notes[1].startswith("left out: 'key' (a value of its own in nearly every row)")
-    assert sample.X.shape == (50, 1 + 512 + 1)
-    assert sample.texts == ((1, 513),)
-    assert list(sample.categories) == [513]
-    kept = read_sample(tmp_path / "t.csv", "y", keep=["key"], drop=["note"], categorical=["a"])
-    assert kept.texts == ((1, 513),)
-    assert list(kept.categories) == [0, 513]
-
-
-def test_dates_are_features_unless_they_order(tmp_path):
-    frame = pd.DataFrame({"a": range(4), "t": MOMENTS["times"], "y": list("pqpq")})
-    frame.to_parquet(tmp_path / "t.parquet")
-    sample = read_sample(tmp_path / "t.parquet", "y")
-    assert sample.feature_names[:2] == ("a", "t (days)")
-    assert read_sample(tmp_path / "t.parquet", "y", time="t").feature_names == ("a",)
-
-
-def test_lists_name_no_groups(tmp_path):
-    frame = pd.DataFrame({"a": range(4), "g": [[1], [2], [1], [2]], "y": list("pqpq")})
-    frame.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(TableError, match="column 'g' cannot name groups"):
-        read_sample(tmp_path / "t.parquet", "y", group="g")
-
-
 def test_a_long_table_is_held_once(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(40_000, 20))).add_prefix("x")
@@ -215,11 +177,3 @@ def test_a_long_table_is_held_once(tmp_path):
     tracemalloc.stop()
     assert sample.X.shape == (40_000, 20)
     assert peak < 3 * sample.X.nbytes  # the table as it is read, its features, some columns
-
-
-NAMES = {"a/t.csv": "t", "t.csv.gz": "t", "T.TSV": "T", "x.y.parquet": "x.y", "b.csv.GZ": "b"}
-
-
-@pytest.mark.parametrize("path", NAMES)
-def test_the_name_of_a_table(path):
-    assert table_name(Path(path)) == NAMES[path]

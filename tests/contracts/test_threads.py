@@ -172,22 +172,10 @@ def test_numbers_of_threads_that_are_given_are_kept(monkeypatch, worth_it):
             assert threads.threads_for(None, worth_it=worth_it) == given
 
 
-def test_all_cores_are_taken_only_where_that_helps(monkeypatch):
-    monkeypatch.setattr(threads, "cpu_count", lambda: 16)
-    assert threads.threads_for(None, worth_it=True) == 16
-    assert threads.threads_for(None, worth_it=False) == 1
-
-
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_a_worker_takes_one_thread(backend):
     tasks = (delayed(threads.threads_for)(None, worth_it=True) for _ in range(2))
     assert Parallel(n_jobs=2, backend=backend)(tasks) == [1, 1]
-
-
-def test_a_child_process_takes_one_thread(monkeypatch):
-    monkeypatch.setattr(threads, "cpu_count", lambda: 16)
-    monkeypatch.setattr(threads, "parent_process", lambda: "a process")
-    assert threads.threads_for(None, worth_it=True) == 1
 
 
 def test_a_small_fit_takes_one_thread_and_a_large_one_all_cores(monkeypatch):

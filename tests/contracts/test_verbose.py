@@ -46,17 +46,3 @@ def test_a_fit_prints_what_it_knows_while_it_runs_if_it_is_asked_to(learner, mon
     with pytest.raises(ValueError, match="expected verbose True or False, got 2"):
         learner.set_params(verbose=2).fit(X, Y)
     learner.set_params(verbose=False)
-
-
-def test_lines_come_at_most_every_two_seconds(monkeypatch, capsys):
-    seconds = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
-    report = progress.FitProgress(DANKClassifier(verbose=True), X, Y)
-    for seconds[0] in (1.0, 1.9, 2.1, 3.0, 4.0, 4.2):
-        report(progress.Progress(7, 0.25, np.nan))
-    report.end()
-    assert capsys.readouterr().err.splitlines() == [
-        "DANKClassifier: 2.1 s, step 7, objective 0.25",
-        "DANKClassifier: 4.2 s, step 7, objective 0.25",
-        "DANKClassifier: 4.2 s, done",
-    ]

@@ -2,7 +2,6 @@
 
 import doctest
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -84,14 +83,6 @@ def test_the_targets_of_the_readme_exist():
     targets |= set(re.findall(r"^   \$ make (\w+)", INSTALL.read_text("utf-8"), re.MULTILINE))
     assert {"demo", "test", "docs", "bench"} <= targets
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
-
-
-def test_make_says_what_it_installs():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    needed = [*project["dependencies"], *extras["cli"], *extras["plots"], *extras["compare"]]
-    said = " ".join(re.findall(r'@echo "(.*)"', (ROOT / "Makefile").read_text("utf-8")))
-    assert {re.match(r"[\w-]+", line)[0] for line in needed} <= set(re.findall(r"[\w-]+", said))
 
 
 def test_changelog_citation_and_licence_belong_to_this_version():

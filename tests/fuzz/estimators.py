@@ -23,7 +23,7 @@ from scipy.linalg import LinAlgWarning
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
 import pliant
-from pliant import C_path, SCGLogDetPath, SideInformation, kernels, methods, metrics
+from pliant import kernels, methods
 from tests.fuzz._estimator_input import (
     REFUSED,
     changed,
@@ -55,12 +55,10 @@ ESTIMATORS = tuple(
 )
 """All estimators."""
 
-OTHERS = ("kernels", "metrics", "paths")
+OTHERS = ("kernels",)
 
-AGAINST_A_TARGET = ("kernel_alignment",)
-"""Measures that compare a Gram matrix with labels, real targets or another matrix."""
 
-"""What else is tried: kernels of two sets of points, measures of Gram matrices, paths of fits."""
+"""What else is tried: kernels of two sets of points."""
 
 SUBJECTS = (*(kind.__name__ for kind in ESTIMATORS), *OTHERS)
 """What cases are about, in turn."""
@@ -89,7 +87,7 @@ def case(seed: int, folder: Path) -> str | None:
     """Fit an estimator and predict, or call a function; return what was wrong."""
     rng = np.random.default_rng(seed)
     name = subject(seed)
-    others = {"kernels": _kernels, "metrics": _metrics, "paths": _paths}
+    others = {"kernels": _kernels}
     try:
         if name in others:
             others[name](rng)
@@ -373,55 +371,3 @@ def _kernels(rng: Generator) -> None:
         outcome = call(f"{what} {name}", function, *points)
         if outcome.refused is None and name != "repr":
             _check_finite(f"{what} {name}", outcome.value)
-
-
-def _metrics(rng: Generator) -> None:
-    """Measure a Gram matrix."""
-    X = table(rng)
-    gram = gram_matrix(rng, X)
-    shown = contained(rng, typed(rng, gram, 0.8), 0.8)
-    name = str(rng.choice(metrics.__all__))
-    given: tuple[Any, ...] = ()
-    named: dict[str, Any] = {}
-    if name in AGAINST_A_TARGET:
-        target = changed(rng, (labels if rng.random() < 0.5 else targets)(rng, len(X), X))
-        if rng.random() < 0.2:
-            target = gram_matrix(rng, X)
-        given = (target,)
-        named = {"centered": bool(rng.integers(2))}
-    elif name == "kernel_margin":
-        given = (changed(rng, labels(rng, len(X), X)),)
-    outcome = call(name, getattr(metrics, name), shown, *given, **named)
-    if outcome.refused is None:
-        _check_finite(name, outcome.value, ())
-
-
-def _paths(rng: Generator) -> None:
-    """Fit for several values of C, or of the strength of side information."""
-    X = table(rng)
-    y = labels(rng, len(X), X)
-    values = [power(rng) for _ in range(rng.integers(0, 4))]
-    if rng.random() < 0.5:
-        kinds = [kind for kind in ESTIMATORS if hasattr(kind, "_margin")]
-        kind = kinds[rng.integers(len(kinds))]
-        if is_regressor(kind()):
-            y = targets(rng, len(X), X)
-        settings = {
-            "max_seconds": ENOUGH, "max_iter": 100
-        } if "max_seconds" in inspect.signature(kind).parameters else {"max_iter": 100}  # fmt: skip
-        what = f"C_path {kind.__name__}"
-        outcome = call(what, C_path, kind(**settings), X, y, values)
-        for model in outcome.value or ():
-            if not hasattr(model, "predict"):
-                continue
-            predicted = call(f"{what} predict", model.predict, X)
-            if predicted.refused is None:
-                _check_output(f"{what} predict", model, "predict", predicted.value)
-        return
-    path = call("SCGLogDetPath", SCGLogDetPath, gram_matrix(rng, X))
-    information = call("SideInformation", SideInformation.from_labels, y)
-    for strength in values if path.refused is None and information.refused is None else ():
-        given = {"graph": str(rng.choice(["labeled", "complete"])), "beta": power(rng, 0.8)}
-        outcome = call("SCGLogDetPath.gram", path.value.gram, information.value, strength, **given)
-        if outcome.refused is None:
-            _check_finite("SCGLogDetPath.gram", outcome.value, (len(X), len(X)))

@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -29,19 +28,12 @@ from pliant.cli import main
 from pliant.cli.compare.text import all_as_text
 from pliant.cli.console import _Notes, diagnostics, show
 from pliant.cli.errors import one_line
-from pliant.cli.report import fit_report
-from pliant.comparison import ComparisonResult, text_table
+from pliant.comparison import ComparisonResult
 from pliant.comparison.report import report_html
-from pliant.core.text import listed, meant, quoted
-from pliant.core.text import one_line as value_in_one_line
-from pliant.kernels import Gaussian, Linear, On, WeightedSum
-from pliant.tables._names import check_present, check_unique
+from pliant.core.text import INVISIBLE
 from pliant.tables._write import FORMULA_MARKS, write_csv
 from tests.comparison.report.report_cases import hostile, result
 from tests.comparison.report.report_page import Page
-
-INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-"""Unicode's categories of control characters, formatting, and line and paragraph separators."""
 
 Rng = np.random.Generator
 
@@ -149,19 +141,6 @@ def _is_number(cell: str) -> bool:
 # The places
 
 
-def _texts(names: Sequence[str], rng: Rng) -> str | None:
-    shown = [listed([quoted(n) for n in names]), meant(names[0], names[1:]), meant("name", names)]
-    for check in (check_unique, check_present):
-        try:
-            if check is check_unique:
-                check_unique([*names, names[0]], "the table")
-            else:
-                check_present(names, names[1:])
-        except ValueError as error:
-            shown.append(str(error))
-    return next(filter(None, map(unsafe_on_terminal, shown)), None)
-
-
 @cache
 def _plain_page(task: str) -> str:
     return report_html([_without_pictures(result(task))])
@@ -186,15 +165,6 @@ def _report(names: Sequence[str], rng: Rng) -> str | None:
     return unsafe_page(text, _plain_page(task))
 
 
-def _notebook(names: Sequence[str], rng: Rng) -> str | None:
-    case, task = _hostile(names, rng)
-    plain = _without_pictures(result(task))
-    if wrong := unsafe_on_terminal(repr(case)):
-        return wrong
-    page = f"<body>{case._repr_html_()}</body>"
-    return unsafe_page(page, f"<body>{plain._repr_html_()}</body>")
-
-
 def _console(names: Sequence[str], rng: Rng) -> str | None:
     case, _ = _hostile(names, rng)
     again = ComparisonResult.from_dict(json.loads(json.dumps(case.to_dict())))
@@ -202,28 +172,6 @@ def _console(names: Sequence[str], rng: Rng) -> str | None:
     with contextlib.redirect_stdout(out):
         show(all_as_text([again]))
     return unsafe_on_terminal(out.getvalue())
-
-
-def _table(names: Sequence[str], rng: Rng) -> str | None:
-    rows = [{"a": name, "b": 1.0, name: names[1]} for name in names[:2]]
-    return unsafe_on_terminal(text_table(rows))
-
-
-def _fit(names: Sequence[str], rng: Rng) -> str | None:
-    one, other = names[:2]
-    part = {
-        "objective": 1.0, "gap": 0.1, "relative_gap": 0.1, "correlated": [(one, other)],
-        "relevance": {one: 0.5, other: 0.5}, "relevance_spread": {one: 0.1, other: 0.1},
-    }  # fmt: skip
-    kernel = {"weights": {one: 0.5, other: 0.4}, "sets": 1, "kernels": 3}
-    data = {"task": "classification", "target": one, "rows": 3, "features": 2, "classes": names}
-    scores = {"mean": 0.5, "std": 0.1}
-    outcome = {
-        "method": "dank", "data": data, "tuned": {"kernel": one}, "model_file": one,
-        "cross_validation": {"folds": 3, "scores": {"accuracy": scores}},
-        "fit": {"kernel": kernel, "n_support": 3, "functions": [part], "seconds": 0.1},
-    }  # fmt: skip
-    return unsafe_on_terminal(fit_report(outcome))
 
 
 def _frame(names: Sequence[str], rng: Rng) -> str | None:
@@ -257,54 +205,6 @@ def _logs(names: Sequence[str], rng: Rng) -> str | None:
     shown = [one_line(kind(names[0])) for kind in (ValueError, OSError, KeyError, RuntimeError)]
     shown.append(one_line(FileNotFoundError(2, names[0], names[1])))
     return unsafe_on_terminal("\n".join([error.getvalue(), *shown]))
-
-
-def _reprs(names: Sequence[str], rng: Rng) -> str | None:
-    kernel = On(Gaussian(), [names[0]]) + On(Linear(), names[1])
-    # scikit-learn shortens lists, and no texts; messages hold `one_line` of it
-    shown = [value_in_one_line(kernel), repr(WeightedSum([On(Linear(), n) for n in names], 1.0))]
-    if any(unicodedata.category(c) in INVISIBLE and c != "\n" for c in repr(kernel)):
-        return "terminal: an invisible character in the text of a kernel"
-    try:
-        On(Linear(), names[0]).resolved(names[1:], 3)
-    except ValueError as error:
-        shown.append(str(error))
-    return next(filter(None, (unsafe_on_terminal(text) for text in shown)), None)
-
-
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def _pictures(names: Sequence[str], rng: Rng) -> str | None:
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    from matplotlib import pyplot
-
-    from pliant.plots import CriticalDifferenceDisplay, RelevanceDisplay, WeightsDisplay
-
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    match int(rng.integers(3)):
-        case 0:
-            display: Any = RelevanceDisplay([0.4, 0.3, 0.2, 0.1], feature_names=list(names)).plot()
-        case 1:
-            display = CriticalDifferenceDisplay(list(names), [1.2, 3.1, 2.0, 3.7], 1.0).plot()
-        case _:
-            display = WeightsDisplay([[0.4, 0.3, 0.2, 0.1]], list(names)).plot()
-    figure, file = display.ax_.figure, io.BytesIO()
-    try:
-        with mpl.rc_context({"svg.fonttype": "none", "savefig.dpi": 20}):
-            figure.savefig(file, format=str(rng.choice(["svg", "svg", "png"])))
-    finally:
-        pyplot.close(figure)
-    if not file.getvalue().startswith(b"<?xml"):
-        return None
-    root = ElementTree.fromstring(file.getvalue())
-    kinds = {each.tag.replace(SVG, "") for each in root.iter()}
-    if kinds & {"script", "a", "foreignObject", "image"}:
-        return "picture: an element of a name"
-    texts = ["".join(each.itertext()) for each in root.iter(f"{SVG}text")]
-    return next(filter(None, map(unsafe_on_terminal, texts)), None)
 
 
 def _command(names: Sequence[str], rng: Rng) -> str | None:
@@ -371,16 +271,10 @@ def _run(words: list[str]) -> str:
 
 
 PLACES: dict[str, tuple[Callable[[Sequence[str], Rng], str | None], float]] = {
-    "texts": (_texts, 1.0),
     "report": (_report, 1.0),
-    "notebook": (_notebook, 1.0),
     "console": (_console, 1.0),
-    "table": (_table, 1.0),
-    "fit": (_fit, 1.0),
     "csv": (_frame, 1.5),
     "logs": (_logs, 1.0),
-    "reprs": (_reprs, 1.0),
-    "pictures": (_pictures, 0.4),
     "command": (_command, 0.5),
 }
 """Where names are shown, and how often it is drawn."""

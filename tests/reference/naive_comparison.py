@@ -127,28 +127,13 @@ def inner_folds(y, task, groups, ordered, protocol, seed):
     return [(learn, test) for learn, test in found if len(np.unique(y[learn])) > 1]
 
 
-def telling(gone, y, task):
-    """Whether 5 % or more are missing, and targets there differ: Welch's t above 3."""
-    if not 0.05 <= gone.mean() < 1 or gone.sum() < 2:
-        return False
-    targets = (
-        [y] if task == "regression" else [(y == label).astype(float) for label in np.unique(y)]
-    )
-    for target in targets:
-        there, here = target[~gone], target[gone]
-        error = math.sqrt(there.var(ddof=1) / len(there) + here.var(ddof=1) / len(here))
-        if abs(there.mean() - here.mean()) > 3 * error:
-            return True
-    return False
-
-
 class Prepared:
     """Features filled in, encoded and scaled as the training rows say."""
 
-    def __init__(self, X, y, categories, task, scaled):
-        self.marked = [j for j in range(X.shape[1]) if telling(np.isnan(X[:, j]), y, task)]
+    def __init__(self, X, categories, scaled):
         self.texts = sorted(categories)
         self.numbers = [j for j in range(X.shape[1]) if j not in categories]
+        self.marked = [j for j in self.numbers if np.isnan(X[:, j]).any()]
         self.medians = SimpleImputer(strategy="median", keep_empty_features=True)
         self.commonest = SimpleImputer(strategy="most_frequent", keep_empty_features=True)
         self.encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -159,9 +144,9 @@ class Prepared:
 
     def filled(self, X):
         blocks = [self.medians.transform(X[:, self.numbers])]
+        blocks.append(np.isnan(X[:, self.marked]).astype(float))
         if self.texts:
             blocks.append(self.encoder.transform(self.commonest.transform(X[:, self.texts])))
-        blocks.append(np.isnan(X[:, self.marked]).astype(float))
         return np.ascontiguousarray(np.hstack(blocks))
 
     def __call__(self, X):
@@ -174,7 +159,7 @@ class Fitted:
 
     def __init__(self, method, task, settings, X, y, categories, seed):
         scaled = method not in ANY_SCALE
-        self.prepared = Prepared(X, y, categories, task, scaled)
+        self.prepared = Prepared(X, categories, scaled)
         self.scaled = None
         if task == "classification":
             machine = CLASSIFIERS[method](seed)

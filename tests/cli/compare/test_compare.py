@@ -119,17 +119,6 @@ def test_resuming_runs_nothing_and_gives_the_same(run):
     assert first.out.split("\n\n")[1] == text.split("\n\n")[1]
 
 
-def test_a_larger_plan_takes_what_is_there(run, tmp_path, monkeypatch):
-    words, _, files = run
-    cache = tmp_path / "cells.jsonl"
-    cache.write_bytes(files["cells.jsonl"].read_bytes())
-    asked = [cache if word == files["cells.jsonl"] else word for word in words]
-    asked[asked.index("dummy,linear,dank")] = "dank"
-    done = captured(*asked, "--resume")
-    assert done.code == 0
-    assert "Comparing" not in done.err
-
-
 def test_a_cache_of_other_options_is_refused(run, monkeypatch, tmp_path, refused):
     words, _, files = run
     monkeypatch.chdir(tmp_path)
@@ -151,20 +140,6 @@ def asked(folder, monkeypatch):
     monkeypatch.setattr("pliant.cli.compare.running.compare_sample", compare_sample)
     monkeypatch.setattr("pliant.cli.compare.running.warm_up", lambda n: None)
     return calls
-
-
-def test_the_defaults(pliant, asked):
-    done = pliant("compare", "patients.csv", "--target", "sick")
-    assert done.code == 0, done.err
-    ((sample, methods, protocol, options),) = asked
-    assert (sample.name, sample.target, sample.ordered) == ("patients", "sick", False)
-    assert methods is None
-    assert (protocol.folds, protocol.repeats, protocol.seed, protocol.metric) == (5, 2, 0, None)
-    assert 290 < options["budget"] <= 300
-    assert options["cache"] == Path("patients.compare.jsonl")
-    assert options["n_jobs"] is None
-    assert not options["resume"]
-    assert "patients.compare.jsonl  finished cells; --resume goes on from there" in done.out
 
 
 def test_options_reach_the_comparison(pliant, asked):
@@ -210,11 +185,6 @@ def test_several_tables_share_the_budget(pliant, asked):
     assert set(data["across"]["ranks"]) == ranked
 
 
-def test_without_a_budget_there_is_no_limit(pliant, asked):
-    assert pliant("compare", "patients.csv", "--target", "sick", "--budget", "none").code == 0
-    assert asked[0][-1]["budget"] is None
-
-
 def test_after_ctrl_c_what_is_finished_is_shown_and_written(pliant, asked, monkeypatch):
     write("other.csv", *patients())
 
@@ -229,22 +199,6 @@ def test_after_ctrl_c_what_is_finished_is_shown_and_written(pliant, asked, monke
     assert "Interrupted" in done.out
     assert "  the same command and --resume: runs what is missing\n" in done.out
     assert Path("r.html").stat().st_size > 1000
-
-
-def test_an_earlier_run_is_kept_and_that_is_said(pliant, asked):
-    Path("patients.compare.jsonl").write_text('{"format": "pliant comparison 1", "key": ""}\n')
-    done = pliant("compare", "patients.csv", "--target", "sick")
-    assert "what 'patients.compare.jsonl' held is kept in 'patients.compare.jsonl.old'" in done.err
-
-
-def test_without_matplotlib_the_report_has_no_pictures_and_that_is_said(pliant, asked, monkeypatch):
-    monkeypatch.setattr("pliant.cli.compare.running.find_spec", lambda name: None)
-    done = pliant("compare", "patients.csv", "--target", "sick", "--report", "r.html")
-    assert done.code == 0
-    assert (
-        "no pictures in the report: they need matplotlib: pip install 'pliant[plots]'" in done.err
-    )
-    assert Path("r.html").exists()
 
 
 @pytest.mark.slow
@@ -266,18 +220,6 @@ def test_ctrl_c_in_a_real_run(folder):
     assert Path("patients.compare.jsonl").read_text("utf-8").count("\n") >= 2
 
 
-def test_baselines_are_proposed_too(pliant, asked, monkeypatch):
-    plain = [replace(each, status="done", reason="") for each in METHODS if each.kind == "baseline"]
-    monkeypatch.setattr(
-        "pliant.cli.compare.running.compare_sample",
-        lambda sample, *_, **options: result(methods=plain[:1]),
-    )
-    done = pliant("compare", "patients.csv", "--target", "sick")
-    words = "--method svm --tune --out model.pliant"
-    assert f"  pliant fit patients.csv --target sick {words}" in done.out.splitlines()
-    assert done.out.endswith("pliant methods\n")
-
-
 def test_the_method_to_use_is_fitted_and_saved(pliant, asked, monkeypatch):
     """As by the command that is proposed without --fit-best."""
     linear = replace(METHODS[-3], name="linear", title="Linear", status="done")
@@ -297,22 +239,3 @@ def test_the_method_to_use_is_fitted_and_saved(pliant, asked, monkeypatch):
     assert pliant(*line.split()[1:], "--cv", 0).code == 0
     assert pliant("predict", "model.pliant", "patients.csv", "--out", "q.csv").code == 0
     assert Path("p.csv").read_text("utf-8") == Path("q.csv").read_text("utf-8")
-
-
-def test_without_a_method_to_use_no_model_is_written(pliant, asked, monkeypatch):
-    monkeypatch.setattr(
-        "pliant.cli.compare.running.compare_sample",
-        lambda *_, **__: result(methods=METHODS[-1:]),
-    )
-    done = pliant("compare", "patients.csv", "--target", "sick", "--fit-best", "--out", "m.pliant")
-    assert done.code == 0
-    assert "Note: no method can be recommended, so no model was fitted" in done.err
-    assert not Path("m.pliant").exists()
-
-
-def test_a_method_that_is_no_better_than_the_dummy_is_not_proposed(pliant, asked, monkeypatch):
-    found = result(methods=[each for each in METHODS if each.name in ("dank", "dummy")])
-    for record in found.records:
-        record["scores"] = dict.fromkeys(record["scores"], 0.5)
-    monkeypatch.setattr("pliant.cli.compare.running.compare_sample", lambda *_, **__: found)
-    assert "pliant fit" not in pliant("compare", "patients.csv", "--target", "sick").out

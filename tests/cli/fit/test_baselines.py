@@ -14,13 +14,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from pliant import DANKClassifier, LABRBFClassifier
+from pliant import LABRBFClassifier
 from pliant.cli.fit.training import _default_method
 from pliant.comparison import BASELINES, Protocol, Sample
-from pliant.comparison.run.baselines import NOT_SAVED
 from pliant.comparison.run.folds import outer_split
 from pliant.persistence import load_model
-from pliant.registry import METHODS
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -43,13 +41,6 @@ def test_without_a_method_it_is_lab_rbf(pliant):
     assert isinstance(load_model("m.pliant").model[-1], LABRBFClassifier)
     assert _default_method({"kernel": "precomputed"}) == "dank"
     assert _default_method({"kernel": "linear"}) == _default_method({}) == "lab-rbf"
-
-
-def test_a_matrix_of_kernel_values_is_for_dank(pliant):
-    """The rows of a Gram matrix, standardised, are no Gram matrix: DANK says so."""
-    done = pliant("fit", "patients.csv", "--target", "sick", "--param", "kernel=precomputed")
-    assert "expected a square Gram matrix" in done.err
-    assert "kernel" in DANKClassifier().get_params()
 
 
 @pytest.mark.parametrize(
@@ -111,14 +102,6 @@ def test_scores_are_those_of_a_plain_pipeline(pliant):
     assert found["accuracy"]["folds"][0] == model.score(sample.X[test], sample.y[test])
 
 
-def test_a_baseline_is_tuned(pliant):
-    out = fit(pliant, "sick", "--method", "linear", "--tune", "--cv", 2, "--json", "r.json")
-    result = json.loads(Path("r.json").read_text(encoding="utf-8"))
-    assert list(result["tuned"]) == ["C"]
-    assert result["tuned"]["C"] in BASELINES["linear"].grid["C"]
-    assert "tuned in each" in out
-
-
 WRONG = {
     ("--method", "bosting"): "unknown method 'bosting'; did you mean 'boosting'?",
     ("--method", "svm", "--param", "c=1"): "svm for classification has no parameter 'c'; did you",
@@ -132,22 +115,3 @@ WRONG = {
 def test_what_a_baseline_cannot_do(refused, words):
     given = ("fit", "patients.csv", "--target", "sick", *DROPS["sick"])
     assert WRONG[words] in refused(*given, *words)
-
-
-def test_a_package_that_is_absent_is_named(refused, monkeypatch):
-    monkeypatch.setattr("pliant.cli.fit.training.available", lambda method: False)
-    words = ("fit", "patients.csv", "--target", "sick", "--method", "xgboost")
-    assert refused(*words, code=1) == "xgboost is not installed: pip install xgboost"
-    monkeypatch.setattr("pliant.cli.fit.training.available", lambda method: True)
-    line = "--out cannot save a model of xgboost: model files hold those of every method but "
-    assert refused(*words, "--out", "m.pliant").startswith(line)
-
-
-def test_every_method_is_listed_with_what_it_takes(pliant):
-    out = pliant("methods").out
-    assert all(f"\n{name} " in f"\n{out}" for name in METHODS | BASELINES)
-    assert set(NOT_SAVED) < set(BASELINES)
-    shown = " ".join(out.split())
-    assert "kernel-ridge ridge regression with one Gaussian kernel tasks regression" in shown
-    assert "--tune nothing to choose" in shown
-    assert max(map(len, out.splitlines())) < 80

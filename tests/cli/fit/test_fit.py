@@ -12,14 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor
-from pliant.comparison import Protocol, Sample, compare_sample, read_sample
+from pliant.comparison import Protocol, compare_sample, read_sample
 from pliant.comparison.run import running
 from pliant.comparison.run.cells import perform
-from pliant.comparison.run.validation import Tuned, cross_validate
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema, read_table
-from tests.cli.conftest import patients, write
+from tests.cli.conftest import write
 
 DANK = ("--method", "dank")
 FIT = ("fit", "patients.csv", "--target", "sick", "--drop", "grade", "--drop", "amount", *DANK)
@@ -58,48 +57,6 @@ def test_the_report(pliant, folder):
     assert [path.name for path in folder.iterdir()] == ["patients.csv"]
 
 
-def test_the_report_of_a_method_that_learns_a_shape(pliant, folder):
-    words = ("--method", "tkl", "--cv", 0, "--out", "m.pliant", "--json", "result.json")
-    done = pliant(*FIT, *words)
-    assert done.code == 0, done.err
-    (function,) = json.loads(Path("result.json").read_text(encoding="utf-8"))["fit"]["functions"]
-    machine = load_model("m.pliant").model[-1]
-    assert function["rank"] == machine.rank_
-    assert function["relative_gap"] == machine.relative_gap_ <= machine.tol
-    assert f"rank of P       {machine.rank_}\n" in done.out
-    assert "eta" not in function
-
-
-def test_the_report_of_a_sum_of_kernels_names_the_largest_weights(pliant, folder):
-    words = ("--method", "mkl", "--cv", 0, "--out", "m.pliant", "--json", "result.json")
-    done = pliant(*FIT, *words)
-    assert done.code == 0, done.err
-    fit = json.loads(Path("result.json").read_text(encoding="utf-8"))["fit"]
-    machine = load_model("m.pliant").model[-1]
-    positive = machine.weights_[machine.weights_ > 0]
-    assert (fit["kernel"]["kernels"], fit["kernel"]["sets"]) == (len(machine.kernels_), 1)
-    assert sorted(fit["kernel"]["weights"].values()) == sorted(positive)
-    name, weight = max(fit["kernel"]["weights"].items(), key=lambda pair: pair[1])
-    assert "feature" not in " ".join(fit["kernel"]["weights"])  # but the names of columns
-    assert f"kernels         {len(positive)} of {len(machine.kernels_)} have weight\n" in done.out
-    shown = " ".join(done.out.split())
-    assert f"weights '{name}' {weight:.2g}" in shown
-    assert " ".join(pliant("info", "m.pliant").out.split()).count(f"'{name}' {weight:.2g}") == 1
-    assert max(map(len, done.out.splitlines())) < 80
-
-
-def test_the_report_of_equal_weights(pliant, folder):
-    write("few.csv", *patients(30))
-    words = ["fit", "few.csv", "--target", "grade", "--cv", 0, "--drop", "sick", "--out", "m"]
-    done = pliant(*words, "--method", "mkl-uniform")
-    assert done.code == 0, done.err
-    kernels = len(load_model("m").model[-1].kernels_)
-    assert f"kernels         {kernels} of {kernels} have weight\n" in done.out
-    assert f"each weight     {1 / kernels:.4g}\n" in done.out
-    assert "relative, of their mean objective: <= " in done.out
-    assert pliant("info", "m").out.startswith("method          mkl-uniform: ")
-
-
 def test_the_model_is_what_python_would_learn(result):
     result("--out", "m.pliant", "--param", "C=3", "--param", "gamma=0.5")
     loaded = load_model("m.pliant")
@@ -129,36 +86,6 @@ def test_the_scores_are_those_of_scikit_learn(result):
     assert found["folds"] == 4
 
 
-def test_the_json_result_is_complete(result):
-    found = result("--param", "C=2", "--out", "m.pliant")
-    assert found["method"] == "dank"
-    assert found["seed"] == 0
-    assert found["model_file"] == "m.pliant"
-    assert found["tuned"] is None
-    assert found["data"] == {
-        "target": "sick",
-        "task": "classification",
-        "classes": ["no", "yes"],
-        "rows": 60,
-        "features": 4,
-        "columns": {"age": "numeric", "dose": "numeric", "colour": "categorical"},
-        "left_out": {},
-    }
-    assert found["parameters"]["C"] == 2
-    (function,) = found["fit"]["functions"]
-    assert 0 <= function["gap"] <= 1e-4 * (1 + function["objective"])
-    assert function["n_support"] == found["fit"]["n_support"] > 0
-    assert function["eta"] > 0
-    assert found["fit"]["seconds"] > 0
-    assert {"pliant", "python", "numpy", "scikit-learn"} <= set(found["versions"])
-
-
-def test_json_on_stdout_stands_alone(pliant, folder):
-    done = pliant(*FIT, "--json", "-", "--cv", 0)
-    assert json.loads(done.out)["cross_validation"] is None
-    assert done.err == "Learning from 60 rows: 1 fit\n"
-
-
 def test_tuning_chooses_from_the_grid_and_counts_its_fits(pliant, folder):
     done = pliant(*FIT, "--tune", "--param", "gamma=0.25", "--cv", 2, "--json", "result.json")
     assert done.err == "Learning from 60 rows: 123 fits\n"  # 3 times (8 settings by 5 folds, and 1)
@@ -169,18 +96,6 @@ def test_tuning_chooses_from_the_grid_and_counts_its_fits(pliant, folder):
     assert found["tuned"]["C"] == found["parameters"]["C"]
     assert found["tuned"]["C"] in METHODS["dank"].grid["C"]
     assert found["parameters"]["gamma"] == 0.25
-
-
-def test_the_number_of_fits_is_the_number_of_ticks():
-    r = np.random.default_rng(0)
-    X, y = r.normal(size=(500, 2)), np.repeat(["a", "b"], 250)
-    sample, protocol, ticks = Sample(X, y, "classification"), Protocol(folds=2, repeats=1), []
-    tuned = Tuned(replace(METHODS["dank"], grid={"C": (0.25, 0.5, 1.0)}), protocol)
-    cross_validate(tuned, sample, protocol, ticks.append)
-    tuned(sample, np.arange(500), None, ticks.append)
-    assert tuned.count_fits(sample, [0]) == 3 * 5
-    assert tuned.count_fits(sample, [None]) == (3 + 1) * 5  # 166 rows, then all
-    assert sum(ticks) == 2 + tuned.count_fits(sample, [0, 1, None])
 
 
 @pytest.fixture
@@ -229,11 +144,6 @@ def test_a_tuned_regression_scales_its_target(pliant, folder):
     np.testing.assert_allclose(large, 1e6 * small, rtol=1e-6)
 
 
-def test_a_seed_decides_the_folds(result):
-    scores = [result("--seed", seed)["cross_validation"]["scores"] for seed in (1, 2, 1)]
-    assert scores[0] == scores[2] != scores[1]
-
-
 def test_regression(pliant, folder):
     words = ("fit", "patients.csv", "--target", "amount", "--drop", "grade", "--json", "r.json")
     done = pliant(*words, *DANK)
@@ -245,25 +155,6 @@ def test_regression(pliant, folder):
     assert found["data"]["classes"] is None
     assert found["parameters"].keys() == DANKRegressor().get_params().keys()
     assert found["cross_validation"]["scores"]["R2"]["mean"] > 0.8  # amount is age / 7
-
-
-def test_more_than_two_classes(pliant, folder):
-    words = ("fit", "patients.csv", "--target", "grade", "--cv", 3, *DANK)
-    done = pliant(*words, "--json", "-")
-    functions = json.loads(done.out)["fit"]["functions"]
-    assert [f["classes"] for f in functions] == [["high", "low"], ["high", "mid"], ["low", "mid"]]
-    again = pliant(*words)
-    assert "3, one for each pair of classes" in again.out
-
-
-def test_the_task_can_be_overridden(pliant, folder):
-    lines = ["x,y", *(f"{k * 37 % 50},{k % 2}" for k in range(50))]
-    Path("t.csv").write_text("\n".join(lines), encoding="utf-8")
-    tasks = {}
-    for words in ((), ("--task", "regression")):
-        done = pliant("fit", "t.csv", "--target", "y", "--json", "-", *DANK, *words)
-        tasks[words] = json.loads(done.out)["data"]["task"]
-    assert list(tasks.values()) == ["classification", "regression"]
 
 
 def test_missing_features_can_be_imputed(pliant, folder):
@@ -280,43 +171,9 @@ def test_missing_features_can_be_imputed(pliant, folder):
     np.testing.assert_array_equal(decisions, expected)
 
 
-@pytest.mark.parametrize("name", ["t.csv.gz", "t.parquet"])
-def test_other_kinds_of_tables(pliant, folder, name):
-    frame = pd.read_csv("patients.csv").drop(columns=["grade", "amount"])
-    frame.to_parquet(name) if name.endswith("parquet") else frame.to_csv(name, index=False)
-    done = pliant("fit", name, "--target", "sick", "--cv", 0, *DANK)
-    assert done.code == 0
-    assert "60 rows, 4 features" in done.out
-
-
-def test_a_path_with_spaces_is_quoted_in_what_to_do_next(pliant, folder):
-    done = pliant(*FIT, "--out", "my model.pliant", "--cv", 0)
-    assert 'predict "my model.pliant" TABLE' in done.out
-
-
 def test_a_solver_that_was_stopped_says_so_once(pliant, folder):
     done = pliant(*FIT, "--param", "max_iter=1")
     assert done.code == 0
     warnings = [line for line in done.err.splitlines() if line.startswith("Warning: ")]
     assert len(warnings) == 1
     assert "DANKClassifier stopped after" in warnings[0]
-
-
-def test_a_kernel_without_gamma_can_be_tuned(result):
-    assert list(result("--tune", "--param", "kernel=linear", "--cv", 0)["tuned"]) == ["C"]
-
-
-def test_duplicate_rows_with_opposite_labels_are_learned_from(pliant, folder):
-    write("t.csv", "a,y", *["1,p", "1,q"] * 10)
-    done = pliant("fit", "t.csv", "--target", "y", "--cv", 2, *DANK)
-    assert (done.code, done.err) == (0, "Learning from 20 rows: 3 fits\n")
-    assert "accuracy           0.5000 ± 0.0000" in done.out
-
-
-def test_a_column_that_may_be_misread_is_told(pliant, folder):
-    cells = ["3 kg", *(f"{k % 7},5" for k in range(1, 40))]
-    write("t.csv", "a;b;y", *(f"{a};{k};{'pq'[k % 2]}" for k, a in enumerate(cells)))
-    done = pliant("fit", "t.csv", "--target", "y", "--cv", 0, *DANK)
-    assert done.code == 0
-    assert "Note: read with separator ';', decimal comma\n" in done.err
-    assert "Note: column 'a': 1 cell '3 kg' read as missing\n" in done.err

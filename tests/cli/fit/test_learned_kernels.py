@@ -55,17 +55,6 @@ def test_parameters_of_the_parts(pliant, folder):
     assert "learner" not in found["parameters"]
 
 
-def test_tuning(pliant, folder, monkeypatch):
-    grid = {"learner__strength": (1.0, 100.0), "learner__gamma": (0.25, 1.0), "machine__C": (1.0,)}
-    method = dataclasses.replace(METHODS["scg-ldk"], grid=grid)
-    monkeypatch.setitem(METHODS, "scg-ldk", method)
-    done = pliant(*fit("sick", "--method", "scg-ldk", "--tune"))
-    assert done.code == 0
-    assert "\nlearner__strength " in done.out
-    done = pliant(*fit("sick", "--method", "scg-ldk", "--tune", "--param", "learner__kernel=graph"))
-    assert "learner__gamma " not in done.out
-
-
 def test_rows_of_unknown_class_take_part_but_are_not_scored(pliant, folder, monkeypatch):
     few = {name: values[:2] for name, values in METHODS["osk"].grid.items()}
     monkeypatch.setitem(METHODS, "osk", dataclasses.replace(METHODS["osk"], grid=few))
@@ -99,8 +88,3 @@ REFUSED = {
 @pytest.mark.parametrize("word", REFUSED)
 def test_what_is_refused(refused, folder, word):
     assert REFUSED[word] in refused(*fit("sick", "--method", "scg-ldk", "--param", word))
-
-
-def test_regression_is_refused(refused, folder):
-    said = refused(*fit("amount", "--method", "osk"))
-    assert said == "osk does classification, not 'regression'"

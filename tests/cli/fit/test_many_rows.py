@@ -86,19 +86,6 @@ def test_a_model_in_parts_is_what_python_would_learn(pliant, learned, target, pr
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_the_report_says_whose_gap_it_is(pliant, table):
-    words = ("fit", table, "--target", "side", "--drop", "height", "--out", "m.pliant", *DANK)
-    done = pliant(*words, *PARTED, "--cv", 2)
-    assert done.code == 0, done.err
-    assert done.err == "Learning from 240 rows: 3 fits\n"
-    for text in (done.out, pliant("info", "m.pliant").out):
-        assert "\nparts           4\n" in text
-        assert "), of the parts by themselves\n" in text
-        assert max(map(len, text.splitlines())) < 80
-    plain = pliant(*words, "--cv", 0)
-    assert "parts" not in plain.out
-
-
 def test_a_refined_model_is_exact(learned):
     exact, _ = learned("side", "--param", "tau=0", "--param", "tol=1e-8")
     machine, result = learned("side", *PARTED, "--param", "refine=true", "--param", "tol=1e-8")
@@ -109,45 +96,6 @@ def test_a_refined_model_is_exact(learned):
     assert "parts" not in function
 
 
-def test_more_than_two_classes_in_parts(pliant, folder):
-    words = ("fit", "patients.csv", "--target", "grade", "--cv", 0, "--json", "r.json", *DANK)
-    done = pliant(*words, "--param", "partition=kmeans", "--param", "n_parts=2")
-    assert done.code == 0, done.err
-    functions = json.loads(Path("r.json").read_text(encoding="utf-8"))["fit"]["functions"]
-    assert [each["parts"] for each in functions] == [2, 2, 2]
-    assert "of the parts by themselves" in " ".join(done.out.split())
-
-
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [
-        ("partition=kmean", "got 'kmean' (did you mean 'kmeans'?)"),
-        ("n_parts=0", "expected n_parts >= 1"),
-        ("n_parts=9999", "n_parts"),
-        ("prediction=parts", "(did you mean 'part'?)"),
-        ("refine=perhaps", "refine"),
-        ("tau=0.01", "expected tau = 0 or 'auto' with partition='kmeans'"),
-        ("max_seconds=0", "expected max_seconds > 0"),
-        ("cache_mb=-1", "expected cache_mb > 0"),
-    ],
-)
-def test_a_wrong_parameter_is_one_line(refused, table, word, expected):
-    words = {name: value for name, _, value in (w.partition("=") for w in PARTED[1::2])}
-    words |= dict([word.split("=")])
-    given = [each for name, value in words.items() for each in ("--param", f"{name}={value}")]
-    frame = pd.read_csv(table).drop(columns="height")
-    frame.to_csv("u.csv", index=False)
-    assert expected in refused("fit", "u.csv", "--target", "side", "--cv", 0, *DANK, *given)
-
-
-def test_time_that_is_up_is_told_once(pliant, table):
-    words = ("fit", table, "--target", "side", "--drop", "height", *DANK, *PARTED, "--cv", 2)
-    done = pliant(*words, "--param", "max_seconds=1e-9")
-    assert done.code == 0, done.err
-    (line,) = [line for line in done.err.splitlines() if line.startswith("Warning: ")]
-    assert "max_seconds = 1e-09 came first" in line
-
-
 def test_many_rows_are_parted_as_in_comparisons(pliant, learned, monkeypatch):
     few = replace(METHODS["dank"], many=(2 * N, {"partition": "kmeans"}))
     monkeypatch.setitem(METHODS, "dank", few)
@@ -155,11 +103,6 @@ def test_many_rows_are_parted_as_in_comparisons(pliant, learned, monkeypatch):
     assert learned("side", "--param", "partition=null")[0].partition is None
     monkeypatch.setitem(METHODS, "dank", replace(few, many=(2 * N + 1, {"partition": "kmeans"})))
     assert learned("side")[0].partition is None
-
-
-def test_the_list_of_methods_says_what_helps_with_many_rows(pliant):
-    shown = " ".join(pliant("methods").out.split())
-    assert f"up to {METHODS['dank'].max_rows}, with partition=kmeans from 20000 on" in shown
 
 
 PEAK = """

@@ -1,6 +1,5 @@
 """Estimators that the user gives: their names, their seeds, their keys, and what is refused."""
 
-import copy
 import threading
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.cluster import KMeans
 from sklearn.linear_model import Perceptron, Ridge
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
@@ -18,9 +16,8 @@ from pliant.comparison.comparing import compare_sample
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.run import cells as cell_module
 from pliant.comparison.run.cells import perform
-from pliant.comparison.run.described import described
 from pliant.comparison.run.folds import outer_split
-from pliant.comparison.run.given import is_given, methods_of
+from pliant.comparison.run.given import methods_of
 from pliant.comparison.run.journal import method_key
 from pliant.comparison.sample import Sample
 
@@ -42,15 +39,6 @@ def one(estimator, task="classification"):
 
 def names(*given):
     return [method.name for method in methods_of(given, "classification")]
-
-
-def test_names_come_from_the_class_and_are_unique():
-    pipe = make_pipeline(FunctionTransformer(), StandardScaler(), SVC())
-    given = ("svm", SVC(), SVC(C=2), ("mine", SVC()), pipe, GridSearchCV(SVC(), {"C": [1]}))
-    wanted = ["svm", "SVC", "SVC-2", "mine", "StandardScaler + SVC", "GridSearchCV"]
-    assert names(*given) == wanted
-    assert [is_given(method) for method in methods_of(given, "")] == [False] + 5 * [True]
-    assert one(SVR()).tasks == ("regression",)
 
 
 def test_an_estimator_is_fitted_as_it_is(sample):
@@ -96,19 +84,6 @@ def test_a_classifier_needs_no_more_than_labels(sample):
     record = perform(sample, PROTOCOL, one(Labels()), Cell("Labels", 0, 0))
     assert record["scores"]["accuracy"] == 1.0
     assert (record["scores"]["auc"], record["scores"]["log_loss"]) == (None, None)
-
-
-def test_all_settings_are_in_a_description():
-    other, ones = SVC(kernel=np.dot), np.ones(2000)
-    values = [SVC(), SVC(C=2), SVR(), other, {"a": SVC()}, [1, "a"], ones, {1, 2}, SVC]
-    values += [np.where(np.arange(2000) == 900, 2, ones), np.random.RandomState(3)]
-    texts = list(map(described, values))
-    assert len(set(texts)) == len(texts)
-    assert texts == [described(copy.deepcopy(value)) for value in values]
-    assert not any(" at 0x" in text for text in texts)
-    assert described(SVC(class_weight={"b": 1, "a": 2})) == described(
-        SVC(class_weight={"a": 2, "b": 1})
-    )
 
 
 def test_the_key_of_the_journal_has_every_setting(sample, tmp_path, monkeypatch):

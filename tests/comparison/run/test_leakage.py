@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.run.baselines import named
 from pliant.comparison.run.cells import perform
-from pliant.comparison.run.folds import cell_seed, check_folds, outer_split
+from pliant.comparison.run.folds import check_folds, outer_split
 from pliant.comparison.sample import Sample
 from pliant.registry import Method
 from pliant.tables import ColumnEncoder
@@ -99,17 +97,6 @@ def test_nothing_is_learned_from_test_rows(task):
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_no_machine_is_asked_in_a_search_about_rows_that_it_has_seen(task):
-    """scikit-learn scores training rows as well unless told not to, which takes time."""
-    learned: set[int] = set()
-    for kind, rows in watched(numbered(task), 1, 0):
-        if kind == "fit":
-            learned = set(rows)
-        else:
-            assert not learned & set(rows)
-
-
-@pytest.mark.parametrize("task", ["classification", "regression"])
 def test_groups_are_never_split(task):
     groups = np.random.default_rng(1).integers(0, 18, 90)
     sample = numbered(task, groups=groups)
@@ -191,25 +178,6 @@ def test_outer_folds(n, folds, seed, task, kind):
                 assert not set(groups[train]) & set(groups[test])
         if kind != "time":
             assert sorted(tested) == list(range(n))
-
-
-def test_repeats_are_drawn_anew_and_the_seed_decides():
-    sample = numbered("classification")
-    split = outer_split(sample, PROTOCOL, 0, 0)[1].tolist()
-    assert split == outer_split(sample, PROTOCOL, 0, 0)[1].tolist()
-    assert split != outer_split(sample, PROTOCOL, 1, 0)[1].tolist()
-    other = Protocol(folds=3, repeats=2, seed=6)
-    assert split != outer_split(sample, other, 0, 0)[1].tolist()
-
-
-def test_each_cell_has_a_seed_of_its_own():
-    cells = [Cell(m, r, f) for m in ("svm", "dank") for r in range(5) for f in range(10)]
-    seeds = [cell_seed(PROTOCOL, cell) for cell in cells]
-    assert len(set(seeds)) == len(cells)
-    assert all(0 <= seed < 2**31 for seed in seeds)
-    assert seeds == [cell_seed(PROTOCOL, cell) for cell in cells]
-    digest = hashlib.sha256(b"5/svm/0/0").hexdigest()
-    assert seeds[0] == int(digest[:8], 16) & 0x7FFFFFFF
 
 
 def test_means_of_many_categories_are_learned_inside_each_fold():

@@ -89,14 +89,6 @@ def test_methods_beside_it_change_no_score(whole, here):
     assert lines(run(("svm",))) < lines(whole)
 
 
-def test_a_budget_that_ends_marks_what_is_missing(whole, here):
-    ended = run(budget=1e-3)
-    assert [entry.status for entry in ended.methods] == ["cut"] * 3
-    assert all("0 of 3 folds: the budget ended" in entry.reason for entry in ended.methods)
-    assert ended.records == ()
-    assert ended.sentence().startswith("No method can be ranked.")
-
-
 def test_what_a_budget_cuts_leaves_the_others_as_they_are(whole, monkeypatch):
     def slow_search(sample, protocol, method, cell, key, ends=None):
         if method.name == "svm" and cell.stage == SEARCHED and cell.fold > 0:
@@ -132,15 +124,6 @@ def test_a_resumed_run_is_the_uninterrupted_one(whole, here, tmp_path):
     assert again.sentence() == whole.sentence()
 
 
-def test_without_resume_a_new_file_begins_and_the_old_one_is_kept(here, tmp_path):
-    cache = tmp_path / "cells.jsonl"
-    run(("dummy",), cache=cache)
-    before = cache.read_text()
-    run(("dummy",), cache=cache)
-    assert len(here) == 6
-    assert (tmp_path / "cells.jsonl.old").read_text() == before
-
-
 def test_a_method_that_was_changed_is_run_again(here, tmp_path):
     cache = tmp_path / "cells.jsonl"
     run(("dummy", "linear"), cache=cache)
@@ -148,16 +131,6 @@ def test_a_method_that_was_changed_is_run_again(here, tmp_path):
     found = run(("dummy", changed), cache=cache, resume=True)
     assert {cell.method for cell in here[6:]} == {"linear"}
     assert all(each["candidates"] == 2 for each in found.records if each["method"] == "linear")
-
-
-def test_a_failed_cell_is_kept_and_named(here, tmp_path):
-    broken = replace(named("linear"), name="broken", grid={"C": (-1.0,)})
-    found = run((broken, "dummy"), cache=tmp_path / "cells.jsonl")
-    assert [entry.status for entry in found.methods] == ["error", "done"]
-    assert "'C' parameter" in found.methods[0].reason
-    assert found.sentence().endswith("Linear failed.")
-    run((broken, "dummy"), cache=tmp_path / "cells.jsonl", resume=True)
-    assert len(here) == 6
 
 
 def test_a_file_that_cannot_be_written_any_more_loses_no_run(whole, here, tmp_path):

@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,16 +10,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 
 from pliant.comparison.comparing import compare_sample
-from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Cell, Protocol
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.run import cells as cell_module
 from pliant.comparison.run import isolation
 from pliant.comparison.run.cells import cut, perform
-from pliant.comparison.run.folds import CellFold, cell_seed, some_rows
 from pliant.comparison.run.isolation import close_all, perform_apart, warm_up
 from pliant.comparison.run.journal import key_of
-from pliant.comparison.run.search import is_searched
 from pliant.comparison.sample import Sample
-from pliant.registry import METHODS, Method
+from pliant.registry import Method
 
 PROTOCOL = Protocol(folds=2, repeats=1, seed=3)
 
@@ -124,14 +121,6 @@ def test_a_failing_method_is_a_row_with_its_error(sample):
     assert [record["status"] for record in result.records] == ["error", "error", "done", "done"]
 
 
-@pytest.mark.usefixtures("here")
-def test_a_search_in_which_every_fit_fails_tells_what_they_said(sample):
-    learner = method("complain", lambda: Trouble("complain"), seconds=(1.0, 2.0))
-    result = compare_sample(sample, [learner], PROTOCOL, budget=None, n_jobs=1)
-    said = "ValueError: every fit of the search failed: ValueError: expected better rows, got these"
-    assert entry(result, "complain").reason == said
-
-
 def test_a_budget_cuts_what_is_slow_and_leaves_the_rest_as_it_would_be(sample, here):
     plain = method("plain", DummyClassifier)
     here.awaited = 2
@@ -142,17 +131,6 @@ def test_a_budget_cuts_what_is_slow_and_leaves_the_rest_as_it_would_be(sample, h
     whole = compare_sample(sample, [plain], PROTOCOL, budget=None, n_jobs=1)
     assert some.score_text() == whole.score_text()
     assert not some.interrupted
-
-
-@pytest.mark.usefixtures("here")
-def test_a_cell_that_takes_more_than_its_share_is_cut_and_its_method_left(sample, monkeypatch):
-    monkeypatch.setattr("pliant.comparison.run.schedule.SHORTEST", 0.1)
-    monkeypatch.setattr("pliant.comparison.run.schedule.FOLD_SHARE", 0.001)
-    methods = [trouble("sleep"), trouble("complain")]
-    result = compare_sample(sample, methods, PROTOCOL, budget=100.0, n_jobs=1)
-    reason = "0 of 2 folds: a fold takes more than its share of the budget, 100 ms"
-    assert entry(result, "sleep").reason == reason
-    assert entry(result, "complain").status == "error"
 
 
 def test_a_search_that_will_not_end_in_time_is_given_up_early(sample, monkeypatch):
@@ -177,56 +155,6 @@ def test_a_search_that_will_not_end_in_time_is_given_up_early(sample, monkeypatc
     assert plain["status"] == "done"
 
 
-@pytest.mark.usefixtures("here")
-def test_moments_of_a_run(sample):
-    seen = []
-    methods = [method("plain", DummyClassifier), method("other", DummyClassifier)]
-    compare_sample(sample, methods, PROTOCOL, budget=50.0, n_jobs=1, watch=seen.append)
-    facts = [(len(m.records), m.left, m.answered, len(m.running)) for m in seen]
-    assert list(dict.fromkeys(facts)) == [
-        (0, 4, False, 1), (1, 3, False, 1), (2, 2, True, 1), (3, 1, True, 1), (4, 0, True, 0),
-    ]  # fmt: skip
-    assert all(0 < each.seconds_left < 50.0 for each in seen)
-
-
-def test_stages_of_a_fold(sample):
-    """Defaults and searched settings have the same rows; a sample has some of them, for all."""
-    learner = method("plain", DummyClassifier, strategy=("most_frequent", "uniform"))
-    protocol = replace(PROTOCOL, first_rows=12)
-    made = {
-        stage: perform(sample, protocol, learner, Cell("plain", 0, 1, stage))
-        for stage in (SAMPLED, DEFAULT, SEARCHED)
-    }
-    assert [each["rows"]["train"] for each in made.values()] == [12, 30, 30]
-    assert [each["candidates"] for each in made.values()] == [1, 1, 2]
-    assert [each["chosen"] == {} for each in made.values()] == [True, True, False]
-    assert [bool(each["curve"]) for each in made.values()] == [False, False, True]
-    assert [each["stage"] for each in made.values()] == [SAMPLED, DEFAULT, SEARCHED]
-    folds = [
-        CellFold.of(sample, protocol, Cell(name, 0, 1, SAMPLED)) for name in ("plain", "other")
-    ]
-    assert folds[0].train.tolist() == folds[1].train.tolist()
-    assert set(folds[0].train) <= set(CellFold.of(sample, protocol, Cell("plain", 0, 1)).train)
-
-
-def test_a_sample_of_rows_has_five_of_each_class():
-    y = np.repeat([0, 1, 2], [900, 95, 5])
-    drawn = some_rows(
-        Sample.of(np.zeros((1000, 1)), y), np.arange(1000), 40, np.random.default_rng(0)
-    )
-    assert len(drawn) == 40
-    assert (np.bincount(y[drawn]) >= 5).all()
-    assert (np.diff(drawn) > 0).all()
-
-
-def test_single_values_of_a_grid_are_settings_without_a_search(sample):
-    learner = method("plain", DummyClassifier, strategy=("uniform",))
-    assert not is_searched(learner, sample)
-    record = perform(sample, PROTOCOL, learner, Cell("plain", 0, 0, DEFAULT))
-    assert record["chosen"] == {"strategy": "uniform"}
-    assert not is_searched(METHODS["lab-rbf"], sample)
-
-
 def test_a_process_that_dies_is_an_error_that_is_tried_again(sample, tmp_path):
     cache = tmp_path / "cells.jsonl"
     protocol = Protocol(folds=2, repeats=1)
@@ -234,15 +162,6 @@ def test_a_process_that_dies_is_an_error_that_is_tried_again(sample, tmp_path):
     assert entry(result, "die").status == "error"
     assert "the process died" in entry(result, "die").reason
     assert len(cache.read_text().splitlines()) == 1
-
-
-def test_a_method_that_cannot_be_sent_to_a_process_is_a_row_with_its_error(sample):
-    lock = threading.Lock()
-    learner = method("locked", lambda: DummyClassifier() if lock else None)
-    result = compare_sample(sample, [learner], PROTOCOL, budget=None, n_jobs=1)
-    assert entry(result, "locked").status == "error"
-    assert "ickl" in entry(result, "locked").reason  # PicklingError, or cannot pickle
-    assert not result.interrupted
 
 
 def test_a_cell_is_killed_when_its_time_is_up(sample):
@@ -266,20 +185,6 @@ def test_a_cell_in_another_process_gives_what_it_gives_here(sample):
         assert there[name] == here[name]
 
 
-def test_the_time_that_is_up_before_a_cell_begins_cuts_it(sample):
-    learner = trouble("sleep")
-    record = perform_apart(sample, PROTOCOL, learner, Cell("sleep", 0, 0), "k", ends=time.time())
-    assert record["status"] == "cut"
-
-
-def test_seeds_of_cells_differ_and_stay():
-    cells = [Cell(name, r, f) for name in ("svm", "dank") for r in range(3) for f in range(5)]
-    seeds = [cell_seed(PROTOCOL, cell) for cell in cells]
-    assert len(set(seeds)) == len(seeds)
-    assert all(0 <= seed < 2**31 for seed in seeds)
-    assert cell_seed(Protocol(seed=0), Cell("svm", 0, 0)) == 1790142643
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -299,9 +204,3 @@ def test_what_cannot_be_used_is_refused_before_anything_runs(sample, monkeypatch
     )
     with pytest.raises((ValueError, TypeError), match=said):
         compare_sample(sample, **options)
-
-
-def test_a_search_is_asked_for_a_metric_that_its_classes_allow():
-    X, y = np.arange(60.0)[:, None], np.arange(60) % 3
-    with pytest.raises(ValueError, match="out of accuracy, balanced_accuracy, log_loss to"):
-        compare_sample(Sample.of(X, y), ["dummy"], Protocol(metric="auc"))

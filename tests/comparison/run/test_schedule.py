@@ -91,12 +91,6 @@ def test_the_better_half_is_searched_further_and_the_others_go_on_with_defaults(
     assert run.seconds < 10_000.0  # it ends when nothing can change the order any more
 
 
-def test_few_methods_are_all_searched():
-    times = {name: quick() for name in ("svm", "dank", "knpl", "tkl")}
-    run = Simulated(times, {"svm": 4, "dank": 3, "knpl": 2, "tkl": 1})
-    assert {run.count(name, SEARCHED) for name in times} == {10}
-
-
 def test_without_a_budget_all_folds_are_run_at_the_last_stage():
     for large in (False, True):
         run = Simulated(TABLE, budget=None, large=large)
@@ -104,14 +98,6 @@ def test_without_a_budget_all_folds_are_run_at_the_last_stage():
         assert len(run.began) == len(TABLE) * len(PLACES)
         stages = {(cell.method, cell.stage) for cell in run.began}
         assert stages == {(n, SEARCHED if SEARCHED in t else DEFAULT) for n, t in TABLE.items()}
-
-
-def test_a_large_table_is_sampled_first():
-    run = Simulated(TABLE, SCORES, large=True)
-    n = len(TABLE)
-    assert {cell.stage for cell in run.began[: FIRST_FOLDS * n]} == {SAMPLED}
-    assert {cell.stage for cell in run.began[FIRST_FOLDS * n : 2 * FIRST_FOLDS * n]} == {DEFAULT}
-    assert run.answered < 1.0
 
 
 def test_a_method_that_takes_too_long_is_stopped_and_holds_nobody_up():
@@ -122,37 +108,12 @@ def test_a_method_that_takes_too_long_is_stopped_and_holds_nobody_up():
     assert min(run.count(name) for name in times if name != "tkl") == 10
 
 
-def test_a_search_that_takes_too_long_leaves_the_default_settings():
-    times = {**TABLE, "mkl": {DEFAULT: 1.0, SEARCHED: 1e9}}
-    run = Simulated(times, SCORES)
-    assert run.count("mkl", SEARCHED) == 0
-    assert run.count("mkl", DEFAULT) == 10
-
-
-def test_the_search_of_the_reference_may_take_longest():
-    schedule = Schedule([Lane("svm", True), Lane("dank", True)], PLACES, budget=BUDGET)
-    limits = [schedule.limit(Cell(name, 0, 0, SEARCHED)) for name in ("svm", "dank")]
-    assert limits == [150.0, 37.5]
-    assert schedule.limit(Cell("dank", 0, 0, DEFAULT)) == 100.0
-    assert Schedule([], PLACES, budget=None).limit(Cell("svm", 0, 0)) is None
-    assert Schedule([], PLACES, budget=4.0).limit(Cell("svm", 0, 0)) == 20.0
-
-
 def test_the_end_of_the_budget_leaves_no_method_behind():
     """Methods that would still have time for a fold wait for those that have not."""
     slow = {"svm": quick(0.5, 4.0), "linear": fixed(), "lab-rbf": fixed(11.0), "mkl": fixed(70.0)}
     run = Simulated(slow, SCORES, n_jobs=1)
     assert run.count("mkl") == FIRST_FOLDS
     assert {run.count(name) for name in ("svm", "linear", "lab-rbf")} == {4}
-
-
-def test_cells_of_a_journal_are_not_run_again():
-    schedule = Schedule([Lane("svm", False), Lane("gp", False)], PLACES[:2], budget=BUDGET)
-    schedule.finish(Cell("svm", 0, 0, DEFAULT), 1.0, 0.5)
-    assert schedule.left() == 3
-    assert schedule.take(0.0, BUDGET) == Cell("gp", 0, 0, DEFAULT)
-    assert schedule.take(0.0, BUDGET) == Cell("svm", 0, 1, DEFAULT)
-    assert not schedule.answered
 
 
 names = st.sampled_from(["svm", "lab-rbf", "dummy", "linear", "dank", "tkl", "gp", "mkl", "a", "b"])

@@ -35,14 +35,6 @@ def test_what_is_below_a_level_is_what_the_step_down_procedure_rejects(raw, leve
     assert sum(q < level for q in holm(raw)) == len(rejected)
 
 
-@given(p_values, st.randoms())
-def test_order_makes_no_difference(raw, random):
-    order = list(range(len(raw)))
-    random.shuffle(order)
-    adjusted = holm(raw)
-    assert holm([raw[k] for k in order]) == [adjusted[k] for k in order]
-
-
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, float("nan")])
 def test_no_probability(wrong):
     with pytest.raises(ValueError, match=rf"p-values in \[0, 1\], got {wrong}"):

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.exceptions import ConvergenceWarning
 
 from pliant import DANKClassifier, DANKRegressor
 from pliant.kernels import (
@@ -234,13 +233,6 @@ def test_more_than_two_classes_divide_the_rows_of_each_pair(prediction):
             getattr(model, name)
 
 
-def test_a_precomputed_gram_has_no_coordinates_to_divide_by():
-    X, y = classification()
-    model = DANKClassifier("precomputed", partition="kmeans", extension="none")
-    with pytest.raises(ValueError, match="expected a kernel of points for partition='kmeans'"):
-        model.fit(Gaussian()(X), y)
-
-
 @pytest.mark.parametrize("dense", [0, 2000])
 @both_kinds
 def test_parts_by_rows_on_demand_are_parts_by_whole_matrices(kind, dense, monkeypatch):
@@ -250,18 +242,6 @@ def test_parts_by_rows_on_demand_are_parts_by_whole_matrices(kind, dense, monkey
     for dtype, rel in (("float64", 1e-8), ("float32", 1e-6), ("auto", 1e-6)):
         found = clone(model).set_params(dtype=dtype, cache_mb=0.01, tol=1e-7).fit(X, y)
         assert found.objective_ == pytest.approx(expected.objective_, rel=max(rel, 4e-7))
-
-
-def test_a_step_limit_is_told_once_for_all_parts():
-    X, y = classification(100)
-    model = classifier(C=100, max_iter=3)
-    with pytest.warns(ConvergenceWarning, match=r"of 4 parts early.*raise max_iter") as told:
-        model.fit(X, y)
-    assert len(told) == 1
-    assert told[0].filename == __file__
-    assert model.n_iter_ <= 12
-    assert model.dual_gap_ > 0
-    assert model.score(X, y) > 0.5
 
 
 def conic_value(K, y, C):

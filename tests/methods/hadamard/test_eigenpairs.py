@@ -1,7 +1,5 @@
 """The eigenvalues above a level: those of the whole spectrum, whichever way they were found."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -46,11 +44,6 @@ def test_small_matrices(seed, n, level, guess):
     check(matrix + matrix.T, level, guess)
 
 
-@cache
-def large_matrix(above):
-    return matrix_of(np.concatenate([np.linspace(3, 2, above), np.linspace(1, -1, LARGE - above)]))
-
-
 def test_lanczos_is_used_where_few_are_wanted(monkeypatch):
     called = []
     monkeypatch.setattr(problem, "FEW", 0.15)
@@ -61,20 +54,6 @@ def test_lanczos_is_used_where_few_are_wanted(monkeypatch):
     called.clear()
     check(matrix_of(spectrum), 1.5, guess=LARGE)
     assert called == []
-
-
-def test_lapack_computes_some_pairs_only_where_they_are_few(monkeypatch):
-    levels = []
-
-    def eigh(matrix, **options):
-        levels.append(options["subset_by_value"])
-        return whole(matrix, **options)
-
-    whole = scipy.linalg.eigh
-    monkeypatch.setattr(problem.scipy.linalg, "eigh", eigh)
-    for guess in (LARGE // 8, LARGE // 2):
-        eigenpairs_above(large_matrix(40).copy(), 1.5, guess)
-    assert levels == [(1.5, np.inf), None]
 
 
 eigsh = problem.eigsh
@@ -104,14 +83,3 @@ def test_a_start_in_an_invariant_subspace_is_no_trap():
         np.testing.assert_allclose(values, every[every > 1.0], rtol=1e-10)
     else:
         assert len(values) < (every > 1.0).sum()
-
-
-@pytest.mark.parametrize("n", [7, LARGE])
-@pytest.mark.parametrize(("level", "answer"), [(1.1, True), (0.9, False)])
-def test_none_above_tells_whether_something_is_left(n, level, answer):
-    spectrum = np.concatenate([[9.0, 4.0, 2.0, 1.0], np.linspace(0.5, -3, n - 4)])
-    values, vectors = eigenpairs_above(matrix_of(spectrum), 1.5)[:2]
-    assert len(values) == 3
-    assert none_above(matrix_of(spectrum), level, values, vectors) is answer
-    lost = [0, 2]
-    assert not none_above(matrix_of(spectrum), 1.1, values[lost], vectors[:, lost])

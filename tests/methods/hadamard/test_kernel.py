@@ -1,13 +1,10 @@
 """The learned kernel: its closed forms of F against definitions, PSD, one point at a time."""
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sklearn.base import clone
 
 from pliant.kernels import Gaussian, HadamardKernel, Laplacian, Linear, Precomputed
 from pliant.methods.hadamard import problem as source
@@ -147,21 +144,6 @@ class TestAdaptiveMatrix:
         assert again.radius == pytest.approx(adaptive.radius, rel=1e-12)
 
 
-@adapted_rules
-@pytest.mark.parametrize(
-    "changes", [{"tau": 2.0}, {"tau": 0.0}, {"tau": 0.0, "centred": True}, {"eta": 9.0}]
-)
-def test_what_is_set_after_a_call_counts(rule, changes):
-    points, beta, new = problem()
-    kernel = HadamardKernel(Gaussian(), points, beta, 0.5, rule, tau=0.3)
-    before = kernel(new)
-    kernel.adaptation().toarray()
-    fresh = clone(kernel).set_params(**changes)
-    np.testing.assert_array_equal(kernel.set_params(**changes)(new), fresh(new))
-    assert np.abs(fresh(new) - before).max() > 1e-6
-    np.testing.assert_array_equal(kernel.adaptation().toarray(), fresh.adaptation().toarray())
-
-
 def spectrum_of(K, beta, c, tau, **options):
     support = np.flatnonzero(beta)
     return Spectrum.of(
@@ -270,14 +252,6 @@ def test_ties_duplicates_and_constants_do_no_harm(rule, points, new, beta, eta):
     assert np.linalg.eigvalsh(gram)[0] >= -1e-12 * np.trace(gram)
     alone = np.concatenate([kernel(new[[i]], joint) for i in range(len(new))])
     np.testing.assert_allclose(alone, gram[len(points) :], rtol=0, atol=1e-12 * scale)
-
-
-def test_a_pickle_holds_no_search_structure():
-    points, beta, new = problem()
-    kernel = HadamardKernel(Gaussian(), points, beta, 0.5)
-    size = len(pickle.dumps(kernel))
-    kernel(new)
-    assert len(pickle.dumps(kernel)) == size
 
 
 class TestPrecomputed:

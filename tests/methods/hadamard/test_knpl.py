@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pliant import DANKClassifier, KNPLClassifier, KNPLRegressor
+from pliant import KNPLClassifier, KNPLRegressor
 from pliant.kernels import Gaussian
 from tests.methods.hadamard.test_dank import classification, regression
 from tests.reference import naive_hadamard, naive_kernels
@@ -55,17 +55,6 @@ def test_the_rows_of_f_sum_to_n_and_f_is_psd(make, eta_scale):
     assert values[-1] >= 50 - 1e-9  # ones are an eigenvector, of eigenvalue n
     assert model.adaptation_.radius == pytest.approx(np.linalg.norm(F - 1), rel=1e-9)
     assert model.adaptation_.rank <= len(model.support_) + 1
-
-
-def test_parameters_are_those_of_dank_less_tau_and_refine():
-    expected = set(DANKClassifier().get_params()) - {"tau", "refine"}
-    assert set(KNPLClassifier().get_params()) == expected
-    both = {"class_weight", "epsilon", "scale_target"}
-    assert set(KNPLRegressor().get_params()) - both == expected - both
-    with pytest.raises(TypeError, match="tau"):
-        KNPLClassifier(tau=0.1)
-    with pytest.raises(ValueError, match="Invalid parameter 'tau'"):
-        KNPLClassifier().set_params(tau=0.1)
 
 
 KERNEL_VALUES = []

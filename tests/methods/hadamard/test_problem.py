@@ -190,16 +190,3 @@ def test_h_is_concave(rule, name, seed, other):
     middle = problem.at(0.5 * (here.beta + there.beta))
     slack = 1e-11 * (1 + abs(here.value) + abs(there.value))
     assert middle.value >= 0.5 * (here.value + there.value) - slack
-
-
-def test_centring_twice_is_centring_once():
-    """|PAP|^2 from three sums is that of the matrix, also where A1 = 0 already."""
-    plain = PLAIN["svc"]
-    even = svc_dual(DenseRows(np.eye(N) - 1 / N), SIGNS, 3.0)
-    for dual in (plain, even):
-        beta = points(dual, 2)
-        A = np.outer(beta, beta) * dual.rows.gram
-        point = adapted_dual(dual, 0.5, centred=True).at(beta)
-        size = np.linalg.norm(A - A.mean(0) - A.mean(1)[:, None] + A.mean()) ** 2
-        expected = dual.gain(beta) - 0.5 * beta @ dual.rows.gram @ beta - 0.125 * size
-        assert point.value == pytest.approx(expected, rel=1e-12)

@@ -102,32 +102,6 @@ def test_an_inner_solver_that_goes_nowhere_is_a_stall():
     np.testing.assert_array_equal(result.x, np.zeros(6))
 
 
-def test_steps_that_gain_next_to_nothing_are_a_stall():
-    def timid(model, start, *, tol, max_iter, callback):
-        result = exact(model, start, tol=tol, max_iter=max_iter, callback=callback)
-        return Result(start + 1e-6 * (result.x - start), *vars_after_x(result))
-
-    result = sequential.solve(Bowl(), np.zeros(6), inner=timid, tol=1e-8)
-    assert result.status is Status.STALLED
-    assert np.all(np.diff(result.objectives) > 0)  # each model is better than the last
-    assert len(result.history) <= sequential.LONGEST_PATIENCE + 2
-
-
-def vars_after_x(result):
-    return result.value, result.gap, result.n_iter, result.status, result.history
-
-
-def test_steps_that_are_much_too_long_are_shortened():
-    def bold(model, start, *, tol, max_iter, callback):
-        result = exact(model, start, tol=tol, max_iter=max_iter, callback=callback)
-        return Result(start + 30 * (result.x - start), *vars_after_x(result))
-
-    problem = Bowl()
-    result = sequential.solve(problem, np.zeros(6), inner=bold, tol=1e-8)
-    assert result.status is Status.CONVERGED
-    assert np.all(np.diff(result.objectives) >= -1e-12)
-
-
 def classification(n=30, seed=0, psd=True):
     r = np.random.default_rng(seed)
     X = r.uniform(size=(n, 3))
@@ -195,23 +169,6 @@ def test_every_point_on_the_way_is_feasible_and_bounded_by_its_gap(rule, seed, e
     assert np.all(np.diff(late.objectives) >= -slack)
     assert [step.n_iter for step in late.history] == sorted(step.n_iter for step in late.history)
     assert late.history[-1] == (late.n_iter, late.value, late.gap)
-
-
-@every_rule
-def test_a_callback_sees_progress_and_can_stop(rule):
-    problem, seen = adapted_dual(classification(n=60), 1.0, **rule), []
-    whole = solve(problem, callback=seen.append)
-    assert whole.status is Status.CONVERGED
-    assert len(seen) >= len(whole.history) - 1
-    assert all(isinstance(step, Progress) for step in seen)
-    assert [step.n_iter for step in seen] == sorted(step.n_iter for step in seen)
-    assert np.isfinite([step.objective for step in seen]).all()
-    stopped = solve(problem, tol=1e-9, callback=lambda _: True)
-    assert stopped.status is Status.STOPPED
-    assert len(stopped.history) <= 2
-    assert stopped.gap > 0
-    truthy = solve(problem, callback=lambda _: 1)  # only True stops
-    assert truthy.status is Status.CONVERGED
 
 
 @every_rule

@@ -6,7 +6,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from pliant.core.progress import Status
-from pliant.datasets import make_speed_problem
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows
@@ -91,23 +90,6 @@ def test_newton_steps_agree_with_scikit_learn_where_both_end():
     np.testing.assert_allclose(
         result.certificate.decision, peer.decision_function(problem.rows.gram), atol=1e-3
     )
-
-
-def test_an_ordinary_run_takes_no_newton_steps(monkeypatch):
-    monkeypatch.setattr(newton, "ascend", None)
-    X, y = make_speed_problem(600)
-    for C, quartic in ((1.0, 0.0), (8.0, 0.0), (8.0, 1e-3), (100.0, 0.0)):
-        problem = svc_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, C, quartic=quartic)
-        assert smo.solve(problem).status is Status.CONVERGED
-
-
-def test_a_callback_stops_newton_steps():
-    problem = hard_problem("svr", "cubic", 1e8)
-    seen = []
-    block = Block(problem, np.zeros(60), problem.fields(np.zeros(60)))
-    block.ascend(0.0, 500)
-    newton.ascend(block, 0.0, 1e12, lambda: seen.append(block.beta.copy()) or len(seen) == 3)
-    assert len(seen) == 3
 
 
 def test_where_c_hides_every_gap_the_run_stalls():

@@ -17,7 +17,6 @@ from threadpoolctl import threadpool_limits
 
 from pliant.methods.svm import parts as module
 from pliant.methods.svm.parts import (
-    AUTO_SIZE,
     Partition,
     PartResult,
     halted,
@@ -99,13 +98,6 @@ def test_a_sample_decides_and_all_rows_are_placed(monkeypatch):
     np.testing.assert_array_equal(parts.place(X), parts.labels)
 
 
-def test_auto_makes_a_part_for_each_so_many_rows():
-    X = np.random.default_rng(0).normal(size=(2 * AUTO_SIZE + 1, 2))
-    assert len(kmeans_partition(X, random_state=0)) == 3
-    assert len(kmeans_partition(X[:-1], "auto", random_state=0)) == 2
-    assert len(kmeans_partition(X[:1], random_state=0)) == 1
-
-
 def test_equal_rows_are_not_divided():
     rng = np.random.default_rng(0)
     X = np.vstack([np.zeros((700, 2)), rng.normal(size=(300, 2))])
@@ -113,14 +105,6 @@ def test_equal_rows_are_not_divided():
     assert len(set(parts.labels[:700])) == 1
     assert (np.sort(parts.sizes)[:-1] <= 100).all()
     assert len(kmeans_partition(np.ones((10, 2)), 3, random_state=0)) == 1
-
-
-def test_a_rare_row_that_no_sample_shows_does_no_harm(monkeypatch):
-    monkeypatch.setattr(module, "SAMPLE", 4)
-    monkeypatch.setattr(module, "SAMPLE_PER_PART", 2)
-    X = np.zeros((1000, 1))
-    X[777] = 1.0
-    assert kmeans_partition(X, 3, largest=400, random_state=0).sizes.sum() == 1000
 
 
 def test_memory_does_not_grow_with_rows_times_parts():
@@ -220,25 +204,6 @@ def test_a_failing_part_names_itself_from_wherever_it_was_run(backend):
         run_parts(fails, arguments, sizes=SIZES)
     assert str(caught.value) == "no luck"
     assert "in part 4 of 6 (17 rows)" in caught.value.__notes__
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_arguments_that_cannot_be_made_end_the_run(backend):
-    def broken(part):
-        if part == 5:
-            raise MemoryError("no room")
-        return arguments(part)
-
-    with joblib.parallel_config(backend, n_jobs=2), pytest.raises(MemoryError, match="no room"):
-        run_parts(solve, broken, sizes=SIZES)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_report_can_end_the_run(backend):
-    with joblib.parallel_config(backend, n_jobs=2):
-        results = run_parts(solve, arguments, sizes=SIZES, report=lambda done, _: done == 2)
-    assert sum(result is not None for result in results) == 2
-    assert_solved(results)
 
 
 def test_threads_learn_that_their_run_has_ended():

@@ -60,13 +60,6 @@ def assert_answers(rows, whole, script, dtype):
 
 
 @both_precisions
-@given(script=st.lists(calls(N), max_size=6))
-@settings(max_examples=50, deadline=None)
-def test_a_matrix_that_is_kept_whole_answers_as_numpy_does(dtype, script):
-    assert_answers(DenseRows(GRAM, dtype), GRAM, script, dtype)
-
-
-@both_precisions
 @pytest.mark.parametrize("block_entries", [cached.BLOCK_ENTRIES, 50])
 @given(n_rows=st.integers(0, N + 2), script=st.lists(calls(N), max_size=8))
 @settings(max_examples=60, deadline=None)
@@ -85,17 +78,6 @@ def test_whatever_has_been_asked_before_answers_are_those_of_the_whole_matrix(
 def test_bordered_rows_answer_as_the_bordered_matrix_does(dtype, script):
     for rows in (CachedRows(KERNEL, X, 1e-3, dtype), DenseRows(GRAM, dtype)):
         assert_answers(rows.bordered(), np.pad(GRAM, (0, 1)), script, dtype)
-
-
-def test_all_rows_in_their_order_are_not_copied():
-    assert DENSE.gram is GRAM
-    assert DENSE.square(np.arange(N)) is GRAM
-
-
-@pytest.mark.parametrize("shape", [(3, 2), (3,)])
-def test_only_square_matrices_have_rows(shape):
-    with pytest.raises(ValueError, match=r"expected a square Gram matrix, got shape \("):
-        DenseRows(np.ones(shape))
 
 
 class Counting:
@@ -165,14 +147,6 @@ def test_rows_used_often_outlive_one_use_of_others():
     assert kernel.values == 0
 
 
-def test_both_sums_compute_each_row_once():
-    rows, kernel = warm_and_counting(n_rows=0)
-    w = np.zeros(N)
-    w[[2, 5, 7]] = 1.0, -2.0, 3.0
-    rows.both_matvecs(w, w**2)
-    assert kernel.values == 3 * N
-
-
 def test_a_square_part_reads_kept_rows_and_computes_half_of_the_rest():
     rows, kernel = warm_and_counting(n_rows=N)
     rows.matvec((np.arange(N) < 5).astype(float))
@@ -200,16 +174,6 @@ def test_memory_stays_within_the_bound(cache_mb, monkeypatch):
     tracemalloc.stop()
     assert peak < cache_mb * 2**20 + 10 * 20_000 * 8
     assert rows._memory.rows.nbytes + rows.room**2 * 8 <= cache_mb * 2**20
-
-
-def test_a_solver_may_ask_for_a_square_part_of_three_quarters_of_the_cache():
-    points = np.zeros((3000, 1))
-    for dtype in (np.float32, np.float64):
-        rows = CachedRows(KERNEL, points, 8.0, dtype)
-        share = rows.room**2 * np.dtype(dtype).itemsize / 2**23
-        assert 0.74 < share <= 0.75
-    assert CachedRows(KERNEL, points, 1e-9).room == cached.SMALLEST_ROOM
-    assert CachedRows(KERNEL, X).room == N
 
 
 class Halt(Exception):

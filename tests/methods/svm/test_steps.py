@@ -4,19 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from pliant.methods.svm.smo import steps
-
-
-@given(
-    arrays(np.float64, st.integers(1, 40), elements=st.sampled_from([-np.inf, -1.0, 0.0, 2.0, 3.0]))
-)
-@settings(max_examples=200)
-def test_the_largest_is_the_first_of_equals(values):
-    assert steps._largest(values) == np.argmax(values)
 
 
 def state(seed, n, epsilon, c):
@@ -72,11 +61,3 @@ def test_steps_are_those_of_the_plain_loop(n, c, epsilon):
         assert moved == plain_step(*slow, 1e-9)
         for seen, expected in zip(fast[6:], slow[6:], strict=True):
             np.testing.assert_allclose(seen, expected, atol=1e-10)
-
-
-def test_rates_that_are_not_numbers_end_the_steps():
-    model = state(0, 10, 0.0, 0.0)
-    model[7][:] = np.nan
-    before = model[6].copy()
-    assert steps.ascend(*model, 0.0, 5) == 0
-    np.testing.assert_array_equal(model[6], before)
