@@ -180,14 +180,6 @@ def test_chosen_columns_and_probabilities_are_written_through(pliant, messy):
     assert "expected --columns without 'prediction': it is in the output" in refused.err
 
 
-def test_probabilities_of_a_model_without(pliant, messy):
-    words = ("--target", "y", "--method", "dank", "--cv", 0, "--out", "m.pliant")
-    assert pliant("fit", "semicolons.csv", *words).code == 0
-    refused = pliant("predict", "m.pliant", "semicolons.csv", "--proba")
-    assert refused.code == 2
-    assert "--proba belongs to a classification model with probabilities" in refused.err
-
-
 def test_a_problem_of_a_table_comes_with_the_options_that_settle_it(pliant, messy):
     text = Path("gaps.csv").read_text(encoding="utf-8")
     lines = text.splitlines()

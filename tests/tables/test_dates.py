@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pliant import TableError
 from pliant.tables import TableSchema
-from pliant.tables._dates import PARTS, calendar, moment
+from pliant.tables._dates import calendar, moment
 
 MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1)).map(
     lambda each: each.replace(microsecond=0, second=0)
@@ -132,12 +132,6 @@ def test_what_is_no_date_is_quoted_with_its_row():
         schema_of(days).features(later)
 
 
-def test_options_are_checked():
-    with pytest.raises(ValueError, match=r"expected date_order .* got 'dym'"):
-        schema_of(["2024-03-01"] * 2, date_order="dym")
-    assert len(PARTS) == calendar(np.zeros(3)).shape[1]
-
-
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_times_of_pandas_in_every_unit_are_those_of_text(unit):
     texts = ["1970-01-01", "1969-12-31 18:00:00", "2024-02-29 12:30:00"]
@@ -157,11 +151,3 @@ def test_times_far_outside_of_the_calendar_are_refused(tmp_path):
     schema = TableSchema.fit(pd.DataFrame({"t": ends, "x": [1.0, 2.0]}))
     years = schema.feature_names.index("t (year)")
     assert schema.features(pd.DataFrame({"t": ends, "x": 0.0}))[:, years].tolist() == [1, 9999]
-
-
-def test_times_may_be_categories_and_are_named_by_their_day():
-    times = pd.to_datetime(["2024-01-02", "2024-01-01", "2024-01-02"])
-    frame = pd.DataFrame({"t": times, "x": [1.0, 2.0, 3.0]})
-    schema = TableSchema.fit(frame, categorical=["t"])
-    assert schema.columns[0].categories == ("2024-01-01", "2024-01-02")
-    np.testing.assert_array_equal(schema.features(frame)[:, 0], [1, 0, 1])

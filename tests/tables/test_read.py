@@ -45,15 +45,6 @@ def test_every_kind_of_file_gives_the_same_frame(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
-    [("a\tb\n1\t2,5\n", "t.tsv"), ("a;b\n1;2,5\n", "t.csv"), ('a,b\n1,"1.002,5"\n', "t.csv")],
-)
-def test_delimiters(tmp_path, text, name):
-    frame = read_table(put(tmp_path, text, name))
-    assert frame.to_dict("list") == {"a": [1], "b": [1002.5 if "1.0" in text else 2.5]}
-
-
-@pytest.mark.parametrize(
     "text",
     ["\ufeffa,b\n1,x\n", "a,b\r\n1,x\r\n", "\n\na,b\n\n1,x\n\n", '"a","b"\n"1","x"', "a,b\n1,x"],
     ids=["mark", "crlf", "blank lines", "quotes", "no end"],
@@ -115,11 +106,6 @@ def test_reading_stops_when_asked(tmp_path, name, monkeypatch):
     whole = read_table(path, stop=101)
     pd.testing.assert_frame_equal(whole, read_table(path))
     assert isinstance(whole.index, pd.RangeIndex)
-
-
-def test_chunk_rows_must_be_positive(tmp_path):
-    with pytest.raises(ValueError, match="expected chunk_rows >= 1, got 0"):
-        iter_table(put(tmp_path, "a\n1\n"), 0)
 
 
 PACKED = gzip.compress(b"a,b\n" + b"1,2\n" * 9999)
@@ -188,19 +174,11 @@ def test_a_missing_file(tmp_path, name):
         read_table(tmp_path / name)
 
 
-@pytest.mark.parametrize(("name", "packed"), [("t.csv.gz", False), ("t.csv", True)])
-def test_a_file_is_unpacked_by_what_it_begins_with(tmp_path, name, packed):
-    text = b"a,b\n1,x\n"
-    path = put(tmp_path, gzip.compress(text) if packed else text, name)
-    assert read_table(path).to_dict("list") == {"a": [1], "b": ["x"]}
-
-
 @pytest.mark.parametrize(
     ("header", "names"),
     [
         (",a", ["Unnamed: 0", "a"]),
         ("a, ", ["a", "Unnamed: 1"]),
-        (",Unnamed: 0", ["Unnamed: 0.1", "Unnamed: 0"]),
     ],
 )
 def test_columns_without_a_name_have_the_one_that_pandas_gives(tmp_path, header, names):
@@ -219,15 +197,6 @@ def test_row_numbers_that_pandas_wrote_are_no_feature(tmp_path):
         schema = TableSchema.fit(read_table(tmp_path / "t.csv"), "y")
         assert schema.feature_names == ("a",)
         assert [column.name for column in schema.left_out] == ["Unnamed: 0"]
-
-
-@pytest.mark.parametrize("index", [None, "shop"])
-def test_parquet_is_read_as_it_stands_in_the_file(tmp_path, index):
-    frame = pd.DataFrame({0: [1, 2], 1: [3, 4]}, index=pd.Index(["x", "y"], name=index))
-    frame.to_parquet(tmp_path / "t.parquet")
-    names = ["0", "1", *([index] if index else [])]
-    for read in (read_table, lambda path: next(iter_table(path))):
-        assert list(read(tmp_path / "t.parquet")) == names
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
@@ -327,18 +296,3 @@ def test_a_late_character_decides_the_encoding(tmp_path, name):
 def test_options_that_no_file_can_have(options, message):
     with pytest.raises(ValueError, match=message):
         TableFormat(**options)
-
-
-def test_a_format_is_plain_data():
-    form = TableFormat(
-        ";", ",", ".", "cp1252", ("x",), ("t",), {"a": "number"}, {"a": ("w",)}, ("n",)
-    )
-    assert TableFormat.from_dict(form.to_dict()) == form
-    for key, value in (
-        ("sep", "ab"),
-        ("na_values", 3),
-        ("numbers", {"a": "x"}),
-        ("words", {"a": 1}),
-    ):
-        with pytest.raises(TableError, match="expected"):
-            TableFormat.from_dict({**form.to_dict(), key: value})

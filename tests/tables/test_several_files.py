@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 
 from pliant import TableError
 from pliant.tables import (
-    TableFormat,
     detect_format,
     iter_table,
     read_table,
@@ -92,16 +89,6 @@ def test_types_of_parquet_files_are_joined(tmp_path):
     pd.DataFrame({"a": ["text"], "b": ["z"], "c": ["w"]}).to_parquet(tmp_path / "2.parquet")
     with pytest.raises(TableError, match=r"same types of columns .*double"):
         read_table(tmp_path)
-
-
-def test_all_files_are_written_as_the_first(tmp_path):
-    (tmp_path / "a.csv").write_text("x;y\n1,5;2\n")
-    (tmp_path / "b.csv").write_text("y;x\n3;4,5\n")
-    assert detect_format(tmp_path).sep == ";"
-    assert read_table(tmp_path).to_dict("list") == {"x": [1.5, 4.5], "y": [2, 3]}
-    assert read_table(tmp_path, form=TableFormat(decimal=","))["x"].tolist() == [1.5, 4.5]
-    (tmp_path / "b.csv").write_bytes(gzip.compress(b"x;y\n4,5;3\n"))
-    assert read_table(tmp_path)["x"].tolist() == [1.5, 4.5]
 
 
 def test_what_is_no_table_of_several_files_is_named(tmp_path):

@@ -76,41 +76,6 @@ def test_numbers_as_text_stay_and_control_characters_go(text, written):
     assert rows_of(text_of(frame)) == [[written], [written], ["plain"]]
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf])
-def test_an_infinite_number_is_refused_with_its_row(tmp_path, value):
-    frames = [pd.DataFrame({"p": [1.0, 2.0]}), pd.DataFrame({"p": [np.nan, value]})]
-    with pytest.raises(TableError, match=f"'p': expected a finite number in row 4, got {value}"):
-        write_predictions(tmp_path / "out.csv", frames)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_carriage_return_starts_no_row():
-    text = text_of(pd.DataFrame({"a\r=b": ["x\r=cmd()", "x\r\n=cmd()"]}))
-    assert rows_of(text) == [["a\n'=b"], ["x\n'=cmd()"], ["x\n'=cmd()"]]
-
-
-def test_numbers_and_truth_values_stay():
-    frame = pd.DataFrame({"i": [-1], "f": [-0.5], "b": [True], "o": pd.Series([-2], dtype=object)})
-    assert text_of(frame) == "i,f,b,o\n-1,-0.5,True,-2\n"
-
-
-def test_columns_may_have_any_names():
-    frame = pd.DataFrame([[1, 2, 3]], columns=["a", "a", 7])
-    assert text_of(frame) == "a,a,7\n1,2,3\n"
-
-
-def test_the_frame_is_not_changed():
-    frame = pd.DataFrame({"=a": ["=b"]})
-    text_of(frame)
-    assert frame.to_dict("list") == {"=a": ["=b"]}
-
-
-def test_no_rows_is_an_error_that_leaves_nothing(tmp_path):
-    with pytest.raises(TableError, match="no rows to write"):
-        write_predictions(tmp_path / "out.csv", [])
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_trouble_in_a_later_chunk_leaves_the_old_file(tmp_path):
     path = tmp_path / "out.csv"
     path.write_text("old")

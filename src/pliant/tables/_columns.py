@@ -179,10 +179,7 @@ class Column:
         return READERS[self.kind](column)[:, None]
 
     def _codes(self, cells: npt.NDArray[np.object_], reported: set[str]) -> Array:
-        """Return the number of each cell's category, shape (n,).
-
-        An unknown ``1.0`` is the category ``1``: a gap makes pandas write integers with a point.
-        """
+        """Return the number of each category; an unknown ``1.0`` is ``1``, as pandas writes it."""
         place: dict[object, float] = {text: float(j) for j, text in enumerate(self.categories)}
         place[None], unknown = np.nan, float(len(self.categories))
         codes = np.array(
@@ -205,21 +202,7 @@ class Column:
 
 
 def hashed(cells: Sequence[str | None], width: int = TEXT_WIDTH) -> Array:
-    """Return texts as counts of words and of parts of words, hashed into columns.
-
-    Each kind has half of the columns, and counts of length 1. Nothing is learned from the texts, so
-    that a column has the same meaning in all tables.
-
-    Parameters
-    ----------
-    cells : sequence of n str or None
-        A missing text has no words.
-    width : int
-
-    Returns
-    -------
-    array of shape (n, width)
-    """
+    """Return counts of words and of parts of words of texts, hashed into columns."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     kinds: list[tuple[str, tuple[int, int], int]] = [
@@ -270,14 +253,7 @@ class ColumnProfile:
         return str(self.cells.name)
 
     def column(self) -> Column | LeftOut:
-        """Return what the column is.
-
-        Raises
-        ------
-        TableError
-            If it holds lists or other foreign values, infinite values, dates with errors among
-            them, or missing values that are not to be imputed.
-        """
+        """Return what the column is, or raise TableError for cells that cannot be used."""
         kind = kind_of(self.cells)
         if not self.cells.notna().any():
             return LeftOut(self.name, "empty")

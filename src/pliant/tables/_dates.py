@@ -52,17 +52,7 @@ PIVOT = 70
 
 
 def moment(text: str, order: DateOrder) -> float:
-    """Return the days from 1970 to a date, by its own clock; NaN for what is no date.
-
-    Parameters
-    ----------
-    text : str
-        Such as ``2024-03-01``, ``01.03.2024 12:30``, ``3/1/2024`` or ``1 Mar 2024``. A time zone
-        is left aside: features are those of the clock at the place.
-    order : {"ymd", "dmy", "mdy"}
-        The order of numbers; dates that start with a year of four digits, and those with the name
-        of a month, are read in any case.
-    """
+    """Return the days from 1970 to a date, by its own clock; NaN for what is no date."""
     text = text.strip()
     if (match := YEAR_FIRST.fullmatch(text)) is not None:
         day = (match[1], match[3], match[4] or "1")
@@ -105,10 +95,7 @@ def _days(day: tuple[str, str, str], match: re.Match[str]) -> float:
 
 
 def orders_of(texts: Iterable[str]) -> tuple[list[DateOrder], list[str]]:
-    """Return the orders in which most texts are dates, and the texts that are none in any order.
-
-    Of several orders, those that read most texts are returned.
-    """
+    """Return the orders in which most texts are dates, and the texts that are dates in none."""
     everything = list(texts)
     read = {order: [not np.isnan(moment(t, order)) for t in everything] for order in ORDERS}
     counts = {order: sum(flags) for order, flags in read.items()}
@@ -119,15 +106,7 @@ def orders_of(texts: Iterable[str]) -> tuple[list[DateOrder], list[str]]:
 
 
 def moments(column: pd.Series, order: DateOrder | None) -> Array:
-    """Return the days from 1970 to each date of a column, shape (n,), NaN where one is missing.
-
-    Words for a missing value count as such among texts.
-
-    Raises
-    ------
-    TableError
-        If a cell is no date.
-    """
+    """Return the days from 1970 to each date, NaN where one is missing; refuse other cells."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -177,17 +156,7 @@ def _own(cell: date) -> float:
 
 
 def calendar(days: Array, parts: Sequence[str] = PARTS, origin: float = 0.0) -> Array:
-    """Return calendar features, shape (n, len(parts)), NaN where there is no date.
-
-    Parameters
-    ----------
-    days : array of shape (n,)
-        Days from 1970.
-    parts : sequence of str
-        Some of `PARTS`.
-    origin : float
-        The day that days are counted from.
-    """
+    """Return calendar features, shape (n, len(parts)), NaN where there is no date."""
     gone = np.isnan(days)
     whole = np.floor(np.where(gone, 0.0, days))
     dates = whole.astype(np.int64).astype("datetime64[D]")

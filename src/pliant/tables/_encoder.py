@@ -240,10 +240,7 @@ ColumnEncoder.__module__ = "pliant.tables"
 def encoder_of(
     categories: Mapping[int, Sequence[str]], texts: Sequence[tuple[int, int]], **options: Any
 ) -> ColumnEncoder:
-    """Return an encoder, not fitted, that knows the names of categories where these get a column.
-
-    So a model file does not hold thousands of names twice.
-    """
+    """Return an encoder, not fitted, with the names of categories that get a column each."""
     encoder = ColumnEncoder(categories, tuple(texts), **options)
     most = encoder.most_one_hot
     named = {j: tuple(each) if len(each) <= most else len(each) for j, each in categories.items()}

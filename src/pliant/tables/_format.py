@@ -158,15 +158,7 @@ def _check(form: TableFormat) -> None:
 
 
 def opened(path: PathLike) -> BinaryIO:
-    """Open a text file, unpacking it if it begins as gzip does, whatever its name says.
-
-    Raises
-    ------
-    OSError
-        If it cannot be opened.
-    TableError
-        If it is of a kind that is not read.
-    """
+    """Open a text file, unpacking gzip whatever its name says; refuse other kinds of files."""
     with open(path, "rb") as file:
         packed = file.read(len(GZIP)) == GZIP
     with ExitStack() as stack:

@@ -223,22 +223,7 @@ def gathered(
 def inferred(
     columns: Sequence[Evidence], form: TableFormat, usual: TableFormat | None = None
 ) -> TableFormat:
-    """Return a format with its decimal mark and its columns of numbers.
-
-    Parameters
-    ----------
-    columns : sequence of Evidence
-    form : TableFormat
-        With the separator of the file, and the options of the user.
-    usual : TableFormat, optional
-        The format of the file that a model was learned from: its columns stay what they are.
-
-    Raises
-    ------
-    TableError
-        If the cells allow two readings, contradict each other or `usual`, or if a column of
-        numbers holds too many words.
-    """
+    """Return a format with its decimal mark and columns of numbers, those of `usual` if given."""
     kept = usual is not None and usual.numbers is not None
     candidates = [each for each in columns if each.may_be_numbers]
     form = replace(form, decimal=form.decimal or _decimal(candidates, form, usual))
@@ -319,11 +304,7 @@ def _shown(proofs: dict[str, list[Evidence]], mark: str) -> str:
 def _of_unsure(
     columns: Sequence[Evidence], form: TableFormat, usual: TableFormat | None
 ) -> str | None:
-    """Return the decimal mark of a file in which all cells with a mark are like ``1,250``.
-
-    A model's mark holds for files with the same separator. Commas are decimal marks between
-    semicolons, and stand between thousands where commas separate the cells.
-    """
+    """Return the decimal mark of a file in which all cells with a mark are like ``1,250``."""
     if usual is not None and usual.decimal is not None and usual.sep in (None, form.sep):
         return usual.decimal
     commas = not any(each.shapes["either_point"] for each in columns)

@@ -7,7 +7,6 @@ import importlib
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -56,21 +55,8 @@ def check_unique(names: Iterable[str], table: str) -> None:
 
 
 def named(header: Iterable[str]) -> list[str]:
-    """Return column names in which a blank one is ``Unnamed: 0``, with the column's number from 0.
-
-    pandas gives the same name; where a column has it already, ``.1`` is added, or ``.2`` and so on.
-    """
-    names = list(header)
-    taken = set(names)
-    for number, name in enumerate(names):
-        if not name.strip():
-            free = plain = f"Unnamed: {number}"
-            more = count(1)
-            while free in taken:
-                free = f"{plain}.{next(more)}"
-            names[number] = free
-            taken.add(free)
-    return names
+    """Return column names in which a blank one is ``Unnamed: 0``, as pandas names it."""
+    return [name if name.strip() else f"Unnamed: {k}" for k, name in enumerate(header)]
 
 
 def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
@@ -113,13 +99,7 @@ def collected(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
 
 
 def from_plain(kind: Any, value: Any, what: str) -> Any:
-    """Return plain data as a value of a type, such as a dataclass, a literal, a tuple or a union.
-
-    Raises
-    ------
-    TableError
-        If a key is absent or foreign, or a value is not of its type; the message names `what`.
-    """
+    """Return plain data as a value of a type, or raise TableError that names `what`."""
     origin, args = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
         hints = get_type_hints(kind)

@@ -204,10 +204,7 @@ def _start(
 
 
 def _pandas(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
-    """Return a table as a frame whose rows are counted from ``start``.
-
-    What pandas noted when it wrote a Parquet file is left aside, so that all columns are columns.
-    """
+    """Return a table as a frame with rows from ``start`` on, without notes of pandas in Parquet."""
     pandas = require("pandas")
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     frame.index = pandas.RangeIndex(start, start + table.num_rows)
@@ -436,8 +433,9 @@ def _checked_header(header: Sequence[str], name: str) -> list[str]:
     """Return the column names if some column has one and no two share one."""
     if not any(column.strip() for column in header):
         raise TableError(f"{name}: expected a header with the names of the columns, got blanks")
-    check_unique([column for column in header if column.strip()], name)
-    return named(header)
+    names = named(header)
+    check_unique(names, name)
+    return names
 
 
 # Parquet
@@ -491,8 +489,7 @@ def _parquet(path: PathLike) -> Iterator[Any]:
             open(path, "rb") as source,
             parquet.ParquetFile(source, pre_buffer=False, buffer_size=1 << 16) as file,
         ):
-            names = file.schema_arrow.names
-            check_unique([name for name in names if name.strip()], quoted(path, 200))
+            check_unique(named(file.schema_arrow.names), quoted(path, 200))
             yield file
     except (TableError, ImportError, MemoryError):
         raise

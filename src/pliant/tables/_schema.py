@@ -429,17 +429,7 @@ def read_with_schema(
     aside: Sequence[str] = (),
     **choices: Any,
 ) -> tuple[pd.DataFrame, TableSchema]:
-    """Return a table and what it means; classes and categories are texts as they are written.
-
-    Parameters
-    ----------
-    path, stop, form
-        As for `read_table`.
-    target, choices
-        As for `TableSchema.fit`.
-    aside : sequence of str
-        Columns that are read, but are no features.
-    """
+    """Return a table and what it means; classes and categories are texts as written."""
     form = form or TableFormat()
     aside_too = (*choices.get("categorical", ()), *choices.get("drop", ()))
     form = replace(form, texts=tuple(dict.fromkeys((*form.texts, *aside_too))))

@@ -60,10 +60,7 @@ def kind_of(column: pd.Series) -> Kind:
 
 
 def numbers(column: pd.Series) -> Array:
-    """Return the cells as float64, shape (n,), NaN where one is missing.
-
-    A cell that is no number, infinite, or so large that its square might overflow is refused.
-    """
+    """Return the cells as float64, NaN where one is missing; refuse infinite and huge ones."""
     import pandas as pd
 
     plain = _plain(column)
@@ -122,10 +119,7 @@ def truths(column: pd.Series) -> Array:
 
 
 def texts(column: pd.Series) -> npt.NDArray[np.object_]:
-    """Return the cells as text, shape (n,), None where one is missing.
-
-    A column of neither numbers, booleans nor text is refused.
-    """
+    """Return the cells as text, shape (n,), None where one is missing."""
     plain = _plain(column).astype(object)
     cells = np.empty(len(plain), dtype=object)
     cells[:] = [None if gone else text_of(c) for c, gone in zip(plain, plain.isna(), strict=True)]
@@ -133,10 +127,7 @@ def texts(column: pd.Series) -> npt.NDArray[np.object_]:
 
 
 def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None:
-    """Raise TableError with the first row if cells of ``column`` are missing.
-
-    The message has their number, unless the column may be a chunk of a longer one.
-    """
+    """Raise TableError with the first row, and the number if counted, of missing cells."""
     missing = column.isna().to_numpy()
     if missing.any():
         several = f"{missing.sum()} missing values, the first"

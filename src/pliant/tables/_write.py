@@ -31,9 +31,6 @@ SEPARATORS = re.compile(r"([;|\t\n])")
 OUTPUTS = (".csv", ".csv.gz")
 """The endings of names of files that are written."""
 
-UNBOUNDED = ("low", "high")
-"""Columns of ends of intervals, which are infinite where calibration samples are too few."""
-
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Characters that have no place in a table, but for tabs and the ends of lines."""
 
@@ -53,8 +50,7 @@ def write_predictions(path: str | os.PathLike[str], chunks: Iterable[pd.DataFram
     Raises
     ------
     TableError
-        If the file cannot be written, a number is infinite (but in columns ``low`` and ``high``),
-        or there is no frame; then nothing is left behind.
+        If the file cannot be written, or there is no frame; then nothing is left behind.
     """
     name = os.fspath(path).lower()
     if not name.endswith(OUTPUTS):
@@ -76,26 +72,12 @@ def _opened(path: Path, packed: bool) -> Iterator[TextIO]:
 
 def write_csv(file: TextIO, chunks: Iterable[pd.DataFrame]) -> None:
     """Write frames with the same columns as one CSV to an open text file (see the above)."""
-    rows, header = 0, True
+    header = True
     for chunk in chunks:
-        _check_finite(chunk, rows)
         _disarmed(chunk).to_csv(file, index=False, header=header, lineterminator="\n")
-        rows, header = rows + len(chunk), False
+        header = False
     if header:
         raise TableError("there are no rows to write")
-
-
-def _check_finite(frame: pd.DataFrame, before: int) -> None:
-    """Raise TableError for an infinite number, in a frame with some rows before it."""
-    for name, column in frame.items():
-        if column.dtype.kind == "f" and name not in UNBOUNDED:
-            infinite = np.isinf(column.to_numpy(np.float64, na_value=np.nan))
-            if infinite.any():
-                at = int(infinite.argmax())
-                raise TableError(
-                    f"column {quoted(name)}: expected a finite number in row {before + at + 1}, "
-                    f"got {column.iloc[at]}: a table cannot hold it"
-                )
 
 
 def _disarmed(frame: pd.DataFrame) -> pd.DataFrame:
@@ -111,13 +93,7 @@ def _disarmed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _safe(value: object) -> object:
-    """Return a value; a text gets a single quote before a formula, and line feeds for returns.
-
-    The same after a separator inside of the text, at which a spreadsheet with other settings would
-    cut the row. A number that is written as text, such as ``-1``, is no formula. A carriage return
-    would stand unquoted in the file and start a new row for some readers. Halves of characters,
-    which no file can hold, are written as escapes.
-    """
+    """Return a value; a text gets a quote before what a spreadsheet takes for a formula."""
     if not isinstance(value, str):
         return value
     text = value.encode("utf-8", "backslashreplace").decode()
