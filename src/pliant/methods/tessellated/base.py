@@ -436,9 +436,11 @@ def _drawn(target: Array, count: int, random: Any) -> Indices:
 def _solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResult:
     """Solve the SVM of one part at Q = factor factor', to a gap as at the end of a search."""
     dual = problem.svm(factor)
+    zero = np.zeros_like(dual.linear)
+    most = dual.bound(zero, 0.0, zero).gap  # the gap at w = 0, where h(w) = 0, bounds the optimum
     result = smo.solve(
         dual,
-        tol=INNER_SHARE * tol,
+        tol=INNER_SHARE * tol * min(1.0, most),
         max_iter=SVM_STEPS * len(dual.linear),
         callback=lambda _: halted(),
     )
