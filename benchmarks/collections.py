@@ -26,18 +26,18 @@ N_TEST = 200_000
 class Timed(LABRBFRegressor):
     """The regressor with the seconds of its phases: the sample, its learning, the reduction."""
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _table(self, X: Any, y: Any, sample_weight: Any, *, again: bool = False) -> Any:
         began = perf_counter()
-        prepared = super()._prepared(X, y, sample_weight)
+        table = super()._table(X, y, sample_weight, again=again)
         self.phases_ = {"sample": perf_counter() - began}
         self.began_ = perf_counter(), process_time()
-        return prepared
+        return table
 
-    def _set_coefficients(self, table: Any, runs: Any) -> None:
+    def _set_coefficients(self, members: Any, table: Any, runs: Any = ()) -> None:
         began = perf_counter()
         self.phases_["learning"] = began - self.began_[0]
         self.busy_ = process_time() - self.began_[1]
-        super()._set_coefficients(table, runs)
+        super()._set_coefficients(members, table, runs)
         self.phases_["reduction"] = perf_counter() - began
         self.sampled_ = len(table)
 

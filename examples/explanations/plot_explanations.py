@@ -79,7 +79,7 @@ plt.show()
 patients = X_new.iloc[:2]
 reasons = model.explain(patients, n_nearest=3)
 print(reasons)
-for i in range(len(reasons)):
+for i in range(len(patients)):
     print(
         f"prediction {reasons.prediction[i]:.0f} = {reasons.constant:.0f} (constant) "
         f"{reasons.linear_part[i]:+.0f} (linear part) {reasons.kernel_part[i]:+.0f} (kernel part)"

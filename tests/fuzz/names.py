@@ -30,7 +30,6 @@ from pliant.cli.console import _Notes, diagnostics, show
 from pliant.cli.errors import one_line
 from pliant.comparison import ComparisonResult
 from pliant.comparison.report import report_html
-from pliant.core.text import INVISIBLE
 from pliant.tables._write import FORMULA_MARKS, write_csv
 from tests.comparison.report.report_cases import hostile, result
 from tests.comparison.report.report_page import Page
@@ -89,6 +88,10 @@ def case(seed: int, folder: Path) -> str | None:
 def name_of(rng: Rng) -> str:
     """Return a name of one to four pieces."""
     return "".join(rng.choice(np.array(PIECES, dtype=object), int(rng.integers(1, 5))))
+
+
+INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+"""Unicode's categories of control characters, formatting, and line and paragraph separators."""
 
 
 def unsafe_on_terminal(text: str) -> str | None:

@@ -33,11 +33,13 @@ MOST_PROBLEMS = 10
 
 def require(package: str) -> Any:
     """Import an optional package, naming the extra that brings it if it is not there."""
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        hint = "pip install 'pliant[cli]'"
-        raise ImportError(f"reading tables needs {package}: {hint}") from None
+    for name in dict.fromkeys(("pandas", package)):  # without pandas, Arrow's own errors are odd
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            hint = "pip install 'pliant[cli]'"
+            raise ImportError(f"reading tables needs {name}: {hint}") from None
+    return module
 
 
 def listed(names: Iterable[object], most: int = 10, longest: int = 80) -> str:

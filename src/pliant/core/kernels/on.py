@@ -163,7 +163,9 @@ def _listed(columns: Any) -> slice | npt.NDArray[Any]:
             columns.indices(1)
             return columns
     else:
-        items = np.atleast_1d(np.asarray(columns))
+        listed = columns if isinstance(columns, list | tuple) else [columns]
+        texts = {isinstance(item, str) for item in listed}
+        items = np.atleast_1d(np.asarray(columns if len(texts) == 1 else None))
         named = all(isinstance(item, str) for item in items.flat)
         if items.ndim == 1 and items.size and (named or items.dtype.kind in "biu"):
             return items
