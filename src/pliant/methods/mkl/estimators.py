@@ -412,6 +412,11 @@ class MKLRegressor(BaseMKL, SVMRegressor):
 
     Parameters
     ----------
+    weights : str, default="simple"
+        How the weights are found. "simple": they minimise the objective of the SVM; ``norm`` is p
+        above. "uniform": equal weights, which are hard to beat where most kernels are useful.
+        "align": by the alignment of each kernel with the target [3]_. "alignf": those of the sum
+        that is best aligned with it [3]_.
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by sample weights. Choose it by
         cross-validation.
