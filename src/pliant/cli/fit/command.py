@@ -79,8 +79,7 @@ def fit(
 
     Dates, categories and free text become numbers, gaps are filled in, ids are left out. Features,
     and the target of a regression, are brought to mean 0 and standard deviation 1 for methods that
-    do not scale them. A table may be larger than memory for methods that read it in chunks (see
-    pliant methods).
+    do not scale them. The table is read into memory.
 
     Example:  pliant fit patients.csv --target diagnosis --tune --out model.pliant
     """
