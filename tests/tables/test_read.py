@@ -96,6 +96,16 @@ def test_a_chunk_of_long_rows_has_fewer(tmp_path, monkeypatch, name):
     assert read_table(path)["a"].tolist() == list(range(10))
 
 
+def test_a_record_longer_than_a_block_is_read_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("pliant.tables._read.BLOCK", 64)
+    words = ["w"] * 50 + ["x" * 1000] + ["v"] * 50
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"a": range(101), "b": words}).to_csv(path, index=False)
+    chunks = pd.concat(iter_table(path, 7))
+    assert chunks["a"].tolist() == list(range(101))
+    assert chunks["b"].tolist() == words
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_reading_stops_when_asked(tmp_path, name, monkeypatch):
     monkeypatch.setattr("pliant.tables._read.MAX_CELLS", 9)

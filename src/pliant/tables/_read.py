@@ -45,6 +45,9 @@ MAX_CELLS = 1_000_000
 MAX_LINE = 1 << 22
 """Longest record that is read, in bytes; longer ones mean a binary file."""
 
+BLOCK = 1 << 19
+"""Bytes that Arrow reads at once, up to 32 blocks ahead; a longer record needs larger blocks."""
+
 ASIDE = (".", "_")
 """First characters of names of files that are no part of a table, such as ``_SUCCESS``."""
 
@@ -301,45 +304,67 @@ def _csv_tables(
 
 def _csv_of(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
     """Yield the tables of one file, without its header."""
-    pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
     with readable(path):
         first = next(_checked_records(path, form))
         header = _checked_header(first, quoted(path, 200))
         most = 1 + MAX_CELLS // len(header)
         most = most if rows is None else min(rows, most)
-        keys = [str(k) for k in range(len(header))]
-        with opened(path) as file:
-            checked, failed = _Checked(file, str(form.encoding)), False
+        done = 1  # the header
+        for size in (BLOCK, MAX_LINE):
             try:
-                reader = arrow_csv.open_csv(
-                    pa.PythonFile(checked, "r"),
-                    arrow_csv.ReadOptions(
-                        use_threads=False,
-                        block_size=MAX_LINE,
-                        column_names=keys,
-                        encoding=str(form.encoding).removesuffix("-sig").replace("utf-8", "utf8"),
-                    ),
-                    arrow_csv.ParseOptions(delimiter=form.sep, newlines_in_values=True),
-                    arrow_csv.ConvertOptions(
-                        column_types=dict.fromkeys(keys, pa.string()),
-                        null_values=["", *form.na_values],
-                        strings_can_be_null=True,
-                    ),
-                )
-                skipped, strict = 1, False
-                for batch in reader:
-                    if checked.quotes and not strict and _has_lines(batch):
-                        strict = _is_strict(path, form)
-                    table = pa.table(batch.columns, header)
-                    for start in range(skipped, batch.num_rows, most):
-                        yield table.slice(start, most)
-                    skipped = max(0, skipped - batch.num_rows)
-            except (pa.ArrowInvalid, UnicodeError, _NoText):
-                failed = True
-            if failed or (checked.quotes % 2 and not strict):
-                _is_strict(path, form)
-            if failed:
-                raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
+                for table in _blocks(path, header, form, size, skip=done):
+                    for start in range(0, table.num_rows, most):
+                        part = table.slice(start, most)
+                        done += part.num_rows
+                        yield part
+                return
+            except _LongRecord:
+                continue
+
+
+def _blocks(
+    path: PathLike, header: list[str], form: TableFormat, size: int, *, skip: int
+) -> Iterator[pa.Table]:
+    """Yield the rows from number ``skip`` on, in blocks of ``size`` bytes."""
+    pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
+    keys = [str(k) for k in range(len(header))]
+    with opened(path) as file:
+        checked, failed = _Checked(file, str(form.encoding)), False
+        try:
+            reader = arrow_csv.open_csv(
+                pa.PythonFile(checked, "r"),
+                arrow_csv.ReadOptions(
+                    use_threads=False,
+                    block_size=size,
+                    column_names=keys,
+                    encoding=str(form.encoding).removesuffix("-sig").replace("utf-8", "utf8"),
+                ),
+                arrow_csv.ParseOptions(delimiter=form.sep, newlines_in_values=True),
+                arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(keys, pa.string()),
+                    null_values=["", *form.na_values],
+                    strings_can_be_null=True,
+                ),
+            )
+            strict = False
+            for batch in reader:
+                if checked.quotes and not strict and _has_lines(batch):
+                    strict = _is_strict(path, form)
+                if skip < batch.num_rows:
+                    yield pa.table(batch.columns, header).slice(skip)
+                skip = max(0, skip - batch.num_rows)
+        except (pa.ArrowInvalid, UnicodeError, _NoText) as error:
+            if size < MAX_LINE and "straddl" in str(error):
+                raise _LongRecord from None
+            failed = True
+        if failed or (checked.quotes % 2 and not strict):
+            _is_strict(path, form)
+        if failed:
+            raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
+
+
+class _LongRecord(Exception):
+    """A record is longer than a block."""
 
 
 def _has_lines(batch: Any) -> bool:
