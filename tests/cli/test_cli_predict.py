@@ -137,5 +137,6 @@ def test_an_interrupted_file_is_not_there(pliant, folder, models, monkeypatch):
     done = pliant("predict", models["sick"], "long.csv", "--out", "p.csv")
     assert done.code == 130
     assert done.err.endswith("interrupted\n")
-    assert len(calls) == 2 and max(calls) == 10_000
+    assert len(calls) == 2
+    assert max(calls) == 10_000
     assert sorted(p.name for p in folder.iterdir()) == ["long.csv", "patients.csv"]
