@@ -104,7 +104,7 @@ class Method:
         return {task: learner for task, learner in learners.items() if learner is not None}
 
     def learner(self, task: str) -> Maker:
-        """Return what makes a learner for "classification" or "regression".
+        """Return the factory of learners for "classification" or "regression".
 
         Raises
         ------
@@ -138,7 +138,7 @@ class Method:
         return made.set_params(**{**seeds, **many, **searched, **self.given})
 
     def param_grid(self, n_features: int, task: str | None = None) -> dict[str, list[Any]]:
-        """Return what to search with d = n_features: `grid`, with ``gamma`` as numbers.
+        """Return the grid for n_features features, with ``gamma`` as numbers.
 
         With a task, only what the learner of this task has.
         """
@@ -173,7 +173,7 @@ def is_gamma(name: str) -> bool:
 
 
 def _kind(estimator: object) -> tuple[object, ...]:
-    """Return what distinguishes estimators of different methods."""
+    """Return the types and settings that distinguish estimators of different methods."""
     learner = getattr(estimator, "learner", None)
     uniform = getattr(estimator, "weights", None) == "uniform"
     return type(estimator), type(learner), getattr(learner, "loss", None), uniform

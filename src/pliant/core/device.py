@@ -29,7 +29,7 @@ class Device:
     name: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how another process makes it: modules cannot be sent."""
+        """Return a recipe for other processes: modules cannot be sent."""
         name = "torch" if self.name == "cpu" else self.name or "cpu"
         return get_device, (name, str(self.xp.finfo(self.dtype).dtype))
 

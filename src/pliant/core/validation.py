@@ -206,7 +206,7 @@ def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
 
 
 def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
-    """Return what scikit-learn's ``validate_data`` returns, for numbers up to `LARGEST`.
+    """Return the result of scikit-learn's ``validate_data``, for numbers up to `LARGEST`.
 
     An integer that is too large for a float is a ValueError, an object that is no number a
     TypeError, as in scikit-learn.

@@ -127,7 +127,7 @@ def class_marks(starts: npt.ArrayLike, m: int) -> Array:
 
 
 def class_label(label: Any) -> str:
-    """Return how a class is called in a picture: "class 0", or the label if it is no number."""
+    """Return the name of a class in a picture: "class 0", or the label if it is no number."""
     number = isinstance(label, numbers.Real) and not isinstance(label, bool | np.bool_)
     return f"class {label:g}" if number else text(label)
 

@@ -253,7 +253,7 @@ class ColumnProfile:
         return str(self.cells.name)
 
     def column(self) -> Column | LeftOut:
-        """Return what the column is, or raise TableError for cells that cannot be used."""
+        """Return the kind of the column, or raise TableError for unusable cells."""
         kind = kind_of(self.cells)
         if not self.cells.notna().any():
             return LeftOut(self.name, "empty")
@@ -283,7 +283,7 @@ class ColumnProfile:
         return Column(self.name, kind)
 
     def _of_texts(self) -> Column | Literal["id", "constant"]:
-        """Return what a column of text is: truth values, dates, free text, categories or ids."""
+        """Return the kind of a text column: truth values, dates, free text, categories or ids."""
         import pandas as pd
 
         counts = Counter(text for text in texts(self.cells).tolist() if text is not None)
@@ -384,7 +384,7 @@ def _are_ids(numbers: Array, named: bool) -> bool:
 
 
 def _are_codes(numbers: Array, rows: int) -> bool:
-    """Return whether numbers may be codes: few integers with the same many digits."""
+    """Return whether numbers may be codes: few integers of the same, large number of digits."""
     values = np.unique(numbers)
     few = CODES[0] <= len(values) <= CODES[1] and rows >= FEW * 10
     if not few or values[0] < 100 or not whole(values).all():

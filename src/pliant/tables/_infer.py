@@ -198,7 +198,7 @@ class Evidence:
 
 
 def _counted(cells: pa.Array) -> tuple[list[str], list[int]]:
-    """Return different cells and how often each occurs."""
+    """Return the distinct cells and their counts."""
     import pyarrow.compute as pc
 
     result = pc.value_counts(cells)

@@ -429,7 +429,7 @@ def read_with_schema(
     aside: Sequence[str] = (),
     **choices: Any,
 ) -> tuple[pd.DataFrame, TableSchema]:
-    """Return a table and what it means; classes and categories are texts as written."""
+    """Return a table and its schema; classes and categories are texts as written."""
     form = form or TableFormat()
     aside_too = (*choices.get("categorical", ()), *choices.get("drop", ()))
     form = replace(form, texts=tuple(dict.fromkeys((*form.texts, *aside_too))))

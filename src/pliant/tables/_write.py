@@ -93,7 +93,7 @@ def _disarmed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _safe(value: object) -> object:
-    """Return a value; a text gets a quote before what a spreadsheet takes for a formula."""
+    """Return a value; a text that a spreadsheet takes for a formula gets a leading quote."""
     if not isinstance(value, str):
         return value
     text = value.encode("utf-8", "backslashreplace").decode()

@@ -283,7 +283,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return self
 
     def _begun(self) -> dict[str, Any]:
-        """Return what an earlier fit has learned, if this one is to go on from it."""
+        """Return the state to warm-start from."""
         names = ("members_", "target_transform_", "classes_")
         if not check_flag("warm_start", self.warm_start) or not self.__sklearn_is_fitted__():
             return {}
@@ -584,7 +584,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return explain(self._used, points, count, single_output=self._single_output)
 
     def summary(self) -> Summary:
-        """Return what the model has learned, in the form that all methods share.
+        """Return a summary of the fitted model, in the form that all methods share.
 
         Its one function is the mean of the members. The details are ``members`` (the number of
         those that predict), ``held_out_score`` (their mean score on held-out samples; nan without

@@ -90,7 +90,7 @@ class Recipe:
     def of(
         cls, parameters: Mapping[str, Any], k: int, support: str | Indices, table: Table
     ) -> Recipe:
-        """Return how the k-th member of a model is learned, k = 0, 1, ..., given its parameters."""
+        """Return the recipe of the k-th member of a model, k = 0, 1, ..., from its parameters."""
         p: dict[str, Any] = {
             name: None if is_automatic(value) else value for name, value in parameters.items()
         }
@@ -486,7 +486,7 @@ class EnsembleTrainer:
         return [run for _, run in in_turn if run is not None]
 
     def _parallel(self, table: Table, recipe: Recipe) -> Parallel:
-        """Return what runs tasks: threads, which would wait for each other in small ones."""
+        """Return the executor of tasks: threads, which would wait for each other in small ones."""
         worth_it = min(len(table), BANDWIDTH_ROWS) * recipe.n_support >= WORTH_THREADS
         n_jobs = threads_for(self.parameters["n_jobs"], worth_it=worth_it)
         return Parallel(n_jobs=n_jobs, require="sharedmem")

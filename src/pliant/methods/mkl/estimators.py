@@ -188,7 +188,7 @@ class BaseMKL(BaseSVM):
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
     def summary(self) -> Summary:
-        """Return what the fitted estimator has learned.
+        """Return a summary of the fitted estimator.
 
         Returns
         -------

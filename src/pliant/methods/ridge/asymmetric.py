@@ -287,7 +287,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return in_blocks(points, len(self.dual_coef_), second)
 
     def summary(self) -> Summary:
-        """Return what the model has learned, in the form that all methods share.
+        """Return a summary of the fitted model, in the form that all methods share.
 
         Every sample has a coefficient, so ``n_support`` is the number of samples. The details are
         ``condition``, the estimated condition number of K + alpha I.

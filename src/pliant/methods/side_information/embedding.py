@@ -323,7 +323,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return np.asarray(in_blocks(points, len(support), coordinates))
 
     def summary(self) -> Summary:
-        """Return what the estimator has learned: the summary of its learner."""
+        """Return the summary of the learner."""
         check_is_fitted(self)
         summary: Summary = self.learner_.summary()
         return summary

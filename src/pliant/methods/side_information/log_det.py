@@ -250,7 +250,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         }
 
     def summary(self) -> Summary:
-        """Return what the estimator has learned, as for other learners.
+        """Return a summary of the fitted estimator, as for other learners.
 
         With the convergence of the solver, unless hard bounds were violated on the way.
         """

@@ -243,7 +243,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         return MemoryRows(data, targets.values, targets.weights, values, cache_mb)
 
     def _patience(self, kernel: Kernel, rank: int, targets: Targets, n_kept: int) -> int | None:
-        """Return how many iterations to try; None for all."""
+        """Return the number of iterations to try; None for all."""
         if self.solver != "auto":
             return None if self.solver == "cg" else 0
         value = OTHER
@@ -309,7 +309,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         )
 
     def summary(self) -> Summary:
-        """Return what the model has learned, in the form that all methods share.
+        """Return a summary of the fitted model, in the form that all methods share.
 
         ``n_support`` is the number of centres that are kept, and the detail ``passes`` the number
         of passes over all rows.

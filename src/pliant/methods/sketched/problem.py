@@ -260,7 +260,7 @@ class Solver:
         return self.stopped or self.n_iter >= self.max_iter or not patient
 
     def step(self) -> Array:
-        """Return what to add to the solution."""
+        """Return the correction of the solution."""
         if self.exact is not None and self.patience is not None and self.n_iter >= self.patience:
             del self.precondition  # its memory is needed
             self.precondition, self.exact, self.solves = self.exact(), None, True

@@ -144,7 +144,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
             check_finite(fitted, names, "lower C, or scale the features and y")
 
     def summary(self) -> Summary:
-        """Return what the fitted estimator has learned.
+        """Return a summary of the fitted estimator.
 
         Returns
         -------

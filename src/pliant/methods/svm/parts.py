@@ -300,7 +300,7 @@ def run_parts(
 
 
 def halted() -> bool:
-    """Return whether the run that this thread works for has ended, so that work may end too.
+    """Return whether the run of this thread has ended, so that its work may end too.
 
     True in threads of the process that called `run_parts`, once it has returned or raised: nobody
     needs what such a thread still computes. Elsewhere False: backends end other processes.

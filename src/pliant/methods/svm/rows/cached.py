@@ -47,7 +47,7 @@ class RowMemory:
         self._wanted: Mask = np.zeros(n, dtype=bool)
 
     def find(self, numbers: Indices) -> tuple[Indices, Indices, Indices]:
-        """Return which of the rows are kept, their slots, and which are not kept."""
+        """Return the positions of kept rows, their slots, and the positions of the others."""
         slots = self._slots[numbers]
         kept = np.flatnonzero(slots >= 0)
         return kept, slots[kept], np.flatnonzero(slots < 0)
