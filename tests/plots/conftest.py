@@ -12,6 +12,7 @@ from pliant.datasets import make_clowns
 def _nothing_on_the_screen() -> Iterator[None]:
     backend = matplotlib.get_backend()
     pyplot.switch_backend("agg")
+    pyplot.close("all")  # of tests elsewhere, such as examples in docstrings
     yield
     pyplot.close("all")
     pyplot.switch_backend(backend)
