@@ -1,8 +1,8 @@
-"""Compare methods on a table: nested cross-validation, tests of differences, a report.
+"""Race methods on a table: cross-validation of all, a blend of the best, a report.
 
-`compare` runs methods and baselines on one table under one protocol, cell by cell. `run` holds what
-runs (folds, the search for settings, cells, the journal of finished ones), `stats` the tests and
-ranks, and `report` the page, sentences and tables of text.
+`compare` runs contenders fold by fold on one table (`comparing`, `race`, `cells`), learns the
+weights of a blend (`blend`, `blending`), and returns a `ComparisonResult`, which fits models and
+writes a page (`result`, `page`).
 
 A name is imported when it is first used: commands that compare nothing start sooner.
 """
@@ -11,91 +11,64 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pliant.comparison.across import Across, across
+    from pliant.comparison.blend import BlendClassifier, BlendRegressor
     from pliant.comparison.comparing import compare, compare_sample
+    from pliant.comparison.contenders import BASELINES
     from pliant.comparison.frames import TableEncoder
+    from pliant.comparison.paired import PairedTest, corrected_t_test, verdict, wilcoxon_test
     from pliant.comparison.protocol import Cell, Protocol
-    from pliant.comparison.reading import read_sample
-    from pliant.comparison.record import Entry
-    from pliant.comparison.report.rendering import Column, Score, text_table
-    from pliant.comparison.result import ComparisonResult
-    from pliant.comparison.run.baselines import BASELINES
-    from pliant.comparison.sample import Sample
-    from pliant.comparison.stats.across import Across, across
-    from pliant.comparison.stats.paired import PairedTest, corrected_t_test, verdict, wilcoxon_test
-    from pliant.comparison.stats.ranks import (
+    from pliant.comparison.ranks import (
         FriedmanTest,
         average_ranks,
         friedman_test,
         nemenyi_critical_difference,
     )
-    from pliant.comparison.stats.recommendation import Recommendation
-    from pliant.comparison.stats.standings import Lead, Standing
-
-__all__ = [
-    "BASELINES",
-    "Across",
-    "Cell",
-    "Column",
-    "ComparisonResult",
-    "Entry",
-    "FriedmanTest",
-    "Lead",
-    "PairedTest",
-    "Protocol",
-    "Recommendation",
-    "Sample",
-    "Score",
-    "Standing",
-    "TableEncoder",
-    "across",
-    "average_ranks",
-    "compare",
-    "compare_sample",
-    "corrected_t_test",
-    "friedman_test",
-    "nemenyi_critical_difference",
-    "read_sample",
-    "text_table",
-    "verdict",
-    "wilcoxon_test",
-]
+    from pliant.comparison.reading import read_sample
+    from pliant.comparison.record import Entry
+    from pliant.comparison.result import ComparisonResult
+    from pliant.comparison.sample import Sample
+    from pliant.comparison.standings import Standing
+    from pliant.comparison.text_tables import Column, Score, text_table
 
 _WHERE = {
-    "BASELINES": "pliant.comparison.run.baselines",
-    "Across": "pliant.comparison.stats.across",
-    "Cell": "pliant.comparison.protocol",
-    "Column": "pliant.comparison.report.rendering",
-    "ComparisonResult": "pliant.comparison.result",
-    "Entry": "pliant.comparison.record",
-    "FriedmanTest": "pliant.comparison.stats.ranks",
-    "Lead": "pliant.comparison.stats.standings",
-    "PairedTest": "pliant.comparison.stats.paired",
-    "Protocol": "pliant.comparison.protocol",
-    "Recommendation": "pliant.comparison.stats.recommendation",
-    "Sample": "pliant.comparison.sample",
-    "Score": "pliant.comparison.report.rendering",
-    "Standing": "pliant.comparison.stats.standings",
-    "TableEncoder": "pliant.comparison.frames",
-    "across": "pliant.comparison.stats.across",
-    "average_ranks": "pliant.comparison.stats.ranks",
-    "compare": "pliant.comparison.comparing",
-    "compare_sample": "pliant.comparison.comparing",
-    "corrected_t_test": "pliant.comparison.stats.paired",
-    "friedman_test": "pliant.comparison.stats.ranks",
-    "nemenyi_critical_difference": "pliant.comparison.stats.ranks",
-    "read_sample": "pliant.comparison.reading",
-    "text_table": "pliant.comparison.report.rendering",
-    "verdict": "pliant.comparison.stats.paired",
-    "wilcoxon_test": "pliant.comparison.stats.paired",
+    "BASELINES": "contenders",
+    "Across": "across",
+    "BlendClassifier": "blend",
+    "BlendRegressor": "blend",
+    "Cell": "protocol",
+    "Column": "text_tables",
+    "ComparisonResult": "result",
+    "Entry": "record",
+    "FriedmanTest": "ranks",
+    "PairedTest": "paired",
+    "Protocol": "protocol",
+    "Sample": "sample",
+    "Score": "text_tables",
+    "Standing": "standings",
+    "TableEncoder": "frames",
+    "across": "across",
+    "average_ranks": "ranks",
+    "compare": "comparing",
+    "compare_sample": "comparing",
+    "corrected_t_test": "paired",
+    "friedman_test": "ranks",
+    "nemenyi_critical_difference": "ranks",
+    "read_sample": "reading",
+    "text_table": "text_tables",
+    "verdict": "paired",
+    "wilcoxon_test": "paired",
 }
 """The module of each name."""
+
+__all__ = list(_WHERE)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
     """Import a name that is used for the first time."""
     if name not in _WHERE:
         raise AttributeError(f"module 'pliant.comparison' has no attribute {name!r}")
-    value = getattr(import_module(_WHERE[name]), name)
+    value = getattr(import_module(f"pliant.comparison.{_WHERE[name]}"), name)
     globals()[name] = value
     return value
 

@@ -1,16 +1,20 @@
-"""Metrics of predictions for test rows."""
+"""Metrics of predictions for test rows: pliant's own, and any scorer of scikit-learn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import (
     accuracy_score,
     balanced_accuracy_score,
+    get_scorer,
+    get_scorer_names,
     log_loss,
     mean_absolute_error,
     r2_score,
@@ -54,23 +58,24 @@ class Metric:
         Its name in options and in data.
     title : str
         Its heading in tables.
-    task : {"classification", "regression"}
+    task : {"classification", "regression", ""}
+        "" for a scorer of scikit-learn, whose task is not known.
     measure : callable
         From the true values and `Predictions` to the number; None where it is not defined.
-    scorer : str
-        The name of scikit-learn's scorer, for the search.
+    scorer : str or callable
+        Scikit-learn's scorer, for the search.
     """
 
     name: str
     title: str
     task: str
     measure: Callable[[npt.NDArray[Any], Predictions], float | None]
-    scorer: str
+    scorer: str | Callable[..., float]
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether larger numbers are better; scikit-learn negates the others."""
-        return not self.scorer.startswith("neg_")
+        """Whether larger numbers are better; scorers of scikit-learn negate the others."""
+        return self.name not in ("log_loss", "rmse", "mae")
 
     def finite(self, y: npt.NDArray[Any], predictions: Predictions) -> float | None:
         """Return the number; None where it is not defined, or not finite."""
@@ -140,8 +145,51 @@ SCORERS = {metric.scorer: metric.name for metric in METRICS.values()}
 """The metrics by the names that scikit-learn gives to their scorers."""
 
 
-def metric_name(name: str) -> str:
-    """Return pliant's name of a metric from that name or from scikit-learn's name of its scorer.
+class _Stored(BaseEstimator):
+    """Stands for a model whose predictions are known, so that a scorer can ask for them."""
+
+    def __init__(self, predictions: Predictions) -> None:
+        self.predictions = predictions
+
+    def predict(self, X: object) -> npt.NDArray[Any]:
+        return self.predictions.values
+
+
+class _StoredRegressor(RegressorMixin, _Stored):
+    pass
+
+
+class _StoredClassifier(ClassifierMixin, _Stored):
+    def __init__(self, predictions: Predictions) -> None:
+        super().__init__(predictions)
+        self.classes_ = predictions.classes
+        for name in ("probability", "decision"):
+            if (values := getattr(predictions, name)) is not None:
+                method = "predict_proba" if name == "probability" else "decision_function"
+                setattr(self, method, lambda X, values=values: values)
+
+
+def _scored(
+    scorer: Callable[..., float], y: npt.NDArray[Any], predictions: Predictions
+) -> float | None:
+    """Return what a scorer of scikit-learn gives; None where it cannot score."""
+    kind = _StoredRegressor if predictions.classes is None else _StoredClassifier
+    try:
+        return float(scorer(kind(predictions), np.empty((len(y), 0)), y))
+    except ValueError:
+        return None
+
+
+def metric_of(given: str | Callable[..., float] | None, task: str | None = None) -> Metric:
+    """Return a metric from its name, or from scikit-learn's name of a scorer or a scorer itself.
+
+    Parameters
+    ----------
+    given : str, callable or None
+        A scorer is called with a model, features and targets; higher is better. None stands for
+        the first metric of the task.
+    task : str, optional
+        Refuse a metric of another task.
 
     Raises
     ------
@@ -150,16 +198,30 @@ def metric_name(name: str) -> str:
 
     Examples
     --------
-    >>> metric_name("roc_auc"), metric_name("neg_root_mean_squared_error"), metric_name("r2")
-    ('auc', 'rmse', 'r2')
+    >>> metric_of("roc_auc").name, metric_of("neg_mean_absolute_error").name
+    ('auc', 'mae')
+    >>> metric_of("f1_macro", "classification").title
+    'f1_macro'
     """
-    plain_name = str(name)
+    if given is None:
+        return metrics_of(str(task))[0]
+    if callable(given):
+        name = getattr(given, "__name__", type(given).__name__)
+        return Metric(name, name, "", partial(_scored, given), given)
+    plain_name = str(given)
+    plain_name = SCORERS.get(plain_name, plain_name)
     if plain_name in METRICS:
-        return plain_name
-    if plain_name in SCORERS:
-        return SCORERS[plain_name]
-    known = [*METRICS, *(scorer for scorer in SCORERS if scorer not in METRICS)]
-    raise ValueError(f"unknown metric {plain(name)!r}; {meant(plain_name, known)}")
+        metric = METRICS[plain_name]
+    elif plain_name in get_scorer_names():
+        scorer = get_scorer(plain_name)
+        metric = Metric(plain_name, plain_name, "", partial(_scored, scorer), plain_name)
+    else:
+        known = [*METRICS, *get_scorer_names()]
+        raise ValueError(f"unknown metric {plain(given)!r}; {meant(plain_name, known)}")
+    if task is not None and metric.task not in ("", task):
+        names = ", ".join(each.name for each in metrics_of(task))
+        raise ValueError(f"expected a metric out of {names} to rank by, got {metric.name!r}")
+    return metric
 
 
 def metrics_of(task: str) -> tuple[Metric, ...]:

@@ -1,20 +1,20 @@
-"""What a comparison keeps: the record of each cell, and an entry for each method."""
+"""The record of each cell, and the entry of each method, as plain data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
-from pliant.comparison.protocol import SEARCHED, Cell, Stage
+from pliant.comparison.protocol import Cell
 from pliant.core.text import printable
 
 LEARNED, BASELINE = "learned kernel", "baseline"
 
 LONGEST_TITLE = 80
-"""Characters of the title of a method."""
+"""Maximum number of characters of the title of a method."""
 
 REFERENCE, DUMMY = "svm", "dummy"
-"""The baseline that the others are tested against, and the one that learns nothing."""
+"""The method that the others are tested against, and the one that learns nothing."""
 
 
 class RowCounts(TypedDict):
@@ -25,66 +25,42 @@ class RowCounts(TypedDict):
 
 
 class Kept(TypedDict):
-    """Predictions of test rows: the numbers of the rows, and a value for each."""
+    """Predictions of test rows: row numbers, and a number or the probabilities of each."""
 
     rows: list[int]
     values: list[Any]
 
 
-class Picture(TypedDict):
-    """A figure of a fitted model: its title, its content in words, and a PNG file in base64."""
-
-    title: str
-    alt: str
-    png: str
-
-
 class Record(TypedDict):
     """The result of one cell as plain data; a line of the journal holds one.
 
-    All have ``method``, ``repeat``, ``fold`` and ``status``; ``stage`` is "searched" where it is
-    absent; ``scores`` are by metric, None where one is not defined. A failed cell has its ``error``
-    and no scores. A cell that is done has the rest: ``chosen`` are the settings that a search
-    chose, ``inner_score`` is their score in the search, ``candidates`` counts the settings tried;
-    ``support`` is the number of points with a coefficient, ``gap`` the largest relative gap;
-    ``curve`` holds pairs of training rows and the metric, in the last stage of a method and not on
-    the first fold; ``predictions`` are kept in the first repeat only, ``pictures`` in the last
-    stage on the second fold; ``memory_mb`` is the most that fit and prediction took, ``size_bytes``
-    the size of the pickled model. ``crashed`` marks a cell that may succeed another time, so that
-    the journal does not keep it.
+    ``scores`` are by metric, None where one is not defined; a cell that failed has an ``error`` and
+    no scores. ``chosen`` are settings that a search chose, ``kept`` the predictions that weights
+    and pictures are made from, ``support`` the number of points with a coefficient, ``gap`` the
+    largest certified relative gap, ``size_bytes`` the size of the pickled model. The journal does
+    not keep a cell that ``crashed``, since it may succeed another time.
     """
 
     method: str
     repeat: int
     fold: int
-    stage: NotRequired[Stage]
     status: Literal["done", "error", "cut"]
     error: str | None
     scores: dict[str, float | None]
     rows: NotRequired[RowCounts]
     chosen: NotRequired[dict[str, Any]]
-    inner_score: NotRequired[float | None]
-    candidates: NotRequired[int]
-    curve: NotRequired[list[list[float]]]
-    predictions: NotRequired[Kept | None]
+    kept: NotRequired[Kept | None]
     support: NotRequired[int | None]
     gap: NotRequired[float | None]
     seconds: NotRequired[dict[str, float]]
-    memory_mb: NotRequired[float | None]
     size_bytes: NotRequired[int]
-    pictures: NotRequired[list[Picture]]
     warnings: NotRequired[list[str]]
     crashed: NotRequired[bool]
 
 
-def stage_of(record: Record) -> Stage:
-    """Return the stage of a record's cell."""
-    return record.get("stage", SEARCHED)
-
-
 def cell_of(record: Record) -> Cell:
     """Return the cell of a record."""
-    return Cell(record["method"], record["repeat"], record["fold"], stage_of(record))
+    return Cell(record["method"], record["repeat"], record["fold"])
 
 
 @dataclass(frozen=True)
@@ -95,10 +71,13 @@ class Entry:
     ----------
     name, title, summary : str
     kind : {"learned kernel", "baseline"}
-    status : {"done", "cut", "error", "skipped"}
-        All cells finished; some are missing; none succeeded; none was tried.
+    status : {"done", "cut", "left", "error", "skipped"}
+        All folds finished; stopped by the budget; left the race after the first fold; no fold
+        succeeded; not tried.
     reason : str
         Why it is not done; "" if it is.
+    blends : bool
+        Whether it may be a member of a blend.
     """
 
     name: str
@@ -107,16 +86,10 @@ class Entry:
     summary: str
     status: str
     reason: str = ""
+    blends: bool = True
 
     def __post_init__(self) -> None:
         """Make the texts, which may come from a file or an error, fit for one line."""
         for name, limit in (("title", LONGEST_TITLE), ("summary", 200), ("reason", 400)):
             text = printable(" ".join(str(getattr(self, name)).split()), limit)
             object.__setattr__(self, name, text)
-
-
-def called(name: str, title: str) -> str:
-    """Return the name of the reference in a sentence."""
-    if name == REFERENCE:
-        return "the tuned Gaussian SVM"
-    return "the dummy" if name == DUMMY else f"the baseline {title}"

@@ -6,6 +6,6 @@ stranger runs no code of theirs.
 """
 
 from pliant.persistence._contents import trusted_types
-from pliant.persistence._model_file import LoadedModel, load_model, save_model
+from pliant.persistence._model_file import LoadedModel, holds, load_model, save_model
 
-__all__ = ["LoadedModel", "load_model", "save_model", "trusted_types"]
+__all__ = ["LoadedModel", "holds", "load_model", "save_model", "trusted_types"]

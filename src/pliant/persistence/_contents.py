@@ -38,8 +38,11 @@ MAX_HEADER_BYTES = 1 << 16
 
 STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 
-OWN_TYPES = ("pliant.comparison.TableEncoder", "pliant.tables.ColumnEncoder")
-"""Types of pliant beside its estimators and kernels: the first steps for tables."""
+OWN_TYPES = (
+    *("pliant.comparison.BlendClassifier", "pliant.comparison.BlendRegressor"),
+    *("pliant.comparison.TableEncoder", "pliant.tables.ColumnEncoder"),
+)
+"""Types of pliant beside its estimators and kernels: blends, and the first steps for tables."""
 
 SKLEARN_MODULES = (
     *("calibration", "compose", "decomposition._pca", "decomposition._truncated_svd"),

@@ -19,12 +19,14 @@ from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import replacing
 from pliant.core.text import printable, quoted
-from pliant.persistence._checks import check_parts, check_prediction, without_searches
+from pliant.persistence._checks import check_parts, check_prediction, objects_in, without_searches
 from pliant.persistence._contents import (
     MAX_BYTES,
     check_density,
     check_nodes,
+    loaders,
     opened,
+    trusted_types,
     without_repeats,
 )
 
@@ -236,3 +238,10 @@ def _skops() -> Any:
     finally:
         for name in absent:
             del sys.modules[name]
+
+
+def holds(estimator: Any) -> bool:
+    """Return whether a model file can hold an estimator, by the types of all of its parts."""
+    known = loaders()["ObjectNode"] | trusted_types()
+    types = {type(part) for part in objects_in(estimator) if hasattr(type(part), "get_params")}
+    return all(f"{kind.__module__}.{kind.__qualname__}" in known for kind in types)

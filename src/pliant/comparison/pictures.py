@@ -16,7 +16,7 @@ from sklearn.inspection import DecisionBoundaryDisplay
 from sklearn.pipeline import Pipeline
 
 from pliant.comparison.record import Picture
-from pliant.comparison.run.model_view import ModelView
+from pliant.comparison.model_view import ModelView
 from pliant.core.summary import Summary
 from pliant.core.text import decimals, fixed, listed, share_text
 from pliant.core.typing import Array

@@ -11,7 +11,6 @@ it pays.
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,10 +22,10 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import HalvingRandomSearchCV, ParameterGrid
 
-from pliant.comparison.metrics import METRICS, Metric, metrics_of
+from pliant.comparison.metrics import Metric, metrics_of
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.run.folds import Split, inner_count, inner_splits
-from pliant.comparison.run.pipeline import pipeline, search_grid
+from pliant.comparison.folds import Split, inner_count, inner_splits
+from pliant.comparison.pipeline import pipeline, search_grid
 from pliant.comparison.sample import Sample
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
@@ -34,9 +33,6 @@ from pliant.registry import Method
 FACTOR = 3
 FEWEST_ROWS = 150
 """Rows in the first round at least; more where a class is rare."""
-
-PATIENCE = 1.0
-"""Seconds of a search before its end is predicted."""
 
 ROWS_OF_RAREST = 10
 """Expected rows of the rarest class in the first round."""
@@ -70,43 +66,6 @@ class _Plan:
     fewest: int
     most: int
     metric: Metric
-
-
-class OutOfTime(BaseException):
-    """A search that will not end in time; no exception that scikit-learn would take for a score."""
-
-
-class Deadline:
-    """A tick that gives up a search as soon as it cannot be expected to end in time.
-
-    A fit is expected to take a time that is proportional to its rows; most methods take longer
-    on more rows, so the prediction is a lower bound for them.
-
-    Parameters
-    ----------
-    ends : float
-        By ``time.time``.
-    rounds : sequence of (int, int)
-        The number of fits, and their rows, of each round of the search.
-
-    Raises
-    ------
-    OutOfTime
-        By a call, with the seconds that the search would take at least.
-    """
-
-    def __init__(self, ends: float, rounds: Sequence[tuple[int, int]]) -> None:
-        self._start, self._ends = time.time(), ends
-        self._sizes = [size for n_fits, size in rounds for _ in range(n_fits)]
-        self._done = 0
-
-    def __call__(self, steps: int) -> None:
-        """Take note of some fits."""
-        self._done += steps
-        so_far = time.time() - self._start
-        least = so_far * sum(self._sizes) / sum(self._sizes[: self._done])
-        if so_far > PATIENCE and self._start + least > self._ends:
-            raise OutOfTime(f"a search takes {least:.0f} s or more")
 
 
 def is_searched(method: Method, sample: Sample) -> bool:
@@ -221,7 +180,7 @@ def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric
     Its probabilities are calibrated once its settings are chosen.
     """
     default = metrics_of(sample.task)[0]
-    metric = METRICS[protocol.metric or default.name]
+    metric = protocol.metric_for(sample.task)
     learner = method.machine(sample.task, seed=0, n_rows=0)
     needs = metric.name == "log_loss"
     return default if needs and not hasattr(learner, "predict_proba") else metric
@@ -231,7 +190,7 @@ def _scorer(
     metric: Metric, sample: Sample, tick: Tick | None
 ) -> Callable[[Any, Array, Array], float]:
     """Return scikit-learn's scorer of a metric, on the rows of a known class, with a tick."""
-    scorer = get_scorer(metric.scorer)
+    scorer = metric.scorer if callable(metric.scorer) else get_scorer(metric.scorer)
 
     def score(model: Any, X: Array, y: Array) -> float:
         if tick is not None:

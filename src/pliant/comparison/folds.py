@@ -9,8 +9,8 @@ once. Inner folds are of the same kind, drawn with ``random_state = cell_seed``.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
-from typing import Any, Self, TypeAlias
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,73 +22,16 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from pliant.comparison.protocol import SAMPLED, Cell, Protocol
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.core.text import quoted
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Indices
 
 Split: TypeAlias = tuple[Indices, Indices]
 """Row numbers for training and for testing."""
 
 FEW_ROWS = 1000
 """With fewer training rows the search takes five folds, else three."""
-
-
-FROM_EACH_CLASS = 5
-"""Rows of each class that a sample of rows has at least, or all that there are."""
-
-LARGE = 2.0
-"""A table is large from this many times ``first_rows`` training rows on."""
-
-
-@dataclass(frozen=True, eq=False)
-class CellFold:
-    """The rows of a cell, ascending, with the seed of its draws."""
-
-    sample: Sample
-    protocol: Protocol
-    train: Indices
-    test: Indices
-    seed: int
-
-    @classmethod
-    def of(cls, sample: Sample, protocol: Protocol, cell: Cell) -> Self:
-        """Return the fold of a cell; of a sampled one, a part of the rows on either side."""
-        train, test = outer_split(sample, protocol, *cell.place)
-        if cell.stage == SAMPLED:
-            rng = np.random.default_rng([protocol.seed, *cell.place])  # the same for all methods
-            train, test = (
-                some_rows(sample, each, protocol.first_rows, rng) for each in (train, test)
-            )
-        return cls(sample, protocol, train, test, cell_seed(protocol, cell))
-
-    @property
-    def learned(self) -> tuple[Array, npt.NDArray[Any]]:
-        """Features and target of the training rows."""
-        return self.sample.features(self.train), self.sample.y[self.train]
-
-    @property
-    def tested(self) -> tuple[Array, npt.NDArray[Any]]:
-        """Features and target of the test rows."""
-        return self.sample.features(self.test), self.sample.y[self.test]
-
-
-def some_rows(sample: Sample, rows: Indices, most: int, rng: np.random.Generator) -> Indices:
-    """Return at most `most` rows, ascending, drawn at random: five of each class first."""
-    drawn = rng.permutation(rows)
-    if len(drawn) > most and sample.task == "classification":
-        codes = np.unique(sample.y[drawn], return_inverse=True)[1]
-        first = np.concatenate(
-            [np.flatnonzero(codes == k)[:FROM_EACH_CLASS] for k in range(codes.max() + 1)]
-        )
-        drawn = np.concatenate([drawn[first], np.delete(drawn, first)])
-    return np.sort(drawn[:most])
-
-
-def is_large(sample: Sample, protocol: Protocol) -> bool:
-    """Return whether the first answers are learned on a sample of the training rows."""
-    n_train = len(outer_split(sample, protocol, *protocol.places()[0])[0])
-    return n_train > LARGE * protocol.first_rows
 
 
 def settled(protocol: Protocol, sample: Sample) -> Protocol:

@@ -19,14 +19,14 @@ from typing import Any
 from pliant._version import __version__
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import Record, cell_of
-from pliant.comparison.run.described import described
+from pliant.comparison.described import described
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import plain_data, replacing
 from pliant.core.text import printable, quoted
 from pliant.registry import Method
 
-FORMAT = "pliant comparison 4"
+FORMAT = "pliant comparison 5"
 """The first line of a file names it."""
 
 FAMILY = "pliant comparison "

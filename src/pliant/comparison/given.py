@@ -10,12 +10,12 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
-from pliant.comparison.run.baselines import BASELINES, installed_for, named
+from pliant.comparison.contenders import BASELINES, contenders_for, installed_for, named
 from pliant.core.text import printable, quoted
 from pliant.registry import METHODS, Method
 
@@ -36,10 +36,10 @@ class _Copies:
         return clone(self.estimator)
 
 
-def methods_of(given: Sequence[Any] | None, task: str) -> list[Method]:
+def methods_of(given: Sequence[Any] | Literal["all"] | None, task: str, n_rows: int) -> list[Method]:
     """Return methods from names, methods, estimators, and pairs of a name and an estimator.
 
-    None stands for all methods and baselines of the task that are installed.
+    None stands for the contenders of a race, "all" for all methods that are installed.
 
     Raises
     ------
@@ -50,6 +50,8 @@ def methods_of(given: Sequence[Any] | None, task: str) -> list[Method]:
         If an object is none of these.
     """
     if given is None:
+        return contenders_for(task, n_rows)
+    if isinstance(given, str) and given == "all":
         return installed_for(task)
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise TypeError(

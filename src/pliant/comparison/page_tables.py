@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pliant.comparison.report.markup import Content, Markup, tag
+from pliant.comparison.markup import Content, Markup, tag
 from pliant.core.text import known
 
 

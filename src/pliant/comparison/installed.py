@@ -13,10 +13,13 @@ from sklearn.model_selection import train_test_split
 from pliant.core.typing import Array
 from pliant.registry import Maker
 
-PACKAGES = ("xgboost", "lightgbm", "xrfm")
+PACKAGES = ("xgboost", "lightgbm", "catboost", "xrfm")
 
 LIGHTGBM = {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1}
 """Parameters with which LightGBM has one thread, is repeatable and silent."""
+
+CATBOOST = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
+"""Parameters with which CatBoost has one thread, is silent and writes no files."""
 
 
 def imported(package: str, name: str, **parameters: Any) -> Maker:

@@ -15,7 +15,7 @@ from pliant.comparison.report.all_tables import over_all_tables
 from pliant.comparison.report.curves import learning_curves
 from pliant.comparison.report.facts import again, environment, facts, messages, summary
 from pliant.comparison.report.leaderboard import certificates, costs, leaderboard
-from pliant.comparison.report.markup import Content, Markup, joined, tag
+from pliant.comparison.markup import Content, Markup, joined, tag
 from pliant.comparison.report.method import protocol_in_words
 from pliant.comparison.report.pictures import learned_kernels
 from pliant.comparison.report.predictions import predictions

@@ -1,7 +1,8 @@
 """Cells in processes of their own: one thread each, killed at a deadline, a crash is an error.
 
 A process of loky serves many cells, one at a time; after a minute without work it ends. In a
-process that may have no children, cells run where they are.
+process that may have no children, cells run where they are. With an executor of the user's, such
+as a Dask client, cells run wherever it runs them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from typing import Any
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from pliant.comparison.cells import cut, failed, perform
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import Record
-from pliant.comparison.run.cells import cut, failed, perform
 from pliant.comparison.sample import Sample
 from pliant.core.progress import is_over
 from pliant.registry import Method
@@ -62,7 +63,7 @@ def perform_apart(
         Of the cell; its status is "cut" if the time was up. With "crashed" it is not kept.
     """
     if multiprocessing.current_process().daemon:
-        return perform(sample, protocol, method, cell, ends)
+        return perform(sample, protocol, method, cell)
     if is_over(ends):
         return cut(cell)
     with _LOCK:
@@ -74,10 +75,10 @@ def perform_apart(
         return process.submit(task, *arguments).result(timeout=left)
 
     try:
-        record: Record | None = ask(_serve, key, method, cell, ends)
+        record: Record | None = ask(_serve, key, method, cell)
         if record is None:
             ask(_keep, key, sample, protocol)
-            record = ask(_serve, key, method, cell, ends)
+            record = ask(_serve, key, method, cell)
     except TimeoutError:
         record = cut(cell)
     except TerminatedWorkerError:
@@ -93,6 +94,26 @@ def perform_apart(
     with _LOCK:
         _BUSY.discard(process)
     process.shutdown(wait=True, kill_workers=True)
+    return record
+
+
+def perform_on(
+    executor: Any,
+    sample: Sample,
+    protocol: Protocol,
+    method: Method,
+    cell: Cell,
+    ends: float | None = None,
+) -> Record:
+    """Perform a cell by an executor, an object with ``submit``; see `perform_apart`."""
+    future = executor.submit(perform, sample, protocol, method, cell)
+    try:
+        record: Record = future.result(None if ends is None else max(0.0, ends - time.time()))
+    except TimeoutError:
+        future.cancel()
+        return cut(cell)
+    except Exception as error:  # whatever happens to a worker
+        return failed(cell, f"{type(error).__name__}: {error}") | {"crashed": True}
     return record
 
 
@@ -134,8 +155,8 @@ def _keep(key: str, sample: Sample, protocol: Protocol) -> None:
     _KEPT[key] = sample, protocol
 
 
-def _serve(key: str, method: Method, cell: Cell, ends: float | None) -> Record | None:
+def _serve(key: str, method: Method, cell: Cell) -> Record | None:
     """Perform a cell; None if this process does not have the table."""
     if key not in _KEPT:
         return None
-    return perform(*_KEPT[key], method, cell, ends)
+    return perform(*_KEPT[key], method, cell)

@@ -61,7 +61,12 @@ class PairedTest:
 
 
 def corrected_t_test(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, n_train: float, n_test: float
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *,
+    n_train: float,
+    n_test: float,
+    least_rows: float = inf,
 ) -> PairedTest:
     """Test mean(d) = 0 with Nadeau and Bengio's corrected resampled t test.
 
@@ -74,6 +79,9 @@ def corrected_t_test(
         Scores on the same r >= 2 splits.
     n_train, n_test : float
         Rows on either side of each split; only n_test / n_train counts.
+    least_rows : float, default=inf
+        Test rows of a split. The standard deviation of d is taken as at least the largest score
+        over them, as if one row had another result; so equal differences are not certain.
 
     Returns
     -------
@@ -88,12 +96,14 @@ def corrected_t_test(
     ----------
     C. Nadeau and Y. Bengio, Inference for the generalization error, Machine Learning 52 (2003).
     """
-    for name, rows in (("n_train", n_train), ("n_test", n_test)):
+    for name, rows in (("n_train", n_train), ("n_test", n_test), ("least_rows", least_rows)):
         if not rows > 0:
             raise ValueError(f"expected {name} > 0, got {rows}")
     d = _differences(first, second)
-    error = sqrt((1 / len(d) + n_test / n_train) * float(np.var(d, ddof=1)))
-    mean, error = float(np.mean(d)), 0.0 if np.ptp(d) == 0 else error
+    spread = 0.0 if np.ptp(d) == 0 else float(np.std(d, ddof=1))
+    largest = float(np.abs([first, second]).max())
+    error = sqrt(1 / len(d) + n_test / n_train) * max(spread, largest / least_rows)
+    mean = float(np.mean(d))
     certain = 0.0 if mean == 0 else float(np.copysign(inf, mean))
     t = mean / error if error > 0 else certain
     p_value = 2 * float(stats.t.sf(abs(t), len(d) - 1))

@@ -1,4 +1,4 @@
-"""The methods to compare with: plain ones, most of scikit-learn, and boosted trees if installed."""
+"""The contenders of a race: LAB-RBF and methods of scikit-learn and of boosting packages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -20,7 +22,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR
 
 from pliant.comparison.record import DUMMY, REFERENCE
-from pliant.comparison.run.installed import (
+from pliant.comparison.installed import (
+    CATBOOST,
     LIGHTGBM,
     PACKAGES,
     XGBoostClassifier,
@@ -39,8 +42,12 @@ WIDTH = 5.0
 From a width of 1, all points are far apart in many features, and the evidence is flat."""
 
 
-def _forest(kind: type) -> Any:
-    return lambda: kind(n_estimators=200)
+GP_ROWS = 1000
+"""Training rows beyond which kernel ridge regression takes the place of a Gaussian process."""
+
+
+def _forest(kind: type, **parameters: Any) -> Any:
+    return lambda: kind(n_estimators=200, **parameters)
 
 
 def _process_regressor() -> Any:
@@ -94,22 +101,36 @@ BASELINES: dict[str, Method] = {
             _forest(RandomForestRegressor),
             {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
             "200 randomised trees, 100 from 20 000 rows on",
-            streams=True, rough={"n_estimators": 50}, many=(20_000, {"n_estimators": 100}),
+            streams=True, many=(20_000, {"n_estimators": 100}), searched=False,
+        ),
+        Method(
+            "extra-trees", "Extra trees", SCIKIT,
+            _forest(ExtraTreesClassifier, min_samples_leaf=2), _forest(ExtraTreesRegressor),
+            {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
+            "200 extremely randomised trees, 100 from 20 000 rows on",
+            streams=True, many=(20_000, {"n_estimators": 100}), searched=False,
         ),
         Method(
             "boosting", "Gradient boosting", SCIKIT, HistGradientBoostingClassifier,
             HistGradientBoostingRegressor, _boosting("max_leaf_nodes", rounds="max_iter"),
-            1_000_000, "histogram-based gradient boosting", streams=True,
+            1_000_000, "histogram-based gradient boosting", streams=True, searched=False,
         ),
         Method(
             "xgboost", "XGBoost", "xgboost", XGBoostClassifier,
             imported("xgboost", "XGBRegressor", n_jobs=1), _boosting("max_depth", (3, 6)),
-            1_000_000, "gradient boosting of the package xgboost", streams=True,
+            1_000_000, "gradient boosting of the package xgboost", streams=True, searched=False,
         ),
         Method(
             "lightgbm", "LightGBM", "lightgbm", imported("lightgbm", "LGBMClassifier", **LIGHTGBM),
             imported("lightgbm", "LGBMRegressor", **LIGHTGBM), _boosting("num_leaves"),
-            1_000_000, "gradient boosting of the package lightgbm", streams=True,
+            1_000_000, "gradient boosting of the package lightgbm", streams=True, searched=False,
+        ),
+        Method(
+            "catboost", "CatBoost", "catboost",
+            imported("catboost", "CatBoostClassifier", **CATBOOST),
+            imported("catboost", "CatBoostRegressor", **CATBOOST),
+            {"learning_rate": (0.03, 0.1), "depth": (4, 6)}, 1_000_000,
+            "gradient boosting of the package catboost", streams=True, searched=False,
         ),
         Method(
             "xrfm", "xRFM", "xrfm", None, XRFMRegressor,
@@ -118,7 +139,7 @@ BASELINES: dict[str, Method] = {
         ),
     )
 }  # fmt: skip
-"""All baselines, by name. That of three is installed by itself."""
+"""All baselines, by name. The packages of some are installed by themselves."""
 
 
 NOT_SAVED = PACKAGES
@@ -142,6 +163,22 @@ def named(name: str) -> Method:
     if name in known:
         return known[name]
     raise ValueError(f"unknown method {quoted(name)}; {meant(name, known)}")
+
+
+def contenders_for(task: str, n_rows: int) -> list[Method]:
+    """Return the methods of a race, those of installed packages among them.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    n_rows : int
+        Training rows of a fold.
+    """
+    kernel = "gp" if n_rows <= GP_ROWS else "kernel-ridge"
+    kernels = [REFERENCE] if task == "classification" else [REFERENCE, kernel]
+    names = ["lab-rbf", *kernels, "linear", "extra-trees", "boosting", DUMMY]
+    names += [name for name in ("catboost", "xgboost", "lightgbm") if available(named(name))]
+    return [named(name) for name in names]
 
 
 def installed_for(task: str) -> list[Method]:

@@ -18,14 +18,14 @@ from scipy import stats
 from pliant.comparison.metrics import Metric
 from pliant.comparison.outcome import Outcome
 from pliant.comparison.record import REFERENCE, Entry, called
-from pliant.comparison.stats.paired import PairedTest, holm, wilcoxon_test
-from pliant.comparison.stats.ranks import (
+from pliant.comparison.paired import PairedTest, holm, wilcoxon_test
+from pliant.comparison.ranks import (
     FriedmanTest,
     average_ranks,
     friedman_test,
     nemenyi_critical_difference,
 )
-from pliant.comparison.stats.standings import Standing, reference_of
+from pliant.comparison.standings import Standing, reference_of
 from pliant.core.text import listed, p_equals
 from pliant.core.typing import Array
 from pliant.plots.critical_difference import joined

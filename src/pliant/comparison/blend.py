@@ -1,0 +1,314 @@
+"""Blends: the weighted mean of several models, weights learned from predictions for held-out rows.
+
+The weights minimise the mean squared error, or the log loss, of the blend of held-out predictions
+p_1, ..., p_k over w >= 0, sum(w) = 1:
+
+    mean_i loss(y_i, sum_j w_j p_ij) + SHRINKAGE L / n_eff |w - u|^2,
+
+where L is the least loss of a single model, u is 1/t for the best t <= 3 models and 0 for the
+others. Weights below `LEAST` become 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pliant.core.typing import Array
+from pliant.core.validation import check_share
+
+SHRINKAGE = 10.0
+"""Strength of the pull towards equal weights of the best models, in rows."""
+
+BEST = 3
+"""Models that weights are pulled to."""
+
+LEAST = 0.02
+"""Weights below it become 0: such a model costs more time than it gains."""
+
+SMALLEST = 1e-4
+"""Probabilities are at least this in the log loss."""
+
+
+def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
+    """Return the mean squared error of values of shape (n,), and its gradient by them."""
+    error = values - y
+    return float(np.mean(error**2)), 2 * error / len(y)
+
+
+def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
+    """Return the log loss of probabilities of shape (n, k), and its gradient by them.
+
+    `codes` are the numbers of the true classes.
+    """
+    rows = np.arange(len(codes))
+    true = np.maximum(values[rows, codes], SMALLEST)
+    gradient = np.zeros_like(values)
+    gradient[rows, codes] = -1 / (len(codes) * true)
+    return float(-np.mean(np.log(true))), gradient
+
+
+def blend_weights(predictions: Sequence[Array], y: npt.NDArray[Any], *, classes: Any = None) -> Array:
+    """Return the weights of models from their predictions for rows that they did not learn from.
+
+    Parameters
+    ----------
+    predictions : sequence of k arrays of shape (n,) or (n, n_classes)
+        Numbers, or probabilities.
+    y : array of shape (n,)
+    classes : array of shape (n_classes,), optional
+        Sorted; None for regression.
+
+    Returns
+    -------
+    array of shape (k,)
+        Non-negative, with the sum 1.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, 2.0, 3.0, 4.0])
+    >>> blend_weights([y + [1, -1, 1, -1], y + [-1, 1, -1, 1.0]], y)
+    array([0.5, 0.5])
+    """
+    stacked = np.stack([np.asarray(each, dtype=np.float64) for each in predictions])
+    loss: Callable[[Any, Array], tuple[float, Array]] = squared_loss
+    target: Any = np.asarray(y)
+    if classes is not None:
+        loss, target = log_loss, np.searchsorted(classes, y)
+        stacked = np.clip(stacked, SMALLEST, 1.0)
+    alone = np.array([loss(target, each)[0] for each in stacked])
+    pulled = np.zeros(len(stacked))
+    pulled[np.argsort(alone, kind="stable")[:BEST]] = 1 / min(BEST, len(stacked))
+    strength = SHRINKAGE / len(target)
+    unit = max(float(alone.min()), np.finfo(np.float64).tiny)
+
+    def objective(w: Array) -> tuple[float, Array]:
+        value, by_values = loss(target, np.tensordot(w, stacked, 1))
+        gradient = np.tensordot(stacked, by_values, by_values.ndim) / unit
+        away = w - pulled
+        return value / unit + strength * float(away @ away), gradient + 2 * strength * away
+
+    found = minimize(
+        objective,
+        pulled,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * len(stacked),
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
+        options={"maxiter": 200, "ftol": 1e-9},
+    )
+    w = found.x if np.isfinite(found.x).all() and objective(found.x) <= objective(pulled) else pulled
+    w = np.where(w < LEAST, 0.0, w)
+    return np.asarray(w / w.sum())
+
+
+class _Blend(BaseEstimator):
+    """Weighted mean of estimators; the base of both blends."""
+
+    def __init__(self, estimators: Sequence[tuple[str, Any]], cv: Any = 5) -> None:
+        self.estimators = estimators
+        self.cv = cv
+
+    @classmethod
+    def of(
+        cls,
+        members: Sequence[tuple[str, Any]],
+        weights: npt.ArrayLike,
+        held_out: tuple[Array, npt.NDArray[Any]],
+        X: Array,
+    ) -> Self:
+        """Return a blend of models that are fitted already, on samples X.
+
+        Parameters
+        ----------
+        members : sequence of k (str, fitted estimator)
+        weights : array-like of shape (k,)
+        held_out : (array of shape (n,) or (n, n_classes), array of shape (n,))
+            Blended predictions for samples that members did not learn from, and their targets.
+        X : array of shape (n_samples, n_features)
+        """
+        blend = cls([(name, clone(member)) for name, member in members])
+        blend.members_, blend.weights_ = list(members), np.asarray(weights, dtype=np.float64)
+        blend.n_features_in_ = X.shape[1]
+        blend._keep(*held_out)
+        return blend
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Learn the weights from predictions for held-out folds, then fit members on all samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN where members take it.
+        y : array-like of shape (n_samples,)
+        """
+        if not self.estimators:
+            raise ValueError("expected at least one pair ('name', estimator), got none")
+        classifier = is_classifier(self)
+        X, y = validate_data(self, X, y, ensure_all_finite="allow-nan", y_numeric=not classifier)
+        if classifier:
+            check_classification_targets(y)
+        classes = np.unique(y) if classifier else None
+        held_out = [
+            cross_val_predict(
+                clone(each),
+                X,
+                y,
+                cv=check_cv(self.cv, y, classifier=classifier),
+                method="predict_proba" if classifier else "predict",
+            )
+            for _, each in self.estimators
+        ]
+        self.weights_ = blend_weights(held_out, y, classes=classes)
+        self.members_ = [(name, clone(each).fit(X, y)) for name, each in self.estimators]
+        self._keep(np.tensordot(self.weights_, np.stack(held_out), 1), y)
+        return self
+
+    def _keep(self, held_out: Array, y: npt.NDArray[Any]) -> None:
+        """Keep the facts of held-out predictions that predictions need."""
+        raise NotImplementedError
+
+    def _mean(self, X: npt.ArrayLike, method: str) -> Array:
+        """Return the weighted mean of the predictions of members."""
+        check_is_fitted(self, "members_")
+        X = validate_data(self, X, reset=False, ensure_all_finite="allow-nan")
+        parts = zip(self.weights_, self.members_, strict=True)
+        return np.asarray(sum(w * getattr(member, method)(X) for w, (_, member) in parts if w > 0))
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if a file holds weights that do not fit the members."""
+        w = self.weights_
+        if w.shape != (len(self.members_),) or not (w >= 0).all() or abs(w.sum() - 1) > 1e-6:
+            raise ValueError(f"expected {len(self.members_)} weights >= 0 of sum 1, got {w!r:.80}")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = all(get_tags(e).input_tags.allow_nan for _, e in self.estimators)
+        return tags
+
+
+class BlendRegressor(RegressorMixin, _Blend):
+    """Weighted mean of regressors with the weights that fit held-out predictions best.
+
+    The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, with a slight pull
+    towards equal weights of the best three; p_ij is the prediction of member j for sample i, learned
+    from the other folds.
+
+    Parameters
+    ----------
+    estimators : sequence of (str, estimator)
+    cv : int or splitter, default=5
+        Folds of the predictions that the weights are learned from.
+
+    Attributes
+    ----------
+    members_ : list of (str, estimator)
+        The estimators, fitted on all samples.
+    weights_ : array of shape (n_members,)
+    errors_ : array of shape (n_samples,)
+        Sorted errors y - prediction of the blend for held-out samples.
+    n_features_in_ : int
+
+    See Also
+    --------
+    sklearn.ensemble.StackingRegressor : Any estimator on top of the predictions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.ensemble import ExtraTreesRegressor
+    >>> X, y = make_friedman1(n_samples=200, noise=1.0, random_state=0)
+    >>> members = [("linear", Ridge()), ("trees", ExtraTreesRegressor(random_state=0))]
+    >>> blend = BlendRegressor(members).fit(X, y)
+    >>> bool(blend.weights_[1] > blend.weights_[0])
+    True
+    """
+
+    def predict(self, X: npt.ArrayLike) -> Array:
+        """Return the prediction for each sample, shape (n_samples,)."""
+        return self._mean(X, "predict")
+
+    def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.9) -> Array:
+        """Return an interval for each sample that holds its target with a given probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Probability, in (0, 1).
+
+        Returns
+        -------
+        array of shape (n_samples, 2)
+            The lower and the upper end: the prediction plus quantiles of held-out errors, so all
+            intervals have one width. An end is infinite where there are too few errors.
+
+        Notes
+        -----
+        The errors are of models that learned from the other folds, so they are honest, and
+        slightly large for a model that learned from all samples. No coverage is guaranteed:
+        the weights were learned from the same samples.
+        """
+        check_share("coverage", coverage)
+        tail, n = (1.0 - coverage) / 2.0, len(self.errors_)
+        place = int(np.ceil((n + 1) * (1.0 - tail)))  # the rank of the upper end, as in conformal
+        low, high = (-np.inf, np.inf) if place > n else self.errors_[[n - place, place - 1]]
+        return self.predict(X)[:, None] + np.array([low, high])
+
+    def _keep(self, held_out: Array, y: npt.NDArray[Any]) -> None:
+        self.errors_ = np.sort(np.asarray(y, dtype=np.float64) - held_out)
+
+
+class BlendClassifier(ClassifierMixin, _Blend):
+    """Weighted mean of the probabilities of classifiers, weights from held-out predictions.
+
+    The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, with a slight pull
+    towards equal weights of the best three; p_ij are the probabilities of member j for sample i,
+    learned from the other folds.
+
+    Parameters
+    ----------
+    estimators : sequence of (str, estimator)
+        With ``predict_proba``.
+    cv : int or splitter, default=5
+        Folds of the predictions that the weights are learned from.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    members_ : list of (str, estimator)
+        The estimators, fitted on all samples.
+    weights_ : array of shape (n_members,)
+    n_features_in_ : int
+
+    See Also
+    --------
+    sklearn.ensemble.VotingClassifier : Weights that the user chooses.
+    """
+
+    def predict_proba(self, X: npt.ArrayLike) -> Array:
+        """Return the probability of each class, shape (n_samples, n_classes)."""
+        values = self._mean(X, "predict_proba")
+        return np.asarray(values / values.sum(axis=1, keepdims=True))
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Return the most probable class of each sample, shape (n_samples,)."""
+        labels: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
+
+    def _keep(self, held_out: Array, y: npt.NDArray[Any]) -> None:
+        self.classes_ = np.unique(y)
+
+
+for _kind in (BlendRegressor, BlendClassifier):
+    _kind.__module__ = "pliant.comparison"

@@ -1,0 +1,144 @@
+"""The blend of a comparison: weights from kept predictions, and scores that did not see them.
+
+The score of the blend on a fold uses the weights that were learned from the other folds of the same
+repeat, so it is as honest as the score of a method. The weights of the blend itself are learned
+from all folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant.comparison.blend import blend_weights
+from pliant.comparison.metrics import Metric, Predictions, metrics_of
+from pliant.comparison.protocol import Place
+from pliant.comparison.record import DUMMY
+from pliant.comparison.standings import Cells, Standing
+from pliant.core.typing import Array
+
+
+@dataclass(frozen=True, eq=False)
+class BlendOutcome:
+    """The weights of a blend and its predictions for rows that its members did not learn from.
+
+    Attributes
+    ----------
+    weights : dict of str to float
+        By the name of the method, the largest first; of sum 1.
+    scores : dict of (int, int) to dict of str to float or None
+        By repeat and fold: the score by metric, with weights from the other folds. Empty with one
+        fold.
+    rows : array of shape (n,)
+        Row numbers, ascending.
+    y : array of shape (n,)
+        Their targets.
+    values : array of shape (n,) or (n, n_classes)
+        Their predictions or probabilities with weights from the other folds; means over repeats.
+    classes : array of shape (n_classes,) or None
+    """
+
+    weights: dict[str, float]
+    scores: dict[Place, dict[str, float | None]]
+    rows: npt.NDArray[np.intp]
+    y: npt.NDArray[Any]
+    values: Array
+    classes: npt.NDArray[Any] | None
+
+
+def blended(
+    standings: Sequence[Standing],
+    cells: Mapping[str, Cells],
+    truth: Mapping[int, Any],
+    classes: Sequence[Any] | None,
+    metric: Metric,
+) -> BlendOutcome | None:
+    """Return the blend of the ranked methods; None where no method has kept predictions.
+
+    Parameters
+    ----------
+    standings : sequence of Standing
+        The best first.
+    cells : mapping of str to Cells
+        Finished cells by method.
+    truth : mapping of int to value
+        The target of each row that has a kept prediction.
+    classes : sequence or None
+        Sorted; None for regression.
+    metric : Metric
+        Of the scores, beside those of the task.
+    """
+    ranked = [s for s in standings if s.rank is not None and s.method.blends]
+    ranked = [s for s in ranked if s.method.name != DUMMY]
+    common = _places(cells[ranked[0].method.name], ranked[0]) if ranked else []
+    names = [s.method.name for s in ranked if _kept_all(cells[s.method.name], common)]
+    if not names or not common:
+        return None
+    labels = None if classes is None else np.array(classes)
+    values = {p: np.stack([_values(cells[name][p]) for name in names]) for p in common}
+    rows = {p: np.array(_rows(cells[names[0]][p]), dtype=np.intp) for p in common}
+    y = {p: np.array([truth[int(row)] for row in rows[p]]) for p in common}
+
+    def learned(places: Sequence[Place]) -> Array:
+        stacked = list(np.concatenate([values[p] for p in places], axis=1))
+        return blend_weights(stacked, np.concatenate([y[p] for p in places]), classes=labels)
+
+    task = "regression" if classes is None else "classification"
+    metrics = {each.name: each for each in (*metrics_of(task), metric)}
+    scores, held_out = {}, {}
+    for place in common:
+        others = [p for p in common if p[0] == place[0] and p != place]
+        weights = learned(others or [place])
+        held_out[place] = np.tensordot(weights, values[place], 1)
+        if others:
+            predictions = _predictions(held_out[place], labels)
+            scores[place] = {n: m.finite(y[place], predictions) for n, m in metrics.items()}
+    final = dict(zip(names, learned(common).tolist(), strict=True))
+    kept, targets, means = _over_repeats(rows, y, held_out)
+    weights = {n: w for n, w in sorted(final.items(), key=lambda pair: -pair[1]) if w > 0}
+    return BlendOutcome(weights, scores, kept, targets, means, labels)
+
+
+def _places(cells: Cells, standing: Standing) -> list[Place]:
+    """Return the common folds, of which a ranked method has no more and no less in its mean."""
+    return sorted(cells)[: standing.folds]
+
+
+def _kept_all(cells: Cells, places: Sequence[Place]) -> bool:
+    return all(place in cells and cells[place].get("kept") for place in places)
+
+
+def _values(record: Any) -> Array:
+    return np.asarray(record["kept"]["values"], dtype=np.float64)
+
+
+def _rows(record: Any) -> list[int]:
+    rows: list[int] = record["kept"]["rows"]
+    return rows
+
+
+def _predictions(values: Array, classes: npt.NDArray[Any] | None) -> Predictions:
+    if classes is None:
+        return Predictions(values)
+    probability = values / values.sum(axis=1, keepdims=True)
+    return Predictions(classes[probability.argmax(axis=1)], None, probability, classes)
+
+
+def _over_repeats(
+    rows: Mapping[Place, npt.NDArray[np.intp]],
+    y: Mapping[Place, npt.NDArray[Any]],
+    values: Mapping[Place, Array],
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any], Array]:
+    """Return the rows, their targets, and the means of their predictions over repeats."""
+    every = np.concatenate([rows[p] for p in rows])
+    kept, first, place = np.unique(every, return_index=True, return_inverse=True)
+    targets = np.concatenate([y[p] for p in rows])[first]
+    stacked = np.concatenate([values[p] for p in rows])
+    sums = np.zeros((len(kept), *stacked.shape[1:]))
+    np.add.at(sums, place, stacked)
+    times = np.bincount(place).reshape(-1, *[1] * (stacked.ndim - 1))
+    return kept, targets, sums / times

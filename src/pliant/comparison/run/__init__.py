@@ -1,1 +1,0 @@
-"""What runs in a comparison: folds, the search for settings, cells, and the journal of them."""

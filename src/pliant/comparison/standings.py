@@ -1,0 +1,303 @@
+"""The place of each method: mean scores with intervals, and tests against one reference.
+
+With the scores s_1, ..., s_r of a method's finished folds, the standard error of their mean is
+Nadeau and Bengio's, sqrt((1/r + n_test / n_train) var(s)): training rows of different folds
+overlap, so their scores are not independent. n_test / n_train is the mean over the folds. The
+interval of a mean is that of Student's t with r - 1 degrees of freedom.
+
+Methods are ranked, and tested against the reference, on the folds that all ranked methods have.
+Tests need `FEWEST_FOLDS` of them; p-values are adjusted by Holm's method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from math import fsum, isfinite, sqrt
+from statistics import median, variance
+from typing import Any, TypeAlias, TypeGuard
+
+from scipy import stats
+
+from pliant.comparison.metrics import Metric, metrics_of
+from pliant.comparison.paired import corrected_t_test, holm
+from pliant.comparison.protocol import Place, Protocol
+from pliant.comparison.record import DUMMY, REFERENCE, Entry, Record
+
+Cells: TypeAlias = dict[Place, Record]
+"""Records of one method by repeat and fold, ascending."""
+
+Scores: TypeAlias = dict[Place, float]
+"""Scores of one method by repeat and fold, ascending."""
+
+LARGEST = 1e100
+"""The bound on scores, so that their squares are finite."""
+
+GAIN = 2
+"""How many times as many common folds leave a method out."""
+
+FEWEST_FOLDS = 5
+"""Common folds below which nothing is tested."""
+
+LEVEL = 0.9
+"""Probability of the interval of a mean."""
+
+SECONDS = ("search", "fit", "predict", "total")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """One method's place.
+
+    Attributes
+    ----------
+    method : Entry
+    mean : float or None
+        Of the metric over the common folds; of a method without a rank, over its own. None where
+        there is no score.
+    error : float or None
+        The standard error of the mean; None for fewer than two folds.
+    low, high : float or None
+        The 90 % interval of the mean.
+    folds, planned : int
+        Folds that the mean is of, and that there are.
+    rank : int or None
+        1 is the best mean; methods of one mean share the smaller number. None for a method without
+        a score of all common folds.
+    is_reference : bool
+        Whether the others are tested against this method.
+    difference, difference_error : float or None
+        The mean difference to the reference over the common folds, positive where this method is
+        better, and its standard error.
+    p_value : float or None
+        Of the corrected t test of difference = 0, adjusted by Holm's method. None where nothing
+        is tested: below five common folds, for the reference, for the dummy.
+    means, errors : dict of str to float or None
+        Mean and standard error of each metric, by name.
+    seconds : dict of str to float or None
+        Medians over the folds: "search", "fit", "predict", "total".
+    size_bytes, support : float or None
+        Medians over the folds that have them.
+    gap : float or None
+        The largest certified gap.
+    """
+
+    method: Entry
+    mean: float | None = None
+    error: float | None = None
+    low: float | None = None
+    high: float | None = None
+    folds: int = 0
+    planned: int = 0
+    rank: int | None = None
+    is_reference: bool = False
+    difference: float | None = None
+    difference_error: float | None = None
+    p_value: float | None = None
+    means: dict[str, float | None]
+    errors: dict[str, float | None]
+    seconds: dict[str, float | None]
+    size_bytes: float | None = None
+    support: float | None = None
+    gap: float | None = None
+
+
+def standings(
+    methods: Sequence[Entry], records: Iterable[Record], metric: Metric, protocol: Protocol
+) -> list[Standing]:
+    """Return the place of every method, the best first; those without a score last.
+
+    Parameters
+    ----------
+    methods : sequence of Entry
+    records : iterable of Record
+        In any order; those of other methods, and those that are not done, are left aside.
+    metric : Metric
+    protocol : Protocol
+    """
+    cells = finished(methods, records)
+    scored = {name: scores_of(mine, metric.name) for name, mine in cells.items()}
+    staying = [each.name for each in methods if each.status != "left"]
+    common, ranked = common_folds({name: scored[name].keys() for name in staying})
+    for name in ranked:
+        cells[name] = {place: cells[name][place] for place in sorted(common)}
+        scored[name] = {place: scored[name][place] for place in sorted(common)}
+    places = {name: _place(scores, metric, name in ranked) for name, scores in scored.items()}
+    best_first = sorted(methods, key=lambda entry: (places[entry.name], entry.name))
+    order = [places[entry.name] for entry in best_first]
+    against = reference_of(best_first, ranked)
+    found = []
+    for entry in best_first:
+        name = entry.name
+        place = {
+            "planned": len(protocol.places()),
+            "rank": order.index(places[name]) + 1 if name in ranked else None,
+            "is_reference": name == against,
+        }
+        standing = _standing(entry, cells[name], metric, **place)
+        if name in ranked and against is not None and DUMMY != name != against:
+            difference = _difference(cells[name], scored[name], scored[against], metric)
+            standing = replace(standing, **difference)
+        found.append(standing)
+    return _adjusted(found)
+
+
+def finished(methods: Iterable[Entry], records: Iterable[Record]) -> dict[str, Cells]:
+    """Return the records of finished cells by method and place, places ascending."""
+    cells: dict[str, Cells] = {entry.name: {} for entry in methods}
+    for record in sorted(records, key=lambda each: (each["repeat"], each["fold"])):
+        if record["status"] == "done" and record["method"] in cells:
+            cells[record["method"]][record["repeat"], record["fold"]] = record
+    return cells
+
+
+def scores_of(cells: Cells, metric: str) -> Scores:
+    """Return the scores of the cells that have this one."""
+    scores = {place: record["scores"].get(metric) for place, record in cells.items()}
+    return {p: min(max(float(s), -LARGEST), LARGEST) for p, s in scores.items() if is_number(s)}
+
+
+def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], frozenset[str]]:
+    """Return the folds to compare methods on, and the methods that have all of them.
+
+    A method that would hold their number down is left out if without it there are at least twice
+    as many, and half of the methods remain.
+
+    Parameters
+    ----------
+    places : mapping of str to set of Place
+        The folds that each method has a score of.
+
+    Examples
+    --------
+    >>> quick, slow = {(0, 0), (0, 1), (0, 2)}, {(0, 0)}
+    >>> folds, methods = common_folds({"svm": quick, "lab-rbf": quick, "tkl": slow})
+    >>> sorted(folds), sorted(methods)
+    ([(0, 0), (0, 1), (0, 2)], ['lab-rbf', 'svm'])
+    """
+    have = {name: frozenset(mine) for name, mine in places.items() if mine}
+    common, kept = _shared(have.values()), have
+    for least in sorted({len(mine) for mine in have.values()}):
+        fewer = {name: mine for name, mine in have.items() if len(mine) >= least}
+        shared = _shared(fewer.values())
+        if 2 * len(fewer) >= len(have) and len(shared) >= max(1, GAIN * len(common)):
+            common, kept = shared, fewer
+    return common, frozenset(kept) if common else frozenset()
+
+
+def _shared(sets: Iterable[frozenset[Place]]) -> frozenset[Place]:
+    each = list(sets)
+    return frozenset.intersection(*each) if each else frozenset()
+
+
+def reference_of(best_first: Sequence[Entry], ranked: Set[str]) -> str | None:
+    """Return the Gaussian SVM if it is ranked, or else the best other baseline."""
+    baselines = [each.name for each in best_first if each.kind == "baseline"]
+    wanted = (REFERENCE, *(name for name in baselines if name != DUMMY))
+    return next((name for name in wanted if name in ranked), None)
+
+
+def interval_of(scores: Sequence[float], share: float) -> tuple[float, float, float] | None:
+    """Return the standard error of a mean, and the ends of its 90 % interval; None below two.
+
+    Parameters
+    ----------
+    scores : sequence of r float
+    share : float
+        n_test / n_train.
+    """
+    if len(scores) < 2:
+        return None
+    mean, r = fsum(scores) / len(scores), len(scores)
+    error = sqrt((1 / r + share) * variance(scores))
+    reach = float(stats.t.ppf((1 + LEVEL) / 2, r - 1)) * error
+    return error, mean - reach, mean + reach
+
+
+def held_out_share(records: Iterable[Record]) -> float:
+    """Return n_test / n_train, the mean over records."""
+    shares = [record["rows"]["test"] / record["rows"]["train"] for record in records]
+    return fsum(shares) / len(shares)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value of a record is a finite number."""
+    return isinstance(value, int | float) and isfinite(value)
+
+
+def _place(scores: Scores, metric: Metric, ranked: bool) -> tuple[int, int, float]:
+    """Return what to sort by: the mean to 12 digits, so that rounding makes no difference."""
+    mean = _mean(scores.values())
+    if mean is None:
+        return 2, 0, 0.0
+    better_first = float(f"{mean:.12g}") * (-1 if metric.higher_is_better else 1)
+    return (0, 0, better_first) if ranked else (1, -len(scores), better_first)
+
+
+def _difference(
+    cells: Cells, mine: Scores, others: Scores, metric: Metric
+) -> dict[str, float | None]:
+    """Return the mean difference to the reference with its error and its p-value."""
+    sign = 1 if metric.higher_is_better else -1
+    first, second = ([sign * score for score in s.values()] for s in (mine, others))
+    difference = fsum(first) / len(first) - fsum(second) / len(second)
+    if len(first) < 2:
+        return {"difference": difference}
+    rows = [record["rows"]["test"] for record in cells.values()]
+    share = held_out_share(cells.values())
+    test = corrected_t_test(first, second, n_train=1, n_test=share, least_rows=min(rows))
+    p_value = test.p_value if len(first) >= FEWEST_FOLDS else None
+    return {"difference": difference, "difference_error": test.standard_error, "p_value": p_value}
+
+
+def _adjusted(standings: list[Standing]) -> list[Standing]:
+    """Return standings with p-values adjusted by Holm's method."""
+    adjusted = iter(holm([each.p_value for each in standings if each.p_value is not None]))
+    return [
+        each if each.p_value is None else replace(each, p_value=next(adjusted))
+        for each in standings
+    ]
+
+
+def _standing(entry: Entry, cells: Cells, metric: Metric, **place: Any) -> Standing:
+    """Return the place of a method with its scores and costs."""
+    named = {each.name: each for each in (*metrics_of(_task(metric, cells)), metric)}
+    scores = {name: list(scores_of(cells, name).values()) for name in named}
+    share = held_out_share(cells.values()) if cells else 0.0
+    intervals = {name: interval_of(values, share) for name, values in scores.items()}
+    own, records = intervals[metric.name], cells.values()
+    return Standing(
+        method=entry,
+        mean=_mean(scores[metric.name]),
+        error=own and own[0],
+        low=own and own[1],
+        high=own and own[2],
+        folds=len(cells),
+        **place,
+        means={name: _mean(values) for name, values in scores.items()},
+        errors={name: each and each[0] for name, each in intervals.items()},
+        seconds={
+            part: _median(record["seconds"].get(part) for record in records) for part in SECONDS
+        },
+        size_bytes=_median(record.get("size_bytes") for record in records),
+        support=_median(record.get("support") for record in records),
+        gap=max(filter(is_number, (record.get("gap") for record in records)), default=None),
+    )
+
+
+def _task(metric: Metric, cells: Cells) -> str:
+    """Return the task of a metric; of a scorer's, that of the scores of a record."""
+    known = next(iter(cells.values()))["scores"] if cells else {}
+    return metric.task or ("regression" if "r2" in known else "classification")
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    """Return the mean, the same in any order; None of no values."""
+    numbers = list(values)
+    return fsum(numbers) / len(numbers) if numbers else None
+
+
+def _median(values: Iterable[object]) -> float | None:
+    """Return the median of the numbers among some values; None of none."""
+    numbers = [float(value) for value in values if is_number(value)]
+    return median(numbers) if numbers else None

@@ -1,1 +1,0 @@
-"""What scores show: paired tests, ranks, and methods beside each other on one table or several."""
