@@ -13,8 +13,8 @@ from pliant.comparison import ComparisonResult, Sample
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.protocol import SEARCHED
 from pliant.comparison.record import DUMMY
-from pliant.comparison.run.isolation import close_all
-from pliant.comparison.run.running import Moment
+from pliant.comparison.workers import close_all
+from pliant.comparison.race import Moment
 
 GENERATED = "generated"
 

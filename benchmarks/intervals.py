@@ -43,7 +43,7 @@ from benchmarks.lines import (
 )
 from benchmarks.markdown import markdown_table
 from benchmarks.tables import MOST_TRAIN, TASKS, TRAIN_SHARE, load, split
-from pliant.comparison.report.rendering import Column
+from pliant.comparison.text_tables import Column
 from pliant.core.typing import Array
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)

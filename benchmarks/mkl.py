@@ -48,9 +48,9 @@ from benchmarks.problems import two_classes
 from benchmarks.simple_mkl import simple_mkl
 from benchmarks.splits import official, random_halves
 from pliant import MKLClassifier, MKLRegressor
-from pliant.comparison.report.rendering import Column
-from pliant.comparison.stats.paired import corrected_t_test, holm, wilcoxon_test
-from pliant.comparison.stats.ranks import average_ranks, friedman_test
+from pliant.comparison.text_tables import Column
+from pliant.comparison.paired import corrected_t_test, holm, wilcoxon_test
+from pliant.comparison.ranks import average_ranks, friedman_test
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Precomputed
 from pliant.methods.mkl.candidates import WIDTHS, default_kernels, normalized_kernels

@@ -25,7 +25,7 @@ from benchmarks.lines import computer, provenance, rounded, write_json, write_te
 from benchmarks.markdown import markdown_table
 from benchmarks.tables import TASKS, split
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.comparison.report.rendering import Column
+from pliant.comparison.text_tables import Column
 
 FEWEST, MOST = 3, 100
 """Numbers of features of a table: a rank correlation of two is 1 or -1."""

@@ -39,7 +39,7 @@ from benchmarks.lines import (
 )
 from benchmarks.markdown import markdown_table
 from benchmarks.table_contestants import CONTESTANTS, ONLY
-from pliant.comparison.report.rendering import Column
+from pliant.comparison.text_tables import Column
 
 TRAIN_SHARE, MOST_TRAIN, MOST_TEST = 0.7, 3000, 5000
 """Share of the rows to learn from, and the largest numbers of rows of both parts."""

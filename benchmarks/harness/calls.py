@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.harness.spec import Prepared
-from pliant.comparison.run.memory import peak_memory
+from pliant.comparison.memory import peak_memory
 
 
 def fitting(

@@ -15,7 +15,7 @@ from benchmarks.harness.spec import MANNER, Benchmark, Case
 from benchmarks.harness.summary import goal_met, overall, summarise
 from benchmarks.lines import rounded, write_text
 from benchmarks.markdown import markdown_table
-from pliant.comparison.report.rendering import Cell, Column
+from pliant.comparison.text_tables import Cell, Column
 
 FORMAT = 1
 """The version of the JSON document's layout."""

@@ -18,7 +18,7 @@ from typing import Any
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
 from benchmarks.harness.spec import Params, Prepare, Prepared
-from pliant.comparison.run.memory import peak_memory, reset_peak_memory
+from pliant.comparison.memory import peak_memory, reset_peak_memory
 
 
 def measure(request: Mapping[str, Any]) -> dict[str, Any]:

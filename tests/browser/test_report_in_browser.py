@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread, imsave
 
-from pliant.comparison.report import write_report
+from pliant.comparison.page import write_report
 from tests.comparison.report.report_cases import HOSTILE, METHODS, result
 
 RANK, METHOD, SCORE = 0, 1, 2

@@ -15,10 +15,10 @@ from pliant.comparison.frames import sample_of
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.record import Entry
 from pliant.comparison.result import ComparisonResult
-from pliant.comparison.run import cells as cell_module
-from pliant.comparison.run.cells import perform
-from pliant.comparison.run.given import methods_of
-from pliant.comparison.run.search import search
+from pliant.comparison import cells as cell_module
+from pliant.comparison.cells import perform
+from pliant.comparison.given import methods_of
+from pliant.comparison.search import search
 from pliant.comparison.sample import Sample
 from pliant.persistence import load_model, save_model
 from tests.comparison.comparison_cases import result_of
@@ -34,7 +34,7 @@ def _here(monkeypatch):
     monkeypatch.setattr(cell_module, "figures", lambda *model: [])
     monkeypatch.setattr(cell_module, "reset_peak_memory", lambda: None)
     monkeypatch.setattr(
-        "pliant.comparison.run.running.perform_apart",
+        "pliant.comparison.race.perform_apart",
         lambda sample, protocol, method, cell, *_: perform(sample, protocol, method, cell),
     )
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
 from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.run import cells as cell_module
-from pliant.comparison.run.baselines import named
-from pliant.comparison.run.cells import perform
-from pliant.comparison.run.search import rounds, search
+from pliant.comparison import cells as cell_module
+from pliant.comparison.contenders import named
+from pliant.comparison.cells import perform
+from pliant.comparison.search import rounds, search
 from pliant.comparison.sample import Sample
 from tests.reference import naive_comparison as naive
 

@@ -8,9 +8,9 @@ from sklearn.base import clone
 from pliant import TableError, compare
 from pliant.comparison.frames import TableEncoder, sample_of
 from pliant.comparison.reading import read_sample
-from pliant.comparison.run.folds import CellFold
-from pliant.comparison.run.given import methods_of
-from pliant.comparison.run.pipeline import pipeline
+from pliant.comparison.folds import CellFold
+from pliant.comparison.given import methods_of
+from pliant.comparison.pipeline import pipeline
 from pliant.tables import TableSchema, UnknownCategoryWarning
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.run import cells, running
-from pliant.comparison.run.cells import perform
+from pliant.comparison import cells, running
+from pliant.comparison.cells import perform
 from pliant.comparison.sample import Sample
 
 METHODS = ("dummy", "linear")

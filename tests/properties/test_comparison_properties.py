@@ -14,9 +14,9 @@ from scipy import stats
 from pliant.comparison.metrics import METRICS
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.report.sentences import sentence
-from pliant.comparison.stats.across import across
-from pliant.comparison.stats.paired import wilcoxon_test
-from pliant.comparison.stats.standings import standings
+from pliant.comparison.across import across
+from pliant.comparison.paired import wilcoxon_test
+from pliant.comparison.standings import standings
 from tests.comparison.comparison_cases import entry, ranked, records_of, result_of
 
 NAMES = ("svm", "dummy", "dank", "tkl")

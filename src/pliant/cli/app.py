@@ -32,8 +32,8 @@ COMMANDS = {
         "Show what a model learned from which columns, and how good it is.",
     ),
     "compare": (
-        "pliant.cli.compare.command",
-        "Compare methods on one table or several, by nested cross-validation.",
+        "pliant.cli.compare",
+        "Race methods on one table or several, and blend the best of them.",
     ),
     "methods": (
         "pliant.cli.methods",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pliant.core.text import harmless, printable
 
 if TYPE_CHECKING:
-    from pliant.comparison.run.search import Tick
+    from pliant.comparison.search import Tick
 
 
 def tell(text: str) -> None:

@@ -10,16 +10,14 @@ import pandas as pd
 import typer
 from sklearn.datasets import load_breast_cancer, make_friedman1
 
-from pliant.cli.compare.plan import Plan, duration
-from pliant.cli.compare.running import run_plan
-from pliant.cli.compare.text import all_as_text
+from pliant.cli.compare import Plan, all_as_text, duration, run_plan
 from pliant.cli.console import show
 from pliant.cli.exit_codes import INTERRUPTED
 from pliant.cli.outputs import check_outputs
 from pliant.cli.parameters import whole
 from pliant.cli.report import program, word
+from pliant.comparison.page import write_report
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.report import write_report
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from pliant.cli.exit_codes import FAILED, MISUSED
-from pliant.comparison.run.memory import shortage
+from pliant.comparison.memory import shortage
 from pliant.core.text import bytes_of, printable, quoted
 
 USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter

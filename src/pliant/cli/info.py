@@ -12,8 +12,9 @@ from pliant.cli.console import show
 from pliant.cli.model_facts import functions, kernel, plain_parameters
 from pliant.cli.predict import load_with_schema
 from pliant.cli.report import Fact, facts, function_facts, kernel_facts, number, score_text
-from pliant.comparison.run.baselines import BASELINES, available
-from pliant.comparison.run.pipeline import last_step, names_after
+from pliant.comparison.blend import BlendClassifier, BlendRegressor
+from pliant.comparison.contenders import BASELINES, available
+from pliant.comparison.pipeline import last_step, names_after
 from pliant.core.exceptions import ModelFileError
 from pliant.core.summary import summarize
 from pliant.core.text import printable, quoted
@@ -58,6 +59,10 @@ def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
 
 def _method(estimator: Any) -> str:
     """Return the method of an estimator."""
+    if isinstance(estimator, BlendClassifier | BlendRegressor):
+        parts = zip(estimator.weights_, estimator.members_, strict=True)
+        shown = ", ".join(f"{w:.2f} {printable(name, LONGEST)}" for w, (name, _) in parts)
+        return f"blend: {shown}"
     for method in [*METHODS.values(), *filter(available, BASELINES.values())]:
         if method.made(estimator):
             return f"{method.name}: {method.summary}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pliant.cli.report import facts, number
-from pliant.comparison.run.baselines import BASELINES, available
+from pliant.comparison.contenders import BASELINES, available
 from pliant.registry import METHODS, Method, is_gamma
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from pliant._version import __version__
-from pliant.comparison.run.journal import PACKAGES
+from pliant.comparison.journal import PACKAGES
 from pliant.core.summary import FunctionSummary, summarize
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 import typer
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
@@ -16,9 +17,9 @@ from sklearn.pipeline import Pipeline
 from pliant.cli import table_options as options
 from pliant.cli.console import progress, tell
 from pliant.cli.outputs import STDOUT, check_outputs
+from pliant.comparison.pipeline import last_step
 from pliant.comparison.reading import described_format
-from pliant.comparison.run.pipeline import last_step
-from pliant.comparison.run.search import Tick
+from pliant.comparison.search import Tick
 from pliant.core.exceptions import ModelFileError, TableError
 from pliant.core.text import printable, quoted
 from pliant.core.typing import Array
@@ -64,7 +65,14 @@ def predict(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Add columns low and high: an interval with this share of targets (lab-rbf).",
+            help="Add columns low and high: an interval with this share of targets.",
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Predict the second of two classes from this probability on; default: 0.5.",
         ),
     ] = None,
     sep: options.Sep = None,
@@ -84,7 +92,12 @@ def predict(
     check_outputs([out], inputs=[model, table])
     given = options.table_format(sep, decimal, thousands, encoding, na_values)
     predictor = TablePredictor(
-        model, decision=decision, interval=interval, proba=proba, columns=columns or ()
+        model,
+        decision=decision,
+        interval=interval,
+        proba=proba,
+        columns=columns or (),
+        threshold=threshold,
     )
     form = detect_format(table, given, predictor.reading)
     for note in [*described_format(form), *form.notes]:
@@ -144,6 +157,7 @@ class TablePredictor:
         interval: float | None = None,
         proba: bool = False,
         columns: Sequence[str] = (),
+        threshold: float | None = None,
     ) -> None:
         loaded, self._schema = load_with_schema(path)
         self._model = loaded.model
@@ -151,7 +165,7 @@ class TablePredictor:
             check_share("--interval", interval)
             if not hasattr(last_step(self._model), "predict_interval"):
                 raise ValueError(
-                    "--interval belongs to a regression model of lab-rbf, got one of "
+                    "--interval belongs to a regression model of lab-rbf or a blend, got one of "
                     f"{type(last_step(self._model)).__name__}"
                 )
         self._interval = interval
@@ -164,9 +178,21 @@ class TablePredictor:
                 f"{type(last_step(self._model)).__name__}"
             )
         self._proba = proba
+        self._threshold = None if threshold is None else self._checked(threshold)
         self._columns = tuple(dict.fromkeys(columns))
         self._reported: set[str] = set()
         self.n_rows = 0
+
+    def _checked(self, threshold: float) -> float:
+        """Return a threshold that the model can use."""
+        check_share("--threshold", threshold)
+        n_classes = len(getattr(self._model, "classes_", ()))
+        if n_classes != 2 or not hasattr(self._model, "predict_proba"):
+            raise ValueError(
+                "--threshold belongs to a model of two classes with probabilities, got one of "
+                f"{type(last_step(self._model)).__name__} with {n_classes} classes"
+            )
+        return threshold
 
     @property
     def reading(self) -> TableFormat:
@@ -181,7 +207,7 @@ class TablePredictor:
 
         check_present(self._columns, list(map(str, frame)))
         X = self._schema.features(frame, self._reported)
-        columns: dict[str, Any] = {"prediction": self._model.predict(X)}
+        columns: dict[str, Any] = {"prediction": self._predicted(X)}
         if self._proba:
             probabilities = self._model.predict_proba(X)
             columns |= self._by_class("probability", probabilities)
@@ -195,6 +221,14 @@ class TablePredictor:
         if tick is not None:
             tick(len(X))
         return pd.DataFrame({**self._through(frame if text is None else text, columns), **columns})
+
+    def _predicted(self, X: Array) -> npt.NDArray[Any]:
+        """Return predictions; with a threshold, the second class from this probability on."""
+        if self._threshold is None:
+            return np.asarray(self._model.predict(X))
+        likely = self._model.predict_proba(X)[:, 1] >= self._threshold
+        labels: npt.NDArray[Any] = self._model.classes_[likely.astype(int)]
+        return labels
 
     def _check_finite(self, columns: Mapping[str, Any]) -> None:
         """Raise TableError if a number that a model predicts is none, or infinite."""

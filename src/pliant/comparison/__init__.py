@@ -61,7 +61,34 @@ _WHERE = {
 }
 """The module of each name."""
 
-__all__ = list(_WHERE)  # noqa: PLE0605
+__all__ = [
+    "BASELINES",
+    "Across",
+    "BlendClassifier",
+    "BlendRegressor",
+    "Cell",
+    "Column",
+    "ComparisonResult",
+    "Entry",
+    "FriedmanTest",
+    "PairedTest",
+    "Protocol",
+    "Sample",
+    "Score",
+    "Standing",
+    "TableEncoder",
+    "across",
+    "average_ranks",
+    "compare",
+    "compare_sample",
+    "corrected_t_test",
+    "friedman_test",
+    "nemenyi_critical_difference",
+    "read_sample",
+    "text_table",
+    "verdict",
+    "wilcoxon_test",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,8 +16,6 @@ import numpy as np
 from scipy import stats
 
 from pliant.comparison.metrics import Metric
-from pliant.comparison.outcome import Outcome
-from pliant.comparison.record import REFERENCE, Entry, called
 from pliant.comparison.paired import PairedTest, holm, wilcoxon_test
 from pliant.comparison.ranks import (
     FriedmanTest,
@@ -25,6 +23,8 @@ from pliant.comparison.ranks import (
     friedman_test,
     nemenyi_critical_difference,
 )
+from pliant.comparison.record import REFERENCE, Entry, called
+from pliant.comparison.result import ComparisonResult as Outcome
 from pliant.comparison.standings import Standing, reference_of
 from pliant.core.text import listed, p_equals
 from pliant.core.typing import Array

@@ -57,7 +57,9 @@ def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
     return float(-np.mean(np.log(true))), gradient
 
 
-def blend_weights(predictions: Sequence[Array], y: npt.NDArray[Any], *, classes: Any = None) -> Array:
+def blend_weights(
+    predictions: Sequence[Array], y: npt.NDArray[Any], *, classes: Any = None
+) -> Array:
     """Return the weights of models from their predictions for rows that they did not learn from.
 
     Parameters
@@ -106,7 +108,11 @@ def blend_weights(predictions: Sequence[Array], y: npt.NDArray[Any], *, classes:
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
         options={"maxiter": 200, "ftol": 1e-9},
     )
-    w = found.x if np.isfinite(found.x).all() and objective(found.x) <= objective(pulled) else pulled
+    w = (
+        found.x
+        if np.isfinite(found.x).all() and objective(found.x) <= objective(pulled)
+        else pulled
+    )
     w = np.where(w < LEAST, 0.0, w)
     return np.asarray(w / w.sum())
 
@@ -192,7 +198,9 @@ class _Blend(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = all(get_tags(e).input_tags.allow_nan for _, e in self.estimators)
+        tags.input_tags.allow_nan = all(
+            get_tags(e).input_tags.allow_nan for _, e in self.estimators
+        )
         return tags
 
 

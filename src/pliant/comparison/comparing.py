@@ -14,7 +14,7 @@ from joblib import cpu_count
 
 from pliant._version import __version__
 from pliant.comparison.contenders import BASELINES, NOT_SAVED, available
-from pliant.comparison.folds import check_folds, outer_split, settled
+from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.comparison.frames import sample_of
 from pliant.comparison.given import is_given, methods_of
 from pliant.comparison.journal import PACKAGES, Journal, key_of
@@ -172,7 +172,7 @@ def compare_sample(
     executor: Any = None,
     cache: str | os.PathLike[str] | None = None,
     resume: bool = False,
-    progress: Progress | bool = False,
+    progress: Progress | bool | None = False,
     command: str | None = None,
     schema: TableSchema | None = None,
 ) -> ComparisonResult:
@@ -190,7 +190,9 @@ def compare_sample(
         That of the data frame of the sample: estimators of the result then take data frames.
     """
     start = time.perf_counter()
-    protocol = settled(protocol or Protocol(), sample)
+    protocol = protocol or Protocol()
+    sample = without_rare_classes(sample, protocol.folds)
+    protocol = settled(protocol, sample)
     if budget is not None:
         budget = check_real("budget", budget, above=0)
     if n_jobs is not None and n_jobs != -1:
@@ -211,12 +213,14 @@ def compare_sample(
         final_fits=FINAL_FITS,
         n_jobs=n_jobs,
         executor=executor,
-        progress=Lines(metric, protocol, chosen) if progress is True else progress or None,
+        progress=Lines(metric, protocol) if progress is True else progress or None,
     )
     race.run()
     records = [
         race.records[cell]
-        for cell in sorted(race.records, key=lambda c: ([m.name for m in chosen].index(c.method), c))
+        for cell in sorted(
+            race.records, key=lambda c: ([m.name for m in chosen].index(c.method), c)
+        )
     ]
     return ComparisonResult(
         sample=_facts_of(sample),

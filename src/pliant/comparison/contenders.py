@@ -21,7 +21,6 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR
 
-from pliant.comparison.record import DUMMY, REFERENCE
 from pliant.comparison.installed import (
     CATBOOST,
     LIGHTGBM,
@@ -30,6 +29,7 @@ from pliant.comparison.installed import (
     XRFMRegressor,
     imported,
 )
+from pliant.comparison.record import DUMMY, REFERENCE
 from pliant.core.text import meant, quoted
 from pliant.methods import SketchedKernelRidge, SketchedKernelRidgeClassifier
 from pliant.registry import METHODS, SVM_GRID, Method

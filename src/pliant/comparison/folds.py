@@ -24,7 +24,7 @@ from sklearn.model_selection import (
 
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
-from pliant.core.text import quoted
+from pliant.core.text import count, listed, quoted
 from pliant.core.typing import Indices
 
 Split: TypeAlias = tuple[Indices, Indices]
@@ -34,9 +34,61 @@ FEW_ROWS = 1000
 """With fewer training rows the search takes five folds, else three."""
 
 
+RARE = 0.1
+"""Share of the rows of a class below which methods are ranked by the log loss by default."""
+
+
 def settled(protocol: Protocol, sample: Sample) -> Protocol:
-    """Return the protocol with one repeat if the rows are in the order of time."""
-    return replace(protocol, repeats=1) if sample.ordered else protocol
+    """Return the protocol with what the sample decides.
+
+    Rows in the order of time have one repeat, and a rare class asks for the log loss.
+    """
+    if sample.ordered:
+        protocol = replace(protocol, repeats=1)
+    if protocol.metric is None and sample.task == "classification":
+        counts = np.unique(sample.y, return_counts=True)[1]
+        if counts.min() < RARE * len(sample.y):
+            protocol = replace(protocol, metric="log_loss")
+    return protocol
+
+
+def without_rare_classes(sample: Sample, folds: int) -> Sample:
+    """Return a sample without the rows of classes that are too rare for the folds, with a note.
+
+    It is returned as it is if fewer than two classes would remain.
+    """
+    if sample.task == "regression" or sample.ordered:
+        return sample
+    sizes = _class_sizes(sample.y, sample.groups)
+    rare = [label for label, size in sizes.items() if _too_rare(size, folds)]
+    if not rare or len(sizes) - len(rare) < 2:
+        return sample
+    rows = np.flatnonzero(~np.isin(sample.y, rare))
+    names = listed([quoted(label) for label in rare])
+    note = (
+        f"{count(len(sample.y) - len(rows), 'row')} of class {names} left out: fewer than the "
+        f"{folds} folds need"
+    )
+    return replace(
+        sample,
+        X=sample.X[rows],
+        y=sample.y[rows],
+        groups=None if sample.groups is None else sample.groups[rows],
+        notes=(*sample.notes, note),
+    )
+
+
+def _too_rare(size: int, folds: int) -> bool:
+    """Return whether a class of some rows, or groups, leaves less than two to learn from."""
+    return size < folds or size - -(-size // folds) < 2
+
+
+def _class_sizes(y: npt.NDArray[Any], groups: npt.NDArray[Any] | None) -> dict[Any, int]:
+    """Return the number of rows, or of groups, of each class."""
+    labels, counts = np.unique(y, return_counts=True)
+    if groups is not None:
+        counts = np.array([len(np.unique(groups[y == label])) for label in labels])
+    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
 
 
 def outer_split(sample: Sample, protocol: Protocol, repeat: int, fold: int) -> Split:
@@ -81,12 +133,12 @@ def check_folds(sample: Sample, protocol: Protocol) -> None:
     """Raise ValueError unless every outer fold leaves two inner folds to learn from."""
     what = "rows" if sample.groups is None else "groups"
     if sample.task == "classification" and not sample.ordered:
-        name, count = _rarest_class(sample.y, sample.groups)
-        if count < protocol.folds or count - -(-count // protocol.folds) < 2:
+        name, size = _rarest_class(sample.y, sample.groups)
+        if _too_rare(size, protocol.folds):
             least = protocol.folds + (2 if protocol.folds == 2 else 0)
             raise ValueError(
                 f"expected at least {least} {what} of each class for {protocol.folds} folds, got "
-                f"{count} of class {quoted(name)}: leave them out, or lower folds"
+                f"{size} of class {quoted(name)}: leave them out, or lower folds"
             )
     most = most_folds(sample.y, sample.task, sample.groups)
     if not sample.ordered and protocol.folds > most:
@@ -103,10 +155,9 @@ def check_folds(sample: Sample, protocol: Protocol) -> None:
 
 def _rarest_class(y: npt.NDArray[Any], groups: npt.NDArray[Any] | None) -> tuple[Any, int]:
     """Return the class of the fewest rows, or groups, and how many it has."""
-    labels, counts = np.unique(y, return_counts=True)
-    if groups is not None:
-        counts = np.array([len(np.unique(groups[y == label])) for label in labels])
-    return labels[counts.argmin()], int(counts.min())
+    sizes = _class_sizes(y, groups)
+    rarest = min(sizes, key=lambda label: sizes[label])
+    return rarest, sizes[rarest]
 
 
 def _splits(

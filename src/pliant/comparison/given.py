@@ -36,7 +36,9 @@ class _Copies:
         return clone(self.estimator)
 
 
-def methods_of(given: Sequence[Any] | Literal["all"] | None, task: str, n_rows: int) -> list[Method]:
+def methods_of(
+    given: Sequence[Any] | Literal["all"] | None, task: str, n_rows: int
+) -> list[Method]:
     """Return methods from names, methods, estimators, and pairs of a name and an estimator.
 
     None stands for the contenders of a race, "all" for all methods that are installed.

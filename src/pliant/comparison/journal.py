@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from pliant._version import __version__
+from pliant.comparison.described import described
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import Record, cell_of
-from pliant.comparison.described import described
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import plain_data, replacing

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from pliant.comparison.contenders import BASELINES
 from pliant.comparison.metrics import Metric
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.race import Moment
 from pliant.comparison.record import Entry
 from pliant.comparison.standings import Standing, standings
 from pliant.core.text import count, fixed, harmless, seconds
-from pliant.registry import Method
+from pliant.registry import METHODS
 
 NAMED = 4
 """Methods of a line."""
@@ -23,16 +24,12 @@ class Lines:
     Parameters
     ----------
     metric, protocol : Metric and Protocol
-    methods : sequence of Method
     title : str
         Stands before each line.
     """
 
-    def __init__(
-        self, metric: Metric, protocol: Protocol, methods: Sequence[Method], title: str = ""
-    ) -> None:
+    def __init__(self, metric: Metric, protocol: Protocol, title: str = "") -> None:
         self._metric, self._protocol = metric, protocol
-        self._entries = [Entry(m.name, m.title, "", "", "done") for m in methods]
         self._title = f"{title}: " if title else ""
         self._shown = 0
         self._begun = False
@@ -48,7 +45,10 @@ class Lines:
         if len(folds - waiting) <= self._shown:
             return
         self._shown = len(folds - waiting)
-        places = standings(self._entries, moment.records, self._metric, self._protocol)
+        names = dict.fromkeys(record["method"] for record in moment.records)
+        titles = {name: method.title for name, method in (METHODS | BASELINES).items()}
+        entries = [Entry(name, titles.get(name, name), "", "", "done") for name in names]
+        places = standings(entries, moment.records, self._metric, self._protocol)
         left = "" if moment.seconds_left is None else f", {seconds(moment.seconds_left)} left"
         told = best_line(places, self._metric)
         self._print(f"{count(self._shown, 'fold')} after {seconds(moment.seconds)}{left}: {told}")

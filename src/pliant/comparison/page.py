@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from pliant._version import __version__
-from pliant.comparison.outcome import Outcome
+from pliant.comparison.markup import Content, Markup, joined, tag
 from pliant.comparison.report.all_tables import over_all_tables
 from pliant.comparison.report.curves import learning_curves
 from pliant.comparison.report.facts import again, environment, facts, messages, summary
 from pliant.comparison.report.leaderboard import certificates, costs, leaderboard
-from pliant.comparison.markup import Content, Markup, joined, tag
 from pliant.comparison.report.method import protocol_in_words
 from pliant.comparison.report.pictures import learned_kernels
 from pliant.comparison.report.predictions import predictions
 from pliant.comparison.report.view import View, heading
+from pliant.comparison.result import ComparisonResult as Outcome
 from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
 from pliant.core.text import count

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from sklearn.inspection import DecisionBoundaryDisplay
 from sklearn.pipeline import Pipeline
 
-from pliant.comparison.record import Picture
 from pliant.comparison.model_view import ModelView
+from pliant.comparison.record import Picture
 from pliant.core.summary import Summary
 from pliant.core.text import decimals, fixed, listed, share_text
 from pliant.core.typing import Array

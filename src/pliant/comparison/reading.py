@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pliant.comparison.folds import without_rare_classes
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
@@ -46,7 +47,40 @@ def read_sample(
     time: str | None = None,
     most_rows: int | None = None,
 ) -> Sample:
-    """Read a table of n rows into a sample.
+    """Read a table of n rows into a sample; see `read_sample_with_schema`."""
+    return read_sample_with_schema(
+        path,
+        target,
+        task=task,
+        missing=missing,
+        drop=drop,
+        keep=keep,
+        categorical=categorical,
+        date_order=date_order,
+        form=form,
+        group=group,
+        time=time,
+        most_rows=most_rows,
+    )[0]
+
+
+def read_sample_with_schema(
+    path: str | os.PathLike[str],
+    target: str,
+    *,
+    task: str | None = None,
+    missing: str = "impute",
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    date_order: str | None = None,
+    form: TableFormat | None = None,
+    group: str | None = None,
+    time: str | None = None,
+    most_rows: int | None = None,
+    folds: int | None = None,
+) -> tuple[Sample, TableSchema]:
+    """Read a table of n rows into a sample, with the schema that says what its columns mean.
 
     Parameters
     ----------
@@ -69,10 +103,12 @@ def read_sample(
         The column by which rows are put in order: numbers or dates; no feature.
     most_rows : int, optional
         Refuse a table with more rows.
+    folds : int, optional
+        Leave out the rows of classes that are too rare for them.
 
     Returns
     -------
-    Sample
+    Sample, TableSchema
         Numeric features as they are, boolean ones as 0 and 1, dates as calendar features, texts
         as the numbers of their categories in alphabetical order or as hashed words; NaN where one
         is missing.
@@ -109,7 +145,8 @@ def read_sample(
         date_order=date_order,
     )
     form = schema.form or form
-    return replace(sample, notes=(*described_format(form), *sample.notes))
+    sample = replace(sample, notes=(*described_format(form), *sample.notes))
+    return sample if folds is None else without_rare_classes(sample, folds), schema
 
 
 def sample_from_frame(

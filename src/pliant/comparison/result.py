@@ -140,9 +140,7 @@ class ComparisonResult:
         """
         if metric is None:
             return self._standings
-        return standings(
-            self.methods, self.records, metric_of(metric, self.task), self.protocol
-        )
+        return standings(self.methods, self.records, metric_of(metric, self.task), self.protocol)
 
     @cached_property
     def _standings(self) -> list[Standing]:

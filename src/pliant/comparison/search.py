@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -22,10 +22,10 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import HalvingRandomSearchCV, ParameterGrid
 
-from pliant.comparison.metrics import Metric, metrics_of
-from pliant.comparison.protocol import Protocol
 from pliant.comparison.folds import Split, inner_count, inner_splits
+from pliant.comparison.metrics import Metric, metrics_of
 from pliant.comparison.pipeline import pipeline, search_grid
+from pliant.comparison.protocol import Protocol
 from pliant.comparison.sample import Sample
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method

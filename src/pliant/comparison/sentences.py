@@ -1,4 +1,4 @@
-"""A result in words: the model to use and the score it is expected to have; leaderboards as text."""
+"""A result in words: the model to use, its expected score, leaderboards as text."""
 
 from __future__ import annotations
 
@@ -134,7 +134,11 @@ def as_text(result: ComparisonResult) -> str:
     note = [f"and {more} more: see leaderboard"] if more > 0 else []
     claim = _claim(result)
     return "\n".join(
-        [_headline(result), f"  {claim[0].upper()}{claim[1:]}.", *(f"  {x}" for x in [*lines, *note])]
+        [
+            _headline(result),
+            f"  {claim[0].upper()}{claim[1:]}.",
+            *(f"  {x}" for x in [*lines, *note]),
+        ]
     )
 
 

@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pliant.comparison.metrics import Predictions, metrics_of
-from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.folds import cell_seed, outer_split
+from pliant.comparison.metrics import Predictions, metrics_of
 from pliant.comparison.pipeline import pipeline
-from pliant.comparison.search import Tick, count_fits, search
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
+from pliant.comparison.search import Tick, count_fits, search
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
 

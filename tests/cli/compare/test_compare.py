@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pliant.comparison import ComparisonResult
-from pliant.comparison.run.cells import perform
+from pliant.comparison.cells import perform
 from pliant.registry import METHODS as REGISTERED
 from tests.cli.conftest import captured, patients, write
 from tests.comparison.report.report_cases import METHODS, result
@@ -41,7 +41,7 @@ def run(tmp_path_factory):
     written = ["--report", files["report.html"], "--json", files["r.json"]]
     with pytest.MonkeyPatch.context() as patch:  # in this process, which is quicker
         patch.setattr(
-            "pliant.comparison.run.running.perform_apart", lambda *cell: perform(*cell[:4])
+            "pliant.comparison.race.perform_apart", lambda *cell: perform(*cell[:4])
         )
         patch.setattr("pliant.cli.compare.running.warm_up", lambda n: None)
         patch.setitem(REGISTERED, "dank", replace(REGISTERED["dank"], grid=FEW))

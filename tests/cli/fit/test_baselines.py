@@ -17,7 +17,7 @@ from sklearn.svm import SVR
 from pliant import LABRBFClassifier
 from pliant.cli.fit.training import _default_method
 from pliant.comparison import BASELINES, Protocol, Sample
-from pliant.comparison.run.folds import outer_split
+from pliant.comparison.folds import outer_split
 from pliant.persistence import load_model
 
 pytestmark = pytest.mark.usefixtures("folder")

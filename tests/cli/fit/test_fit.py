@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor
 from pliant.comparison import Protocol, compare_sample, read_sample
-from pliant.comparison.run import running
-from pliant.comparison.run.cells import perform
+from pliant.comparison import running
+from pliant.comparison.cells import perform
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema, read_table

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor
-from pliant.comparison.run.pipeline import last_step
+from pliant.comparison.pipeline import last_step
 from pliant.datasets import make_clowns
 from pliant.kernels import HadamardKernel, PartitionedKernel
 from pliant.persistence import load_model
@@ -108,7 +108,7 @@ def test_many_rows_are_parted_as_in_comparisons(pliant, learned, monkeypatch):
 PEAK = """
 import sys
 from pliant.cli import main
-from pliant.comparison.run.memory import peak_memory, reset_peak_memory
+from pliant.comparison.memory import peak_memory, reset_peak_memory
 for model, table in zip(sys.argv[1::2], sys.argv[2::2]):
     reset_peak_memory()
     code = main(["predict", model, table, "--out", f"{table}.csv"])

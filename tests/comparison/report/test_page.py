@@ -8,7 +8,7 @@ import re
 import pytest
 
 from pliant.comparison.record import Entry
-from pliant.comparison.report import report_html
+from pliant.comparison.page import report_html
 from tests.comparison.report.report_cases import result
 from tests.comparison.report.report_page import Page
 

@@ -10,7 +10,7 @@ import unicodedata
 import pytest
 
 from pliant import TableError
-from pliant.comparison.report import report_html, write_report
+from pliant.comparison.page import report_html, write_report
 from pliant.comparison.report.facts import json_block
 from pliant.comparison.report.pictures import picture
 from tests.comparison.report.report_cases import HOSTILE, hostile, png, result

@@ -24,10 +24,10 @@ from pliant import (
     TKLClassifier,
 )
 from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.run import figures as module
-from pliant.comparison.run.cells import perform
-from pliant.comparison.run.figures import figures, planned
-from pliant.comparison.run.model_view import MOST_ROWS, ModelView
+from pliant.comparison import figures as module
+from pliant.comparison.cells import perform
+from pliant.comparison.figures import figures, planned
+from pliant.comparison.model_view import MOST_ROWS, ModelView
 from pliant.comparison.sample import Sample
 from pliant.registry import get_method
 

@@ -14,11 +14,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.run import cells as cell_module
-from pliant.comparison.run.cells import perform
-from pliant.comparison.run.folds import outer_split
-from pliant.comparison.run.given import methods_of
-from pliant.comparison.run.journal import method_key
+from pliant.comparison import cells as cell_module
+from pliant.comparison.cells import perform
+from pliant.comparison.folds import outer_split
+from pliant.comparison.given import methods_of
+from pliant.comparison.journal import method_key
 from pliant.comparison.sample import Sample
 
 PROTOCOL = Protocol(folds=3, repeats=1)
@@ -96,7 +96,7 @@ def test_the_key_of_the_journal_has_every_setting(sample, tmp_path, monkeypatch)
     monkeypatch.setattr(cell_module, "figures", lambda *model: [])
     monkeypatch.setattr(cell_module, "reset_peak_memory", lambda: None)
     monkeypatch.setattr(
-        "pliant.comparison.run.running.perform_apart",
+        "pliant.comparison.race.perform_apart",
         lambda sample, protocol, method, cell, *_: perform(sample, protocol, method, cell),
     )
     for C in (1.0, 1.0, 2.0):

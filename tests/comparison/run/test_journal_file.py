@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from pliant.comparison.protocol import Cell
-from pliant.comparison.run.baselines import named
-from pliant.comparison.run.journal import Journal, key_of, method_key
+from pliant.comparison.contenders import named
+from pliant.comparison.journal import Journal, key_of, method_key
 from pliant.core.exceptions import TableError
-from tests.comparison.run.test_resume import CELLS, KEY, PROTOCOL, made
+from tests.comparison.test_resume import CELLS, KEY, PROTOCOL, made
 
 
 def written(path):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.run.baselines import named
-from pliant.comparison.run.cells import perform
-from pliant.comparison.run.folds import check_folds, outer_split
+from pliant.comparison.contenders import named
+from pliant.comparison.cells import perform
+from pliant.comparison.folds import check_folds, outer_split
 from pliant.comparison.sample import Sample
 from pliant.registry import Method
 from pliant.tables import ColumnEncoder

@@ -16,11 +16,11 @@ import pytest
 
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.protocol import DEFAULT, SEARCHED, Protocol
-from pliant.comparison.run import cells as cell_module
-from pliant.comparison.run import running
-from pliant.comparison.run.baselines import named
-from pliant.comparison.run.cells import perform
-from pliant.comparison.run.journal import key_of
+from pliant.comparison import cells as cell_module
+from pliant.comparison import running
+from pliant.comparison.contenders import named
+from pliant.comparison.cells import perform
+from pliant.comparison.journal import key_of
 from pliant.comparison.sample import Sample
 from tests.comparison.comparison_cases import record
 
@@ -150,7 +150,7 @@ def test_a_file_that_cannot_be_written_any_more_loses_no_run(whole, here, tmp_pa
 SCRIPT = """
     import os, signal, sys
     from pliant.comparison.comparing import compare_sample
-    from tests.comparison.run.test_resume import METHODS, PROTOCOL, made
+    from tests.comparison.test_resume import METHODS, PROTOCOL, made
 
     def run(name, after, resume, n_jobs):
         def tell(record, done, total):

@@ -11,11 +11,11 @@ from sklearn.dummy import DummyClassifier
 
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.run import cells as cell_module
-from pliant.comparison.run import isolation
-from pliant.comparison.run.cells import cut, perform
-from pliant.comparison.run.isolation import close_all, perform_apart, warm_up
-from pliant.comparison.run.journal import key_of
+from pliant.comparison import cells as cell_module
+from pliant.comparison import isolation
+from pliant.comparison.cells import cut, perform
+from pliant.comparison.workers import close_all, perform_apart, warm_up
+from pliant.comparison.journal import key_of
 from pliant.comparison.sample import Sample
 from pliant.registry import Method
 
@@ -106,8 +106,8 @@ def here(monkeypatch):
 
     monkeypatch.setattr(cell_module, "figures", lambda *model: [])
     monkeypatch.setattr(cell_module, "reset_peak_memory", lambda: None)
-    monkeypatch.setattr("pliant.comparison.run.running.perform_apart", perform_here)
-    monkeypatch.setattr("pliant.comparison.run.running.time", clock)
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    monkeypatch.setattr("pliant.comparison.race.time", clock)
     return clock
 
 
@@ -144,7 +144,7 @@ def test_a_search_that_will_not_end_in_time_is_given_up_early(sample, monkeypatc
         return self
 
     monkeypatch.setattr(Trouble, "fit", fit)
-    monkeypatch.setattr("pliant.comparison.run.search.time", clock)
+    monkeypatch.setattr("pliant.comparison.search.time", clock)
     learner = method("slow", lambda: Trouble("none"), seconds=tuple(0.6 + np.arange(30) / 1e3))
     cell, ends = Cell("slow", 0, 0), clock.now + 10.0
     record = perform(sample, PROTOCOL, learner, cell, ends)
@@ -200,7 +200,7 @@ def test_a_cell_in_another_process_gives_what_it_gives_here(sample):
 )
 def test_what_cannot_be_used_is_refused_before_anything_runs(sample, monkeypatch, options, said):
     monkeypatch.setattr(
-        "pliant.comparison.run.running.perform_apart", lambda *_: pytest.fail("ran")
+        "pliant.comparison.race.perform_apart", lambda *_: pytest.fail("ran")
     )
     with pytest.raises((ValueError, TypeError), match=said):
         compare_sample(sample, **options)

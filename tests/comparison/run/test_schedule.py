@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Cell
-from pliant.comparison.run.schedule import FIRST_FOLDS, Lane, Schedule
+from pliant.comparison.schedule import FIRST_FOLDS, Lane, Schedule
 
 PLACES = list(product(range(2), range(5)))
 TENTH = 30.0

@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.run import cells
-from pliant.comparison.run.search import search
+from pliant.comparison import cells
+from pliant.comparison.search import search
 from pliant.comparison.sample import Sample
 from pliant.registry import METHODS
 

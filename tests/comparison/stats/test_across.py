@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pliant.comparison.stats.across import across, tables_needed
+from pliant.comparison.across import across, tables_needed
 from tests.comparison.comparison_cases import result_of
-from tests.comparison.stats.test_ranks import C45
+from tests.comparison.test_ranks import C45
 
 METHODS = ("svm", "dank", "tkl", "linear")
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pliant.comparison.metrics import METRICS
 from pliant.comparison.protocol import DEFAULT, SAMPLED, Protocol
 from pliant.comparison.report.sentences import sentence
-from pliant.comparison.stats.common import common_folds
-from pliant.comparison.stats.recommendation import recommend
-from pliant.comparison.stats.standings import standings
+from pliant.comparison.common import common_folds
+from pliant.comparison.recommendation import recommend
+from pliant.comparison.standings import standings
 from tests.comparison.comparison_cases import entry, ranked, staged
 
 SVM = [0.90, 0.88, 0.91, 0.87, 0.92]

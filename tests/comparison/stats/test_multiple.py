@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pliant.comparison.stats.paired import holm
+from pliant.comparison.paired import holm
 
 p_values = st.lists(st.floats(0, 1), max_size=12)
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from pliant.comparison.metrics import METRICS
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.stats.standings import standings
+from pliant.comparison.standings import standings
 from tests.comparison.comparison_cases import entry, ranked, record
 
 SVM = [0.90, 0.88, 0.91, 0.87, 0.92, 0.89, 0.90, 0.88, 0.93, 0.90]

@@ -9,10 +9,12 @@ import typer
 
 from pliant.cli import table_options as options
 from pliant.cli.console import show
+from pliant.cli.exit_codes import INTERRUPTED
 from pliant.cli.fit.training import Order, train
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
 from pliant.cli.parameters import whole
 from pliant.cli.report import fit_report
+from pliant.comparison.protocol import Protocol
 
 
 def fit(
@@ -65,6 +67,15 @@ def fit(
         str | None,
         typer.Option(metavar="NAME", help="What --tune chooses by: accuracy, r2, ..."),
     ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Race several methods for 5m, 90s, ...; save their blend."
+        ),
+    ] = None,
+    single: Annotated[
+        bool, typer.Option("--single", help="With --budget: save the best single method.")
+    ] = False,
     seed: Annotated[
         int,
         typer.Option(
@@ -81,17 +92,28 @@ def fit(
     and the target of a regression, are brought to mean 0 and standard deviation 1 for methods that
     do not scale them. The table is read into memory.
 
-    Example:  pliant fit patients.csv --target diagnosis --tune --out model.pliant
+    With --budget several methods race, as in pliant compare, and their blend is saved.
+
+    Example:  pliant fit patients.csv --target diagnosis --out model.pliant
     """
     if out == STDOUT:
         raise ValueError("expected --out FILE, got '-': a model does not go to stdout")
     check_outputs([out, json], inputs=[table])
     form = options.table_format(sep, decimal, thousands, encoding, na_values)
+    table_options = options.TableOptions.of(missing, drop, keep, categorical, date_order, form)
+    if budget is not None:
+        _check_alone(method, param, tune)
+        race_and_save(
+            table, target, task, table_options, budget, cv, metric, seed, out, json, single
+        )
+        return
+    if single:
+        raise ValueError("--single belongs to --budget: add --budget TIME, or leave it out")
     order = Order(
         method=method,
         target=target,
         task=task,
-        table=options.TableOptions.of(missing, drop, keep, categorical, date_order, form),
+        table=table_options,
         words=tuple(param or ()),
         cv=cv,
         tune=tune,
@@ -103,3 +125,50 @@ def fit(
         write_json(json, result)
     if json != STDOUT:
         show(fit_report(result))
+
+
+def _check_alone(method: str | None, param: list[str] | None, tune: bool) -> None:
+    """Refuse options of a single method beside a budget."""
+    given = {"--method": method, "--param": param, "--tune": tune or None}
+    if wrong := [name for name, value in given.items() if value]:
+        raise ValueError(f"expected --budget without {wrong[0]}: a race chooses the methods itself")
+
+
+def race_and_save(
+    table: Path,
+    target: str,
+    task: str | None,
+    table_options: options.TableOptions,
+    budget: str,
+    folds: int,
+    metric: str | None,
+    seed: int,
+    out: Path | None,
+    json: Path | None,
+    single: bool,
+) -> None:
+    """Race methods on a table under a budget, and save the blend or the best single method."""
+    from pliant.cli.compare import Plan, all_as_text, ending, run_plan, save_best
+
+    plan = Plan(
+        (table,),
+        target,
+        budget=budget,
+        protocol=Protocol(folds=folds, metric=metric, seed=seed),
+        task=task,
+        table=table_options,
+        json=json,
+        out=out,
+        journal=False,
+    )
+    results = run_plan(plan)
+    if json is not None:
+        write_json(json, results[0].to_dict())
+    if json != STDOUT:
+        show(all_as_text(results))
+    if out is not None:
+        save_best(results[0], out, single=single)
+    if json != STDOUT:
+        show(f"\n{ending(plan, results)}")
+    if results[0].interrupted:
+        raise typer.Exit(INTERRUPTED)

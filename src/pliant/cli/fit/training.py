@@ -24,20 +24,19 @@ from pliant.cli.model_facts import (
 )
 from pliant.cli.parameters import check_names, parse_parameters
 from pliant.cli.table_options import TableOptions
-from pliant.comparison.comparing import check_metric
+from pliant.comparison.contenders import NOT_SAVED, available, named
+from pliant.comparison.folds import most_folds
+from pliant.comparison.pipeline import around, last_step, names_after
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.run.baselines import NOT_SAVED, available, named
-from pliant.comparison.run.folds import most_folds
-from pliant.comparison.run.pipeline import around, last_step, names_after
-from pliant.comparison.run.search import Tick
-from pliant.comparison.run.validation import (
+from pliant.comparison.sample import Sample
+from pliant.comparison.search import Tick
+from pliant.comparison.validation import (
     Maker,
     TestedFold,
     Tuned,
     cross_validate,
     timed_fit,
 )
-from pliant.comparison.sample import Sample
 from pliant.core.summary import summarize
 from pliant.core.text import listed
 from pliant.core.typing import Indices
@@ -95,7 +94,7 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
         folds=order.cv or DEFAULT_FOLDS, repeats=1, metric=order.metric, seed=order.seed
     )
     sample, maker = data.sample(unlabeled), _fixed(method, learner)
-    check_metric(protocol, sample)
+    protocol.metric_for(sample.task)
     if order.tune:
         method = _opened(method, given, data.task)
         maker = Tuned(method, protocol)
