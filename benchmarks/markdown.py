@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 
-from pliant.comparison.report.rendering import Cell, Column, laid_out
+from pliant.comparison.text_tables import Cell, Column, laid_out
 
 # Punctuation that starts markup; an underscore only where it doesn't stand inside a word.
 _MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
