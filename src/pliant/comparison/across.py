@@ -23,8 +23,8 @@ from pliant.comparison.ranks import (
     friedman_test,
     nemenyi_critical_difference,
 )
-from pliant.comparison.record import REFERENCE, Entry, called
-from pliant.comparison.result import ComparisonResult as Outcome
+from pliant.comparison.record import Entry
+from pliant.comparison.result import ComparisonResult
 from pliant.comparison.standings import Standing, reference_of
 from pliant.core.text import listed, p_equals
 from pliant.core.typing import Array
@@ -61,43 +61,6 @@ class Versus:
     losses: int
 
 
-def comparable(metrics: Sequence[Metric]) -> bool:
-    """Return whether differences of scores on two tables can be compared."""
-    return len({metric.name for metric in metrics}) == 1 and metrics[0].name not in WITH_UNIT
-
-
-def _tests_against(
-    names: Sequence[str], scores: Array, against: str | None, *, ranked: bool
-) -> dict[str, Versus]:
-    """Test each method against the reference; without one there is nothing to test.
-
-    `scores` has a row for each table, the higher the better; `ranked` states whether differences
-    on two tables can be compared.
-    """
-    if against is None:
-        return {}
-    base = scores[:, names.index(against)]
-    others = [name for name in names if name != against]
-    tests = [wilcoxon_test(scores[:, names.index(name)], base) for name in others]
-    raw = [_p_value(test, ranked=ranked) for test in tests]
-    return {
-        name: Versus(adjusted, p, _side(test, ranked=ranked), test.wins, test.ties, test.losses)
-        for name, test, p, adjusted in zip(others, tests, raw, holm(raw), strict=True)
-    }
-
-
-def _p_value(test: PairedTest, *, ranked: bool) -> float:
-    """Return the p-value of Wilcoxon's or of the sign test."""
-    n = test.wins + test.losses
-    if ranked or n == 0:
-        return test.p_value
-    return float(stats.binomtest(test.wins, n).pvalue)
-
-
-def _side(test: PairedTest, *, ranked: bool) -> int:
-    return int(np.sign(test.statistic if ranked else test.wins - test.losses))
-
-
 @dataclass(frozen=True, eq=False)
 class Across:
     """k methods over N tables.
@@ -113,7 +76,7 @@ class Across:
     means : ndarray of shape (N, k)
         The mean score of each method on each table.
     left_out : dict of str to str
-        Why a method, by name, is not among them.
+        The reason why a method, by name, is not among them.
     friedman : FriedmanTest
         With Iman and Davenport's F, its p-value, and the average ranks.
     critical_difference : float
@@ -157,36 +120,29 @@ class Across:
     def sentence(self) -> str:
         """Return the result over all tables in words, and what these tables cannot show.
 
-        Returns
-        -------
-        str
-            Whether methods differ, which are better than the reference, and what is left out. For
-            example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
-            the best average rank is DANK's, 2.1. No method is significantly better than the tuned
-            Gaussian SVM, nor could one be with 6 tables: that takes 9."
+        For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
+        the best average rank is DANK's, 2.1. No method is significantly better than the Gaussian
+        SVM, nor could one be with 6 tables: that takes 9."
         """
-        texts = [_differ(self), _against(self), _mixed(self), _omitted(self)]
+        texts = [_differ(self), _against(self), _mixed(self)]
         return " ".join(text[0].upper() + text[1:] + "." for text in texts if text)
 
 
-def across(
-    results: Sequence[Outcome], *, reference: str = REFERENCE, level: float = 0.05
-) -> Across:
+def across(results: Sequence[ComparisonResult], *, level: float = 0.05) -> Across:
     """Compare methods over tables.
 
     Parameters
     ----------
-    results : sequence of N >= 2 Outcome
+    results : sequence of N >= 2 ComparisonResult
         A result for each table; their tasks and metrics may differ.
-    reference : str
-        The method to test the others against. If it has no rank on some table, the baseline with
-        the best average rank takes its place.
     level : float
         The probability of a false alarm.
 
     Returns
     -------
     Across
+        The reference is the Gaussian SVM if it has a rank on all tables, or else the baseline of
+        the best average rank.
 
     Raises
     ------
@@ -197,19 +153,19 @@ def across(
     if len(results) < 2:
         raise ValueError(f"expected at least 2 tables, got {len(results)}")
     tables = _names(results)
-    places = [_places(result) for result in results]
+    places = [{each.method.name: each for each in result.standings()} for result in results]
     left_out = _left_out(tables, places)
-    names = [name for name in places[0] if name not in left_out]
+    names = [entry.name for entry in results[0].methods if entry.name not in left_out]
     if len(names) < 2:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"expected 2 methods with a rank on all tables, got {len(names)} ({why})")
     metrics = tuple(result.metric for result in results)
     means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
     order = np.argsort(average_ranks(_oriented(means, metrics)), kind="stable")
-    means, methods = means[:, order], tuple(places[0][names[k]].method for k in order)
+    means, names = means[:, order], [names[k] for k in order]
+    methods = tuple(places[0][name].method for name in names)
     scores = _oriented(means, metrics)
-    names = [entry.name for entry in methods]
-    against = reference_of(methods, names, reference)
+    against = reference_of(methods, set(names))
     ranked = comparable(metrics)
     return Across(
         methods=methods,
@@ -220,13 +176,48 @@ def across(
         friedman=friedman_test(scores),
         critical_difference=nemenyi_critical_difference(len(methods), len(tables), level),
         reference=against,
-        versus=_tests_against(names, scores, against, ranked=ranked),
+        versus={} if against is None else _tests(names, scores, against, ranked=ranked),
         test=WILCOXON if ranked else SIGN_TEST,
         level=level,
     )
 
 
-def _names(results: Sequence[Outcome]) -> tuple[str, ...]:
+def comparable(metrics: Sequence[Metric]) -> bool:
+    """Return whether differences of scores on two tables can be compared."""
+    return len({metric.name for metric in metrics}) == 1 and metrics[0].name not in WITH_UNIT
+
+
+def tables_needed(n_tests: int, level: float) -> int:
+    """Return from how many tables on a method that is better on all of them has p < level.
+
+    Its p-value is then m 2^(1 - N) after Holm's correction over m tests.
+    """
+    return floor(1 + log2(n_tests / level)) + 1
+
+
+def _tests(names: Sequence[str], scores: Array, against: str, *, ranked: bool) -> dict[str, Versus]:
+    """Test each method against the reference.
+
+    `scores` has a row for each table, the higher the better; `ranked` states whether differences
+    on two tables can be compared.
+    """
+    base = scores[:, names.index(against)]
+    others = [name for name in names if name != against]
+    tests = [wilcoxon_test(scores[:, names.index(name)], base) for name in others]
+    raw = [test.p_value if ranked else _sign_test(test) for test in tests]
+    sides = [np.sign(test.statistic if ranked else test.wins - test.losses) for test in tests]
+    return {
+        name: Versus(adjusted, p, int(side), test.wins, test.ties, test.losses)
+        for name, test, side, p, adjusted in zip(others, tests, sides, raw, holm(raw), strict=True)
+    }
+
+
+def _sign_test(test: PairedTest) -> float:
+    n = test.wins + test.losses
+    return float(stats.binomtest(test.wins, n).pvalue) if n else 1.0
+
+
+def _names(results: Sequence[ComparisonResult]) -> tuple[str, ...]:
     """Return the tables' names, with a number behind those that recur."""
     names = [str(result.sample["name"]) for result in results]
     numbers = [names[: k + 1].count(name) for k, name in enumerate(names)]
@@ -236,33 +227,18 @@ def _names(results: Sequence[Outcome]) -> tuple[str, ...]:
     )
 
 
-def _places(result: Outcome) -> dict[str, Standing]:
-    """Return the standings of a table by method, in the order of its methods."""
-    by_name = {standing.method.name: standing for standing in result.standings()}
-    return {entry.name: by_name[entry.name] for entry in result.methods}
-
-
 def _left_out(tables: Sequence[str], places: Sequence[Mapping[str, Standing]]) -> dict[str, str]:
-    """Return why methods have no rank on some table."""
-    known = dict.fromkeys(name for place in places for name in place)
-    reasons = {
-        name: [
-            f"{table}: {why}"
-            for table, place in zip(tables, places, strict=True)
-            if (why := _missing(place.get(name)))
-        ]
-        for name in known
-    }
-    return {name: listed(causes) for name, causes in reasons.items() if causes}
-
-
-def _missing(standing: Standing | None) -> str:
-    """Return why a method has no rank on a table; "" if it has."""
-    if standing is None:
-        return "not compared"
-    if standing.rank is not None:
-        return ""
-    return standing.method.reason or standing.below or "no score"
+    """Return the reasons why methods have no rank on some table."""
+    reasons: dict[str, list[str]] = {}
+    for name in dict.fromkeys(name for place in places for name in place):
+        for table, place in zip(tables, places, strict=True):
+            standing = place.get(name)
+            if standing is None:
+                reasons.setdefault(name, []).append(f"{table}: not compared")
+            elif standing.rank is None:
+                why = standing.method.reason or "no score of all common folds"
+                reasons.setdefault(name, []).append(f"{table}: {why}")
+    return {name: listed(causes) for name, causes in reasons.items()}
 
 
 def _oriented(means: Array, metrics: Sequence[Metric]) -> Array:
@@ -274,19 +250,10 @@ def _oriented(means: Array, metrics: Sequence[Metric]) -> Array:
     return means * (signs / np.where(largest > 0, largest, 1.0))[:, None]
 
 
-def tables_needed(n_tests: int, level: float) -> int:
-    """Return from how many tables on a method that is better on all of them has p < level.
-
-    Its p-value is then m 2^(1 - N) after Holm's correction over m tests.
-    """
-    return floor(1 + log2(n_tests / level)) + 1
-
-
 def _differ(ranking: Across) -> str:
     n, k = len(ranking.tables), len(ranking.methods)
     p = f"Friedman's test, {p_equals(ranking.friedman.p_value)}"
-    best = f"{ranking.methods[0].title}'s, {ranking.ranks[0]:.1f}"
-    rank = f"the best average rank is {best}"
+    rank = f"the best average rank is {ranking.methods[0].title}'s, {ranking.ranks[0]:.1f}"
     if ranking.friedman.rejects(ranking.level):
         far = f"ranks more than {ranking.critical_difference:.1f} apart differ significantly"
         return f"over {n} tables the {k} methods differ significantly ({p}); {rank}, and {far}"
@@ -298,11 +265,8 @@ def _against(ranking: Across) -> str:
     if ranking.reference is None:
         return "no baseline has a rank on all tables, so no method is tested against one"
     titles = {entry.name: entry.title for entry in ranking.methods}
-    name = called(ranking.reference, titles[ranking.reference])
-    significant = {who: v for who, v in ranking.versus.items() if v.p_value < ranking.level}
-    better = [titles[who] for who, v in significant.items() if v.side > 0]
-    worse = [titles[who] for who, v in significant.items() if v.side < 0]
-    m = len(ranking.versus)
+    name, m = titles[ranking.reference], len(ranking.versus)
+    sure = {titles[who]: v.side for who, v in ranking.versus.items() if v.p_value < ranking.level}
     by = f"({ranking.test}, Holm's correction over {m} methods)" if m > 1 else f"({ranking.test})"
     needed = tables_needed(m, ranking.level)
     if len(ranking.tables) < needed:
@@ -310,10 +274,9 @@ def _against(ranking: Across) -> str:
             f"no method is significantly better than {name}, nor could one be with "
             f"{len(ranking.tables)} tables: that takes {needed} {by}"
         )
-    losers = f"{listed(worse)} {'is' if len(worse) == 1 else 'are'} worse" if worse else ""
-    winners = f"{listed(better)} {'is' if len(better) == 1 else 'are'}" if better else ""
-    claim = winners or "no method is"
-    rest = f"; {losers}" if worse else ""
+    better, worse = ([who for who, side in sure.items() if side == sign] for sign in (1, -1))
+    claim = f"{listed(better)} {'is' if len(better) == 1 else 'are'}" if better else "no method is"
+    rest = f"; {listed(worse)} {'is' if len(worse) == 1 else 'are'} worse" if worse else ""
     return f"{claim} significantly better than {name} {by}{rest}"
 
 
@@ -322,9 +285,3 @@ def _mixed(ranking: Across) -> str:
     if len(titles) < 2:
         return ""
     return f"ranks are taken within each table, so that {listed(titles)} can stand together"
-
-
-def _omitted(ranking: Across) -> str:
-    if not ranking.left_out:
-        return ""
-    return f"left out, without a rank on some table: {listed(list(ranking.left_out))}"

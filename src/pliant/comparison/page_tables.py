@@ -1,12 +1,47 @@
-"""Tables that read well as they are, and that the page's script can sort."""
+"""Tables of the page: the leaderboard, costs, ranks over several tables.
+
+They read well as they are, and the page's script can sort them.
+"""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import TYPE_CHECKING
 
 from pliant.comparison.markup import Content, Markup, tag
-from pliant.core.text import known
+from pliant.comparison.metrics import Metric, metrics_of
+from pliant.comparison.result import BLEND, ComparisonResult
+from pliant.comparison.standings import Standing
+from pliant.core.text import (
+    MISSING,
+    bytes_of,
+    count,
+    decimals,
+    fixed,
+    gap,
+    known,
+    p_value,
+    seconds,
+    setting,
+    signed,
+)
+
+if TYPE_CHECKING:
+    from pliant.comparison.across import Across
+
+LEVEL = 0.05
+"""Probability of a false alarm below which a difference is called better or worse."""
+
+REACH = 3.0
+"""Reach of the scale of intervals, in distances from the best to the middle method."""
+
+WIDTH, HEIGHT, EDGE = 120, 17, 7
+"""Size of a drawn interval and of its margins, in SVG units."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +117,280 @@ def text(*content: Content, value: str | None = None, look: str | None = None) -
     return tag("td", content, class_=look, data_value=value)
 
 
-def details(summary: str, *content: Content) -> Markup:
-    """Write something that is folded away at first."""
-    return tag("details", tag("summary", summary), content)
+@dataclass(frozen=True, eq=False)
+class View:
+    """A result and its place on the page.
+
+    `prefix` begins each id of this result, and `level` is that of the headings of its sections.
+    """
+
+    result: ComparisonResult
+    prefix: str = ""
+    level: int = 2
+
+    def ident(self, key: str) -> str:
+        """Return the id of a part of this result's section."""
+        return f"{self.prefix}{key}"
+
+    @cached_property
+    def ranked(self) -> list[Standing]:
+        """The methods with a rank, the best first."""
+        return [standing for standing in self.result.standings() if standing.rank is not None]
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """The weights of the blend by the name of the method; empty without one."""
+        return {} if self.result.blend is None else self.result.blend.weights
+
+    @cached_property
+    def members(self) -> list[Standing]:
+        """The members of the blend; none if a single method is to be used."""
+        blended = self.result.best == BLEND
+        return [s for s in self.ranked if blended and s.method.name in self.weights]
+
+    @cached_property
+    def metrics(self) -> list[Metric]:
+        """The metric of the ranks, then the others of the task."""
+        first = self.result.metric
+        return [first, *(m for m in metrics_of(self.result.task) if m.name != first.name)]
+
+    def digits(self, metric: Metric) -> int:
+        """Return the decimals of a metric."""
+        errors = [standing.errors.get(metric.name) for standing in self.ranked]
+        return decimals([standing.means.get(metric.name) for standing in self.ranked], errors)
+
+    @cached_property
+    def scale(self) -> tuple[float, float] | None:
+        """The ends of the drawn intervals, without methods that are far behind."""
+        known_ones = [s for s in (*self.ranked, self.result.expected) if known(s.low)]
+        if not known_ones:
+            return None
+        lows = [s.low for s in known_ones if s.low is not None]
+        highs = [s.high for s in known_ones if s.high is not None]
+        low, high = min(lows), max(highs)
+        means = [s.mean for s in self.ranked if s.mean is not None]
+        widest = median(b - a for a, b in zip(lows, highs, strict=True))
+        far = REACH * (abs(means[0] - median(means)) + widest / 2)
+        if self.result.metric.higher_is_better:
+            low = max(low, means[0] - far)
+        else:
+            high = min(high, means[0] + far)
+        return (low, high) if high > low else None
+
+
+def leaderboard(view: View) -> Markup:
+    """Write the blend and every ranked method: scores, weight, difference, time of a fit."""
+    if not view.ranked:
+        return tag("p", "No method finished a fold.")
+    first, *others = view.metrics
+    reference = next((s for s in view.ranked if s.is_reference), None)
+    columns = [
+        Column("Rank", sorted=True),
+        Column("Method", numeric=False),
+        Column(_title(first), "mean, 90 % interval", best_first=_best(first)),
+        Column("Weight", "in the blend", best_first="descending"),
+        Column(
+            "Difference",
+            f"to {reference.method.title}; p" if reference else "no reference",
+            best_first="descending",
+        ),
+        Column("One fit", "with its search"),
+        Column("Folds", best_first="descending"),
+        *(Column(_title(each), best_first=_best(each)) for each in others),
+    ]
+    rows = [_method_row(view, standing) for standing in view.ranked]
+    blend = [_blend_row(view)] if view.members else []
+    caption = f"Scores on held-out rows, best {first.title} first"
+    return table(caption, columns, [*blend, *rows], sortable=True, look="leaderboard")
+
+
+def _blend_row(view: View) -> list[Markup]:
+    expected, folds = view.result.expected, view.ranked[0].folds
+    time = _sum(_fit_time(each) for each in view.members)
+    note = tag("span", "weights from the other folds", class_="note")
+    title = tag("span", "Blend", class_="title")
+    return [
+        number("", 0.0),
+        head(title, note, value="Blend", look="used"),
+        _primary(view, expected.mean, expected.low, expected.high),
+        number("1.00", 1.0),
+        number(MISSING, None),
+        number(seconds(time), time),
+        number(str(folds), folds),
+        *(_score(view, each, expected.means.get(each.name)) for each in view.metrics[1:]),
+    ]
+
+
+def _method_row(view: View, standing: Standing) -> list[Markup]:
+    entry, time = standing.method, _fit_time(standing)
+    weight = view.weights.get(entry.name, 0.0)
+    used = "used" if view.result.best == entry.name else None
+    return [
+        number(standing.rank or MISSING, standing.rank),
+        _head(standing, look=used),
+        _primary(view, standing.mean, standing.low, standing.high),
+        number(f"{weight:.2f}" if weight else MISSING, weight or None),
+        _difference(view, standing),
+        number(seconds(time), time),
+        number(f"{standing.folds} of {standing.planned}", standing.folds),
+        *(_score(view, each, standing.means.get(each.name)) for each in view.metrics[1:]),
+    ]
+
+
+def _head(standing: Standing, look: str | None = None) -> Markup:
+    """Write the head of a method's row."""
+    entry = standing.method
+    note = tag("span", tag("code", entry.name), class_="note")
+    return head(tag("span", entry.title, class_="title"), note, value=entry.title, look=look)
+
+
+def _primary(view: View, mean: float | None, low: float | None, high: float | None) -> Markup:
+    """Write a mean with its interval, drawn and as numbers."""
+    digits = view.digits(view.result.metric)
+    written = tag("span", fixed(mean, digits), class_="mean")
+    if not (known(mean) and known(low) and known(high)):
+        return number(written, mean)
+    drawing = view.scale and interval(mean, low, high, view.scale)
+    ends = tag("span", f"{fixed(low, digits)} to {fixed(high, digits)}", class_="note")
+    return number(tag("span", drawing, tag("span", written, ends), class_="primary"), mean)
+
+
+def interval(mean: float, low: float, high: float, scale: tuple[float, float]) -> Markup:
+    """Draw a dot on a bar from low to high; an arrow for a mean beyond the scale."""
+
+    def across(value: float) -> float:
+        share = min(max((value - scale[0]) / (scale[1] - scale[0]), -0.04), 1.04)
+        return round(EDGE + share * (WIDTH - 2 * EDGE), 1)
+
+    middle, x = HEIGHT / 2, across(mean)
+    pieces = [tag("line", x1=EDGE, x2=WIDTH - EDGE, y1=middle, y2=middle, class_="rail")]
+    if scale[0] <= mean <= scale[1]:
+        ends = {"x1": across(low), "x2": across(high), "y1": middle, "y2": middle}
+        pieces += [
+            tag("line", **ends, class_="whisker"),
+            tag("circle", cx=x, cy=middle, r=4, class_="dot"),
+        ]
+    else:
+        tip, back = (1, 8) if mean < scale[0] else (WIDTH - 1, WIDTH - 8)
+        corners = f"{back},{middle - 4.5} {tip},{middle} {back},{middle + 4.5}"
+        pieces.append(tag("polyline", points=corners, class_="beyond"))
+    box = Markup(f"0 0 {WIDTH} {HEIGHT}")
+    return tag("svg", pieces, viewBox=box, class_="interval", aria_hidden="true")
+
+
+def _difference(view: View, standing: Standing) -> Markup:
+    if standing.is_reference:
+        return number(tag("span", "the reference", class_="note"), None)
+    written = signed(standing.difference, view.digits(view.result.metric))
+    if not (known(standing.difference) and known(standing.p_value)):
+        return number(written, standing.difference)
+    sure = standing.p_value < LEVEL
+    side = ("better" if standing.difference > 0 else "worse") if sure else ""
+    p = p_value(standing.p_value)
+    note = f"{side}, p {p}" if side else f"p {p}"
+    return number([written, tag("span", note, class_=f"note {side}".rstrip())], standing.difference)
+
+
+def _score(view: View, metric: Metric, mean: float | None) -> Markup:
+    return number(fixed(mean, view.digits(metric)), mean)
+
+
+def _fit_time(standing: Standing) -> float | None:
+    return _sum([standing.seconds.get("search"), standing.seconds.get("fit")])
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the values that are known; None if none is."""
+    numbers = [value for value in values if known(value)]
+    return sum(numbers) if numbers else None
+
+
+def costs(view: View) -> Markup | None:
+    """Write what each method takes and leaves: time, size, certificate, settings."""
+    columns = (
+        Column("Method", numeric=False),
+        Column("Search", "median"),
+        Column("Fit", "median"),
+        Column("Predict", "median"),
+        Column("Model size", "median"),
+        Column("Support points", "median"),
+        Column("Certified gap", "largest"),
+        Column("Settings", "chosen most often", numeric=False),
+    )
+    ran = [standing for standing in view.result.standings() if standing.folds]
+    if not ran:
+        return None
+    rows = [
+        [
+            _head(each),
+            *(number(seconds(t), t) for t in map(each.seconds.get, ("search", "fit", "predict"))),
+            number(bytes_of(each.size_bytes), each.size_bytes),
+            number(f"{each.support:g}" if known(each.support) else MISSING, each.support),
+            number(gap(each.gap), each.gap),
+            _settings(view, each.method.name),
+        ]
+        for each in ran
+    ]
+    return table("Costs and settings of one fold", columns, rows, sortable=True)
+
+
+def _settings(view: View, method: str) -> Markup:
+    """Write the settings that the search chose most often, and how often."""
+    mine = [record for record in view.result.records if record["method"] == method]
+    chosen = [json.dumps(c, sort_keys=True, default=str) for r in mine if (c := r.get("chosen"))]
+    if not chosen:
+        return text(MISSING)
+    ((most, times),) = Counter(chosen).most_common(1)
+    pairs = ", ".join(f"{name} = {setting(value)}" for name, value in json.loads(most).items())
+    often = tag("span", f"{times} of {count(len(chosen), 'fold')}", class_="note")
+    return text(tag("code", pairs), often, value=pairs, look="settings")
+
+
+def average_ranks(ranking: Across) -> Markup:
+    """Write the average rank of each method over tables, and its test against the reference."""
+    columns = [
+        Column("Average rank", sorted=True),
+        Column("Method", numeric=False),
+        Column("p", ranking.test or None),
+        Column("Tables", "won, tied, lost", best_first="descending"),
+    ]
+    rows = []
+    for entry, rank in zip(ranking.methods, ranking.ranks.tolist(), strict=True):
+        tests = [number(MISSING, None), number(MISSING, None)]
+        if entry.name == ranking.reference:
+            tests[0] = number(tag("span", "the reference", class_="note"), None)
+        if versus := ranking.versus.get(entry.name):
+            record = f"{versus.wins} – {versus.ties} – {versus.losses}"
+            tests = [
+                number(p_value(versus.p_value), versus.p_value),
+                number(record, versus.wins - versus.losses),
+            ]
+        rows.append([number(f"{rank:.2f}", rank), head(entry.title, value=entry.title), *tests])
+    return table("Average ranks over all tables", columns, rows, sortable=True, look="small")
+
+
+def scores_on_tables(views: Sequence[View]) -> Markup:
+    """Write the mean score of the blend and of each method on each table."""
+    columns = [Column("Method", numeric=False)]
+    for view in views:
+        metric = view.result.metric
+        columns.append(Column(view.result.sample["name"], metric.title, best_first=_best(metric)))
+    titles = {entry.name: entry.title for view in views for entry in view.result.methods}
+    rows = [[head("Blend", value="Blend", look="used")]] if any(v.members for v in views) else []
+    for view in views if rows else ():
+        rows[0].append(_score(view, view.result.metric, view.result.expected.mean))
+    for name, title in titles.items():
+        row = [head(title, value=title)]
+        for view in views:
+            standing = next((s for s in view.ranked if s.method.name == name), None)
+            row.append(_score(view, view.result.metric, standing and standing.mean))
+        rows.append(row)
+    return table("Mean scores on each table", columns, rows, sortable=True)
+
+
+def _title(metric: Metric) -> str:
+    return metric.title[:1].upper() + metric.title[1:]
+
+
+def _best(metric: Metric) -> str:
+    return "descending" if metric.higher_is_better else "ascending"

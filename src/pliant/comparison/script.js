@@ -1,4 +1,4 @@
-// Adds to a page that is complete without it: sorting, copying, saving, unfolding for print.
+// Adds to a page that is complete without it: sorting, copying, saving.
 "use strict";
 (() => {
   const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
@@ -78,13 +78,4 @@
   for (const block of document.querySelectorAll("script.scores")) {
     addButton(block, "Save the scores of all folds (JSON)", () => save(block));
   }
-
-  let unfolded = [];
-  addEventListener("beforeprint", () => {
-    unfolded = [...document.querySelectorAll("details:not([open])")];
-    for (const element of unfolded) element.open = true;
-  });
-  addEventListener("afterprint", () => {
-    for (const element of unfolded) element.open = false;
-  });
 })();
