@@ -73,9 +73,9 @@ def compare(
     methods : sequence of str, estimator or (str, estimator), or "all", optional
         Names of `pliant.registry.METHODS` and `pliant.comparison.BASELINES`, and estimators with
         scikit-learn's interface, with a name or without. By default LAB-RBF, a Gaussian SVM with
-        searched settings, a Gaussian process or kernel ridge regression, a linear model, extremely
-        randomised trees, histogram gradient boosting, and the boosting packages that are
-        installed. "all" adds every method of pliant, its settings searched in each fold. An
+        searched settings, a linear model, histogram gradient boosting, a random forest (classes) or
+        extremely randomised trees and a Gaussian process or kernel ridge regression (numbers), and
+        the boosting packages that are installed. "all" adds every method of pliant, its settings searched in each fold. An
         estimator is fitted as it is in each fold. It gets an array in which missing values are
         filled in and text is encoded; features and target are not scaled, so put a scaler into its
         pipeline if it needs one.

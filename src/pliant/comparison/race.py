@@ -33,7 +33,7 @@ Progress: TypeAlias = Callable[["Moment"], object]
 BEAT = 0.5
 """Seconds between two calls of a `Progress`, at most."""
 
-EARLY = ("lab-rbf", REFERENCE, DUMMY, "linear", "boosting", "extra-trees", "kernel-ridge", "gp")
+EARLY = ("lab-rbf", REFERENCE, DUMMY, "linear", "boosting")
 """Methods that are run first on each fold; the others follow as given."""
 
 FIRST_SHARE = 1 / 3
