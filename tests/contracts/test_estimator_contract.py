@@ -10,9 +10,7 @@ from pliant import (
     DANKClassifier,
     DANKRegressor,
     KernelEmbedding,
-    KNPLClassifier,
     KNPLRegressor,
-    LABRBFClassifier,
     LABRBFRegressor,
     LearnedKernelClassifier,
     MKLClassifier,
@@ -21,7 +19,6 @@ from pliant import (
     SketchedKernelRidge,
     SketchedKernelRidgeClassifier,
     TKLClassifier,
-    TKLRegressor,
 )
 from tests.contracts.discovery import ESTIMATORS
 
@@ -36,14 +33,10 @@ SETTINGS = [
     DANKClassifier("precomputed", extension="none"),
     DANKClassifier(partition="kmeans", n_parts=2, random_state=0),
     DANKRegressor(tau=0.01, extension="nearest"),
-    KNPLClassifier(partition="kmeans", n_parts=2, prediction="whole", random_state=0),
     KNPLRegressor(cache_mb=1e-4, eta=10.0, extension="reciprocal"),
     TKLClassifier(partition="kmeans", n_parts=2, tol=0.1, random_state=0),
-    TKLRegressor(cache_mb=0.001, tol=0.5, random_state=0),
     AsymmetricKernelRidge(gamma=0.1, fit_intercept=True),
     LABRBFRegressor(5, n_members=1, max_iter=5, objective="interpolation", support="residual"),
-    LABRBFClassifier(5, n_members=2, max_iter=5, profile="laplacian", objective="ridge"),
-    MKLClassifier(["gaussian", "laplacian"], norm=2.0),
     MKLClassifier(["gaussian", "laplacian"], weights="alignf"),
     OrderSpectralLearner("scg", "improved", 3, 10, drop_null=False),
     SCGLogDetLearner(strength=100.0, n_landmarks=8, random_state=0),

@@ -82,14 +82,6 @@ def normalized(kernel):
     return lambda x, y: kernel(x, y) / math.sqrt(kernel(x, x) * kernel(y, y))
 
 
-def adaptive_matrix(kernel, points, beta, eta):
-    """F = 11' + D K D / (4 eta), with D the diagonal matrix of beta."""
-    D = np.diag(beta)
-    return np.ones((len(points), len(points))) + D @ gram_by_loops(kernel, points, points) @ D / (
-        4 * eta
-    )
-
-
 def by_distance(x, points):
     """The row numbers of `points`, nearest to x first; of equally near ones, the first first."""
     return sorted(range(len(points)), key=lambda i: (two_norm(x, points[i]), i))
