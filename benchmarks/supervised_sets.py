@@ -61,11 +61,3 @@ def some_known(y: Indices, count: int, seed: int) -> SideInformation:
     known = y.copy()
     known[hidden] = UNKNOWN
     return SideInformation.from_labels(known, UNKNOWN)
-
-
-def random_pairs(y: Indices, count: int, seed: int) -> tuple[Indices, Indices]:
-    """Return similar and dissimilar pairs of random points, together at most `count`, (m, 2)."""
-    pairs = np.random.default_rng(seed).integers(len(y), size=(count, 2))
-    pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
-    same = y[pairs[:, 0]] == y[pairs[:, 1]]
-    return pairs[same], pairs[~same]

@@ -29,7 +29,7 @@ SMALL = {
     "sketched": {"rows": 300, "centres": 20},
     "sketched-large": {"rows": 300, "centres": 20},
     "supervised-closed": {"times": 1, "rows": 100, "labels": 40},
-    "supervised-large": {"rows": 300, "pairs": 50, "landmarks": 20},
+    "supervised-large": {"rows": 300, "sample": 100, "components": 2},
     "tessellated": {"rows": 40},
     "tessellated-gaps": {"rows": 40},
     "tessellated-large": {"training": 40},

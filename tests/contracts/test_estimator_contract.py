@@ -46,7 +46,6 @@ SETTINGS = [
     MKLClassifier(["gaussian", "laplacian"], norm=2.0),
     MKLClassifier(["gaussian", "laplacian"], weights="alignf"),
     OrderSpectralLearner("scg", "improved", 3, 10, drop_null=False),
-    SCGLogDetLearner(strength=100.0, n_landmarks=8, random_state=0),
     SCGLogDetLearner("precomputed", strength=10.0),
     SketchedKernelRidge(gamma=0.1, alpha=0.1, n_centers=40, random_state=0),
     SketchedKernelRidgeClassifier(gamma=0.1, solver="direct", dtype="float32", cache_mb=0.0),
