@@ -220,8 +220,8 @@ class LogDetKernel(Kernel):
 class Components:
     """f(x) = (s(x) - centre) @ coefficients, for inputs s(x) that a kernel provides.
 
-    s(x) are the kernel values between x and n fit points, or explicit features of x. For a
-    `LogDetKernel` they are values of its base kernel: a new point then costs O(n), not O(n^2).
+    s(x) are the kernel values between x and n fit points; for a `LogDetKernel` those of its base
+    kernel: a new point then costs O(n), not O(n^2).
     `centre`, shape (n,), is the mean of s over the fit points, zero if the kernel is not centred;
     `coefficients`, shape (n, r), has a column for each component, and `variances`, shape (r,), are
     sums of squares over the fit points, descending.
@@ -282,7 +282,7 @@ def _largest(matrix: Array, n_components: int, rounding: float) -> tuple[Array, 
     if positive < n_components:
         raise ValueError(
             f"expected n_components <= {positive}, the number of directions in which the learned "
-            f"kernel varies over the {len(matrix)} points or features, got {n_components}"
+            f"kernel varies over the {len(matrix)} points, got {n_components}"
         )
     peaks = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(n_components)]
     return values, vectors * np.sign(peaks)
