@@ -24,11 +24,3 @@ def generated(rows: int, seed: int, features: int = 20, classes: int = 10) -> La
     centres = 1.5 * np.random.default_rng(0).standard_normal((3 * classes, features))
     cluster = rng.integers(3 * classes, size=rows)
     return Labelled(centres[cluster] + rng.standard_normal((rows, features)), cluster % classes)
-
-
-def random_pairs(y: Indices, count: int, seed: int) -> tuple[Indices, Indices]:
-    """Return similar and dissimilar pairs of random points, together at most `count`, (m, 2)."""
-    pairs = np.random.default_rng(seed).integers(len(y), size=(count, 2))
-    pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
-    same = y[pairs[:, 0]] == y[pairs[:, 1]]
-    return pairs[same], pairs[~same]

@@ -33,7 +33,7 @@ from pliant.methods.hadamard.kernel import (
     PartitionedKernel,
 )
 from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Mapped, Warp
-from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
+from pliant.methods.side_information.kernels import LogDetKernel
 from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel, SpectralKernel
 from pliant.methods.tessellated.generalized_kernel import (
     GeneralizedKernel,
@@ -54,7 +54,6 @@ __all__ = [
     "GeneralizedPolynomial",
     "HadamardKernel",
     "Kernel",
-    "LandmarkKernel",
     "Laplacian",
     "Linear",
     "LocalRBFKernel",

@@ -24,7 +24,7 @@ SMALL = {
     "scale-growth": {"sizes": []},
     "sketched": {"rows": 300, "centres": 20},
     "sketched-large": {"rows": 300, "centres": 20},
-    "supervised-large": {"rows": 300, "pairs": 50, "landmarks": 20},
+    "supervised-large": {"rows": 300, "sample": 100, "components": 2},
     "tessellated-gaps": {"rows": 40},
 }  # fmt: skip
 """Parameters of a small problem, beside those of the first, unmeasured call."""

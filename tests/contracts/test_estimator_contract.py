@@ -39,7 +39,6 @@ SETTINGS = [
     LABRBFRegressor(5, n_members=1, max_iter=5, objective="interpolation", support="residual"),
     MKLClassifier(["gaussian", "laplacian"], weights="alignf"),
     OrderSpectralLearner("scg", "improved", 3, 10, drop_null=False),
-    SCGLogDetLearner(strength=100.0, n_landmarks=8, random_state=0),
     SCGLogDetLearner("precomputed", strength=10.0),
     SketchedKernelRidge(gamma=0.1, alpha=0.1, n_centers=40, random_state=0),
     SketchedKernelRidgeClassifier(gamma=0.1, solver="direct", dtype="float32", cache_mb=0.0),

@@ -22,7 +22,6 @@ TRAIN = np.random.default_rng(0).uniform(-1, 1, size=(9, 3))
 BETA = np.array([2.0, -1.5, 0.0, 1.0, -3.0, 0.0, 0.5, 2.5, -1.5])
 NUMBERS = np.arange(9.0)[:, None]
 CORRECTION = -0.5 * np.linalg.inv(np.eye(9) + 0.5 * Gaussian()(TRAIN))
-PROJECTION = np.linalg.cholesky(np.eye(9) + Gaussian()(TRAIN))[:, :4]
 CENTRES = np.array([[-0.5, 0.0, 0.0], [0.6, 0.3, -0.2]])
 LABELS = ((TRAIN[:, None] - CENTRES) ** 2).sum(axis=2).argmin(axis=1)
 MATRIX = Precomputed(Gaussian()(TRAIN))
@@ -97,10 +96,6 @@ MADE = {
         k.LogDetKernel(Gaussian(0.5), TRAIN, 10.0 * CORRECTION),  # not PSD
         k.LogDetKernel(MATRIX, NUMBERS, CORRECTION),
         k.LogDetKernel(k.NeighborGraphKernel.from_points(TRAIN, 3), TRAIN, CORRECTION),
-    ],
-    "LandmarkKernel": lambda: [
-        k.LandmarkKernel(Gaussian(0.5), TRAIN, PROJECTION),
-        k.LandmarkKernel(MATRIX, NUMBERS, PROJECTION),
     ],
     "SpectralKernel": spectral,
     "NeighborGraphKernel": lambda: [

@@ -228,7 +228,6 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "n_members": (1, 2, 4),
     "max_iter": (1, 2, 10, 100, -1),
     "degree": (1, 2, 3, 4),
-    "n_landmarks": (None, 1, 2, 10, 1000),
     "n_candidates": (None, 1, 10, 500),
     "n_components": (1, 2, 5, 50),
     "n_support": ("auto", 1, 2, 10, 1000),

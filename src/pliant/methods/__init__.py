@@ -14,7 +14,6 @@ from pliant.methods.side_information.embedding import KernelEmbedding
 from pliant.methods.side_information.kernels import Components
 from pliant.methods.side_information.learned_kernel import (
     LearnedKernelClassifier,
-    LearnedKernelRegressor,
 )
 from pliant.methods.side_information.log_det import LogDetLearner
 from pliant.methods.side_information.order_spectral import OrderSpectralLearner
@@ -44,7 +43,6 @@ __all__ = [
     "LABRBFMember",
     "LABRBFRegressor",
     "LearnedKernelClassifier",
-    "LearnedKernelRegressor",
     "LogDetLearner",
     "MKLClassifier",
     "MKLRegressor",
