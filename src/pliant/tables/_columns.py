@@ -17,9 +17,8 @@ from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.tables._dates import PARTS, DateOrder, calendar, is_date, moments, orders_of
-from pliant.tables._infer import MISSING
 from pliant.tables._names import listed, row_name
-from pliant.tables._values import READERS, Kind, kind_of, refuse_missing, texts, whole
+from pliant.tables._values import MISSING, READERS, Kind, kind_of, refuse_missing, texts, whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,9 +12,8 @@ import numpy as np
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
-from pliant.tables._infer import MISSING
 from pliant.tables._names import row_name
-from pliant.tables._values import advice, shown
+from pliant.tables._values import MISSING, advice, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,29 +5,23 @@ from __future__ import annotations
 import codecs
 import csv
 import glob
+import gzip
 import io
 import os
 import re
+import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 import numpy as np
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
-from pliant.tables._format import (
-    PathLike,
-    TableFormat,
-    encoding_of,
-    opened,
-    readable,
-    separator_of,
-)
-from pliant.tables._infer import gathered, inferred, typed
+from pliant.tables._infer import TableFormat, gathered, inferred, typed
 from pliant.tables._names import check_unique, listed, named, require
 from pliant.tables._values import number, text_of
 
@@ -35,18 +29,35 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+PathLike: TypeAlias = str | os.PathLike[str]
+
 CSV_NAMES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_NAMES = (".parquet", ".pq")
 TABLE_NAMES = CSV_NAMES + PARQUET_NAMES
 
+SEPARATORS = (",", ";", "\t", "|")
+
+PREFIX = 1 << 18
+"""Bytes that the separator is detected on, in at most `RECORDS` records."""
+
+RECORDS = 1_000
+
+BLOCK = 1 << 20
+"""Bytes that are read at once, by Arrow up to 32 blocks ahead; longer records are refused."""
+
 MAX_CELLS = 1_000_000
 """Maximum number of cells in a chunk of several rows."""
 
-MAX_LINE = 1 << 22
-"""Longest record that is read, in bytes; longer ones mean a binary file."""
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
-BLOCK = 1 << 19
-"""Bytes that Arrow reads at once, up to 32 blocks ahead; a longer record needs larger blocks."""
+GZIP = b"\x1f\x8b"
+
+NUMERAL = re.compile(r"[-+]?[\d.,'’ \u00a0\u202f]*\d[\d.,]*(?:[eE][-+]?\d+)?")
+"""A cell that may be a number in any notation."""
 
 ASIDE = (".", "_")
 """First characters of names of files that are no part of a table, such as ``_SUCCESS``."""
@@ -290,6 +301,84 @@ def _tables(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.
 # CSV
 
 
+def opened(path: PathLike) -> BinaryIO:
+    """Open a text file, unpacking gzip whatever its name says."""
+    with open(path, "rb") as file:
+        packed = file.read(len(GZIP)) == GZIP
+    return cast(BinaryIO, (gzip.open if packed else open)(path, "rb"))
+
+
+@contextmanager
+def readable(path: PathLike) -> Iterator[None]:
+    """Raise TableError where a file cannot be opened or unpacked."""
+    name = quoted(path, 200)
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise TableError(f"{name} is not a whole gzip file: it is cut or damaged") from None
+    except TableError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or printable(error)
+        raise TableError(f"cannot read {name}: {reason}") from None
+
+
+def encoding_of(path: PathLike) -> str:
+    """Return the encoding of a file: by its byte order mark, UTF-8, or else cp1252.
+
+    A file with characters of UTF-8 and other bytes is a damaged UTF-8 file.
+    """
+    decoder, seen = codecs.getincrementaldecoder("utf-8")(), False
+    with opened(path) as file:
+        start = file.read(max(map(len, BYTE_ORDER_MARKS)))
+        for mark, name in BYTE_ORDER_MARKS.items():
+            if start.startswith(mark):
+                return name
+        file.seek(0)
+        while block := file.read(BLOCK):
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError:
+                damaged = seen or not block.decode("utf-8", "ignore").isascii()
+                return "utf-8" if damaged or b"\0" in block else "cp1252"
+            seen = seen or not block.isascii()
+    return "utf-8"
+
+
+def separator_of(path: PathLike, encoding: str) -> str:
+    """Return the separator that gives most records as many cells as the header, two at least.
+
+    Among equals it is the one whose cells look most like numbers: ``1,5;2,5`` are two, not three.
+    """
+    with opened(path) as file:
+        data = file.read(PREFIX)
+        cut = bool(file.read(1))
+    lines = io.StringIO(data.decode(encoding, errors="replace"), newline="\n").readlines()
+    lines = lines[:-1] if cut and len(lines) > 1 else lines
+    ranks: list[tuple[float, float, int]] = []
+    records = {sep: _records(lines, sep) for sep in SEPARATORS}
+    for place, rows in enumerate(records.values()):
+        if rows and len(rows[0]) > 1:
+            rest = rows[1:] or rows
+            fitting = sum(len(row) == len(rows[0]) for row in rest) / len(rest)
+            cells = [cell for row in rest for cell in row]
+            alike = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
+            ranks.append((fitting, alike / max(1, len(cells)), -place))
+    if ranks:
+        return SEPARATORS[-max(ranks)[2]]
+    # a single column: no cell holds the separator, such as no comma among 1,5 and 2,5
+    return next((sep for sep in SEPARATORS if all(len(row) == 1 for row in records[sep])), ",")
+
+
+def _records(lines: Sequence[str], sep: str) -> list[list[str]]:
+    """Return the first records with a cell, as far as they can be read."""
+    records: list[list[str]] = []
+    with suppress(csv.Error):  # the reader of the whole file says what is wrong, and where
+        reader = csv.reader(iter(lines), delimiter=sep)
+        records.extend(islice((row for row in reader if row), RECORDS))
+    return records
+
+
 def _csv_tables(
     files: Sequence[PathLike], rows: int | None, form: TableFormat
 ) -> Iterator[pa.Table]:
@@ -305,37 +394,26 @@ def _csv_tables(
 def _csv_of(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
     """Yield the tables of one file, without its header."""
     with readable(path):
-        first = next(_checked_records(path, form))
-        header = _checked_header(first, quoted(path, 200))
-        most = 1 + MAX_CELLS // len(header)
-        most = most if rows is None else min(rows, most)
-        done = 1  # the header
-        for size in (BLOCK, MAX_LINE):
-            try:
-                for table in _blocks(path, header, form, size, skip=done):
-                    for start in range(0, table.num_rows, most):
-                        part = table.slice(start, most)
-                        done += part.num_rows
-                        yield part
-                return
-            except _LongRecord:
-                continue
+        header = _checked_header(next(_checked_records(path, form)), quoted(path, 200))
+        most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
+        for table in _blocks(path, header, form):
+            for start in range(0, table.num_rows, most):
+                yield table.slice(start, most)
 
 
-def _blocks(
-    path: PathLike, header: list[str], form: TableFormat, size: int, *, skip: int
-) -> Iterator[pa.Table]:
-    """Yield the rows from number ``skip`` on, in blocks of ``size`` bytes."""
-    pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
+def _blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa.Table]:
+    """Yield the rows of a file block by block, without its header."""
+    pa, arrow_csv, pc = require("pyarrow"), require("pyarrow.csv"), require("pyarrow.compute")
     keys = [str(k) for k in range(len(header))]
     with opened(path) as file:
-        checked, failed = _Checked(file, str(form.encoding)), False
+        checked, skip = _Checked(file, str(form.encoding)), 1
+        strict = failed = False
         try:
             reader = arrow_csv.open_csv(
                 pa.PythonFile(checked, "r"),
                 arrow_csv.ReadOptions(
                     use_threads=False,
-                    block_size=size,
+                    block_size=BLOCK,
                     column_names=keys,
                     encoding=str(form.encoding).removesuffix("-sig").replace("utf-8", "utf8"),
                 ),
@@ -346,32 +424,20 @@ def _blocks(
                     strings_can_be_null=True,
                 ),
             )
-            strict = False
             for batch in reader:
-                if checked.quotes and not strict and _has_lines(batch):
-                    strict = _is_strict(path, form)
+                # Arrow accepts a quote that is closed lines later
+                if checked.quotes and not strict:
+                    lines = (pc.any(pc.match_substring(cells, "\n")) for cells in batch.columns)
+                    strict = any(found.as_py() for found in lines) and _is_strict(path, form)
                 if skip < batch.num_rows:
                     yield pa.table(batch.columns, header).slice(skip)
                 skip = max(0, skip - batch.num_rows)
-        except (pa.ArrowInvalid, UnicodeError, _NoText) as error:
-            if size < MAX_LINE and "straddl" in str(error):
-                raise _LongRecord from None
+        except (pa.ArrowInvalid, UnicodeError, _NoText):
             failed = True
         if failed or (checked.quotes % 2 and not strict):
             _is_strict(path, form)
         if failed:
             raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
-
-
-class _LongRecord(Exception):
-    """A record is longer than a block."""
-
-
-def _has_lines(batch: Any) -> bool:
-    """Return whether a cell holds a line feed; Arrow accepts a quote that is closed lines later."""
-    import pyarrow.compute as pc
-
-    return any(pc.any(pc.match_substring(column, "\n")).as_py() for column in batch.columns)
 
 
 class _NoText(ValueError):
@@ -430,11 +496,11 @@ def _checked_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterato
     line = 0
     hint = "(the option --encoding names another one)"
     try:
-        while text := lines.readline(MAX_LINE + 1):
+        while text := lines.readline(BLOCK + 1):
             line += 1
             where = f"{name}, line {line}"
-            if len(text) > MAX_LINE:
-                raise TableError(f"{where}: expected at most {MAX_LINE} bytes in a line, got more")
+            if len(text) > BLOCK:
+                raise TableError(f"{where}: expected at most {BLOCK} bytes in a line, got more")
             if "\0" in text:
                 utf = "UTF-16 without a byte order mark needs --encoding utf-16-le or utf-16-be"
                 raise TableError(f"{where}: expected text, got binary data ({utf})")

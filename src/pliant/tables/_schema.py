@@ -15,7 +15,7 @@ from pliant.core.typing import Array
 from pliant.tables._columns import Choices, Column, ColumnProfile, LeftOut, Missing
 from pliant.tables._dates import DateOrder
 from pliant.tables._encoder import ColumnEncoder, encoder_of
-from pliant.tables._format import PathLike, TableFormat
+from pliant.tables._infer import TableFormat
 from pliant.tables._names import (
     check_present,
     check_unique,
@@ -23,7 +23,7 @@ from pliant.tables._names import (
     from_plain,
     listed,
 )
-from pliant.tables._read import read_table
+from pliant.tables._read import PathLike, read_table
 from pliant.tables._values import (
     kind_of,
     numbers,

@@ -49,6 +49,15 @@ TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 """How a truth value may be written, in lower case."""
 
 
+MISSING = frozenset(
+    {
+        *("NA", "N/A", "n/a", "#N/A", "<NA>", "na", "n.a.", "NaN", "nan", "NAN", "\\N"),
+        *("NULL", "null", "Null", "None", "?", "-", "--", ".", "#NULL!", "#DIV/0!"),
+    }
+)
+"""Words that stand for a missing value in a column of numbers or dates."""
+
+
 def kind_of(column: pd.Series) -> Kind:
     """Return the kind of a column; one of lists, or numbers mixed with text is refused."""
     import pandas as pd
