@@ -11,13 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
-from pliant.tables._names import collected, from_plain, listed, require
+from pliant.tables._names import collected, from_plain, listed, require, to_plain
 from pliant.tables._values import MISSING, number
 
 if TYPE_CHECKING:
@@ -173,9 +173,7 @@ class TableFormat:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the format as plain data."""
-        state = asdict(self)
-        plain = {name: list(state[name]) for name in ("na_values", "texts", "notes")}
-        return {**state, **plain, "words": {k: list(v) for k, v in self.words.items()}}
+        return to_plain(self)
 
     @classmethod
     def from_dict(cls, state: object) -> TableFormat:
@@ -423,37 +421,37 @@ def _too_many_words(column: Evidence) -> TableError:
 
 def typed(table: pa.Table, form: TableFormat) -> pa.Table:
     """Return a chunk of text with numbers in the columns of numbers, null where one is missing."""
-    pa, pc = require("pyarrow"), require("pyarrow.compute")
-    columns = []
+    columns, kinds = [], form.numbers or {}
     for name in table.column_names:
         cells = table.column(name).combine_chunks()
-        kind = (form.numbers or {}).get(name)
-        if kind is None:
-            columns.append(_blanked(cells, form, pc))
-        else:
-            values = _numbers(cells, form, form.words.get(name, ()), pa, pc)
-            gone = form.missing_numbers
-            if gone:
-                wrong = pc.is_in(values, value_set=pa.array(sorted(gone), pa.float64()))
-                values = pc.if_else(wrong, None, values)
-            whole = kind == "integer" and not values.null_count
-            columns.append(pc.cast(values, pa.int64()) if whole else values)
-    return pa.table(columns, table.column_names)
+        if name in kinds:
+            cells = _numbers(cells, form, form.words.get(name, ()))
+        cells = blanked(cells, form, ["", *form.na_values])
+        whole = kinds.get(name) == "integer" and not cells.null_count
+        columns.append(cells.cast("int64") if whole else cells)
+    return require("pyarrow").table(columns, table.column_names)
 
 
-def _blanked(cells: Any, form: TableFormat, pc: Any) -> Any:
-    """Return texts without those that stand for a missing value."""
-    import pyarrow as pa
-
-    if not pa.types.is_string(cells.type):
+def blanked(cells: Any, form: TableFormat, words: Sequence[str]) -> Any:
+    """Return cells without words, and numbers of a format, that stand for a missing value."""
+    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    types = pa.types
+    plain = cells.cast(cells.type.value_type) if types.is_dictionary(cells.type) else cells
+    if types.is_string(plain.type) or types.is_large_string(plain.type):
+        gone = pc.is_in(pc.utf8_trim_whitespace(plain), value_set=pa.array(words, plain.type))
+    elif form.missing_numbers and any(
+        is_kind(plain.type) for is_kind in (types.is_integer, types.is_floating, types.is_decimal)
+    ):
+        numbers = pa.array(sorted(form.missing_numbers), pa.float64())
+        gone = pc.is_in(pc.cast(plain, pa.float64(), safe=False), value_set=numbers)
+    else:
         return cells
-    words = pa.array(["", *form.na_values], pa.string())
-    gone = pc.is_in(pc.utf8_trim_whitespace(cells), value_set=words)
     return pc.if_else(gone, None, cells) if pc.any(gone).as_py() else cells
 
 
-def _numbers(cells: Any, form: TableFormat, words: Sequence[str], pa: Any, pc: Any) -> Any:
+def _numbers(cells: Any, form: TableFormat, words: Sequence[str]) -> Any:
     """Return the numbers that cells spell, null for words that stand for a missing value."""
+    pa, pc = require("pyarrow"), require("pyarrow.compute")
     if form.decimal == "." or not pc.any(pc.match_substring(cells, ".")).as_py():
         with suppress(pa.ArrowInvalid):
             points = cells if form.decimal == "." else pc.replace_substring(cells, ",", ".")

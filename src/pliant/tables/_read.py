@@ -17,13 +17,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
-import numpy as np
-
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
-from pliant.tables._infer import TableFormat, gathered, inferred, typed
+from pliant.tables._infer import TableFormat, blanked, gathered, inferred, typed
 from pliant.tables._names import check_unique, listed, named, require
-from pliant.tables._values import number, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,28 +217,18 @@ def _start(
 def _pandas(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
     """Return a table as a frame with rows from ``start`` on, without notes of pandas in Parquet."""
     pandas = require("pandas")
+    if not text:
+        names = [name for name in table.column_names if not INDEX.fullmatch(name)]
+        table = table.select(names)
+        if words := form.na_values:
+            cells = [blanked(column, form, words) for column in table.columns]
+            table = require("pyarrow").table(cells, names)
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     frame.index = pandas.RangeIndex(start, start + table.num_rows)
-    frame.columns = table.schema.names if text else named(table.schema.names)
+    frame.columns = named(table.column_names)
     if text:
         frame.attrs["format"] = form.to_dict()
-        return frame
-    frame = frame[[name for name in frame if not INDEX.fullmatch(str(name))]]
-    return frame.apply(_without, args=(form,)) if form.na_values else frame
-
-
-def _without(column: pd.Series, form: TableFormat) -> pd.Series:
-    """Return a column of Parquet without the words of a format, however its cells are written."""
-    import pandas as pd
-
-    try:
-        codes, values = pd.factorize(column)
-    except TypeError:  # of lists: refused where they are used
-        return column
-    words = [text_of(value).strip() in form.na_values for value in values]
-    numbers = [number(value) in form.missing_numbers for value in values]
-    gone = np.array([*np.logical_or(words, numbers), False], dtype=bool)[codes]
-    return column.mask(gone) if gone.any() else column
+    return frame
 
 
 # Files

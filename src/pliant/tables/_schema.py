@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
-from pliant.tables._columns import Choices, Column, ColumnProfile, LeftOut, Missing
+from pliant.tables._columns import TEXT_WIDTH, Column, ColumnProfile, LeftOut, Missing
 from pliant.tables._dates import DateOrder
 from pliant.tables._encoder import ColumnEncoder, encoder_of
 from pliant.tables._infer import TableFormat
@@ -22,6 +22,7 @@ from pliant.tables._names import (
     collected,
     from_plain,
     listed,
+    to_plain,
 )
 from pliant.tables._read import PathLike, read_table
 from pliant.tables._values import (
@@ -228,11 +229,19 @@ class TableSchema:
         """
         if task not in (None, *get_args(Task)):
             raise ValueError(f"expected task 'classification' or 'regression', got {quoted(task)}")
-        choices = Choices(missing, tuple(keep), tuple(categorical), date_order)
-        names = _feature_columns(frame, target, drop, choices)
+        if missing not in get_args(Missing):
+            got = quoted(missing)
+            raise ValueError(f"expected missing 'impute' or 'error' (--missing), got {got}")
+        if date_order not in (None, *get_args(DateOrder)):
+            got = quoted(date_order)
+            raise ValueError(f"expected date_order 'ymd', 'dmy' or 'mdy' (--date-order), got {got}")
+        names = _feature_columns(frame, target, drop, [*keep, *categorical])
         if len(frame) < 2:
             raise TableError(f"expected a table of at least 2 rows, got {len(frame)}")
-        profiles = {name: ColumnProfile(frame[name], choices) for name in names}
+        profiles = {
+            name: ColumnProfile(frame[name], missing, name in keep, name in categorical, date_order)
+            for name in names
+        }
 
         def decided(name: str) -> Column | LeftOut | Target:
             return profiles[name].column() if name in profiles else Target.fit(frame[name], task)
@@ -269,9 +278,7 @@ class TableSchema:
     def texts(self) -> tuple[tuple[int, int], ...]:
         """The first column and the one after the last of each text in the feature matrix."""
         return tuple(
-            (start, start + column.width)
-            for start, column in self._placed()
-            if column.kind == "text"
+            (start, start + TEXT_WIDTH) for start, column in self._placed() if column.kind == "text"
         )
 
     def _placed(self) -> Iterable[tuple[int, Column]]:
@@ -359,11 +366,7 @@ class TableSchema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain data that JSON can hold."""
-        state = asdict(self)
-        for column in state["columns"]:
-            column.update(categories=list(column["categories"]), parts=list(column["parts"]))
-        plain = {key: list(state[key]) for key in ("columns", "left_out", "notes")}
-        return {**state, **plain, "form": None if self.form is None else self.form.to_dict()}
+        return to_plain(self)
 
     @classmethod
     def from_dict(cls, state: object) -> TableSchema:
@@ -394,15 +397,15 @@ def described(left_out: Sequence[LeftOut]) -> str:
 
 
 def _feature_columns(
-    frame: pd.DataFrame, target: str | None, drop: Sequence[str], choices: Choices
+    frame: pd.DataFrame, target: str | None, drop: Sequence[str], others: Sequence[str]
 ) -> list[str]:
     """Return the columns that are neither the target nor dropped: at least one, each there once."""
     names: list[Any] = list(frame.columns)
-    if others := [name for name in names if not isinstance(name, str)]:
-        kind = type(others[0]).__name__
-        raise TableError(f"expected text as column names, got {quoted(others[0])} ({kind})")
+    if odd := [name for name in names if not isinstance(name, str)]:
+        kind = type(odd[0]).__name__
+        raise TableError(f"expected text as column names, got {quoted(odd[0])} ({kind})")
     check_unique(names, "the table")
-    asked = [*drop, *choices.keep, *choices.categorical, *([] if target is None else [target])]
+    asked = [*drop, *others, *([] if target is None else [target])]
     check_present(list(dict.fromkeys(asked)), names)
     features = [name for name in names if name not in {target, *drop}]
     if not features:

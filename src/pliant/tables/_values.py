@@ -90,9 +90,7 @@ def number(cell: object) -> float:
         return np.nan
     try:
         return float(cell)  # type: ignore[arg-type]
-    except OverflowError:  # an integer of more than 308 digits
-        return np.inf if cell > 0 else -np.inf  # type: ignore[operator]
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return np.nan
 
 
