@@ -44,8 +44,7 @@ def raw(words: str | None) -> str | None:
 def case(rng: np.random.Generator, folder: Path) -> str | None:
     """Damage a file, and read it."""
     damage = FAULTS[rng.integers(len(FAULTS))]
-    path, expected = damage(rng, folder)
-    name = damage.__name__
+    path = damage(rng, folder)
     ended = {}
     for how, read in READERS.items():
         try:
@@ -54,16 +53,14 @@ def case(rng: np.random.Generator, folder: Path) -> str | None:
         except TableError as error:
             ended[how] = str(error)
     if len(set(ended.values())) > 1:
-        return f"fault {name}: {ended}"
+        return f"fault {damage.__name__}: {ended}"
     words = ended["chunks"]
-    if expected == "" and words is not None:
-        return f"fault {name}: expected a table, got {words!r}"
-    if expected and (words is None or not re.search(expected, words)):
-        return f"fault {name}: expected {expected!r}, got {words!r}"
-    return raw(words) or _meant(path, name)
+    if words is not None:
+        return raw(words)
+    return _meant(path)
 
 
-def _meant(path: Path, name: str) -> str | None:
+def _meant(path: Path) -> str | None:
     """What can be read can be understood, or is refused in one line."""
     frame = read_table(path)
     try:
@@ -82,9 +79,9 @@ def _chunked(path: Path) -> None:
 READERS: dict[str, Callable[[Path], object]] = {"whole": read_table, "chunks": _chunked}
 
 
-def _plain(rng: np.random.Generator, rows: int | None = None) -> tuple[list[Field], Dialect]:
+def _plain(rng: np.random.Generator) -> tuple[list[Field], Dialect]:
     """A table whose format can be detected."""
-    many = int(rng.integers(2, 30)) if rows is None else rows
+    many = int(rng.integers(2, 30))
     columns = [
         Field("measure", "float", (rng.normal(size=many).round(2) + 0.25).tolist(), pa.float64()),
         *drawn_fields(rng, many, False, False),
@@ -100,122 +97,30 @@ def _put(folder: Path, data: bytes, name: str = "t.csv") -> Path:
     return path
 
 
-def _lines(rng: np.random.Generator) -> tuple[list[bytes], Dialect]:
-    columns, dialect = _plain(rng)
-    return csv_bytes(columns, dialect).splitlines(keepends=True), dialect
-
-
-def ragged(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    lines, dialect = _lines(rng)
-    at = int(rng.integers(1, len(lines)))
-    width = lines[0].count(dialect.sep.encode()) + 1
-    lines[at] = lines[at][:-1] + dialect.sep.encode() + b"x\n"
-    expected = rf"line {at + 1}: expected {width} cells .* got {width + 1}"
-    return _put(folder, b"".join(lines)), expected
-
-
-def quote_open(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    lines, _ = _lines(rng)
-    at = int(rng.integers(1, len(lines)))
-    lines[at] = b'"' + lines[at]
-    return _put(folder, b"".join(lines)), rf"line {at + 1}: expected cells"
-
-
-def quote_inside(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    lines, dialect = _lines(rng)
-    at = int(rng.integers(1, len(lines)))
-    lines[at] = b'"a"b' + dialect.sep.encode() + lines[at]
-    return _put(folder, b"".join(lines)), rf"line {at + 1}: expected a separator after a quoted"
-
-
-def twice(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    columns, dialect = _plain(rng)
-    columns.append(columns[0])
-    if rng.random() < 0.5:
-        return _put(folder, csv_bytes(columns, dialect)), "more than one column named 'measure'"
-    return write_parquet(folder / "t.parquet", columns), "more than one column named 'measure'"
-
-
-def zero_bytes(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    lines, _ = _lines(rng)
-    at = int(rng.integers(1, len(lines)))
-    place = int(rng.integers(0, len(lines[at])))
-    lines[at] = lines[at][:place] + b"\0" * int(rng.integers(1, 9)) + lines[at][place:]
-    return _put(folder, b"".join(lines)), rf"line {at + 1}: expected text, got binary data"
-
-
-def wrong_byte(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    lines, _ = _lines(rng)
-    lines[1] = "é".encode() + lines[1]
-    at = int(rng.integers(2, len(lines) + 1))
-    lines.insert(at, b"\xe9" + lines[1])
-    return _put(folder, b"".join(lines)), rf"line {at + 1}: expected UTF-8, got the byte 0xe9"
-
-
-def wide(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    lines, _ = _lines(rng)
-    text = b"".join(lines).decode()
-    mark = str(rng.choice(["utf-16-le", "utf-16-be", "utf-32-le"]))
-    return _put(folder, text.encode(mark)), "expected text, got binary data"
-
-
-def nothing(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    name = str(rng.choice(["t.csv", "t.parquet", "t.csv.gz", "t.tsv"]))
-    data = rng.choice([b"", b"\n\n", b"\xef\xbb\xbf"]) if name.endswith("sv") else b""
-    return _put(folder, bytes(data), name), "empty"
-
-
-def header_only(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    columns, dialect = _plain(rng, 0)
-    if rng.random() < 0.5:
-        return _put(folder, csv_bytes(columns, dialect)), "has a header but no rows"
-    return write_parquet(folder / "t.parquet", columns), "has a header but no rows"
-
-
-def foreign(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    start = [b"PAR1", b"PK\x03\x04", b"BZh91AY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"%PDF-\0"]
-    data = start[rng.integers(len(start))] + rng.bytes(99)
-    return _put(folder, data), "it|is a|binary|expected"
-
-
-def gzip_cut(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    lines, _ = _lines(rng)
-    data = gzip.compress(b"".join(lines), 1)
-    cut = int(rng.integers(3, len(data)))
-    return _put(folder, data[:cut], "t.csv.gz"), "is not a whole gzip file"
-
-
-def gzip_damaged(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    lines, _ = _lines(rng)
-    data = bytearray(gzip.compress(b"".join(lines), 1))
+def gzip_damaged(rng: np.random.Generator, folder: Path) -> Path:
+    data = bytearray(gzip.compress(csv_bytes(*_plain(rng)), 1))
     for at in rng.integers(10, len(data) - 4, 3):
         data[at] ^= int(rng.integers(1, 255))
-    return _put(folder, bytes(data), "t.csv.gz"), "gzip|line"
+    return _put(folder, bytes(data), "t.csv.gz")
 
 
-def any_bytes(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    lines, _ = _lines(rng)
-    data = bytearray(b"".join(lines))
+def any_bytes(rng: np.random.Generator, folder: Path) -> Path:
+    data = bytearray(csv_bytes(*_plain(rng)))
     for at in rng.integers(0, len(data), int(rng.integers(1, 6))):
         data[at] = int(rng.integers(0, 256))
-    return _put(folder, bytes(data)), None
+    return _put(folder, bytes(data))
 
 
-def any_characters(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+def any_characters(rng: np.random.Generator, folder: Path) -> Path:
     text = "".join(rng.choice(list('ab,;"\n\r\t1.é\ufeff\x85|- '), int(rng.integers(1, 200))))
-    return _put(folder, text.encode(str(rng.choice(["utf-8", "utf-16", "utf-8-sig"])))), None
+    return _put(folder, text.encode(str(rng.choice(["utf-8", "utf-16", "utf-8-sig"]))))
 
 
-def parquet_cut(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
-    data = _parquet(rng, folder).read_bytes()
-    return _put(folder, data[: int(rng.integers(4, len(data)))], "u.parquet"), "as Parquet: "
-
-
-def parquet_damaged(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+def parquet_damaged(rng: np.random.Generator, folder: Path) -> Path:
     data = bytearray(_parquet(rng, folder).read_bytes())
     for at in rng.integers(4, len(data) - 4, int(rng.integers(1, 5))):
         data[at] ^= int(rng.integers(1, 256))
-    return _put(folder, bytes(data), "u.parquet"), None
+    return _put(folder, bytes(data), "u.parquet")
 
 
 def _parquet(rng: np.random.Generator, folder: Path) -> Path:
@@ -256,7 +161,7 @@ UNUSUAL: dict[str, tuple[pa.DataType, list[Any]]] = {
 """Types of Parquet that CSV has not, and values that are at their limits."""
 
 
-def unusual(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+def unusual(rng: np.random.Generator, folder: Path) -> Path:
     rows = int(rng.integers(4, 30))
     arrays, names = [], []
     for name in rng.permutation(list(UNUSUAL))[: int(rng.integers(1, 3))]:
@@ -272,12 +177,8 @@ def unusual(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
     try:
         parquet.write_table(table, folder / "t.parquet", row_group_size=int(rng.integers(1, rows)))
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        return header_only(rng, folder)
-    return folder / "t.parquet", None
+        return any_characters(rng, folder)
+    return folder / "t.parquet"
 
 
-FAULTS = (
-    *(ragged, quote_open, quote_inside, twice, zero_bytes, wrong_byte),
-    *(wide, nothing, header_only, foreign, gzip_cut, gzip_damaged),
-    *(any_bytes, any_characters, parquet_cut, parquet_damaged, unusual, unusual, unusual),
-)
+FAULTS = (gzip_damaged, any_bytes, any_characters, parquet_damaged, unusual, unusual)

@@ -111,18 +111,12 @@ class Column:
     origin: float = 0.0
 
     def __post_init__(self) -> None:
-        words = list(self.categories)
-        fits = {
-            "categories": bool(words) == (self.kind == "categorical")
-            and len(words) <= MOST_CATEGORIES
-            and words == sorted(set(words)),
-            "parts": bool(self.parts) == (self.kind == "date")
-            and len(set(self.parts)) == len(self.parts)
-            and set(self.parts) <= set(PARTS),
-            "order": self.order is None or self.kind == "date",
-        }
-        if wrong := [name for name, fit in fits.items() if not fit]:
-            raise ValueError(f"column {quoted(self.name)}: unexpected {wrong[0]} of {self.kind}")
+        for name, kind in (("categories", "categorical"), ("parts", "date")):
+            values = getattr(self, name)
+            if bool(values) != (self.kind == kind) or len(set(values)) < len(values):
+                raise ValueError(f"column {quoted(self.name)}: unexpected {name} of {self.kind}")
+        if list(self.categories) != sorted(self.categories) or not set(self.parts) <= set(PARTS):
+            raise ValueError(f"column {quoted(self.name)}: unexpected order or part")
 
     @property
     def feature_names(self) -> tuple[str, ...]:

@@ -62,10 +62,16 @@ def kind_of(column: pd.Series) -> Kind:
     """Return the kind of a column; one of lists, or numbers mixed with text is refused."""
     import pandas as pd
 
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        _inferred_kind(pd.Series(column.cat.categories, name=column.name))
-        return "categorical"
-    return _inferred_kind(column)
+    declared = isinstance(column.dtype, pd.CategoricalDtype)
+    cells = column.cat.categories if declared else column
+    kind = pd.api.types.infer_dtype(cells, skipna=True)
+    if kind not in KINDS:
+        what = "a mixture of types" if kind.startswith("mixed") else f"values of type {kind}"
+        raise TableError(
+            f"column {quoted(column.name)} holds {what}, expected numbers, booleans, text or "
+            "dates: convert it or leave it out (--drop)"
+        )
+    return "categorical" if declared else KINDS[kind]
 
 
 def numbers(column: pd.Series) -> Array:
@@ -143,20 +149,6 @@ def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None
         raise TableError(f"column {quoted(column.name)} has {what} in {row}: {advice}")
 
 
-def _inferred_kind(column: pd.Series) -> Kind:
-    """Return the kind of what pandas finds in a column, if that has a place here."""
-    import pandas as pd
-
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind not in KINDS:
-        what = "a mixture of types" if kind.startswith("mixed") else f"values of type {kind}"
-        raise TableError(
-            f"column {quoted(column.name)} holds {what}, expected numbers, booleans, text or "
-            "dates: convert it or leave it out (--drop)"
-        )
-    return KINDS[kind]
-
-
 def _plain(column: pd.Series) -> pd.Series:
     """Return the column without pandas' categorical type, if its kind has a place here."""
     import pandas as pd
@@ -179,8 +171,8 @@ def text_of(value: object) -> str:
 def shown(cell: object) -> str:
     """Return a cell for a message, the same whatever file it stood in; texts have quotes."""
     value = number(cell)
-    if isinstance(cell, bool | np.bool_) or value != value:
-        return quoted(text_of(cell).lower() if isinstance(cell, bool | np.bool_) else text_of(cell))
+    if value != value:
+        return quoted(text_of(cell))
     return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else str(value)
 
 
