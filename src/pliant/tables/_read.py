@@ -390,14 +390,13 @@ def _csv_of(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.
 
 def _blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa.Table]:
     """Yield the rows of a file block by block, without its header."""
-    pa, arrow_csv, pc = require("pyarrow"), require("pyarrow.csv"), require("pyarrow.compute")
+    pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
     keys = [str(k) for k in range(len(header))]
+    skip, strict = 1, False
     with opened(path) as file:
-        checked, skip = _Checked(file, str(form.encoding)), 1
-        strict = failed = False
         try:
             reader = arrow_csv.open_csv(
-                pa.PythonFile(checked, "r"),
+                file,
                 arrow_csv.ReadOptions(
                     use_threads=False,
                     block_size=BLOCK,
@@ -412,49 +411,27 @@ def _blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa
                 ),
             )
             for batch in reader:
-                # Arrow accepts a quote that is closed lines later
-                if checked.quotes and not strict:
-                    lines = (pc.any(pc.match_substring(cells, "\n")) for cells in batch.columns)
-                    strict = any(found.as_py() for found in lines) and _is_strict(path, form)
+                strict = strict or (_has_lines(batch) and _is_strict(path, form))
                 if skip < batch.num_rows:
                     yield pa.table(batch.columns, header).slice(skip)
                 skip = max(0, skip - batch.num_rows)
-        except (pa.ArrowInvalid, UnicodeError, _NoText):
-            failed = True
-        if failed or (checked.quotes % 2 and not strict):
-            _is_strict(path, form)
-        if failed:
-            raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
+            return
+        except (pa.ArrowInvalid, UnicodeError):
+            pass
+    if strict or _is_strict(path, form):  # Python says what is wrong, and in which line
+        raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
 
 
-class _NoText(ValueError):
-    """A file holds NUL characters."""
-
-
-class _Checked(io.RawIOBase):
-    """Pass bytes on, count quotes, and refuse NUL characters where they are no part of others."""
-
-    def __init__(self, file: BinaryIO, encoding: str) -> None:
-        self._file, self._plain = file, not codecs.lookup(encoding).name.startswith("utf-")
-        self._plain = self._plain or codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
-        self.quotes = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        block = self._file.read(size)
-        if self._plain:
-            self.quotes += block.count(b'"')
-            if b"\0" in block:
-                raise _NoText
-        return block
+def _has_lines(batch: Any) -> bool:
+    """Return whether a cell holds a line feed or NUL: a quote is closed lines later, or no text."""
+    texts = [bytes(column.buffers()[2] or b"") for column in batch.columns]
+    return any(mark in text for text in texts for mark in (b"\n", b"\0"))
 
 
 def _checked_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
     """Yield the header and the rows as Python reads them; refuse the first fault with its line."""
     name, encoding, width = quoted(path, 200), str(form.encoding), 0
-    with readable(path), opened(path) as file:
+    with opened(path) as file:
         plain = "surrogateescape" if encoding.startswith(("utf-8", "cp", "ascii")) else "strict"
         lines = io.TextIOWrapper(file, encoding, plain, newline="\n")
         reader = csv.reader(
