@@ -245,19 +245,10 @@ class Evidence:
             self.examples[what] = (text, row + pc.index(cells, text).as_py() + 1)
 
     @property
-    def n_words(self) -> int:
-        """The number of cells that hold other words."""
-        return self.words.total() + self.more_words
-
-    @property
     def may_be_numbers(self) -> bool:
         """Whether most cells are numbers in some notation, and none rules numbers out."""
-        numbers = self.shapes.total()
-        return numbers > self.n_words and not sum(self.shapes[shape] for shape in NO_NUMBERS)
-
-    def proves(self, decimal: str) -> str | None:
-        """Return a notation that only this decimal mark allows, None if there is none."""
-        return next((shape for shape in PROOFS[decimal] if self.shapes[shape]), None)
+        numbers, words = self.shapes.total(), self.words.total() + self.more_words
+        return numbers > words and not sum(self.shapes[shape] for shape in NO_NUMBERS)
 
     def example(self, *shapes: str) -> str:
         """Return the first cell of some notations, in quotes, with the name of its column."""
@@ -340,27 +331,26 @@ def _decimal(columns: Sequence[Evidence], form: TableFormat, usual: TableFormat 
     """
     if form.thousands in DECIMALS:
         return "," if form.thousands == "." else "."
-    proofs = {mark: [each for each in columns if each.proves(mark)] for mark in DECIMALS}
+    proofs = {
+        mark: [each for each in columns if any(each.shapes[shape] for shape in PROOFS[mark])]
+        for mark in DECIMALS
+    }
+    point, comma = (
+        ", ".join(each.example(*PROOFS[mark]) for each in proofs[mark][:3]) for mark in DECIMALS
+    )
     before = None if usual is None else usual.decimal
-    result = None
-    if proofs["."] and proofs[","]:
-        if form.sep != ",":
-            raise TableError(
-                f"expected one decimal mark, got a point in column {_shown(proofs, '.')} and a "
-                f"comma in {_shown(proofs, ',')}: add --decimal . or --decimal , (or name columns "
-                "that are texts by --categorical)"
-            )
-        result = "."
-    elif proofs["."]:
-        result = "."
-    elif proofs[","]:
-        certain = any(each.shapes["grouped_comma"] for each in proofs[","])
-        if form.sep == "," and not certain and before != ",":
-            raise TableError(
-                f"column {_shown(proofs, ',')} may hold decimal commas or lists, as commas "
-                "separate the cells of this file: add --decimal , or --decimal . (then it is text)"
-            )
-        result = ","
+    result = "." if point else "," if comma else None
+    if point and comma and form.sep != ",":
+        raise TableError(
+            f"expected one decimal mark, got a point in column {point} and a comma in {comma}: add "
+            "--decimal . or --decimal , (or name columns that are texts by --categorical)"
+        )
+    certain = before == "," or any(each.shapes["grouped_comma"] for each in proofs[","])
+    if result == "," and form.sep == "," and not certain:
+        raise TableError(
+            f"column {comma} may hold decimal commas or lists, as commas separate the cells of "
+            "this file: add --decimal , or --decimal . (then it is text)"
+        )
     unsure = [each for each in columns if each.shapes["either_point"] + each.shapes["either_comma"]]
     if result is None and unsure:
         result = _of_unsure(unsure, form, usual)
@@ -372,10 +362,6 @@ def _decimal(columns: Sequence[Evidence], form: TableFormat, usual: TableFormat 
             f"column {column} has {quoted(result)}: add --decimal {result} or --decimal {before}"
         )
     return result or before or "."
-
-
-def _shown(proofs: dict[str, list[Evidence]], mark: str) -> str:
-    return ", ".join(each.example(*PROOFS[mark]) for each in proofs[mark][:3])
 
 
 def _of_unsure(

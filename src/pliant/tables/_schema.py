@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,7 @@ REASONS = {
 }
 """Why nothing is learned from a column."""
 
+NO_TARGET = "leave these rows out, a target cannot be imputed"
 LATER_ADVICE = "fill them in or leave the rows out; the model was fitted without imputation"
 
 
@@ -84,7 +85,10 @@ class Target:
 
     @classmethod
     def fit(cls, column: pd.Series, task: Task | None = None) -> Target:
-        """Find out what is to be learned; guess the task (see `guess_task`) if it is not given.
+        """Find out what is to be learned, and guess the task if it is not given.
+
+        Text and booleans are classes. So are integers of exactly two values, or of at most 20
+        values that recur ten times on average. All else is regression.
 
         Raises
         ------
@@ -92,20 +96,29 @@ class Target:
             If a value is missing, or is nothing that the task can be about, or if classes
             hardly recur.
         """
-        refuse_missing(column, "leave these rows out, a target cannot be imputed")
-        chosen, kind = task or guess_task(column), _kind(column)
-        reading: TargetKind = kind
-        if chosen == "regression":
-            reading = "numeric"
-        elif kind == "numeric":  # classes that are fractions are read as text, as names
-            reading = "integer" if whole(numbers(column)).all() else "categorical"
-        target = cls(str(column.name), chosen, reading)
-        distinct = np.unique(target.values(column)).size
-        most = max(MAX_CLASSES, len(column) / FEWEST_ROWS)
-        if chosen == "classification" and distinct > most:
+        refuse_missing(column, NO_TARGET)
+        kind, name, rows = kind_of(column), quoted(column.name), len(column)
+        if kind == "date":
             raise TableError(
-                f"column {quoted(column.name)} has {distinct} different values in {len(column)} "
-                f"rows, such as {quoted(column.iloc[0])}; expected classes that recur"
+                f"column {name} holds dates, expected numbers, booleans or text: dates cannot be "
+                "learned"
+            )
+        if kind == "numeric":
+            amounts = numbers(column)
+            distinct, integers = np.unique(amounts).size, bool(whole(amounts).all())
+            few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= rows
+            names = integers and (few or distinct == 2)
+            # classes that are fractions are read as text, as names
+            reading: TargetKind = "integer" if integers else "categorical"
+        else:
+            names, reading = True, "boolean" if kind == "boolean" else "categorical"
+        chosen = task or ("classification" if names else "regression")
+        target = cls(str(column.name), chosen, "numeric" if chosen == "regression" else reading)
+        distinct = np.unique(target.values(column)).size
+        if chosen == "classification" and distinct > max(MAX_CLASSES, rows / FEWEST_ROWS):
+            raise TableError(
+                f"column {name} has {distinct} different values in {rows} rows, such as "
+                f"{quoted(column.iloc[0])}; expected classes that recur"
             )
         return target
 
@@ -117,7 +130,7 @@ class Target:
         TableError
             If a value is missing, or is not of this kind.
         """
-        refuse_missing(column, "leave these rows out, a target cannot be imputed")
+        refuse_missing(column, NO_TARGET)
         if self.kind == "categorical":
             return texts(column).astype(str)
         if self.kind == "boolean":
@@ -125,31 +138,6 @@ class Target:
         if self.kind == "numeric":
             return numbers(column)
         return whole_numbers(column)
-
-
-def guess_task(column: pd.Series) -> Task:
-    """Guess the task from the target: are its values names or amounts?
-
-    Text and booleans are classes. So are integers of exactly two values, or of at most 20 values
-    that recur ten times on average. All else is regression.
-    """
-    if _kind(column) != "numeric":
-        return "classification"
-    values = numbers(column)
-    distinct = np.unique(values).size
-    few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= values.size
-    return "classification" if whole(values).all() and (few or distinct == 2) else "regression"
-
-
-def _kind(column: pd.Series) -> Literal["numeric", "boolean", "categorical"]:
-    """Return the kind of a target; dates are refused."""
-    kind = kind_of(column)
-    if kind in ("date", "text"):
-        raise TableError(
-            f"column {quoted(column.name)} holds dates, expected numbers, booleans or text: "
-            "dates cannot be learned"
-        )
-    return cast(Literal["numeric", "boolean", "categorical"], kind)
 
 
 @dataclass(frozen=True)
