@@ -388,6 +388,6 @@ def test_what_is_no_table_of_several_files_is_named(tmp_path):
     said(folder, r"b\.csv', line 2: expected 2 cells")
     (folder / "a.csv").write_text("x,y\n")
     (folder / "b.csv").write_text("x,y\n")
-    said(folder, r"f' has a header but no rows")
+    said(folder, r"a\.csv' has a header but no rows")
     (tmp_path / "odd[1].csv").write_text("x\n1\n")  # a file of this name is no pattern
     assert read_table(tmp_path / "odd[1].csv")["x"].tolist() == [1]

@@ -100,7 +100,7 @@ def detect_format(
     if not _is_csv(files[0]):
         return form
     wanted = None if usual is None else usual.numbers
-    return inferred(gathered(_tables(path, None, form), form, wanted), form, usual)
+    return inferred(gathered(_tables(files, None, form), form, wanted), form, usual)
 
 
 def read_table(
@@ -136,7 +136,7 @@ def read_table(
     """
     files = _files(path)
     form, tables, rows = _start(files, form), list[Any](), 0
-    for table in _tables(path, stop, form):
+    for table in _tables(files, stop, form):
         tables.append(table)
         rows += table.num_rows
         if stop is not None and rows >= stop:
@@ -185,7 +185,7 @@ def iter_with_texts(
     text = _is_csv(files[0])
     form = form or TableFormat()
     form = detect_format(path, form) if text and form.numbers is None else form
-    tables = _tables(path, chunk_rows, form)
+    tables = _tables(files, chunk_rows, form)
 
     def frames() -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
         start = 0
@@ -217,12 +217,6 @@ def _start(
 def _pandas(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
     """Return a table as a frame with rows from ``start`` on, without notes of pandas in Parquet."""
     pandas = require("pandas")
-    if not text:
-        names = [name for name in table.column_names if not INDEX.fullmatch(name)]
-        table = table.select(names)
-        if words := form.na_values:
-            cells = [blanked(column, form, words) for column in table.columns]
-            table = require("pyarrow").table(cells, names)
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     frame.index = pandas.RangeIndex(start, start + table.num_rows)
     frame.columns = named(table.column_names)
@@ -274,15 +268,12 @@ def _check_columns(
         )
 
 
-def _tables(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
+def _tables(files: Sequence[PathLike], rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
     """Return tables of at most ``rows`` rows, the first one already read for its errors."""
-    files = _files(path)
-    text = _is_csv(files[0])
-    tables = _csv_tables(files, rows, form) if text else _parquet_tables(files, rows)
-    first = next(tables, None)
-    if first is None:
-        raise TableError(f"{quoted(path, 200)} has a header but no rows")
-    return chain([first], tables)
+    tables = (_csv_tables if _is_csv(files[0]) else _parquet_tables)(files, rows, form)
+    for first in tables:
+        return chain([first], tables)
+    raise TableError(f"{quoted(files[0], 200)} has a header but no rows")
 
 
 # CSV
@@ -496,17 +487,29 @@ def _checked_header(header: Sequence[str], name: str) -> list[str]:
 # Parquet
 
 
-def _parquet_tables(files: Sequence[PathLike], rows: int | None) -> Iterator[pa.Table]:
+def _parquet_tables(
+    files: Sequence[PathLike], rows: int | None, form: TableFormat
+) -> Iterator[pa.Table]:
     """Yield tables with the types of Parquet files, each of at most ``rows`` rows."""
     pa = require("pyarrow")
     shared = _shared_schema(files) if len(files) > 1 else None
     for path in files:
         with _parquet(path) as file:
-            most = 1 + MAX_CELLS // max(1, len(file.schema_arrow.names))
-            for batch in file.iter_batches(most if rows is None else min(rows, most)):
+            names = _columns_of(file) if shared is None else shared.names
+            most = min(rows or MAX_CELLS, 1 + MAX_CELLS // max(1, len(names)))
+            for batch in file.iter_batches(most):
+                table = pa.Table.from_batches([batch]).select(names)
+                table = table if shared is None else table.cast(shared)
+                if form.na_values:
+                    cells = [blanked(each, form, form.na_values) for each in table.columns]
+                    table = pa.table(cells, names)
                 if batch.num_rows:
-                    table = pa.Table.from_batches([batch])
-                    yield table if shared is None else table.select(shared.names).cast(shared)
+                    yield table
+
+
+def _columns_of(file: Any) -> list[str]:
+    """Return the names of columns of a Parquet file but for row labels."""
+    return [name for name in file.schema_arrow.names if not INDEX.fullmatch(name)]
 
 
 def _shared_schema(files: Sequence[PathLike]) -> Any:
@@ -514,16 +517,12 @@ def _shared_schema(files: Sequence[PathLike]) -> Any:
     pa, schemas = require("pyarrow"), list[Any]()
     for path in files:
         with _parquet(path) as file:
-            schema = file.schema_arrow.remove_metadata()
-        schemas.append(
-            pa.schema(
-                field.with_type(field.type.value_type)
-                if pa.types.is_dictionary(field.type)
-                else field
-                for field in schema
-                if not INDEX.fullmatch(field.name)
-            )
-        )
+            fields = {name: file.schema_arrow.field(name).type for name in _columns_of(file)}
+        plain = {
+            name: kind.value_type if pa.types.is_dictionary(kind) else kind
+            for name, kind in fields.items()
+        }
+        schemas.append(pa.schema(plain))
         _check_columns(schemas[-1].names, path, schemas[0].names, files[0])
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
