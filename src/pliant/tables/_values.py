@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
+from pliant.core.validation import LARGEST
 from pliant.tables._names import row_name
 
 if TYPE_CHECKING:
@@ -38,9 +39,6 @@ KINDS: dict[str, Kind] = {
     "date": "date",
 }
 """What pandas finds in a column, and the kind of column it is."""
-
-LARGEST = 1e100
-"""The largest number that is learned from."""
 
 ODD = re.compile(r"\+|-?0\d|-?\d{16,}$")
 """How texts begin that are codes, not numbers: a plus, a leading zero, more than 15 digits."""
