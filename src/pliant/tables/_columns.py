@@ -287,7 +287,12 @@ class ColumnProfile:
         if not orders or len(strange) >= (1 - MOSTLY) * len(cells):
             return None
         if strange:
-            raise self._strange(strange)
+            row = row_name(self.cells.index, texts(self.cells).tolist().index(strange[0]))
+            raise TableError(
+                f"column {quoted(self.name)} holds dates, but {quoted(strange[0])} in {row} is "
+                f"none: correct it, read {listed(strange, 3)} as missing (--na-values) or leave "
+                "the column out (--drop)"
+            )
         order = self.date_order or self._order(orders, cells)
         for word in counts.keys() - {*cells}:
             self.notes.append(
@@ -324,15 +329,6 @@ class ColumnProfile:
             return "constant"
         parts = varying or ("days",)
         return Column(self.name, "date", parts=parts, order=order, origin=float(low[0]))
-
-    def _strange(self, strange: Sequence[str]) -> TableError:
-        """Return the error for some texts among dates."""
-        row = row_name(self.cells.index, texts(self.cells).tolist().index(strange[0]))
-        return TableError(
-            f"column {quoted(self.name)} holds dates, but {quoted(strange[0])} in {row} is none: "
-            f"correct it, read {listed(strange, 3)} as missing (--na-values) or leave the column "
-            "out (--drop)"
-        )
 
 
 def _are_ids(numbers: Array, named: bool) -> bool:

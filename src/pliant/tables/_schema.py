@@ -28,11 +28,11 @@ from pliant.tables._read import PathLike, read_table
 from pliant.tables._values import (
     kind_of,
     numbers,
+    refuse,
     refuse_missing,
     texts,
     truths,
     whole,
-    whole_numbers,
 )
 
 if TYPE_CHECKING:
@@ -135,9 +135,11 @@ class Target:
             return texts(column).astype(str)
         if self.kind == "boolean":
             return truths(column).astype(bool)
+        values = numbers(column)
         if self.kind == "numeric":
-            return numbers(column)
-        return whole_numbers(column)
+            return values
+        refuse(column, ~whole(values), "an integer below 2**53")
+        return values.astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -82,9 +82,9 @@ def numbers(column: pd.Series) -> Array:
         values = plain.to_numpy(dtype=np.float64, na_value=np.nan)
     else:  # Python's parser is exact in every version of pandas
         values = np.fromiter(map(_amount, plain), np.float64, len(plain))
-    _refuse(plain, np.isnan(values) & plain.notna().to_numpy(), "a number")
-    _refuse(plain, np.isinf(values), "a finite number")
-    _refuse(plain, np.abs(values) > LARGEST, f"a number of at most {LARGEST:g} in size")
+    refuse(plain, np.isnan(values) & plain.notna().to_numpy(), "a number")
+    refuse(plain, np.isinf(values), "a finite number")
+    refuse(plain, np.abs(values) > LARGEST, f"a number of at most {LARGEST:g} in size")
     return values
 
 
@@ -108,13 +108,6 @@ def _amount(cell: object) -> float:
     return value
 
 
-def whole_numbers(column: pd.Series) -> npt.NDArray[np.int64]:
-    """Return the cells as int64, shape (n,); all must be integers, none missing."""
-    values = numbers(column)
-    _refuse(column, ~whole(values), "an integer below 2**53")
-    return values.astype(np.int64)
-
-
 def whole(values: Array) -> npt.NDArray[np.bool_]:
     """Return which values are integers that float64 represents exactly."""
     mask: npt.NDArray[np.bool_] = (values == np.floor(values)) & (np.abs(values) < 2.0**53)
@@ -125,7 +118,7 @@ def truths(column: pd.Series) -> Array:
     """Return the cells as 0.0 or 1.0, NaN where one is missing; all else is refused."""
     cells = texts(column)
     values = np.array([np.nan if c is None else TRUTHS.get(c.strip().lower(), -1) for c in cells])
-    _refuse(column, values == -1, "true or false")
+    refuse(column, values == -1, "true or false")
     return values
 
 
@@ -174,7 +167,7 @@ def shown(cell: object) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else str(value)
 
 
-def _refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> None:
+def refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> None:
     """Raise TableError quoting the first cell that is wrong."""
     if wrong.any():
         at = int(wrong.argmax())
