@@ -441,7 +441,8 @@ def _checked_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
                     yield row
                 first = reader.line_num + 1
         except csv.Error as error:
-            raise TableError(f"{name}, line {first}: expected {AS_CSV}, got: {error}") from None
+            reason = str(error).replace("\t", "tab")
+            raise TableError(f"{name}, line {first}: expected {AS_CSV}, got: {reason}") from None
     if not width:
         raise TableError(f"{name} is empty")
 
