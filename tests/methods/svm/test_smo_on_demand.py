@@ -8,9 +8,10 @@ from sklearn.svm import SVC
 
 from pliant.core.progress import Status
 from pliant.kernels import Gaussian
+from pliant.methods.svm import rows as module
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
-from pliant.methods.svm.rows import CachedRows, DenseRows, cached
+from pliant.methods.svm.rows import CachedRows, DenseRows
 from pliant.methods.svm.smo.steps import Block, working_set
 
 KERNEL = Gaussian(2.0)
@@ -219,7 +220,7 @@ def stop_at(number):
 
 @pytest.mark.parametrize("number", [1, 2, 3, 5, 8, 13, 21])
 def test_a_callback_stops_the_run_anywhere_with_a_valid_proof(number, monkeypatch):
-    monkeypatch.setattr(cached, "BLOCK_ENTRIES", 5_000)
+    monkeypatch.setattr(module, "BLOCK_ENTRIES", 5_000)
     whole = dual("svc", dense, 500, 10.0)
     callback, calls = stop_at(number)
     result = smo.solve(dual("svc", in_cache(0.2), 500, 10.0), tol=1e-9, callback=callback)

@@ -25,7 +25,7 @@ from scipy.optimize import brentq
 
 from pliant.core.jit import compiled
 from pliant.core.typing import Array, Indices
-from pliant.methods.svm.rows.dense import add_both, add_rows
+from pliant.methods.svm.rows import add_both, add_rows
 from pliant.methods.svm.smo.steps import Block
 
 RIDGE = 1e-14
