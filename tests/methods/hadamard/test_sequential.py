@@ -14,6 +14,7 @@ from pliant.methods.hadamard.problem import adapted_dual
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows
+from tests.methods.svm import svm_samples
 from tests.reference import naive_hadamard
 
 
@@ -105,18 +106,13 @@ def test_an_inner_solver_that_goes_nowhere_is_a_stall(monkeypatch):
 
 
 def classification(n=30, seed=0, psd=True):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 3))
-    y = np.where(np.sin(6 * X[:, 0]) + X[:, 1] + 0.4 * r.standard_normal(n) > 0.8, 1.0, -1.0)
-    y[:2] = 1.0, -1.0
+    X, y = svm_samples.classification(seed, n)
     gram = Gaussian(2.0)(X) if psd else TL1(rho=0.8)(X)
     return svc_dual(DenseRows(gram), y, 4.0, psd=psd)
 
 
 def regression(n=30, seed=0, epsilon=0.1):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 2))
-    y = np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
+    X, y = svm_samples.regression(seed, n)
     return svr_dual(DenseRows(Gaussian(4.0)(X)), y, 4.0, epsilon)
 
 

@@ -13,22 +13,13 @@ from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.svm.rows import CachedRows, DenseRows
 from pliant.methods.svm.smo.steps import Block, working_set
+from tests.methods.svm.svm_samples import classification, regression
 
 KERNEL = Gaussian(2.0)
 
 
 def points_and_labels(n, seed=0):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 4))
-    y = np.where(np.sin(6 * X[:, 0]) + X[:, 1] + 0.4 * r.standard_normal(n) > 0.8, 1.0, -1.0)
-    y[:2] = 1.0, -1.0
-    return X, y
-
-
-def points_and_targets(n, seed=0):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 4))
-    return X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
+    return classification(seed, n, d=4)
 
 
 def dual(kind, rows_of, n, C, seed=0, quartic=0.0):
@@ -36,7 +27,7 @@ def dual(kind, rows_of, n, C, seed=0, quartic=0.0):
     if kind == "svc":
         X, y = points_and_labels(n, seed)
         return svc_dual(rows_of(X), y, C, quartic=quartic)
-    X, y = points_and_targets(n, seed)
+    X, y = regression(seed, n, d=4)
     return svr_dual(rows_of(X), y, C, 0.05, quartic=quartic)
 
 
