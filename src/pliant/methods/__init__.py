@@ -23,7 +23,7 @@ from pliant.methods.sketched.estimators import (
     SketchedKernelRidge,
     SketchedKernelRidgeClassifier,
 )
-from pliant.methods.svm.path import C_path
+from pliant.methods.svm.estimators import C_path
 from pliant.methods.tessellated.gkl import GKLClassifier, GKLRegressor
 from pliant.methods.tessellated.tkl import TKLClassifier, TKLRegressor
 

@@ -31,10 +31,8 @@ from pliant.core.validation import (
 )
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate
-from pliant.methods.svm.estimators import BaseSVM
-from pliant.methods.svm.expansion import expansion
-from pliant.methods.svm.parts import PartResult, divided, halted, run_parts
-from pliant.methods.svm.task import Task, WarmStart
+from pliant.methods.svm.estimators import BaseSVM, Task, WarmStart, expansion
+from pliant.methods.svm.parts import PartResult, kmeans_partition, run_parts
 from pliant.methods.tessellated.generalized_kernel import (
     LARGEST_SHAPE,
     GeneralizedKernel,
@@ -165,7 +163,7 @@ class BaseGKL(BaseSVM):
             first = self._solve(self._problem(part), callback, tol=float(self.tol))
             rows = f"{len(part.target)} of {len(task.target)} rows"
             self._warn_if_open(first, f"P was learned on {rows}; {first.status.advice}")
-        partition = divided(problem.points, self.n_parts, self.random_state)
+        partition = kmeans_partition(problem.points, self.n_parts, self.random_state)
         factor = problem.scaled(first.x)
 
         def problem_of(part: int) -> KernelLearning:
@@ -359,7 +357,6 @@ def _solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResul
         dual,
         tol=INNER_SHARE * tol * min(1.0, most),
         max_iter=SVM_STEPS * len(dual.linear),
-        callback=lambda _: halted(),
     )
     assert result.certificate is not None
     return _part_result(result.x, result.certificate, result.n_iter, result.status)
