@@ -40,7 +40,7 @@ SETTINGS = [
     KNPLRegressor(cache_mb=1e-4, eta=10.0, extension="reciprocal"),
     TKLClassifier(partition="kmeans", n_parts=2, tol=0.1, random_state=0),
     TKLRegressor(cache_mb=0.001, tol=0.5, random_state=0),
-    AsymmetricKernelRidge(gamma=0.1, fit_intercept=True),
+    AsymmetricKernelRidge(gamma=0.1),
     LABRBFRegressor(5, n_members=1, max_iter=5, objective="interpolation", support="residual"),
     LABRBFClassifier(5, n_members=2, max_iter=5, profile="laplacian", objective="ridge"),
     MKLClassifier(["gaussian", "laplacian"], norm=2.0),

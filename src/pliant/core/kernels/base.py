@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
 from pliant.core.threads import blas_limited, one_blas_thread
 from pliant.core.typing import Array, Between
-from pliant.core.validation import check_points, check_real, check_vector
+from pliant.core.validation import check_finite, check_points, check_real, check_vector
 
 
 class Kernel(BaseEstimator, ABC):
@@ -448,3 +448,22 @@ def check_width(base: Kernel, points: Array, X: Array) -> None:
         raise ValueError(
             f"expected points with {points.shape[1]} features, as the kernel's, got {X.shape[1]}"
         ) from None
+
+
+def check_expansion(model: Any, name: str) -> None:
+    """Raise ValueError unless attributes that a file held form an expansion in support points.
+
+    `name` is the attribute of the coefficients; the width is that of a Gram matrix if `kernel_` is
+    None.
+    """
+    rows, kernel = model.n_features_in_, model.kernel_
+    if kernel is not None:
+        rows = len(check_points(model.support_vectors_, "support_vectors_", rows))
+        if not isinstance(kernel, Kernel):
+            raise ValueError(f"expected a kernel, got {type(kernel).__name__}")
+    shape = np.shape(getattr(model, name))
+    if shape[:1] != (rows,) or len(shape) > 2:
+        raise ValueError(f"expected {rows} rows in {name}, got shape {shape}")
+    if np.shape(model.intercept_) not in ((), shape[1:]):
+        raise ValueError(f"expected an intercept_ for each output in {name}")
+    check_finite(model, (name, "intercept_"))
