@@ -225,10 +225,6 @@ class FunctionKernel(Kernel):
             raise ValueError(
                 f"expected the kernel function to return shape {(len(X), len(Y))}, got {gram.shape}"
             )
-        if not np.isfinite(gram).all():
-            raise ValueError(
-                "expected the kernel function to return finite numbers, got NaN or inf"
-            )
         return gram
 
 
@@ -341,49 +337,6 @@ class Normalized(_Wrapped):
                 f"{row}; add a constant to the kernel"
             )
         return np.sqrt(diagonal)
-
-
-class Exponential(_Wrapped):
-    """k(x, y) = exp(gamma (kernel(x, y) - 1)).
-
-    Where kernel(x, x) = 1 this is the Gaussian of its feature vectors phi,
-    exp(-gamma/2 |phi(x) - phi(y)|^2): a Gaussian of a Gaussian is the kernel of two layers of
-    Liu et al. 2020, equation (13), with gamma = 1/sigma^2. It is positive semi-definite if the
-    inner kernel is, as a sum of entrywise powers kernel(x, y)^m with weights
-    exp(-gamma) gamma^m/m! > 0 (Schur's product theorem).
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Its values above about 1 + 709/gamma overflow, which raises an error: scale or normalise
-        a kernel that is not bounded, as in ``Exponential(Normalized(Polynomial()))``.
-    gamma : float
-        > 0. The larger it is, the faster the values fall where kernel(x, y) < 1.
-
-    Examples
-    --------
-    >>> from pliant.kernels import Exponential, Gaussian
-    >>> kernel = Exponential(Gaussian(0.5), gamma=2.0)
-    >>> kernel([[0.0], [1.0]]).round(4)
-    array([[1.    , 0.4552],
-           [0.4552, 1.    ]])
-    """
-
-    def __init__(self, kernel: Kernel, gamma: float = 1.0) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-
-    def _gram(self, X: Array, Y: Array) -> Array:
-        return self._raised(self.kernel._gram(X, Y))
-
-    def _diagonal(self, X: Array) -> Array:
-        return self._raised(self.kernel._diagonal(X))
-
-    def _raised(self, inner: Array) -> Array:
-        """Return the kernel values for those of the inner kernel, which are left as they are."""
-        values = inner - 1.0
-        values *= positive(self, "gamma")
-        return np.exp(values, out=values)
 
 
 class Rescaled(_Wrapped):
