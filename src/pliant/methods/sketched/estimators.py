@@ -469,8 +469,8 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         f = \sum_{j=1}^m a_j k(c_j, \cdot),
 
     for each column, as scikit-learn's ``RidgeClassifier`` on the features of its ``Nystroem``. All
-    else is as in `SketchedKernelRidge`, whose page has the notes. There are no probabilities:
-    scikit-learn's ``CalibratedClassifierCV`` gives some.
+    else is as in `SketchedKernelRidge`, whose page has notes and source. There are no
+    probabilities: scikit-learn's ``CalibratedClassifierCV`` gives some.
 
     Parameters
     ----------
@@ -487,11 +487,6 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     --------
     SketchedKernelRidge : The same for real targets, with notes on method and costs.
     sklearn.linear_model.RidgeClassifier : The same on features.
-
-    References
-    ----------
-    .. [1] A. Rudi, L. Carratino, L. Rosasco. FALKON: An Optimal Large Scale Kernel Method. NIPS,
-       2017.
 
     Examples
     --------
