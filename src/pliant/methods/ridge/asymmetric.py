@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -176,7 +176,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if gram.shape[0] != gram.shape[1]:
                 raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
             self._solve(gram, targets, weights)
-            self.kernel_ = None if self._precomputed else kernel
+            self.kernel_: Any = None if self._precomputed else kernel
             self.support_vectors_: Any = None if self._precomputed else points.copy()
         return self
 
@@ -210,14 +210,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X : array-like of shape (n_queries, n_features), or (n_queries, n_samples)
             New points t; for kernel="precomputed", k(t_i, x_j) in row i, column j.
         """
-        check_is_fitted(self)
-        points = validate_data(self, X, reset=False, dtype=np.float64)
-
-        def first(block: Array) -> Array:
-            values = block if self.kernel_ is None else self.kernel_(block, self.support_vectors_)
-            return np.asarray(values @ self.dual_coef_)
-
-        return in_blocks(points, len(self.dual_coef_), first)
+        return self._outputs(X, "dual_coef_", lambda T: self.kernel_(T, self.support_vectors_))
 
     @blas_limited
     def predict_second(self, X: npt.ArrayLike) -> Array:
@@ -234,14 +227,17 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ValueError
             If the kernel has no value at new points as its second argument.
         """
+        return self._outputs(
+            X, "second_dual_coef_", lambda T: self.kernel_(self.support_vectors_, T).T
+        )
+
+    def _outputs(self, X: npt.ArrayLike, name: str, between: Callable[[Array], Array]) -> Array:
+        """Return kernel values between points and the training points times coefficients."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
-
-        def second(block: Array) -> Array:
-            values = block if self.kernel_ is None else self.kernel_(self.support_vectors_, block).T
-            return np.asarray(values @ self.second_dual_coef_)
-
-        return in_blocks(points, len(self.dual_coef_), second)
+        coefficients = getattr(self, name)
+        values = between if self.kernel_ is not None else np.asarray
+        return in_blocks(points, len(coefficients), lambda T: values(T) @ coefficients)
 
     def summary(self) -> Summary:
         """Return a summary of the fitted model, in the form that all methods share.
