@@ -1,7 +1,6 @@
 """The methods of pliant: one entry makes a method appear everywhere.
 
-The command line, the comparison and the documentation find a method here by its name: which
-learners it has, what to search when it is tuned, and how many rows it takes.
+The command line, the comparison and the documentation find a method here by its name.
 """
 
 from __future__ import annotations
