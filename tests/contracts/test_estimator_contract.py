@@ -49,7 +49,7 @@ SETTINGS = [
     SCGLogDetLearner(strength=100.0, n_landmarks=8, random_state=0),
     SCGLogDetLearner("precomputed", strength=10.0),
     SketchedKernelRidge(gamma=0.1, alpha=0.1, n_centers=40, random_state=0),
-    SketchedKernelRidgeClassifier(gamma=0.1, solver="direct", cache_mb=0.0),
+    SketchedKernelRidgeClassifier(gamma=0.1, solver="direct", dtype="float32", cache_mb=0.0),
     LearnedKernelClassifier(OrderSpectralLearner()),
     KernelEmbedding(SCGLogDetLearner(strength=100.0), n_components=1, center=False),
 ]

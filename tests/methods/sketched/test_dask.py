@@ -22,6 +22,7 @@ def parts(values, size=90):
 OPTIONS = [
     {},
     {"solver": "direct"},
+    {"dtype": "float32"},
     {"kernel": "laplacian", "fit_intercept": False, "gamma": "auto"},
     {"kernel": "linear"},
 ]

@@ -26,6 +26,8 @@ ROUTES = [
     {"solver": "cg", "cache_mb": 0.05},
     {"solver": "direct", "cache_mb": 0.0},
     {"solver": "auto"},
+    {"solver": "cg", "dtype": "float32"},
+    {"solver": "direct", "dtype": "float32"},
 ]
 
 
@@ -68,10 +70,11 @@ KERNELS = {
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_any_kernel_has_the_predictions_of_the_dense_problem(name):
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_any_kernel_has_the_predictions_of_the_dense_problem(name, dtype):
     kernel = KERNELS[name]()
     alpha = 0.1 * float(kernel.diag(X[:50]).mean()) if name in ("MKL", "LAB-RBF") else 0.1
-    model = SketchedKernelRidge(kernel, alpha, n_centers=40, tol=1e-9, random_state=1)
+    model = SketchedKernelRidge(kernel, alpha, n_centers=40, tol=1e-9, random_state=1, dtype=dtype)
     model.fit(X, Y, WEIGHTS)
     expected = twin(model.kernel_, X, Y, X[model.support_], alpha, WEIGHTS)
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
@@ -103,14 +106,15 @@ def test_with_all_samples_as_centres_it_is_kernel_ridge_regression(solver):
     alpha=st.floats(1e-4, 1e3),
     tol=st.floats(1e-8, 0.3),
     solver=st.sampled_from(["cg", "direct", "auto"]),
+    dtype=st.sampled_from(["float64", "float32"]),
 )
 def test_the_gap_bounds_what_the_optimum_is_below_and_predictions_are_as_near(
-    seed, alpha, tol, solver
+    seed, alpha, tol, solver, dtype
 ):
     rng = np.random.default_rng(seed)
     Z, y = rng.normal(size=(80, 2)), rng.normal(size=80)
     model = SketchedKernelRidge(
-        Gaussian(0.7), alpha, n_centers=25, tol=tol, solver=solver, random_state=seed
+        Gaussian(0.7), alpha, n_centers=25, tol=tol, solver=solver, dtype=dtype, random_state=seed
     ).fit(Z, y)
     best = twin(model.kernel_, Z, y, model.support_vectors_, alpha)
     value = model.objective_ - objective_of_twin(model, best, Z, y, alpha)
@@ -176,9 +180,17 @@ def test_duplicates_among_the_centres_are_left_out():
     assert len(one.dual_coef_) == 10
 
 
-def test_points_in_float32():
-    model = SketchedKernelRidge(n_centers=30, random_state=0)
-    double, single = (model.fit(points, Y).predict(NEW) for points in (X, X.astype(np.float32)))
+def test_float32_keeps_float32_and_reaches_the_accuracy_of_float64():
+    smooth = Gaussian(0.01)  # K_mm has rank far below 100 to rounding
+    models = [
+        SketchedKernelRidge(smooth, 1e-4, n_centers=100, random_state=0, dtype=dtype).fit(X, Y)
+        for dtype in ("float64", "float32")
+    ]
+    assert len(models[0].dual_coef_) < 100
+    first, second = (model.predict(NEW) for model in models)
+    np.testing.assert_allclose(second, first, rtol=0, atol=1e-6)
+    plain = SketchedKernelRidge(n_centers=30, random_state=0)
+    double, single = (plain.fit(points, Y).predict(NEW) for points in (X, X.astype(np.float32)))
     np.testing.assert_allclose(single, double, atol=1e-5)
 
 
@@ -201,8 +213,10 @@ def test_numbers_up_to_1e100():
     plain = SketchedKernelRidge(alpha=0.1, n_centers=30, random_state=0)
     expected = plain.fit(X, Y).predict(NEW)
     for size in (1e-300, 1e-100, 1e90):
-        predicted = plain.fit(X, size * Y).predict(NEW)
-        np.testing.assert_allclose(predicted / size, expected, rtol=0, atol=1e-5)
+        for dtype in ("float64", "float32"):
+            model = SketchedKernelRidge(alpha=0.1, n_centers=30, random_state=0, dtype=dtype)
+            predicted = model.fit(X, size * Y).predict(NEW)
+            np.testing.assert_allclose(predicted / size, expected, rtol=0, atol=1e-5)
     loose = SketchedKernelRidge(n_centers=30, tol=1e300).fit(X, Y)
     assert (loose.n_iter_, loose.converged_) == (0, True)
     far = plain.fit(1e100 * X, Y).predict(1e100 * NEW)

@@ -86,6 +86,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     solver: str = "auto"
     tol: float = 1e-6
     max_iter: int = 500
+    dtype: str = "float64"
     cache_mb: float = 1000.0
     random_state: Any = None
     verbose: bool = False
@@ -98,6 +99,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         "solver": one_of(("auto", "cg", "direct")),
         "tol": real_number(above=0),
         "max_iter": integer(least=1),
+        "dtype": one_of(("float32", "float64")),
         "cache_mb": real_number(least=0),
         "verbose": check_flag,
     }
@@ -190,8 +192,11 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
                     f"alpha/weight = {alpha:.3g}"
                 )
             kept = centres.points[factor.order[: factor.rank]]
-            rows = self._rows(data, targets, KernelValues(kernel, kept))
-            problem = NormalEquations(rows, factor, ridge, targets, centred)
+            values = KernelValues(kernel, kept, self.dtype)
+            rows = exact = self._rows(data, targets, values, float(self.cache_mb))
+            if self.dtype == "float32":
+                exact = self._rows(data, targets, KernelValues(kernel, kept), 0.0)
+            problem = NormalEquations(rows, exact, factor, ridge, targets, centred)
             n, t = targets.values.shape
             patient = {"cg": None, "direct": 0}.get(
                 self.solver, patience(kernel, self.n_features_in_, len(kept), t, rows.n_kept / n)
@@ -225,11 +230,14 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         points = check_points(self.centers, "centers", self.n_features_in_).copy()
         return Centres(points, None, np.full(len(points), float(weights.sum()) / len(points)))
 
-    def _rows(self, data: Data, targets: Targets, values: KernelValues) -> MemoryRows | DaskRows:
+    @staticmethod
+    def _rows(
+        data: Data, targets: Targets, values: KernelValues, cache_mb: float
+    ) -> MemoryRows | DaskRows:
         """Return the rows with targets, weights and kernel values."""
         if isinstance(data, Rows):
             return DaskRows(data, targets.values, targets.weights, values)
-        return MemoryRows(data, targets.values, targets.weights, values, float(self.cache_mb))
+        return MemoryRows(data, targets.values, targets.weights, values, cache_mb)
 
     def _store(
         self, centres: Centres, problem: NormalEquations, result: Result[Certificate], flat: bool
@@ -361,6 +369,10 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         deviations of the target from those of the optimum, root mean square; > 0.
     max_iter : int, default=500
         Largest number of iterations.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the kernel values during iterations. With "float32" they take half the time and
+        memory; sums over blocks, residuals and certificates are float64 in either case, and the
+        solution is refined until it has the same accuracy.
     cache_mb : float, default=1000.0
         Most memory for kernel values that are kept from one pass to the next, in MiB; the others
         are computed again. With Dask, none are kept.

@@ -38,6 +38,12 @@ Precondition: TypeAlias = Callable[[Array], Array]
 PROGRESS = 0.5
 """A restart that leaves more than this share of a gradient makes no progress."""
 
+REDUCTION = 1e-4
+"""By how much gradients shrink between restarts where products are in float32."""
+
+SEARCH = 15
+"""Iterations in float32 that may pass without halving the preconditioned norm of the residual."""
+
 MARGIN = 0.5
 """Iterations go on until gradients are this share of what is asked for: the certified ones differ
 by rounding."""
@@ -270,16 +276,23 @@ class NormalEquations:
 
     They minimise, for each target, sum_i s_i (y_i - z_i'w)^2 + ridge |w|^2, as in the notes of
     `SketchedKernelRidge`, with K_mm = scale U'U and ridge = alpha / scale > 0; mu = 0 unless
-    `centred`.
+    `centred`. `rows` have the kernel values for the iterations, `exact` those that count, the same
+    or more accurate ones.
     """
 
     def __init__(
-        self, rows: Rows, factor: CentreFactor, ridge: float, targets: Targets, centred: bool
+        self,
+        rows: Rows,
+        exact: Rows,
+        factor: CentreFactor,
+        ridge: float,
+        targets: Targets,
+        centred: bool,
     ) -> None:
-        self._rows, self.factor, self.ridge = rows, factor, ridge
+        self._rows, self._exact, self.factor, self.ridge = rows, exact, factor, ridge
         self.targets, self.squares = targets, targets.squares
         self._units = targets.units**2 * targets.largest_weight
-        (sums,) = rows.total(column_sums)
+        (sums,) = exact.total(column_sums)
         if not np.isfinite(sums).all():
             raise ValueError(
                 "expected kernel values with finite sums over the rows; scale the features"
@@ -289,6 +302,15 @@ class NormalEquations:
             self.means = sums[:, 0] / float(targets.weights.sum())
         self.right = factor.features(sums[:, 1:] / factor.scale)
         self.n_passes = 1
+
+    @property
+    def can_sharpen(self) -> bool:
+        """Whether there are more accurate kernel values than those of the iterations."""
+        return self._exact is not self._rows
+
+    def sharpen(self) -> None:
+        """Iterate with the accurate kernel values from now on."""
+        self._rows = self._exact
 
     def product(self, w: Array) -> Array:
         """Return (Z'SZ + ridge I) w, shape (r, t), by one pass over all rows."""
@@ -302,7 +324,7 @@ class NormalEquations:
             gradient, values = self.right, self.squares
         else:
             self.n_passes += 1
-            sums, ones, squares = self._rows.total(residual, *self._expanded(w))
+            sums, ones, squares = self._exact.total(residual, *self._expanded(w))
             gradient = self._features(sums, ones) - self.ridge * w
             values = squares + self.ridge * np.einsum("ij,ij->j", w, w)
         gaps = np.einsum("ij,ij->j", gradient, gradient) / self.ridge
@@ -312,7 +334,7 @@ class NormalEquations:
         """Return Z'SZ, its upper triangle, by one pass over all rows; O(n r^2)."""
         self.n_passes += 1
         factor = self.factor
-        return self._rows.total(normal_matrix, factor.triangle, self.means, factor.scale)[0]
+        return self._exact.total(normal_matrix, factor.triangle, self.means, factor.scale)[0]
 
     def _expanded(self, w: Array) -> tuple[Array, Array]:
         """Return coefficients of the kernel values, shape (r, t), and mu times them."""
@@ -385,7 +407,9 @@ class Solver:
                 if not (left <= last).all():
                     self.w = before
                     self.certificate = self.certified()
-                return Status.STALLED
+                if not self.problem.can_sharpen or self.solves:
+                    return Status.STALLED
+                self.problem.sharpen()
 
     def certified(self) -> Certificate:
         """Return the certificate of the present solution."""
@@ -416,10 +440,13 @@ class Solver:
         sizes = np.linalg.norm(r, axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             wanted = MARGIN * sizes * np.sqrt(self.gaps / self.certificate.gaps)
+        if self.problem.can_sharpen:
+            wanted = np.maximum(wanted, REDUCTION * sizes)
         total = np.zeros_like(r)
         p = z = self.precondition(r)
         rz = np.einsum("ij,ij->j", r, z)
         active = sizes > wanted
+        least, since = rz, 0  # the least r'z so far, and iterations since one was halved
         while active.any() and not self.is_over():
             q = self.problem.product(p)
             pq = np.einsum("ij,ij->j", p, q)
@@ -432,5 +459,10 @@ class Solver:
             self.stopped = self.callback(Progress(self.n_iter, np.nan, np.nan)) is True
             z = self.precondition(r)
             last, rz = rz, np.einsum("ij,ij->j", r, z)
+            halved = active & (rz <= PROGRESS**2 * least)
+            least = np.where(halved, rz, least)
+            since = 0 if halved.any() else since + 1
+            if self.problem.can_sharpen and since >= SEARCH:
+                break
             p = z + np.divide(rz, last, out=np.zeros_like(rz), where=active) * p
         return total

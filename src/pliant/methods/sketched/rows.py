@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg.blas import dsyrk, dtrsm
 from sklearn.base import is_classifier
 
@@ -27,22 +28,23 @@ BLOCK_MB = 8.0
 """Memory of the kernel values of one block, in MiB: they should stay in the processor's third
 cache. From 256 to 1024 rows of 2000 centres took the same time, a few times more a third longer."""
 
-FARTHEST = 4.5e5
-"""Exponents up to this are computed by one product, with absolute errors below about 1e-10."""
+FARTHEST = {np.dtype(np.float32): 100.0, np.dtype(np.float64): 4.5e5}
+"""Exponents up to this are computed by one product, with absolute errors below about 1e-5 in
+float32 and 1e-10 in float64."""
 
 Terms: TypeAlias = tuple[Array, ...]
 
 
 class KernelValues:
-    """Kernel values between rows and centres.
+    """Kernel values between rows and centres, of one floating-point type.
 
     Those of a Gaussian take one product, -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b) with
     a = gamma |x|^2, b = gamma |y|^2 and the origin at the mean of the centres. Those of another
-    kernel, or of points far out, take the kernel's own code.
+    kernel, or of points far out, take the kernel's own code, in float64.
     """
 
-    def __init__(self, kernel: Kernel, centres: Array) -> None:
-        self.kernel, self.centres = kernel, centres
+    def __init__(self, kernel: Kernel, centres: Array, dtype: npt.DTypeLike = np.float64) -> None:
+        self.kernel, self.centres, self.dtype = kernel, centres, np.dtype(dtype)
         self._fast = type(kernel) is Gaussian
         if isinstance(kernel, Gaussian) and self._fast:
             self._gamma, shares = kernel._shares(centres.shape[1])
@@ -52,7 +54,8 @@ class KernelValues:
             scaled = scaled - self._origin
             sizes = self._sizes(scaled)
             self._reach = float(sizes.max(initial=0.0))
-            self._right = np.vstack([scaled.T, np.ones_like(sizes), -sizes])
+            right = np.vstack([scaled.T, np.ones_like(sizes), -sizes])
+            self._right = right.astype(self.dtype, copy=False)
 
     def __call__(self, rows: Array, out: Array | None = None) -> Array:
         """Return k(rows, centres), shape (b, m); perhaps in `out`."""
@@ -61,12 +64,13 @@ class KernelValues:
             left = np.empty((len(rows), rows.shape[1] + 2))
             moved = np.subtract(rows * self._factors, self._origin, out=left[:, :-2])
             sizes = self._sizes(moved)
-            if max(self._reach, float(sizes.max(initial=0.0))) <= FARTHEST:
+            if max(self._reach, float(sizes.max(initial=0.0))) <= FARTHEST[self.dtype]:
                 moved *= 2.0 * self._gamma
                 np.negative(sizes, out=left[:, -2])
                 left[:, -1] = 1.0
+                left = left.astype(self.dtype, copy=False)
                 return np.asarray(exponentials(np.matmul(left, self._right, out=out)))
-        return np.ascontiguousarray(self.kernel._between_sets(rows, self.centres), np.float64)
+        return np.ascontiguousarray(self.kernel._between_sets(rows, self.centres), self.dtype)
 
     def _sizes(self, points: Array) -> Array:
         return np.asarray(self._gamma * np.einsum("ij,ij->i", points, points))
@@ -80,12 +84,14 @@ class Block(NamedTuple):
     weights: Array
 
     def times(self, coefficients: Array, offsets: Array) -> Array:
-        """Return K a - c, shape (b, t)."""
-        return np.asarray(self.values @ np.ascontiguousarray(coefficients) - offsets)
+        """Return K a - c, shape (b, t), float64."""
+        product = self.values @ np.ascontiguousarray(coefficients, self.values.dtype)
+        return np.asarray(product - offsets)
 
     def transposed_times(self, columns: Array) -> Array:
-        """Return K' times some columns, shape (m, t)."""
-        return np.asarray(self.values.T @ np.ascontiguousarray(columns))
+        """Return K' times some columns, shape (m, t), float64."""
+        product = self.values.T @ np.ascontiguousarray(columns, self.values.dtype)
+        return np.asarray(product, dtype=np.float64)
 
 
 Total: TypeAlias = Callable[..., Terms]
@@ -137,7 +143,7 @@ def normal_matrix(blocks: Iterator[Block], factor: Array, means: Array, scale: f
     """
     total = np.zeros(factor.shape, order="F")
     for block in blocks:
-        values = block.values - means
+        values = np.asarray(block.values, dtype=np.float64) - means
         values *= np.sqrt(block.weights)[:, None] / scale
         features = dtrsm(1.0, factor, values.T, trans_a=1, overwrite_b=1)
         total = dsyrk(1.0, features, beta=1.0, c=total, overwrite_c=1)
@@ -155,13 +161,13 @@ class MemoryRows:
     ) -> None:
         self.X, self.targets, self.weights, self.values = X, targets, weights, values
         width = len(values.centres)
-        row_mb = 8 * width / 2**20
+        row_mb = values.dtype.itemsize * width / 2**20
         self._step = min(len(X), max(1, int(BLOCK_MB / row_mb)))
         fits = int(cache_mb / row_mb)
         self.n_kept = len(X) if fits >= len(X) else fits // self._step * self._step
-        self._kept = np.empty((self.n_kept, width))
+        self._kept = np.empty((self.n_kept, width), values.dtype)
         self._known = 0
-        self._room = np.empty((self._step if self.n_kept < len(X) else 0, width))
+        self._room = np.empty((self._step if self.n_kept < len(X) else 0, width), values.dtype)
 
     def total(self, sums: Total, *arguments: Any) -> Terms:
         """Return `sums(blocks, *arguments)` for the blocks of all rows."""
