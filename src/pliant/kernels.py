@@ -2,7 +2,6 @@
 
 from pliant.core.exceptions import set_public_module
 from pliant.core.kernels.base import (
-    Exponential,
     FunctionKernel,
     Kernel,
     Normalized,
@@ -47,7 +46,6 @@ __all__ = [
     "KERNEL_NAMES",
     "TL1",
     "AdaptiveMatrix",
-    "Exponential",
     "FunctionKernel",
     "Gaussian",
     "GeneralizedKernel",

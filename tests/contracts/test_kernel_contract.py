@@ -58,7 +58,6 @@ MADE = {
     "Normalized": lambda: [
         k.Normalized(k.TL1(3.0)), k.Normalized(Gaussian(0.3) * Linear() + 2.0 * Matern()),
     ],
-    "Exponential": lambda: [k.Exponential(Gaussian(0.3), 2.0)],
     "Rescaled": lambda: [k.Rescaled(k.TessellatedKernel(), TRAIN.min(axis=0), 2.0)],
     "On": lambda: [
         k.On(Gaussian(0.7), [2, 0]),
@@ -279,7 +278,7 @@ def test_points_far_outside_have_finite_values_or_are_refused(kernel, size):
     "kernel",
     [
         Gaussian(), Laplacian(), Matern(1.5), Matern(2.5), Linear(), k.Polynomial(3), k.TL1(),
-        Gaussian([1.0, 2.0, 3.0]), k.On(Gaussian(), [0, 1]), k.Exponential(Gaussian()),
+        Gaussian([1.0, 2.0, 3.0]), k.On(Gaussian(), [0, 1]),
         k.WeightedSum([k.On(Gaussian(), j % 3) for j in range(6)], np.arange(6.0)),
     ],
     ids=str,

@@ -17,7 +17,6 @@ from pliant import (
 )
 from pliant.kernels import (
     TL1,
-    Exponential,
     Gaussian,
     GeneralizedPolynomial,
     Kernel,
@@ -166,8 +165,6 @@ def some_kernel(rng: Generator, d: int) -> Any:
         return kernel * power(rng, 0.3)
     if sort == 3:
         return On(kernel, [0])
-    if sort == 4:
-        return Exponential(kernel, power(rng, 0.7))
     return kernel
 
 

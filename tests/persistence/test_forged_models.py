@@ -268,7 +268,7 @@ FORGERIES = {
     ],
     "columns of a kernel": [("kernel_.base.kernels.0.columns", np.array([0, 3]))],
     "ridge": [
-        ("dual_coef_", np.ones(39)), ("second_intercept_", NAN), ("kernel_", "gaussian"),
+        ("dual_coef_", np.ones(39)), ("intercept_", NAN), ("kernel_", "gaussian"),
         ("support_vectors_", lambda a: a[:, :2]),
     ],
     "sketched": [

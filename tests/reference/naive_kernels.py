@@ -42,11 +42,6 @@ def tl1(rho):
     return lambda x, y: max(rho - one_norm(x, y), 0.0)
 
 
-def nested_exponential(kernel, gamma):
-    """Equation (13) of the DANK paper, gamma = 1/sigma^2, for any inner kernel."""
-    return lambda x, y: math.exp(-gamma) * math.exp(gamma * kernel(x, y))
-
-
 def gaussian_of_each(gammas):
     return lambda x, y: math.exp(
         -sum(g * (a - b) ** 2 for g, a, b in zip(gammas, x, y, strict=True))

@@ -8,7 +8,8 @@ from pliant.comparison.outcome import Outcome
 from pliant.comparison.report.markup import Markup, joined, tag
 from pliant.comparison.report.sentences import sentence
 from pliant.comparison.stats.standings import Standing
-from pliant.core.text import count, decimals, fixed, p_value, printable, quoted, seconds, signed
+from pliant.comparison.text import decimals, fixed, p_value, seconds, signed
+from pliant.core.text import count, printable, quoted
 
 MOST = 10
 """Methods in the short text."""

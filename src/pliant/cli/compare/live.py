@@ -17,7 +17,8 @@ from pliant.comparison.record import BASELINE, LEARNED, Entry, Record
 from pliant.comparison.run.baselines import BASELINES, named
 from pliant.comparison.run.running import Moment, Watch
 from pliant.comparison.stats.standings import Standing, standings
-from pliant.core.text import count, decimals, fixed, seconds
+from pliant.comparison.text import decimals, fixed, seconds
+from pliant.core.text import count
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

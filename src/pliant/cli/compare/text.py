@@ -16,17 +16,8 @@ from pliant.comparison.protocol import SAMPLED, SEARCHED
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.stats.across import Across, across
 from pliant.comparison.stats.standings import Standing
-from pliant.core.text import (
-    count,
-    decimals,
-    fixed,
-    known,
-    p_value,
-    printable,
-    quoted,
-    seconds,
-    signed,
-)
+from pliant.comparison.text import decimals, fixed, known, p_value, seconds, signed
+from pliant.core.text import count, printable, quoted
 
 RANK_COLUMNS = (
     Column("method"),

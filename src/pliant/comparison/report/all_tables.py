@@ -15,7 +15,7 @@ from pliant.comparison.report.view import View, heading
 from pliant.comparison.run.figures import png
 from pliant.comparison.stats.across import Across, across
 from pliant.comparison.stats.standings import Standing
-from pliant.core.text import MISSING, fixed, known, p_value
+from pliant.comparison.text import MISSING, fixed, known, p_value
 from pliant.plots import CriticalDifferenceDisplay
 
 HINT = (

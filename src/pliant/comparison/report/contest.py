@@ -11,7 +11,8 @@ from pliant.comparison.report.view import View
 from pliant.comparison.stats.paired import PairedTest, corrected_t_test
 from pliant.comparison.stats.recommendation import LEVEL, recommend
 from pliant.comparison.stats.standings import Standing, held_out_share, scores_of
-from pliant.core.text import count, fixed, p_equals, signed
+from pliant.comparison.text import fixed, p_equals, signed
+from pliant.core.text import count
 
 WIDTH, HEIGHT, EDGE = 420.0, 40.0, 12.0
 """The size of a drawing and of its margins, in SVG units."""

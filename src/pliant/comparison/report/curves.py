@@ -9,7 +9,8 @@ from pliant.comparison.report.drawing import Axis, Plot, axis_of, marker, nice_t
 from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.tables import Column, details, head, number, scrolled, table
 from pliant.comparison.report.view import View
-from pliant.core.text import count, fixed, known
+from pliant.comparison.text import fixed, known
+from pliant.core.text import count
 
 REACH = 8.0
 """The reach of the scale of scores: small samples may give much lower ones."""

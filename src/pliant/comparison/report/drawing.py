@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import floor, log, log10
 
 from pliant.comparison.report.markup import Content, Markup, tag
-from pliant.core.text import known
+from pliant.comparison.text import known
 
 WIDTH, HEIGHT = 680.0, 380.0
 LEFT, RIGHT, TOP, BOTTOM = 66.0, 14.0, 12.0, 50.0

@@ -12,7 +12,8 @@ from pliant.comparison.record import Entry
 from pliant.comparison.report.markup import Markup, clean, joined, tag
 from pliant.comparison.report.sentences import sentence
 from pliant.comparison.report.view import STATUS, View
-from pliant.core.text import count, known, listed, printable, seconds
+from pliant.comparison.text import known, seconds
+from pliant.core.text import count, listed, printable
 
 SENTENCE_END = re.compile(r"(?<=[.])\s+(?=[A-Z0-9])")
 

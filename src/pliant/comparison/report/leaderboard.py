@@ -14,10 +14,9 @@ from pliant.comparison.report.tables import Column, head, number, table, text
 from pliant.comparison.report.view import STATUS, View
 from pliant.comparison.stats.recommendation import LEVEL
 from pliant.comparison.stats.standings import Standing
-from pliant.core.text import (
+from pliant.comparison.text import (
     MISSING,
     bytes_of,
-    count,
     fixed,
     gap,
     known,
@@ -26,6 +25,7 @@ from pliant.core.text import (
     setting,
     signed,
 )
+from pliant.core.text import count
 
 MEGABYTE = 1024**2
 

@@ -8,7 +8,8 @@ from pliant.comparison.protocol import DEFAULT, SAMPLED
 from pliant.comparison.record import called
 from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.view import View
-from pliant.core.text import count, listed, seconds
+from pliant.comparison.text import seconds
+from pliant.core.text import count, listed
 
 
 def protocol_in_words(view: View) -> Markup:

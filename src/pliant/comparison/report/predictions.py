@@ -11,7 +11,8 @@ from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.tables import Column, details, head, number, scrolled, table
 from pliant.comparison.report.view import View
 from pliant.comparison.stats.standings import Standing
-from pliant.core.text import count, known
+from pliant.comparison.text import known
+from pliant.core.text import count
 
 MOST_POINTS = 800
 """Points in one drawing at most."""

@@ -10,7 +10,8 @@ from pliant.comparison.protocol import SAMPLED, SEARCHED
 from pliant.comparison.record import DUMMY, REFERENCE, called
 from pliant.comparison.stats.recommendation import LEVEL, Recommendation, recommend
 from pliant.comparison.stats.standings import Standing
-from pliant.core.text import count, listed, p_equals
+from pliant.comparison.text import p_equals
+from pliant.core.text import count, listed
 
 
 def sentence(standings: Sequence[Standing], metric: Metric, *, level: float = LEVEL) -> str:

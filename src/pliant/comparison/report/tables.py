@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pliant.comparison.report.markup import Content, Markup, tag
-from pliant.core.text import known
+from pliant.comparison.text import known
 
 
 @dataclass(frozen=True)

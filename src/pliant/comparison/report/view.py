@@ -12,7 +12,7 @@ from pliant.comparison.report.drawing import Axis, Interval, axis_of
 from pliant.comparison.report.markup import Content, Markup, tag
 from pliant.comparison.stats.common import Cells, finished
 from pliant.comparison.stats.standings import Standing, scores_of
-from pliant.core.text import decimals, known
+from pliant.comparison.text import decimals, known
 
 STATUS = {"done": "complete", "cut": "unfinished", "error": "failed", "skipped": "skipped"}
 """The status of a method, in words."""

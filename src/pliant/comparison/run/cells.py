@@ -39,8 +39,9 @@ from pliant.comparison.run.search import (
     search,
 )
 from pliant.comparison.sample import Sample
+from pliant.comparison.text import known
 from pliant.core.summary import Summary, summarize
-from pliant.core.text import known, printable
+from pliant.core.text import printable
 from pliant.registry import Method
 
 MOST_PREDICTIONS = 500

@@ -17,8 +17,9 @@ from sklearn.pipeline import Pipeline
 
 from pliant.comparison.record import Picture
 from pliant.comparison.run.model_view import ModelView
+from pliant.comparison.text import decimals, fixed, share_text
 from pliant.core.summary import Summary
-from pliant.core.text import decimals, fixed, listed, share_text
+from pliant.core.text import listed
 from pliant.core.typing import Array
 from pliant.plots import (
     AdaptationDisplay,

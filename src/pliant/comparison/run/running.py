@@ -24,7 +24,7 @@ from pliant.comparison.run.journal import Journal, method_key
 from pliant.comparison.run.schedule import STAGES, Lane, Schedule
 from pliant.comparison.run.search import is_searched
 from pliant.comparison.sample import Sample
-from pliant.core.text import seconds
+from pliant.comparison.text import seconds
 from pliant.registry import Method
 
 Progress = Callable[[Record, int, int], object]

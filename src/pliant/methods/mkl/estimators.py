@@ -12,8 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.names import short_names
-from pliant.core.kernels.weighted_sum import WeightedSum
+from pliant.core.kernels.weighted_sum import WeightedSum, short_names
 from pliant.core.progress import Deadline, Result, Status
 from pliant.core.summary import Convergence, KernelWeights, Summary
 from pliant.core.typing import Array, Callback, Indices, Mask
