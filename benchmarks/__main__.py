@@ -66,10 +66,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--repeats", type=int, default=5, metavar="N", help="measurements of each (default 5)")
     add("--threads", type=int, default=1, metavar="N", help="threads of each (default 1)")
     add("--timeout", type=float, default=1800, metavar="S", help="seconds for each (default 1800)")
-    add(
-        "--peer-limit", type=float, default=600, metavar="S",
-        help="seconds after which a slow peer gives up and reports how far it came (default 600)",
-    )  # fmt: skip
     add("--out", type=Path, default=OUTPUT, metavar="DIR", help="where JSON and Markdown go")
     add("--keep", action="store_true", help="put a run without failures into benchmarks/results")
     options = parser.parse_args(arguments)

@@ -29,7 +29,7 @@ def sequence(params: Params) -> Prepared:
     problem = _problem(params)
     start = np.zeros(len(problem.plain.rows))
     return (
-        lambda: sequential.solve(problem, start.copy(), inner=smo.solve, tol=params["tol"]),
+        lambda: sequential.solve(problem, start.copy(), tol=params["tol"]),
         lambda result: {**_describe(problem, result.x), "iterations": len(result.history) - 1},
     )
 

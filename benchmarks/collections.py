@@ -23,25 +23,6 @@ N_TEST = 200_000
 """Rows that R2 is computed on, of partitions that no fit has."""
 
 
-class Timed(LABRBFRegressor):
-    """The regressor with the seconds of its phases: the sample, its learning, the reduction."""
-
-    def _table(self, X: Any, y: Any, sample_weight: Any, *, again: bool = False) -> Any:
-        began = perf_counter()
-        table = super()._table(X, y, sample_weight, again=again)
-        self.phases_ = {"sample": perf_counter() - began}
-        self.began_ = perf_counter(), process_time()
-        return table
-
-    def _set_coefficients(self, members: Any, table: Any, runs: Any = ()) -> None:
-        began = perf_counter()
-        self.phases_["learning"] = began - self.began_[0]
-        self.busy_ = process_time() - self.began_[1]
-        super()._set_coefficients(members, table, runs)
-        self.phases_["reduction"] = perf_counter() - began
-        self.sampled_ = len(table)
-
-
 def on_a_cluster(params: Params) -> Prepared:
     """Prepare a default fit on a cluster of worker processes with one thread each."""
     from distributed import Client, LocalCluster
@@ -56,16 +37,13 @@ def on_a_cluster(params: Params) -> Prepared:
             X, y = collection(params["rows"], params["features"], seed=0)
             client.run(_imported)
             before, busy, began = total(client, _sent), total(client, process_time), perf_counter()
-            model = Timed(random_state=0, n_jobs=1, **params.get("options", {})).fit(X, y)
+            model = LABRBFRegressor(random_state=0, n_jobs=1, **params.get("options", {})).fit(X, y)
             seconds, busy = perf_counter() - began, total(client, process_time) - busy
             facts = {
                 "fit (s)": seconds,
-                **{f"{name} (s)": value for name, value in model.phases_.items()},
-                "processor, learning (s)": model.busy_,
                 "processor, workers (s)": busy,
                 "peak of a worker (GiB)": max(client.run(_peak).values()),
                 "partitions": X.numblocks[0],
-                "sample (MB)": 8e-6 * model.sampled_ * (model.n_features_in_ + 1),
                 "moved (MB)": 1e-6 * (total(client, _sent) - before),
             }
             facts |= whole_process("GiB") | {"test R2": r_squared(model, params)}

@@ -9,9 +9,7 @@ lines to the kept ones and writes JSON, page and pictures.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,11 +21,9 @@ import pandas as pd
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
-from benchmarks.harness.measuring import ROOT
 from benchmarks.interval_methods import (
     HELD_OUT,
     INTERVALS,
-    MOST_GP,
     MOST_TUNED,
     PROBABILITIES,
     TITLES,
@@ -35,6 +31,7 @@ from benchmarks.interval_methods import (
 from benchmarks.lines import (
     computer,
     extend,
+    options,
     provenance,
     read,
     write_json,
@@ -65,11 +62,11 @@ TEXT = f"""
 Splits of the regression tables, seed {SEED}: 70 % of the rows and at most 3000 to learn
 from, at most 5000 to test on. LAB-RBF has its default settings; with calibration={HELD_OUT}, that
 share of the rows calibrates (split conformal prediction). Gaussian process: scikit-learn's, on
-standardised features and target, a bandwidth for each feature, and noise, on {MOST_GP} rows at
-most. Quantile boosting: `HistGradientBoostingRegressor(loss="quantile")` with default settings for
-each end; ends that cross are exchanged. Conformal SVR: MAPIE's `SplitConformalRegressor`, the same
-share of the rows to calibrate, around a Gaussian SVR on standardised data, C and gamma of 20 by
-five-fold cross-validation on {MOST_TUNED} rows at most.
+standardised features and target, a bandwidth for each feature, and noise, on 1000 rows at most;
+it is measured no more here. Quantile boosting: `HistGradientBoostingRegressor(loss="quantile")`
+with default settings for each end; ends that cross are exchanged. Conformal SVR: MAPIE's
+`SplitConformalRegressor`, the same share of the rows to calibrate, around a Gaussian SVR on
+standardised data, C and gamma of 20 by five-fold cross-validation on {MOST_TUNED} rows at most.
 
 The standard error of a coverage c is the binomial one, the root of c (1 - c) / n, with n test rows.
 It leaves out that the errors of the rows to calibrate with are a sample, too: from k of these, even
@@ -144,7 +141,9 @@ def measure(method: str, table: str, seed: int, folder: Path) -> dict[str, Any]:
             model = PROBABILITIES[method](True, seed).fit(train, y_train)
             scores = probability_scores(y_test, model.predict_proba(test), model.classes_)
         else:
-            ends_of = INTERVALS[method](train, y_train, seed)
+            intervals = INTERVALS[method]
+            assert intervals is not None
+            ends_of = intervals(train, y_train, seed)
             unit = float(np.std(y_train))
             of_levels = [interval_scores(y_test, ends_of(test, c), c, unit) for c in LEVELS]
             scores = dict(
@@ -323,17 +322,16 @@ def draw(found: Mapping[str, Any], folder: Path) -> None:
         write_picture(folder / "calibration.png", figure)
 
 
+def _is_small(table: str, folder: Path) -> bool:
+    """Return whether a split has all rows to learn from."""
+    return TRAIN_SHARE * len(load(table, folder)[1]) <= MOST_TRAIN
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Do what the arguments ask for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.intervals")
-    parser.add_argument("command", choices=("run", "page"))
-    parser.add_argument("lines", type=Path, nargs="?", help="file of results; it grows")
-    parser.add_argument("--data", type=Path, default=os.environ.get("PLIANT_DATA"))
-    parser.add_argument("--methods", default=",".join({**INTERVALS, **PROBABILITIES}))
-    parser.add_argument("--tables", default=",".join(TASKS))
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
-    given = parser.parse_args(words)
-    new = read(given.lines) if given.lines else []
+    made = (name for name, method in {**PROBABILITIES, **INTERVALS}.items() if method)
+    given = options("intervals", words, methods=",".join(made), tables=",".join(TASKS))
+    new = read(given.lines)
     if given.command == "page":
         path = given.out / "intervals.json"
         found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -347,17 +345,14 @@ def main(words: Sequence[str] | None = None) -> None:
         write_text(path.with_suffix(".md"), to_markdown({**head, **lists}))
         draw(lists, given.out)
         return
-    if given.data is None or given.lines is None:
-        parser.error("expected a file LINES, and --data DIR or the variable PLIANT_DATA")
-    folder = Path(given.data)
     keys = (
         {"method": method, "table": table, "seed": SEED}
         for table in given.tables.split(",")
-        if TASKS[table] == "regression" or TRAIN_SHARE * len(load(table, folder)[1]) <= MOST_TRAIN
+        if TASKS[table] == "regression" or _is_small(table, given.data)
         for method in given.methods.split(",")
         if method in (INTERVALS if TASKS[table] == "regression" else PROBABILITIES)
     )
-    extend(given.lines, keys, lambda **key: measure(**key, folder=folder))
+    extend(given.lines, keys, lambda **key: measure(**key, folder=given.data))
 
 
 if __name__ == "__main__":

@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.machine import computer, describe_machine, load_average, now
+from benchmarks.harness.measuring import ROOT
 from pliant.core.files import replacing
 
 Line = dict[str, Any]
 
 
-def read(path: Path) -> list[Line]:
+def options(study: str, arguments: Sequence[str] | None, **defaults: str) -> argparse.Namespace:
+    """Read the command line of a study over many tables; `defaults` are those of its own options.
+
+    ``run`` measures what the file of results lacks, ``page`` adds its lines to the kept ones.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{study}")
+    parser.add_argument("command", choices=("run", "page"))
+    parser.add_argument("lines", type=Path, nargs="?", help="file of results; it grows")
+    parser.add_argument("--data", type=Path, default=os.environ.get("PLIANT_DATA"))
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name}", default=default)
+    given = parser.parse_args(arguments)
+    if given.command == "run" and (given.data is None or given.lines is None):
+        parser.error("expected a file LINES, and --data DIR or the variable PLIANT_DATA")
+    return given
+
+
+def seeds(text: str) -> range:
+    """Return the seeds of "first:end"."""
+    first, end = map(int, text.split(":"))
+    return range(first, end)
+
+
+def read(path: Path | None) -> list[Line]:
     """Return the lines of a file of results; none if there is no file."""
-    if not path.exists():
+    if path is None or not path.exists():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
 
@@ -72,6 +99,6 @@ def write_picture(path: Path, figure: Any) -> None:
 
 
 __all__ = [
-    "Line", "computer", "extend", "provenance", "read", "rounded", "write_json", "write_picture",
-    "write_text",
+    "Line", "computer", "extend", "options", "provenance", "read", "rounded", "seeds",
+    "write_json", "write_picture", "write_text",
 ]  # fmt: skip

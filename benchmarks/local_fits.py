@@ -1,4 +1,4 @@
-"""Fits of LAB-RBF: beside the Adam steps of the paper's Algorithm 1, and on a million rows."""
+"""Fits of LAB-RBF on a million rows."""
 
 from __future__ import annotations
 
@@ -11,43 +11,10 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.harness.calls import fitting, whole_process
 from benchmarks.harness.spec import Params, Prepared
-from benchmarks.local_gradient import torch_threads
-from benchmarks.local_sets import NOISE, Part, generated, parkinsons, r_squared
+from benchmarks.local_sets import NOISE, Part, generated, r_squared
 from pliant import LABRBFRegressor
 
-N_SUPPORT = 110
-
-
 N_TEST = 20_000
-
-
-def lab_rbf(params: Params) -> Prepared:
-    """Prepare a fit with all defaults but the options, and no transforms unless asked for."""
-    training, test = parkinsons(params)
-    plain = {} if params.get("transforms") else {"transforms": None}
-    return fitting(
-        LABRBFRegressor(random_state=0, n_jobs=1, **plain, **params["options"]),
-        *training,
-        describe=lambda fitted: {
-            "test R2": r_squared(fitted, test),
-            "support": len(fitted.support_vectors_),
-        },
-    )
-
-
-def algorithm_1(params: Params) -> Prepared:
-    """Prepare the paper's algorithm, in float32."""
-    from benchmarks.algorithm1 import Algorithm1
-
-    torch = torch_threads()
-    training, test = parkinsons(params)
-    options = {"n_support": N_SUPPORT, "steps": params["steps"], "seed": 0, **params["options"]}
-    return lambda: Algorithm1(*training, **options).run(), lambda run: {
-        "test R2": r_squared(run, test),
-        "support": len(run.chosen),
-        "Adam steps": run.n_steps,
-        "PyTorch": torch.__version__,
-    }
 
 
 def large_fit(params: Params) -> Prepared:

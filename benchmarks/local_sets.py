@@ -1,4 +1,4 @@
-"""The problems of the benchmarks of LAB-RBF: one generated, and one real set."""
+"""The generated problem of the benchmarks of LAB-RBF and of sketched kernel ridge regression."""
 
 from __future__ import annotations
 
@@ -6,16 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.datasets import load_local
-from benchmarks.harness.spec import Params
-from benchmarks.splits import holdout
 from pliant.core.typing import Array
 
 NOISE = 0.1
 """Standard deviation of what is added to the function of `generated`."""
-
-_SHAPE = (5875, 20)
-"""Rows and features of parkinsons_total."""
 
 _CHUNK = 100_000
 """Rows that are generated at once, which keeps the memory of a large problem flat."""
@@ -57,27 +51,6 @@ def _function(X: Array) -> Array:
         + np.tanh(3 * x[5] + 3 * x[6]) / 2
         + np.sin(np.pi * x[7]) / 3
     )
-
-
-def parkinsons(params: Params) -> tuple[Part, Part]:
-    """Return 80 % of parkinsons_total for training and the rest for testing, scaled to [-1, 1].
-
-    ``seed`` draws the split, ``rows`` is the number of training rows that are kept, the first
-    ones; without ``data`` the set is made up. Minima and maxima of features and target are those of
-    the training rows.
-    """
-    given = load_local("parkinsons_total") if params["data"] else generated(*_SHAPE, seed=0)
-    train, test = next(holdout(len(given.y), test_size=0.2, random_state=params["seed"]))
-    train = train[: params.get("rows")]
-    X, y = in_unit_box(given.X, given.X[train]), in_unit_box(given.y, given.y[train])
-    return Part(X[train], y[train]), Part(X[test], y[test])
-
-
-def in_unit_box(values: Array, training: Array) -> Array:
-    """Map each column so that the training values fill [-1, 1]; constant ones become 0."""
-    least, largest = training.min(axis=0), training.max(axis=0)
-    half = np.where(largest > least, (largest - least) / 2, np.inf)
-    return np.asarray((values - (least + largest) / 2) / half)
 
 
 def r_squared(model: Any, part: Part) -> float:

@@ -1,16 +1,14 @@
-"""Multiple kernel learning: how well its rules predict, and its time beside a textbook SimpleMKL.
+"""How well the rules of multiple kernel learning predict.
 
     python -m benchmarks.mkl run LINES --data DIR [--sets NAME,...] [--methods NAME,...]
     python -m benchmarks.mkl page LINES
 
 The first adds a line of JSON to the file LINES for each fit that it lacks. The second adds the
 lines to the kept ones and writes JSON, page and picture.
-``python -m benchmarks mkl-speed`` measures the times.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import warnings
@@ -24,7 +22,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
@@ -32,25 +29,23 @@ from sklearn.svm import SVC, SVR
 from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import load_local
-from benchmarks.harness.measuring import PEER_LIMIT, ROOT
-from benchmarks.harness.spec import Params, Prepared
 from benchmarks.lines import (
     computer,
     extend,
+    options,
     provenance,
     read,
+    seeds,
     write_json,
     write_picture,
     write_text,
 )
 from benchmarks.markdown import markdown_table
-from benchmarks.problems import two_classes
-from benchmarks.simple_mkl import simple_mkl
 from benchmarks.splits import official, random_halves
 from pliant import MKLClassifier, MKLRegressor
-from pliant.comparison.text_tables import Column
 from pliant.comparison.paired import corrected_t_test, holm, wilcoxon_test
 from pliant.comparison.ranks import average_ranks, friedman_test
+from pliant.comparison.text_tables import Column
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Precomputed
 from pliant.methods.mkl.candidates import WIDTHS, default_kernels, normalized_kernels
@@ -358,66 +353,21 @@ def write(found: dict[str, Any], folder: Path) -> None:
     draw(found, folder / f"{NAME}.png")
 
 
-# The time to a certified gap, for `python -m benchmarks mkl-speed`.
-
-
-def _two_classes(params: Params) -> tuple[list[Array], Array]:
-    X, y = two_classes(params)
-    kernels = normalized_kernels(default_kernels(X), X, True)
-    return [kernel(X) for kernel in kernels], y
-
-
-def textbook(params: Params) -> Prepared:
-    """Prepare reduced gradients around scikit-learn's SVC."""
-    grams, y = _two_classes(params)
-    limit = float(os.environ.get(PEER_LIMIT, "600"))
-    return (
-        lambda: simple_mkl(np.array(grams), y, params["C"], tol=params["gap"], seconds=limit),
-        lambda run: {"SVMs": run.n_svms, "gap": f"{run.gap:.1e}", "objective": run.objective},
-    )
-
-
-def pliant(params: Params) -> Prepared:
-    """Prepare MKLClassifier on the same Gram matrices."""
-    grams, y = _two_classes(params)
-    kernels = [Precomputed(gram, assume_psd=True) for gram in grams]
-    options = {"C": params["C"], "tol": params["gap"], "normalize": False, "max_iter": -1}
-    model, rows = MKLClassifier(kernels, **options), np.arange(len(y), dtype=np.float64)[:, None]
-
-    def call() -> MKLClassifier:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return model.fit(rows, y)
-
-    return call, lambda fitted: {
-        "gap": f"{fitted.relative_gap_:.1e}", "objective": fitted.objective_,
-        "kernels": len(kernels),
-    }  # fmt: skip
-
-
 def main(words: list[str] | None = None) -> None:
     """Do what the arguments ask for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mkl")
-    parser.add_argument("command", choices=("run", "page"))
-    parser.add_argument("lines", type=Path, help="file of results; it grows")
-    parser.add_argument("--data", default=os.environ.get("PLIANT_DATA"))
-    parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--methods", default=",".join(m for m in METHODS if METHODS[m][1]))
-    parser.add_argument("--seeds", default=f"{SEEDS.start}:{SEEDS.stop}", help="first:end")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
-    given = parser.parse_args(words)
+    given = options(
+        "mkl", words, sets=",".join(SETS), methods=",".join(m for m in METHODS if METHODS[m][1]),
+        seeds=f"{SEEDS.start}:{SEEDS.stop}",
+    )  # fmt: skip
     if given.command == "page":
         kept, new = given.out / f"{NAME}.json", read(given.lines)
         found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {"lines": []}
         write(document([*found["lines"], *new]) if new else found, given.out)
         return
-    if given.data is None:
-        parser.error("expected --data DIR, or the variable PLIANT_DATA")
     os.environ["PLIANT_DATA"] = str(given.data)
-    first, end = (int(part) for part in given.seeds.split(":"))
     keys = (
         {"table": table, "seed": seed, "method": method}
-        for seed in range(first, end)
+        for seed in seeds(given.seeds)
         for table in given.sets.split(",")
         for method in given.methods.split(",")
         if method != "easy" or table not in REGRESSION

@@ -22,16 +22,12 @@ _TABLES, _CASES = (
 def _benchmark(name: str, title: str, cases: str, notes: str, **judged: Any) -> Benchmark:
     """Return a benchmark; `notes` may name the constants of a module.
 
-    `cases` is "module:function", or the module of the contestants of cases in cases.toml;
-    `measure` names another function of that module.
+    `cases` is "module:function", or the module of the contestants of cases in cases.toml.
     """
     module, _, function = cases.partition(":")
     contents = import_module(f"benchmarks.{module}")
     text = " ".join(notes.split()).format(**{"ABSENT": ABSENT, **vars(contents)})
     made = getattr(contents, function) if function else partial(declared, name)
-    if "measure" in judged:
-        judged["measure"] = getattr(contents, judged["measure"])
-        judged["manner"] = " ".join(judged["manner"].split())
     return Benchmark(name, title, text, made, **judged)
 
 
@@ -48,9 +44,7 @@ def declared(name: str, has_data: bool) -> list[Case]:
 
 def _cases(table: Mapping[str, Any], has_data: bool) -> Iterator[Case]:
     """Yield a case for each combination of a set and of values."""
-    texts = {
-        "made_up": "" if has_data else " (made up)", "generated": "" if has_data else ", generated",
-    }  # fmt: skip
+    made_up = "" if has_data else " (made up)"
     given = table["contestants"]
     listed = _CASES["contestants"][given] if isinstance(given, str) else given
     contestants = [
@@ -60,7 +54,7 @@ def _cases(table: Mapping[str, Any], has_data: bool) -> Iterator[Case]:
     each = table.get("each", {})
     for *values, chosen in product(*each.values(), table.get("sets", [{}])):
         params = {**table["params"], **dict(zip(each, values, strict=True)), **chosen, **known}
-        title = table["name"].format(**params, **texts)
+        title = table["name"].format(**params, made_up=made_up)
         params.pop("label", None)
         yield Case(title, contestants, params, table.get("warm_up"))
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.svm import SVC
 
-from benchmarks.harness.calls import exponent, fit_quietly, fitting, whole_process
+from benchmarks.harness.calls import fit_quietly, fitting, whole_process
 from benchmarks.harness.measuring import Settings, measure_case
 from benchmarks.harness.spec import Case, Contestant, Params, Prepared
 from benchmarks.scale_sets import GENERATED, SETS, Halves, prepared
@@ -175,7 +175,7 @@ def grown(sizes: Sequence[int], outcomes: Sequence[Mapping[str, Any]]) -> dict[s
 
 
 def _slope(points: Sequence[tuple[int, float]]) -> float | None:
-    return exponent(*zip(*points, strict=True)) if len(points) > 1 else None
+    return float(np.polyfit(*np.log(np.transpose(points)), 1)[0]) if len(points) > 1 else None
 
 
 def growth(has_data: bool) -> list[Case]:

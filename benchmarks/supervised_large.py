@@ -1,85 +1,33 @@
-"""SCG-LDK by landmarks: 100 000 points, what landmarks miss, and how costs grow with the points."""
+"""SCG-LDK of a sample of 100 000 points: time, memory and neighbours of held-out points."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks.harness.calls import fitting, whole_process
+from benchmarks.harness.calls import whole_process
 from benchmarks.harness.spec import Params, Prepared
-from benchmarks.supervised_sets import UNKNOWN, Labelled, generated, random_pairs
-from pliant import SCGLogDetLearner
+from benchmarks.supervised_sets import generated
+from pliant import KernelEmbedding, SCGLogDetLearner
 from pliant.core.typing import Array
 
+HELD_OUT = 2000
 
-def learner(params: Params) -> SCGLogDetLearner:
-    """Return the learner with features from landmarks."""
-    return SCGLogDetLearner(
-        strength=params["strength"], n_landmarks=params["landmarks"], random_state=0
-    )
+NEIGHBORS = 5
 
 
-def from_labels(params: Params) -> Prepared:
-    """Prepare a fit with a share ``known`` of the labels."""
-    X, y = _sample(params["rows"], int(params["known"] * params["rows"]))
-    return lambda: learner(params).fit(X, y), _describe
+def of_sample(params: Params) -> Prepared:
+    """Prepare an embedding that is fitted to the first ``sample`` points and places all."""
+    X, y = generated(params["rows"] + HELD_OUT, seed=0)
+    rows, known = params["rows"], params["sample"]
+    learner = SCGLogDetLearner(strength=params["strength"])
+    embedding = KernelEmbedding(learner, params["components"], random_state=0)
 
+    def describe(places: Array) -> dict[str, Any]:
+        memory = whole_process("GiB")  # before the predictions below
+        neighbours = KNeighborsClassifier(NEIGHBORS).fit(places, y[:rows])
+        accuracy = neighbours.score(embedding.transform(X[rows:]), y[rows:])
+        return {**memory, "strength": embedding.strength_, "held-out accuracy": accuracy}
 
-def from_pairs(params: Params) -> Prepared:
-    """Prepare a fit with random pairs."""
-    X, y = generated(params["rows"], seed=0)
-    similar, dissimilar = random_pairs(y, params["pairs"], seed=0)
-    return lambda: learner(params).fit(X, similar=similar, dissimilar=dissimilar), _describe
-
-
-def _describe(fitted: SCGLogDetLearner) -> dict[str, Any]:
-    return {
-        **whole_process("GiB"),
-        "strength": fitted.strength_,
-        "share of tr K0 missed": fitted.approximation_error_,
-    }
-
-
-def exact(params: Params) -> Prepared:
-    """Prepare a fit on the whole kernel matrix."""
-    model = SCGLogDetLearner(strength=params["strength"])
-    data = generated(params["rows"], seed=0)
-    return fitting(model, *data, describe=lambda fitted: {"strength": fitted.strength_})
-
-
-def by_landmarks(params: Params) -> Prepared:
-    """Prepare a fit by landmarks; describe how far K0 and K are from the exact ones."""
-    X, y = generated(params["rows"], seed=0)
-
-    def describe(fitted: SCGLogDetLearner) -> dict[str, Any]:
-        whole = SCGLogDetLearner(strength=params["strength"])
-        K = whole.fit_gram(X, y)
-        before = _relative_error(nystroem(fitted, X), whole.kernel_.base(X))
-        after = _relative_error(fitted.kernel_(X), K)
-        return {
-            "strength": fitted.strength_,
-            "share of tr K0 missed": fitted.approximation_error_,
-            "error of K0": before,
-            "error of K": after,
-            "amplified by": after / before,
-        }
-
-    return lambda: learner(params).fit(X, y), describe
-
-
-def nystroem(fitted: SCGLogDetLearner, X: Array) -> Array:
-    """Return K0 as the landmarks give it."""
-    base, landmarks = fitted.kernel_.base, fitted.kernel_.landmarks
-    cross = base(X, landmarks)
-    return cross @ np.linalg.pinv(base(landmarks), rcond=1e-12, hermitian=True) @ cross.T
-
-
-def _relative_error(computed: Array, exact: Array) -> float:
-    return float(np.linalg.norm(computed - exact) / np.linalg.norm(exact))
-
-
-def _sample(rows: int, known: int) -> Labelled:
-    X, y = generated(rows, seed=0)
-    y[known:] = UNKNOWN
-    return Labelled(X, y)
+    return lambda: embedding.fit(X[:known], y[:known]).transform(X[:rows]), describe

@@ -9,10 +9,8 @@ lines to the kept ones and writes JSON, page and picture.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
-import os
 import time
 import tomllib
 import warnings
@@ -27,12 +25,13 @@ from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from benchmarks.harness.measuring import ROOT
 from benchmarks.lines import (
     computer,
     extend,
+    options,
     provenance,
     read,
+    seeds,
     write_json,
     write_picture,
     write_text,
@@ -240,16 +239,10 @@ def draw(rows: pd.DataFrame, path: Path) -> None:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Do what the arguments ask for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.tables")
-    parser.add_argument("command", choices=("run", "page"))
-    parser.add_argument("lines", type=Path, nargs="?", help="file of results; it grows")
-    parser.add_argument("--data", type=Path, default=os.environ.get("PLIANT_DATA"))
-    parser.add_argument("--contestants", default=OURS, help=f"out of {', '.join(CONTESTANTS)}")
-    parser.add_argument("--seeds", default=f"{SEEDS.start}:{SEEDS.stop}", help="first:end")
-    parser.add_argument("--tables", default="", help="names, or regression, classification, ...")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
-    given = parser.parse_args(words)
-    new = read(given.lines) if given.lines else []
+    given = options(
+        "tables", words, contestants=OURS, seeds=f"{SEEDS.start}:{SEEDS.stop}", tables=""
+    )
+    new = read(given.lines)
     if given.command == "page":
         path = given.out / "tables.json"
         report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -262,9 +255,6 @@ def main(words: Sequence[str] | None = None) -> None:
         write_text(path.with_suffix(".md"), to_markdown(rows, report))
         draw(rows, path.with_suffix(".png"))
         return
-    if given.data is None or given.lines is None:
-        parser.error("expected a file LINES, and --data DIR or the variable PLIANT_DATA")
-    first, end = (int(part) for part in given.seeds.split(":"))
     wanted = set(given.tables.split(",")) - {""}
     names = [
         name
@@ -275,7 +265,7 @@ def main(words: Sequence[str] | None = None) -> None:
     ]
     keys = (
         {"label": label, "table": table, "seed": seed}
-        for seed in range(first, end)
+        for seed in seeds(given.seeds)
         for label in given.contestants.split(",")
         for table in names
         if ONLY.get(label, TASKS[table]) == TASKS[table]

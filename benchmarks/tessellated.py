@@ -1,53 +1,60 @@
-"""Fits of TKL: beside the paper's Algorithm 2, the gaps that defaults certify, and large sets."""
+"""The gaps that TKL certifies with default settings."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import RandomForestRegressor
 
-from benchmarks.algorithm2 import GRIDS, Algorithm2, classifier, regressor, tessellated_blocks
+from benchmarks.datasets import load_local
 from benchmarks.harness.calls import fitting
-from benchmarks.harness.measuring import PEER_LIMIT
 from benchmarks.harness.spec import Params, Prepared
-from benchmarks.tessellated_sets import learner, machine_numbers, points_and_target, scaled
+from pliant import TKLClassifier, TKLRegressor
 from pliant.core.typing import Array
 
-DELTA = 0.5
-"""How far the box reaches beyond [0, 1]: the default."""
+SHAPES = {
+    "airfoil": (1503, 5, "regression"),
+    "boston_housing": (506, 13, "regression"),
+    "breast_cancer_original_complete": (683, 9, "binary"),
+    "fourclass": (862, 2, "binary"),
+    "german_numeric": (1000, 24, "binary"),
+    "heart_statlog": (270, 13, "binary"),
+    "hill_valley": (1212, 100, "binary"),
+    "ionosphere": (351, 34, "binary"),
+    "pima_diabetes": (768, 8, "binary"),
+    "shill_bidding": (6321, 9, "binary"),
+    "transfusion": (748, 4, "binary"),
+}
+"""Rows, features and task of each set, for the made-up ones where there are no data."""
 
 
-def tkl(params: Params) -> Prepared:
-    """Prepare a fit with all defaults but C."""
-    X, y, task = points_and_target(params)
-    return fitting(learner(task, C=params["C"], delta=DELTA), X, y, describe=machine_numbers)
+def points_and_target(params: Params) -> tuple[Array, Array, str]:
+    """Return features, target and task of the set ``problem``, of ``rows`` rows or of all.
+
+    A share is drawn at random from ``seed``. Labels of two classes are -1.0 and 1.0. Without
+    ``data``, the set is made up: uniform features, and a target with jumps along two of them.
+    """
+    if params["data"]:
+        table = load_local(params["problem"])
+        X, y, task = table.X, table.y.astype(np.float64), table.task
+    else:
+        X, y, task = _made_up(params["problem"])
+    if (rows := params.get("rows")) is None:
+        return X, y, task
+    chosen = np.random.default_rng(params["seed"]).permutation(len(y))[:rows]
+    return X[chosen], y[chosen], task
 
 
-def algorithm_2(params: Params) -> Prepared:
-    """Prepare the paper's algorithm on the same problem, from its scaled points on."""
-    X, y = scaled(*(given := points_and_target(params)))
-    machine = (regressor if given[2] == "regression" else classifier)(y, params["C"])
-    limit = float(os.environ.get(PEER_LIMIT, "600"))
-
-    def call() -> Algorithm2:
-        Z, blocks = tessellated_blocks(X, -DELTA, 1.0 + DELTA)
-        return Algorithm2(Z, blocks, machine, GRIDS[params["grid"]], seconds=limit).run()
-
-    return call, lambda run: {
-        "limit (s)": run.seconds,
-        "objective": run.upper,
-        "relative gap": f"{run.gap:.1e}",
-        "machines": run.n_machines,
-        "iterations": run.n_iter,
-        "seconds in D": run.seconds_in_D,
-        "stopped by": run.stopped,
-    }
+def _made_up(name: str) -> tuple[Array, Array, str]:
+    rows, features, task = SHAPES[name]
+    random = np.random.default_rng(0)
+    X = random.random((rows, features))
+    y = np.sin(4.0 * X[:, 0]) + (X[:, 1] > 0.5) * X[:, 0] + 0.1 * random.standard_normal(rows)
+    return X, np.where(y > np.median(y), 1.0, -1.0) if task == "binary" else y, task
 
 
 def tkl_gap(params: Params) -> Prepared:
-    """Prepare the same fit; the table shows whether the gap that is asked for was reached."""
+    """Prepare a fit with all defaults but C; tables show whether it has the gap asked for."""
     X, y, task = points_and_target(params)
 
     def describe(model: Any) -> dict[str, Any]:
@@ -55,46 +62,13 @@ def tkl_gap(params: Params) -> Prepared:
         return {
             "rows": len(y),
             "features": X.shape[1],
-            **machine_numbers(model),
+            "objective": model.objective_,
+            "relative gap": f"{reached:.1e}",
+            "machines": model.n_svm_solves_,
+            "rank of P": model.rank_,
             "asked": f"{params['asked']:g}",
             "reached": "yes" if reached <= params["asked"] else "no",
         }
 
-    return fitting(learner(task, C=params["C"]), X, y, describe=describe)
-
-
-def tkl_large(params: Params) -> Prepared:
-    """Prepare a fit on the training rows."""
-    training, test, task = split(params)
-
-    def describe(model: Any) -> dict[str, Any]:
-        numbers = {**machine_numbers(model), "support": len(model.support_)}
-        return {**numbers, **_errors(model, test, params)}
-
-    model = learner(task, random_state=0, **params["options"])
-    return fitting(model, *training, describe=describe)
-
-
-def forest(params: Params) -> Prepared:
-    """Prepare a random forest of 100 trees, which shows how hard the set is in this form."""
-    training, test, _ = split(params)
-    model = RandomForestRegressor(random_state=0)
-    return fitting(model, *training, describe=lambda fitted: _errors(fitted, test, params))
-
-
-def split(params: Params) -> tuple[tuple[Array, Array], tuple[Array, Array], str]:
-    """Return training rows and test rows, drawn at random from ``seed``, and the task."""
-    X, y, task = points_and_target({**params, "rows": None})
-    order = np.random.default_rng(params["seed"]).permutation(len(y))
-    training, test = order[: params["training"]], order[params["largest"] :]
-    return (X[training], y[training]), (X[test], y[test]), task
-
-
-def _errors(model: Any, test: tuple[Array, Array], params: Params) -> dict[str, Any]:
-    X, y = test
-    squares = float(np.mean((model.predict(X) - y) ** 2))
-    return {
-        "test MSE": f"{squares / params['unit'] ** 2:.4g}",
-        "R^2": 1.0 - squares / float(np.var(y)),
-        "printed MSE": f"{params['printed']:g}",
-    }
+    learner = TKLRegressor if task == "regression" else TKLClassifier
+    return fitting(learner(C=params["C"]), X, y, describe=describe)

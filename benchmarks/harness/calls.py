@@ -1,13 +1,12 @@
-"""What contestants are made of: fits, repeated calls, their time, and how it grows."""
+"""Parts of contestants: fits, processor time, and memory of the process."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import process_time
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.harness.spec import Prepared
@@ -28,27 +27,11 @@ def fit_quietly(model: Any, *data: Any) -> Any:
         return model.fit(*data)
 
 
-def repeated(call: Callable[[], Any], times: int) -> Callable[[], Any]:
-    """Return a call that makes this one several times, and returns what the last one does."""
-
-    def calls() -> Any:
-        for _ in range(times):
-            returned = call()
-        return returned
-
-    return calls
-
-
 def processor_seconds(call: Callable[[], Any]) -> float:
     """Return the processor time of a call."""
     began = process_time()
     call()
     return process_time() - began
-
-
-def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """Return the slope of the logarithm of the values over that of the sizes."""
-    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
 def whole_process(unit: str) -> dict[str, float | None]:

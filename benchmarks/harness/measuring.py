@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,6 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 
-PEER_LIMIT = "PLIANT_PEER_LIMIT"
-"""The environment variable with the number of seconds after which contestants give up."""
-
 Measurement = dict[str, Any]
 """repeat, position, contestant, and the worker's outcome."""
 
@@ -45,11 +42,9 @@ class Settings:
     """Folder of data sets, handed down as PLIANT_DATA."""
     timeout: float = 1800.0
     """Seconds after which a process is ended."""
-    peer_limit: float = 600.0
-    """Seconds after which a slow peer that can report how far it came ends by itself."""
 
     def __post_init__(self) -> None:
-        for name in ("repeats", "threads", "timeout", "peer_limit"):
+        for name in ("repeats", "threads", "timeout"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"expected {name} > 0, got {getattr(self, name)}")
 
@@ -64,21 +59,15 @@ def measure_case(
     rest goes on.
     """
     measurements = []
-    for repeat, position, contestant in turns(case, settings.repeats):
-        outcome = _spawn(contestant, case, settings)
-        place = {"repeat": repeat, "position": position, "contestant": contestant.name}
-        measurements.append({**place, **outcome})
-        outcome_text = outcome.get("error") or f"{outcome['seconds']:.4g} s"
-        log(f"{case.name} | {repeat + 1}/{settings.repeats} | {contestant.name}: {outcome_text}")
-    return measurements
-
-
-def turns(case: Case, repeats: int) -> Iterator[tuple[int, int, Contestant]]:
-    """Yield repeat, position and contestant, in alternating order."""
-    for repeat in range(repeats):
-        order = list(case.contestants) if repeat % 2 == 0 else list(reversed(case.contestants))
+    for repeat in range(settings.repeats):
+        order = case.contestants if repeat % 2 == 0 else case.contestants[::-1]
         for position, contestant in enumerate(order):
-            yield repeat, position, contestant
+            outcome = _spawn(contestant, case, settings)
+            place = {"repeat": repeat, "position": position, "contestant": contestant.name}
+            measurements.append({**place, **outcome})
+            text = outcome.get("error") or f"{outcome['seconds']:.4g} s"
+            log(f"{case.name} | {repeat + 1}/{settings.repeats} | {contestant.name}: {text}")
+    return measurements
 
 
 def _spawn(contestant: Contestant, case: Case, settings: Settings) -> Measurement:
@@ -112,7 +101,7 @@ def _spawn(contestant: Contestant, case: Case, settings: Settings) -> Measuremen
 def _environment(inherited: Mapping[str, str], settings: Settings) -> dict[str, str]:
     threads = dict.fromkeys(THREAD_VARIABLES, str(settings.threads))
     data = {} if settings.data is None else {"PLIANT_DATA": str(Path(settings.data).resolve())}
-    return {**inherited, **threads, **data, PEER_LIMIT: str(settings.peer_limit)}
+    return {**inherited, **threads, **data}
 
 
 def _last(output: bytes) -> str:

@@ -55,7 +55,7 @@ def run(
 def _run_case(
     case: Case, benchmark: Benchmark, settings: Settings, log: Callable[[str], None]
 ) -> dict[str, Any]:
-    measurements = (benchmark.measure or measure_case)(case, settings, log)
+    measurements = measure_case(case, settings, log)
     summary = summarise(case, measurements, benchmark.quantity, benchmark.clock)
     return {**asdict(case), "measurements": measurements, "summary": summary}
 

@@ -90,7 +90,5 @@ class Benchmark:
     clock: Literal["wall", "processor"] = "wall"
     """Which time is compared: that of the processor is disturbed less by other programs, and is
     the same where every contestant has one thread."""
-    measure: Callable[..., list[dict[str, Any]]] | None = None
-    """Measures a case in another way than `measure_case`, with the same arguments and result."""
     manner: str = MANNER
     """How the measurements were made, as the page writes it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -33,18 +33,6 @@ def measure(request: Mapping[str, Any]) -> dict[str, Any]:
     if request["warm_up"] is not None:
         rehearse = prepared(request["function"], request["warm_up"])[0]
     rehearse()
-    return described(call, describe)
-
-
-def prepared(function: str, params: Params) -> Prepared:
-    """Prepare a contestant, given as "package.module:function"."""
-    module, _, name = function.partition(":")
-    prepare: Prepare = getattr(importlib.import_module(module), name)
-    return prepare(params)
-
-
-def described(call: Callable[[], Any], describe: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Return the outcome of one call."""
     reset_peak_memory()
     before = peak_memory()
     start, busy = perf_counter(), process_time()
@@ -59,6 +47,13 @@ def described(call: Callable[[], Any], describe: Callable[[Any], dict[str, Any]]
         "result": describe(returned),
         "threads": {pool["internal_api"]: pool["num_threads"] for pool in threadpool_info()},
     }
+
+
+def prepared(function: str, params: Params) -> Prepared:
+    """Prepare a contestant, given as "package.module:function"."""
+    module, _, name = function.partition(":")
+    prepare: Prepare = getattr(importlib.import_module(module), name)
+    return prepare(params)
 
 
 def main(out: str) -> None:

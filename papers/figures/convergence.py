@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from papers.figures import Drawing, Numbers, shared
-from papers.theory import accelerated
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array, Mask
 from tests.reference import dank_algorithm1, knpl_admm, naive_hadamard
 
 METHODS = {
-    "projected gradient": (accelerated.projected_gradient, shared.BLUE, shared.SVM_LINE),
-    "Algorithm 1 (Nesterov)": (accelerated.algorithm_1, shared.VERMILION, shared.LEARNED_LINE),
+    "projected gradient": (dank_algorithm1.projected_gradient, shared.BLUE, shared.SVM_LINE),
+    "Algorithm 1 (Nesterov)": (dank_algorithm1.nesterov, shared.VERMILION, shared.LEARNED_LINE),
 }
 """As in the paper: dashed and solid."""
 

@@ -2,7 +2,6 @@
 
 from pliant.core.exceptions import set_public_module
 from pliant.core.kernels.base import (
-    Exponential,
     FunctionKernel,
     Kernel,
     Normalized,
@@ -33,7 +32,7 @@ from pliant.methods.hadamard.kernel import (
     PartitionedKernel,
 )
 from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Mapped, Warp
-from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
+from pliant.methods.side_information.kernels import LogDetKernel
 from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel, SpectralKernel
 from pliant.methods.tessellated.generalized_kernel import (
     GeneralizedKernel,
@@ -47,14 +46,12 @@ __all__ = [
     "KERNEL_NAMES",
     "TL1",
     "AdaptiveMatrix",
-    "Exponential",
     "FunctionKernel",
     "Gaussian",
     "GeneralizedKernel",
     "GeneralizedPolynomial",
     "HadamardKernel",
     "Kernel",
-    "LandmarkKernel",
     "Laplacian",
     "Linear",
     "LocalRBFKernel",

@@ -1,7 +1,4 @@
-"""Measures of kernel matrices: alignment and dimensions.
-
-Those of kernels take a Gram matrix K of shape (n, n), with K_ij = k(x_i, x_j).
-"""
+"""Measures of kernel matrices: alignment and dimensions."""
 
 from __future__ import annotations
 
@@ -98,7 +95,7 @@ def spectral_ratio(gram: npt.ArrayLike) -> float:
         = \frac{\operatorname{tr} K}{\sqrt{\sum_{ij} K_{ij}^2}}
 
     From 1, for a matrix of rank one, to the square root of n, for a multiple of the identity: the
-    larger, the more complex are the functions that the kernel can express (Donini and Aiolli 2017).
+    larger, the more complex are the functions that the kernel can express [1]_.
 
     Parameters
     ----------

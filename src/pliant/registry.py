@@ -1,7 +1,6 @@
 """The methods of pliant: one entry makes a method appear everywhere.
 
-The command line, the comparison and the documentation find a method here by its name: which
-learners it has, what to search when it is tuned, and how many rows it takes.
+The command line, the comparison and the documentation find a method here by its name.
 """
 
 from __future__ import annotations
@@ -40,10 +39,8 @@ class Method:
 
     Parameters
     ----------
-    name : str
-        What it is called on the command line.
-    title : str
-        What it is called in a table of results.
+    name, title : str
+        What it is called on the command line, and in a table of results.
     paper : str
         Where it was published.
     classifier, regressor : callable or None
@@ -120,14 +117,9 @@ class Method:
         return any(_kind(make()) == _kind(estimator) for make in self._learners.values())
 
     def machine(self, task: str, *, seed: int, n_rows: int, rough: bool = False) -> Any:
-        """Return a learner for n_rows training rows, whose draws a seed decides.
+        """Return a `learner` for n_rows training rows, a rough one for a search.
 
-        A rough one is for a search.
-
-        Raises
-        ------
-        ValueError
-            If the method has none for this task.
+        A seed decides its draws.
         """
         made = self.learner(task)()
         known = made.get_params()
@@ -138,10 +130,7 @@ class Method:
         return made.set_params(**{**seeds, **many, **searched, **self.given})
 
     def param_grid(self, n_features: int, task: str | None = None) -> dict[str, list[Any]]:
-        """Return the grid for n_features features, with ``gamma`` as numbers.
-
-        With a task, only what the learner of this task has.
-        """
+        """Return the grid, of a task's learner only, with ``gamma`` as numbers."""
         grid: dict[str, list[Any]] = {name: list(values) for name, values in self.grid.items()}
         if task is not None:
             known = self.learner(task)().get_params()
@@ -154,10 +143,9 @@ class Method:
     def at_size(self, settings: Mapping[str, Any], ratio: float) -> dict[str, Any]:
         """Return settings that were chosen on some rows for `ratio` times as many.
 
-        The C of TKL multiplies a sum of losses over the rows, and more rows determine a finer
-        function, so that the best C rises. On ten tables with C chosen on a seventh of the rows,
-        ten times that C was better on all rows on six, by 3 to 52 % of the error, and worse on
-        three, by 1, 2 and 16 %. Parameters that multiply a mean, widths and numbers of parts stay.
+        The C of TKL multiplies a sum of losses over the rows. On ten tables with C chosen on a
+        seventh of the rows, ten times that C was better on all rows on six, by 3 to 52 % of the
+        error, and worse on three, by 1, 2 and 16 %.
         """
         return {
             name: value * ratio
@@ -173,20 +161,14 @@ def is_gamma(name: str) -> bool:
 
 
 def _kind(estimator: object) -> tuple[object, ...]:
-    """Return the types and settings that distinguish estimators of different methods."""
+    """Return the settings that distinguish estimators of different methods."""
     learner = getattr(estimator, "learner", None)
     uniform = getattr(estimator, "weights", None) == "uniform"
     return type(estimator), type(learner), getattr(learner, "loss", None), uniform
 
 
 def get_method(name: str) -> Method:
-    """Return the method of this name.
-
-    Raises
-    ------
-    ValueError
-        If there is none; the message has a close match, or all names.
-    """
+    """Return the method of this name, or raise a ValueError with a close match."""
     if name in METHODS:
         return METHODS[name]
     raise ValueError(f"unknown method {name!r}; {meant(name, METHODS)}")
@@ -195,7 +177,7 @@ def get_method(name: str) -> Method:
 def _on_learned_kernel(
     learner: Maker, settings: Mapping[str, Any], **parameters: Any
 ) -> LearnedKernelClassifier:
-    """Return a plain support vector machine on the kernel that a learner learns."""
+    """Return a plain support vector machine on a learned kernel."""
     machine = DANKClassifier("precomputed", eta=math.inf, extension="none")
     return LearnedKernelClassifier(learner(**settings), machine).set_params(**parameters)
 

@@ -16,11 +16,6 @@ def count(params):
 NAMES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "PLIANT_DATA")
 
 
-def threads(params):
-    """Tell what the environment says of threads and data."""
-    return lambda: None, lambda _: {name: os.environ.get(name) for name in NAMES}
-
-
 def witness(params):
     """Hold a block of memory, print, and tell the environment and what only numpy knows."""
 
@@ -33,11 +28,6 @@ def witness(params):
         return numbers | {name: os.environ.get(name) for name in NAMES}
 
     return call, describe
-
-
-def limit(params):
-    """Tell when a slow peer has to give up."""
-    return lambda: None, lambda _: {"limit": os.environ.get("PLIANT_PEER_LIMIT")}
 
 
 def calls(params):

@@ -38,11 +38,6 @@ def test_a_measurement_has_time_memory_result_and_threads(outcomes):
     assert isinstance(found["threads"], dict)
 
 
-def test_a_process_may_print_and_return_numbers_of_numpy(outcomes):
-    found, *_ = outcomes
-    assert (found["result"]["value"], found["result"]["count"]) == (0.5, SIZE)
-
-
 def test_threads_and_data_reach_the_process(outcomes):
     found, _, data = outcomes
     assert found["result"]["OMP_NUM_THREADS"] == "3"

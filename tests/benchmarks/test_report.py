@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import __main__ as command_line
 from benchmarks.harness.measuring import Settings
-from benchmarks.harness.report import has_failures, run, to_markdown, write
+from benchmarks.harness.report import run, to_markdown, write
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.harness.summary import goal_met, overall, summarise
 from benchmarks.registry import BENCHMARKS
@@ -40,12 +40,6 @@ def test_summary_has_medians_and_paired_ratios():
     assert (other["seconds"], other["baseline_seconds"]) == (3, 2)
     assert (other["ratio_of_medians"], other["median_ratio"]) == (1.5, 2.0)
     assert (other["peak_bytes"], other["result"]) == (10, {"k": 2})
-
-
-def test_a_speed_up_is_the_inverse_ratio():
-    _, other = summarise(CASE, measurements(base=[1, 2, 9], other=[3, 2, 18]), "speed-up")
-    assert other["ratio_of_medians"] == pytest.approx(2 / 3)
-    assert other["median_ratio"] == 0.5
 
 
 def test_failed_repeats_are_left_out_of_the_ratios():
@@ -104,19 +98,6 @@ def report(in_process):
     failing = Contestant("broken", f"{HERE}:unprepared", baseline="base")
     odd = Contestant("odd", f"{HERE}:undefined")
     return run(benchmark(BASE, OTHER, failing, odd), Settings(repeats=2, timeout=120))
-
-
-def test_the_report_says_how_it_was_made(report):
-    expected = {"repeats": 2, "threads": 1, "data": False, "timeout": 120, "peer_limit": 600}
-    assert report["settings"] == expected
-    assert report["machine"]["cores"] >= 1
-    assert report["machine"]["packages"]["numpy"]
-    assert report["load_average"] is None or len(report["load_average"]) == 3
-    (case,) = report["cases"]
-    assert case["params"] == {"n": 5}
-    assert [c["name"] for c in case["contestants"]] == ["base", "other", "broken", "odd"]
-    assert len(case["measurements"]) == 8
-    assert has_failures(report)
 
 
 def test_the_report_survives_json(report, tmp_path):

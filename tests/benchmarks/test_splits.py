@@ -44,18 +44,6 @@ def test_a_repeat_does_not_depend_on_the_number_of_repeats():
     assert as_lists(few) == as_lists(many)[:3]
 
 
-def test_seeds_and_repeats_draw_differently():
-    splits = as_lists([*random_halves(40, 2, random_state=0), *random_halves(40, random_state=1)])
-    assert len({tuple(train) for train, _ in splits}) == 12
-
-
-def test_every_row_comes_into_either_half():
-    tested = np.concatenate([test for _, test in random_halves(11, 60, stratify=False)])
-    counts = np.bincount(tested, minlength=11)
-    assert counts.min() > 10
-    assert counts.max() < 50
-
-
 def test_a_known_draw_stays_the_same():
     assert as_lists(random_halves(8, 1, random_state=0)) == as_lists(
         holdout(8, 1, test_size=0.5, random_state=0)
@@ -73,28 +61,16 @@ def test_holdout_takes_a_share_or_a_number(test_size, rows):
         assert (len(train), len(test)) == (30 - rows, rows)
 
 
-def test_official_puts_test_rows_behind_training_rows():
-    ((train, test),) = official(np.zeros((3, 2)), 2)
-    assert train.tolist() == [0, 1, 2]
-    assert test.tolist() == [3, 4]
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: random_halves(1), "at least 2 rows to split, got 1"),
-        (lambda: random_halves([]), "at least 2 rows to split, got 0"),
         (lambda: random_halves(10, 0), "repeats to be an integer >= 1, got 0"),
-        (lambda: random_halves(10, 2.5), "repeats to be an integer >= 1, got 2.5"),
-        (lambda: random_halves(10, random_state=None), "random_state .* got None"),
         (lambda: random_halves(10, random_state=-1), "random_state .* >= 0, got -1"),
         (lambda: random_halves(10, stratify=True), "labels to stratify by, got the number 10"),
         (lambda: random_halves(np.zeros((4, 2)), stratify=True), r"shape \(n,\), got .*\(4, 2\)"),
         (lambda: holdout(10, test_size=1.0), "both sides of 10 rows, got 1.0"),
-        (lambda: holdout(10, test_size=0.01), "both sides of 10 rows, got 0.01"),
-        (lambda: holdout(10, test_size=10), "both sides of 10 rows, got 10"),
         (lambda: official(0, 3), "at least 1 row in train, got 0"),
-        (lambda: official(3, []), "at least 1 row in test, got 0"),
     ],
 )
 def test_bad_input_is_refused_at_the_call(call, message):

@@ -28,11 +28,9 @@ LABELS = np.where(X[:, 2] + X[:, 0] > 0, 1, 0)
 
 ESTIMATORS = [
     DANKClassifier(),
-    DANKClassifier(extension="nearest", tau=0.1),
     DANKClassifier(partition="kmeans", n_parts=2, random_state=0),
     DANKRegressor(),
     KNPLClassifier(),
-    KNPLClassifier(partition="kmeans", n_parts=2, random_state=0),
     AsymmetricKernelRidge(),
     SketchedKernelRidge(n_centers=20, random_state=0),
     SCGLogDetLearner(random_state=0),

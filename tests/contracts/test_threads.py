@@ -153,16 +153,6 @@ def test_a_forked_process_has_a_limit_of_its_own():
     assert threads._limit is before
 
 
-def test_members_in_threads_and_one_after_the_other_are_the_same():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
-    one, two = (
-        pliant.LABRBFRegressor(5, n_members=2, max_iter=3, random_state=0, n_jobs=n_jobs).fit(X, y)
-        for n_jobs in (1, 2)
-    )
-    np.testing.assert_array_equal(one.predict(X), two.predict(X))
-
-
 @pytest.mark.parametrize("worth_it", [False, True])
 def test_numbers_of_threads_that_are_given_are_kept(monkeypatch, worth_it):
     monkeypatch.setattr(threads, "cpu_count", lambda: 16)

@@ -26,7 +26,6 @@ from pliant import (
     TKLClassifier,
 )
 from pliant.kernels import (
-    Exponential,
     Gaussian,
     Kernel,
     Laplacian,
@@ -48,7 +47,6 @@ GIVEN = {
     "laplacian": Laplacian(0.5),
     "matern": Matern(1.5, 0.5),
     "polynomial": Polynomial(2, 0.5, 1.0),
-    "exponential": Exponential(Gaussian(0.5), 2.0),
     "sum": On(Gaussian(0.5), [0, 1]) + 0.5 * Linear(),
 }
 LEARNED = {

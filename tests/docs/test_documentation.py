@@ -40,12 +40,6 @@ def extension(name):
     return module
 
 
-@pytest.fixture(scope="module")
-def markdown():
-    pytest.importorskip("sphinx")
-    return extension("markdown_page")
-
-
 @pytest.mark.parametrize(
     ("name", "url"),
     [

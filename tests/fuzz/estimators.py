@@ -26,15 +26,12 @@ import pliant
 from pliant import kernels, methods
 from tests.fuzz._estimator_input import (
     REFUSED,
-    changed,
-    contained,
     hyper_parameters,
     labels,
     power,
     some_kernel,
     table,
     targets,
-    typed,
     weights,
 )
 
@@ -170,18 +167,17 @@ def _estimator(rng: Generator, kind: type) -> None:
     X = table(rng)
     n, d = X.shape
     settings = hyper_parameters(rng, kind, d)
-    y = _target(rng, kind, n, X)
+    y = (targets if is_regressor(kind()) else labels)(rng, n, X)
     given = {}
     if "sample_weight" in inspect.signature(kind.fit).parameters and rng.random() < 0.25:
         given["sample_weight"] = weights(rng, n)
     X = _precomputed(rng, X, settings)
-    shown = contained(rng, typed(rng, X))
     asked = {"tol", "max_iter"} & settings.keys()
     if asked and "max_seconds" in inspect.signature(kind).parameters:
         settings.setdefault("max_seconds", ENOUGH)
-    model = _fitted(kind, settings, shown, y, given)
+    model = _fitted(kind, settings, X, y, given)
     if model is not None:
-        _use(rng, model, X, shown, y, pairwise=_is_pairwise(settings))
+        _use(rng, model, X, y, pairwise=_is_pairwise(settings))
 
 
 def _is_pairwise(settings: dict[str, Any]) -> bool:
@@ -212,13 +208,6 @@ def gram_matrix(rng: Generator, X: np.ndarray) -> np.ndarray:
     return np.nan_to_num(gram) if rng.random() < 0.9 else gram
 
 
-def _target(rng: Generator, kind: type, n: int, X: np.ndarray) -> Any:
-    """Return what to learn."""
-    usual = targets if is_regressor(kind()) else labels
-    other = labels if usual is targets else targets
-    return changed(rng, (usual if rng.random() < 0.93 else other)(rng, n, X))
-
-
 def _fitted(kind: type, settings: dict[str, Any], X: Any, y: Any, given: dict[str, Any]) -> Any:
     """Return a fitted estimator, None if the fit was refused in order."""
     what = "fit"
@@ -247,8 +236,7 @@ def queries(rng: Generator, X: np.ndarray) -> list[tuple[str, Any, bool]]:
         ("tiny", signs * 1e-300, False),
         ("zeros", np.zeros((2, d)), False),
         ("one", X[:1].copy(), False),
-        ("float32", typed(rng, X, 0.0), False),
-        ("container", contained(rng, X, 0.0), False),
+        ("float32", np.clip(X, -3e38, 3e38).astype(np.float32), False),
         ("narrow", np.zeros((2, d + 1)), True),
         ("nan", np.full((2, d), np.nan), True),
         ("empty", np.zeros((0, d)), False),
@@ -261,9 +249,9 @@ def queries(rng: Generator, X: np.ndarray) -> list[tuple[str, Any, bool]]:
 OUTPUTS = ("predict", "decision_function", "predict_proba", "score_samples", "transform")
 
 
-def _use(rng: Generator, model: Any, X: np.ndarray, shown: Any, y: Any, *, pairwise: bool) -> None:
+def _use(rng: Generator, model: Any, X: np.ndarray, y: Any, *, pairwise: bool) -> None:
     """Predict on the training points and others, and ask for the summary."""
-    sets = [("train", shown, False), *([] if pairwise else queries(rng, X))]
+    sets = [("train", X, False), *([] if pairwise else queries(rng, X))]
     for name, points, must_refuse in sets:
         for method in OUTPUTS:
             if not _has(model, method):
@@ -276,9 +264,8 @@ def _use(rng: Generator, model: Any, X: np.ndarray, shown: Any, y: Any, *, pairw
                 raise Wrong(f"accepted: {what}")
             _check_output(what, model, method, outcome.value)
         _check_further(model, name, points)
-    scored = y is not None and _has(model, "score") and _moderate(y)
-    if scored and _predicts_moderately(model, shown):
-        outcome = call("score", model.score, shown, y)
+    if _has(model, "score"):
+        outcome = call("score", model.score, X, y)
         if outcome.refused is None:
             _check_finite("score", outcome.value, ())
     call("summary", model.summary) if hasattr(model, "summary") else None
@@ -290,23 +277,6 @@ def _has(model: Any, method: str) -> bool:
         return hasattr(model, method)
     except (ValueError, TypeError):  # the estimator on a learned kernel has no such method
         return False
-
-
-def _moderate(y: Any) -> bool:
-    """Return whether the squares in scikit-learn's scores stay in the range of floats."""
-    values = np.asarray(y)
-    return values.dtype.kind not in "fO" or (
-        values.dtype.kind == "f"
-        and bool(np.isfinite(values).all())
-        and float(np.abs(values).max(initial=0.0)) < 1e150
-        and float(np.ptp(values) if values.size else 0.0) > 1e-150
-    )
-
-
-def _predicts_moderately(model: Any, points: Any) -> bool:
-    """Return whether these squares do so for the predictions, too."""
-    predicted = np.asarray(call("predict", model.predict, points).value)
-    return predicted.dtype.kind != "f" or float(np.abs(predicted).max(initial=0.0)) < 1e150
 
 
 def _check_output(what: str, model: Any, method: str, values: Any) -> None:
@@ -354,18 +324,16 @@ def _is_unbounded(model: Any, ends: np.ndarray) -> bool:
 def _kernels(rng: Generator) -> None:
     """Evaluate a kernel on two sets of points."""
     X = table(rng)
-    Y = table(rng, d=X.shape[1] if rng.random() < 0.9 else None)
+    Y = table(rng, d=X.shape[1] if rng.random() < 0.9 else None) if rng.random() < 0.6 else None
     kernel = some_kernel(rng, X.shape[1])
     if rng.random() < 0.2:
         names = list(kernel.get_params(deep=False))
         if names and (name := str(rng.choice(names))) not in ("left", "right", "kernel"):
             kernel.set_params(**{name: REFUSED[rng.integers(len(REFUSED))]})
-    shown = contained(rng, typed(rng, X))
-    other = None if rng.random() < 0.4 else contained(rng, typed(rng, Y), 0.9)
     what = type(kernel).__name__
     for name, function, points in (
-        ("call", kernel, (shown, other)),
-        ("diag", kernel.diag, (shown,)),
+        ("call", kernel, (X, Y)),
+        ("diag", kernel.diag, (X,)),
         ("repr", repr, (kernel,)),
     ):
         outcome = call(f"{what} {name}", function, *points)

@@ -1,12 +1,11 @@
 """Kills at random moments, by ``kill -9``: old or new files are whole, resumed work ends the same.
 
-    python -m tests.fuzz.kills --times 50 --seed 0 [fit predict compare]
+    python -m tests.fuzz.kills --times 50 --seed 0 [fit predict]
 
-Three kinds of work: ``pliant fit --out``, ``pliant predict --out``, and a comparison with a
-journal. Each is done in a forked process. Every second kill
+``pliant fit --out`` and ``pliant predict --out`` are done in a forked process. Every second kill
 comes at a random time, every other one just before a random operation on files. A kill is survived
 if the file is the old or the new one, nothing else but hidden drafts is left behind, and the same
-work done again, with what was kept, ends as work that nobody interrupted.
+work done again ends as work that nobody interrupted.
 """
 
 import argparse
@@ -26,9 +25,6 @@ import numpy as np
 
 from pliant.cli import main as pliant
 from pliant.persistence import load_model
-from tests.fuzz.journals import compared, facts
-
-KINDS = ("fit", "predict", "compare")
 
 LIMIT = 120.0
 """Seconds for work that is not killed."""
@@ -100,26 +96,7 @@ class Predict:
         return content if content == "old" else f"{len(content)} {hash(content)}"
 
 
-class Compare:
-    """A comparison that goes on with what its journal holds."""
-
-    SCORES = "scores.json"
-
-    def prepare(self, folder):
-        pass
-
-    def work(self, folder):
-        result = compared(0, folder / "cells.jsonl", resume=True)
-        draft = folder / f".{self.SCORES}"
-        draft.write_text(json.dumps(facts(result)), encoding="utf-8")
-        draft.replace(folder / self.SCORES)
-
-    def state(self, folder):
-        path = folder / self.SCORES
-        return path.read_text(encoding="utf-8") if path.exists() else "old"
-
-
-WORK = {"fit": Fit, "predict": Predict, "compare": Compare}
+WORK = {"fit": Fit, "predict": Predict}
 
 
 def _work(kind, folder, kill_before, report):
@@ -232,7 +209,7 @@ def main(arguments=None):
     """Run the command line; return 1 if a kill was not survived."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.kills", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("kinds", nargs="*", default=KINDS, metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("kinds", nargs="*", default=[*WORK], metavar="KIND", help=", ".join(WORK))
     parser.add_argument("--times", type=int, default=50, help="kills of each kind (default 50)")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)

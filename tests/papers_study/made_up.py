@@ -39,6 +39,8 @@ def small(key, **changes):
     """A declared contestant with two candidates of each parameter, and few rounds."""
     who = contestant(key)
     grid = {name: values[:2] for name, values in who.grid.items()}
+    if "rounds" in grid:
+        grid["rounds"] = [2, 4]
     few = {"max_iter": 5, "centres": 10, "max_pairs": 100}
     few = {name: value for name, value in few.items() if hasattr(who, name)}
     options = getattr(who, "options", {})

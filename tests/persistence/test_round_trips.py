@@ -103,7 +103,7 @@ SETTINGS = [
     pliant.KNPLClassifier(extension="nearest"),
     pliant.TKLClassifier(delta=np.array([0.1, 0.2, 0.3, 0.1]), tol=0.1),
     pliant.MKLClassifier([Gaussian(0.5), On(Linear(), [0, 2])], norm=2.0),
-    pliant.SCGLogDetLearner("graph", n_landmarks=8, random_state=0),
+    pliant.SCGLogDetLearner("graph", strength=10.0),
     pliant.KernelEmbedding(pliant.OrderSpectralLearner(n_components=10)),
     pliant.LABRBFClassifier(10, n_members=2, max_iter=3, random_state=0),
 ]

@@ -45,7 +45,7 @@ def test_both_kernels_are_drawn_by_class_and_coefficient(model, clowns):
     np.testing.assert_allclose(after, centred(model.kernel_(X[order])), atol=1e-12)
     np.testing.assert_allclose(before, centred(model.kernel_.base(X[order])), atol=1e-12)
     assert np.abs(after - before).max() > 0.01
-    assert display.ax_.get_xlabel() == "all 80 points, ordered by class, then |coefficient|"
+    assert display.ax_.get_xlabel() == "all 80 points, ordered by class"
     assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["class -1", "class 1"]
 
 

@@ -42,11 +42,6 @@ def tl1(rho):
     return lambda x, y: max(rho - one_norm(x, y), 0.0)
 
 
-def nested_exponential(kernel, gamma):
-    """Equation (13) of the DANK paper, gamma = 1/sigma^2, for any inner kernel."""
-    return lambda x, y: math.exp(-gamma) * math.exp(gamma * kernel(x, y))
-
-
 def gaussian_of_each(gammas):
     return lambda x, y: math.exp(
         -sum(g * (a - b) ** 2 for g, a, b in zip(gammas, x, y, strict=True))
@@ -80,14 +75,6 @@ def polynomial(degree, gamma, coef0):
 
 def normalized(kernel):
     return lambda x, y: kernel(x, y) / math.sqrt(kernel(x, x) * kernel(y, y))
-
-
-def adaptive_matrix(kernel, points, beta, eta):
-    """F = 11' + D K D / (4 eta), with D the diagonal matrix of beta."""
-    D = np.diag(beta)
-    return np.ones((len(points), len(points))) + D @ gram_by_loops(kernel, points, points) @ D / (
-        4 * eta
-    )
 
 
 def by_distance(x, points):

@@ -62,7 +62,6 @@ def test_constants_are_left_out_unless_kept(value):
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("where", RNG.choice([10115, 20095, 80331, 50667], N)),
         ("zip", RNG.integers(0, 99, N)),
         ("ProductCode", RNG.integers(0, 9, N)),
     ],

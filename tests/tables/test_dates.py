@@ -140,14 +140,3 @@ def test_times_of_pandas_in_every_unit_are_those_of_text(unit):
     given = schema.features(pd.DataFrame({"t": times, "x": 0.0}))
     expected = schema.features(pd.DataFrame({"t": texts, "x": 0.0}))
     np.testing.assert_array_equal(given, expected)
-
-
-def test_times_far_outside_of_the_calendar_are_refused(tmp_path):
-    times = np.array([0, 10**13, -(10**13)], dtype="datetime64[s]")
-    frame = pd.DataFrame({"t": times, "x": [1.0, 2.0, 3.0]})
-    with pytest.raises(TableError, match="'t': expected a date of the years 1 to 9999 in row 2"):
-        TableSchema.fit(frame)
-    ends = [datetime.date.min, datetime.date.max]
-    schema = TableSchema.fit(pd.DataFrame({"t": ends, "x": [1.0, 2.0]}))
-    years = schema.feature_names.index("t (year)")
-    assert schema.features(pd.DataFrame({"t": ends, "x": 0.0}))[:, years].tolist() == [1, 9999]

@@ -35,10 +35,11 @@ from pliant.comparison.result import BLEND, ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.sentences import digits_of, interval_text, missing_of
 from pliant.comparison.standings import Standing
+from pliant.comparison.text import fixed, p_value, seconds, signed
 from pliant.comparison.text_tables import Column, text_table
 from pliant.comparison.workers import close_all, warm_up
 from pliant.core.exceptions import TableError
-from pliant.core.text import count, fixed, p_value, printable, quoted, seconds, signed
+from pliant.core.text import count, printable, quoted
 from pliant.persistence import save_model
 from pliant.tables import TableSchema
 

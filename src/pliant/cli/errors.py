@@ -6,7 +6,8 @@ import typer
 
 from pliant.cli.exit_codes import FAILED, MISUSED
 from pliant.comparison.memory import shortage
-from pliant.core.text import bytes_of, printable, quoted
+from pliant.comparison.text import bytes_of
+from pliant.core.text import printable, quoted
 
 USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
 """What the parser raises: click's class, or that of the copy inside newer versions of typer."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pliant.comparison import Column, Score, text_table
-from pliant.core.text import listed, printable, quoted, share_text
+from pliant.comparison.text import share_text
+from pliant.core.text import listed, printable, quoted
 
 WIDTH = 79
 LARGEST = 5

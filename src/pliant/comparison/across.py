@@ -26,7 +26,8 @@ from pliant.comparison.ranks import (
 from pliant.comparison.record import Entry
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.standings import Standing, reference_of
-from pliant.core.text import listed, p_equals
+from pliant.comparison.text import p_equals
+from pliant.core.text import listed
 from pliant.core.typing import Array
 from pliant.plots.critical_difference import joined
 

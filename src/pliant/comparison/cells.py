@@ -25,8 +25,9 @@ from pliant.comparison.protocol import Cell, Place, Protocol
 from pliant.comparison.record import Kept, Record
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import SearchResult, defaults, is_searched, search
+from pliant.comparison.text import known
 from pliant.core.summary import Summary, summarize
-from pliant.core.text import known, printable
+from pliant.core.text import printable
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
 

@@ -75,10 +75,10 @@ def compare(
         scikit-learn's interface, with a name or without. By default LAB-RBF, a Gaussian SVM with
         searched settings, a linear model, histogram gradient boosting, a random forest (classes) or
         extremely randomised trees and a Gaussian process or kernel ridge regression (numbers), and
-        the boosting packages that are installed. "all" adds every method of pliant, its settings searched in each fold. An
-        estimator is fitted as it is in each fold. It gets an array in which missing values are
-        filled in and text is encoded; features and target are not scaled, so put a scaler into its
-        pipeline if it needs one.
+        the boosting packages that are installed. "all" adds every method of pliant, its settings
+        searched in each fold. An estimator is fitted as it is in each fold. It gets an array in
+        which missing values are filled in and text is encoded; features and target are not scaled,
+        so put a scaler into its pipeline if it needs one.
     task : {"classification", "regression"}, optional
         Guessed from y: classification for text, and for few integers that recur.
     groups : array-like of shape (n_samples,), optional

@@ -11,7 +11,8 @@ from pliant.comparison.protocol import Protocol
 from pliant.comparison.race import Moment
 from pliant.comparison.record import Entry
 from pliant.comparison.standings import Standing, standings
-from pliant.core.text import count, fixed, harmless, seconds
+from pliant.comparison.text import fixed, seconds
+from pliant.core.text import count, harmless
 from pliant.registry import METHODS
 
 NAMED = 4

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pliant.core.text import bytes_of, printable
+from pliant.comparison.text import bytes_of
+from pliant.core.text import printable
 
 ADVICE = (
     "take fewer rows, a smaller cache (cache_mb) or lab-rbf, whose memory grows with the rows and "

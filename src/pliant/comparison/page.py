@@ -18,9 +18,10 @@ from pliant.comparison.page_tables import View, average_ranks, costs, leaderboar
 from pliant.comparison.pictures import Picture, can_draw, pictures_of, ranks_picture
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sentences import missing_of, sentence, warnings_of
+from pliant.comparison.text import known, seconds
 from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
-from pliant.core.text import count, known, listed, printable, seconds
+from pliant.core.text import count, listed, printable
 
 CLASSES_NAMED = 6
 """Classes that are named at most; others are counted."""

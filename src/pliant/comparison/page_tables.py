@@ -17,10 +17,9 @@ from pliant.comparison.markup import Content, Markup, tag
 from pliant.comparison.metrics import Metric, metrics_of
 from pliant.comparison.result import BLEND, ComparisonResult
 from pliant.comparison.standings import Standing
-from pliant.core.text import (
+from pliant.comparison.text import (
     MISSING,
     bytes_of,
-    count,
     decimals,
     fixed,
     gap,
@@ -30,6 +29,7 @@ from pliant.core.text import (
     setting,
     signed,
 )
+from pliant.core.text import count
 
 if TYPE_CHECKING:
     from pliant.comparison.across import Across

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from pliant.core.text import count, p_equals
+from pliant.comparison.text import p_equals
+from pliant.core.text import count
 from pliant.core.typing import Array
 
 _DIGITS = 12

@@ -29,8 +29,9 @@ from pliant.comparison.record import LEARNED
 from pliant.comparison.result import BLEND, ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import SearchResult
+from pliant.comparison.text import decimals, fixed, seconds, share_text
 from pliant.core.summary import summarize
-from pliant.core.text import count, decimals, fixed, quoted, seconds, share_text
+from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.plots import CriticalDifferenceDisplay, RelevanceDisplay, WeightsDisplay
 from pliant.plots._common import BLUE, GREY, VERMILION, class_label, text
@@ -185,7 +186,10 @@ def _weights(result: ComparisonResult, blend: BlendOutcome, ax: Any) -> tuple[st
     ax.bar_label(display.bars_, fmt="%.2f", padding=3)
     ax.set_xlim(0.0, 1.15 * max(weights))
     shares = [f"{name} {weight:.2f}" for name, weight in zip(names, weights, strict=True)]
-    return "The blend predicts the weighted mean of these methods", f"Weights of the blend: {', '.join(shares)}"
+    return (
+        "The blend predicts the weighted mean of these methods",
+        f"Weights of the blend: {', '.join(shares)}",
+    )
 
 
 def _scatter(result: ComparisonResult, blend: BlendOutcome, ax: Any) -> tuple[str, str]:

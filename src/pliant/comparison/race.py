@@ -22,8 +22,8 @@ from pliant.comparison.journal import Journal, method_key
 from pliant.comparison.protocol import Cell, Place, Protocol
 from pliant.comparison.record import DUMMY, REFERENCE, Record, cell_of
 from pliant.comparison.sample import Sample
+from pliant.comparison.text import seconds
 from pliant.comparison.workers import close_all, perform_apart, perform_on
-from pliant.core.text import seconds
 from pliant.core.typing import Array
 from pliant.registry import Method
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from pliant.comparison.markup import Markup, joined, tag
 from pliant.comparison.standings import FEWEST_FOLDS, Standing
-from pliant.core.text import count, decimals, fixed, listed, p_value, printable, quoted, seconds
+from pliant.comparison.text import decimals, fixed, p_value, seconds
+from pliant.core.text import count, listed, printable, quoted
 
 if TYPE_CHECKING:
     from pliant.comparison.result import ComparisonResult

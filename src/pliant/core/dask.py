@@ -28,7 +28,6 @@ from pliant.core.validation import (
     check_targets,
     check_weights,
     is_collection,
-    validate_data,
 )
 
 R = TypeVar("R")
@@ -113,17 +112,14 @@ class Rows:
 
         y and the weights may be arrays in memory, or lie in other partitions than X.
         """
-        columns = list(X.columns) if is_frame(X) else None
-        if columns is not None and not all(isinstance(name, str) for name in columns):
-            columns = None
+        columns = list(X.columns) if is_frame(X) else []
         points = points_of("X", X)
         if np.isnan(points.shape[0]):
             points = points.copy().compute_chunk_sizes()
         n = int(points.shape[0])
         if n < 2:
             raise ValueError(f"expected at least 2 rows in X, got {n}")
-        y = _computed("y", y, "object" if labelled else "float64")
-        weights = _computed("sample_weight", sample_weight, "float64")
+        y, weights = _in_memory(y), _in_memory(sample_weight)
         for name, values in (("y", y), ("sample_weight", weights)):
             if values is not None and (values.ndim not in (1, 2) or len(values) != n):
                 raise ValueError(
@@ -133,7 +129,8 @@ class Rows:
             y = check_labels(y.ravel()) if labelled else check_targets(y)
         if weights is not None:
             weights = check_weights(weights.reshape(n), weights)
-        return cls(points, y, weights, columns)
+        named = bool(columns) and all(isinstance(name, str) for name in columns)
+        return cls(points, y, weights, columns if named else None)
 
     def __len__(self) -> int:
         """Return the number of rows, n."""
@@ -201,48 +198,28 @@ def is_frame(X: Any) -> bool:
     return isinstance(getattr(X, "npartitions", None), int) and hasattr(X, "to_dask_array")
 
 
-def _is_array(X: Any) -> bool:
-    """Return whether X is an array of Dask; a `Delayed` is none."""
-    return isinstance(getattr(X, "chunks", None), tuple)
-
-
 def points_of(name: str, X: Any) -> Any:
     """Return a collection of points as an array of numbers in chunks of whole rows."""
-    if is_frame(X) and X.ndim == 2:
-        odd = [(c, t) for c, t in X.dtypes.items() if getattr(t, "kind", "O") not in "biuf"]
-        if odd:
-            raise ValueError(
-                f"expected columns of numbers in {name}, got dtype {odd[0][1]} in {odd[0][0]!r}"
-            )
-        single = all(str(t) == "float32" for t in X.dtypes)
-        X = X.astype("float32" if single else "float64").to_dask_array()
-    elif not _is_array(X):
+    frame = is_frame(X) and X.ndim == 2
+    if not frame and not isinstance(getattr(X, "chunks", None), tuple):
         raise TypeError(
             f"expected {name} as a dask.array or a dask.dataframe, got {type(X).__name__}"
         )
+    for kind in X.dtypes if frame else (X.dtype,):
+        if getattr(kind, "kind", "O") not in "biuf":
+            raise ValueError(f"expected {name} to hold numbers, got dtype {kind}")
+    if frame:
+        X = X.astype("float64").to_dask_array()
     if X.ndim != 2 or not np.isfinite(X.shape[1]):
         raise ValueError(f"expected {name} of shape (n_samples, n_features), got {X.shape}")
-    if X.dtype.kind not in "biuf":
-        raise ValueError(f"expected {name} to hold numbers, got dtype {X.dtype}")
     return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
 
 
-def _computed(name: str, values: Any, kind: str) -> Any:
-    """Return targets, labels or weights as an array in memory; None if there are none.
-
-    Columns of data frames of a type that NumPy does not have become of another `kind`.
-    """
-    if values is None or not is_collection(values):
-        return None if values is None else np.asarray(values)
-    if is_frame(values):
-        types = list(values.dtypes) if values.ndim == 2 else [values.dtype]
-        if not all(isinstance(each, np.dtype) for each in types):
-            values = values.astype(kind)
-    elif not _is_array(values):
-        raise TypeError(
-            f"expected {name} as a dask.array or of a dask.dataframe, got {type(values).__name__}"
-        )
-    return np.asarray(compute([values])[0])
+def _in_memory(values: Any) -> Any:
+    """Return targets, labels or weights as an array; None if there are none."""
+    if is_collection(values):
+        (values,) = compute([values])
+    return None if values is None else np.asarray(values)
 
 
 def sent(value: Any) -> Any:
@@ -260,11 +237,8 @@ def _on_block(
 ) -> R:
     """Check the points of a partition and return the function of its rows."""
     k, first, kind = place
-    X = np.asarray(X)
     try:
-        if X.dtype.kind not in "biuf":
-            raise ValueError(f"expected numbers in X, got dtype {X.dtype}")
-        X = X.astype(kind, copy=False)
+        X = np.asarray(X).astype(kind, copy=False)
         check_numbers(X, "X", first)
     except ValueError as error:
         where = f"partition {k} (rows {first} to {first + len(X) - 1})"
@@ -294,16 +268,15 @@ def by_partition(method: Method) -> Method:
         point: Any = np.zeros((1, int(points.shape[1])))
         if is_frame(X):
             point = load("pandas").DataFrame(point, columns=list(X.columns))
-        validate_data(self, point, reset=False)
+        example = method(self, point, *args, **kwargs)
+        stacked = np.stack(example, axis=-1) if isinstance(example, tuple) else example
         model = copy.copy(self)
         vars(model).pop("feature_names_in_", None)  # they have been checked
-        example = getattr(model, method.__name__)(np.zeros(point.shape), *args, **kwargs)
-        stacked = _stacked(example)
         result = points.map_blocks(
             _applied,
             sent(model),
             (method.__name__, args, kwargs),
-            stacked,
+            stacked[:0],
             dtype=stacked.dtype,
             drop_axis=1,
             new_axis=list(range(1, stacked.ndim)) or None,
@@ -317,23 +290,19 @@ def by_partition(method: Method) -> Method:
     return cast(Method, over_partitions)
 
 
-def _stacked(result: Any) -> npt.NDArray[Any]:
-    """Return the arrays of a tuple as one, or the array itself."""
-    return np.stack(result, axis=-1) if isinstance(result, tuple) else np.asarray(result)
-
-
 def _applied(
     X: Any,
     model: Any,
     call: tuple[str, Any, Any],
-    example: npt.NDArray[Any],
+    nothing: npt.NDArray[Any],
     block_id: tuple[int, ...] = (0,),
 ) -> npt.NDArray[Any]:
     """Apply a method to the rows of one partition, which may be none; errors name it."""
     if not len(X):
-        return np.zeros((0, *example.shape[1:]), dtype=example.dtype)
+        return nothing
     name, args, kwargs = call
     try:
-        return _stacked(getattr(model, name)(np.asarray(X), *args, **kwargs))
+        result = getattr(model, name)(np.asarray(X), *args, **kwargs)
     except (ValueError, TypeError) as error:
         raise type(error)(f"partition {block_id[0]}: {error}") from None
+    return np.stack(result, axis=-1) if isinstance(result, tuple) else np.asarray(result)

@@ -1,8 +1,4 @@
-"""Where large arrays live: NumPy, or PyTorch on the CPU or a GPU.
-
-NumPy and PyTorch have the same names for most of what formulas need, so one text serves both:
-``device.xp`` is the module. PyTorch is imported where a device asks for it.
-"""
+"""Where large arrays live: NumPy, or PyTorch on the CPU or a GPU, imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -20,8 +16,8 @@ from pliant.core.typing import Array
 class Device:
     """Arrays of one floating-point type.
 
-    `xp` is the module ``numpy`` or ``torch``, `dtype` the module's own floating-point type, and
-    `name` PyTorch's name of the device; None for NumPy.
+    `xp` is the module, ``numpy`` or ``torch``, which have the same names for most of what formulas
+    need; `dtype` is its own floating-point type, and `name` PyTorch's device, None for NumPy.
     """
 
     xp: Any
@@ -38,10 +34,9 @@ class Device:
         """Whether numbers are float32."""
         return bool(self.dtype is self.xp.float32)
 
-    def array(self, values: Any, *, copy: bool = False) -> Any:
+    def array(self, values: Any) -> Any:
         """Return `values` as an array on this device."""
-        kind = np.float32 if self.single else np.float64
-        contiguous = np.array(values, dtype=kind, order="C", copy=True if copy else None)
+        contiguous = np.asarray(values, np.float32 if self.single else np.float64, order="C")
         return contiguous if self.name is None else self.xp.as_tensor(contiguous, device=self.name)
 
     def numpy(self, values: Any) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.names import short_names
+from pliant.core.kernels.weighted_sum import short_names
 from pliant.core.typing import Array
 
 

@@ -14,7 +14,6 @@ from pliant.methods.side_information.embedding import KernelEmbedding
 from pliant.methods.side_information.kernels import Components
 from pliant.methods.side_information.learned_kernel import (
     LearnedKernelClassifier,
-    LearnedKernelRegressor,
 )
 from pliant.methods.side_information.log_det import LogDetLearner
 from pliant.methods.side_information.order_spectral import OrderSpectralLearner
@@ -24,7 +23,7 @@ from pliant.methods.sketched.estimators import (
     SketchedKernelRidge,
     SketchedKernelRidgeClassifier,
 )
-from pliant.methods.svm.path import C_path
+from pliant.methods.svm.estimators import C_path
 from pliant.methods.tessellated.gkl import GKLClassifier, GKLRegressor
 from pliant.methods.tessellated.tkl import TKLClassifier, TKLRegressor
 
@@ -44,7 +43,6 @@ __all__ = [
     "LABRBFMember",
     "LABRBFRegressor",
     "LearnedKernelClassifier",
-    "LearnedKernelRegressor",
     "LogDetLearner",
     "MKLClassifier",
     "MKLRegressor",

@@ -7,44 +7,25 @@ writes where shapes and indices say, that of sparse matrices as well, so these a
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from typing import Any
 
 import numpy as np
-from joblib import parallel_config
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.ensemble._forest import BaseForest
-from sklearn.exceptions import NotFittedError
-from sklearn.impute import SimpleImputer
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm._base import BaseLibSVM
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.exceptions import ModelFileError
-from pliant.core.kernels.base import Normalized
-from pliant.core.kernels.precomputed import Precomputed
 
 TRANSIENT = ("_loss", "_scorer")
 """Attributes of boosted trees that a fit needs; `_check_boosted` makes the loss again."""
-
-METHODS = ("predict", "decision_function", "predict_proba", "transform")
-"""Methods that have to take a row when a model is loaded."""
-
-UNTRIED = (
-    *(ColumnTransformer, OneHotEncoder, OrdinalEncoder, SimpleImputer, TargetEncoder),
-    *(Normalized, Precomputed),
-)
-"""Parts that may not take a row of zeros: they expect categories or known points."""
-
-MAX_WIDTH = 1_000_000
-"""Maximum number of features for which a row of zeros is made."""
 
 SVM_KERNELS = ("linear", "poly", "rbf", "sigmoid")
 
@@ -262,38 +243,3 @@ CHECKS: tuple[tuple[Any, Callable[[Any], None]], ...] = (
     ((HistGradientBoostingClassifier, HistGradientBoostingRegressor), _check_boosted),
 )
 """The check of each class of scikit-learn whose compiled code trusts its attributes."""
-
-
-def check_prediction(model: Any) -> None:
-    """Raise ValueError unless a fitted model predicts for one row of zeros.
-
-    A first step that has a method ``example_rows``, for tables, gives the row.
-    """
-    kind = type(model)
-    known = [name for name in METHODS if hasattr(kind, name)]
-    if not known and kind.__module__.startswith("pliant."):
-        return
-    if not known or kind.__name__.startswith("_"):
-        raise ValueError(f"expected an estimator or a kernel as the model, got {kind.__name__}")
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return
-    objects, row = list(objects_in(model)), None
-    width = getattr(model, "n_features_in_", None)
-    if tables := [part for part in objects if hasattr(part, "example_rows")]:
-        row = tables[0].example_rows(1)
-    elif width is not None and width <= MAX_WIDTH:
-        row = None if any(isinstance(part, UNTRIED) for part in objects) else np.zeros((1, width))
-    if row is None:
-        return
-    sequential = parallel_config("sequential")  # processes take seconds to start
-    with sequential, warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        for name in filter(lambda name: hasattr(model, name), known):
-            try:
-                values = getattr(model, name)(row)
-            except Exception as error:
-                raise ValueError(f"{name} fails: {error}") from None
-            if np.shape(values)[:1] != (1,):
-                raise ValueError(f"expected one row of {name}, got the shape {np.shape(values)}")

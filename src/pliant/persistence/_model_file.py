@@ -19,10 +19,9 @@ from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import replacing
 from pliant.core.text import printable, quoted
-from pliant.persistence._checks import check_parts, check_prediction, objects_in, without_searches
+from pliant.persistence._checks import check_parts, objects_in, without_searches
 from pliant.persistence._contents import (
     MAX_BYTES,
-    check_density,
     check_nodes,
     loaders,
     opened,
@@ -146,7 +145,6 @@ def _unpacked(data: bytes, skops: Any) -> LoadedModel:
     """Check a model file from the outside to the inside, then build the objects in it."""
     with opened(data) as archive:
         text = archive.read("schema.json")
-        check_density(text)
         root = json.loads(text)
         _check_format(root)
         names = check_nodes(root, archive)
@@ -155,7 +153,6 @@ def _unpacked(data: bytes, skops: Any) -> LoadedModel:
     del root, text
     state = _built(data, names, skops)
     check_parts(state["model"])
-    check_prediction(state["model"])
     schema, metadata = (_from_json(state[name], name) for name in ("schema", "metadata"))
     return LoadedModel(state["model"], schema, metadata, printable(state["pliant_version"]))
 
@@ -201,8 +198,6 @@ def _as_json(value: dict[str, Any] | None, name: str) -> str:
 
 def _from_json(text: object, name: str) -> dict[str, Any] | None:
     """Return plain data from JSON text."""
-    if isinstance(text, str):
-        check_density(text.encode("utf-8", "replace"))
     value = json.loads(text) if isinstance(text, str) else text
     if value is not None and not isinstance(value, dict):
         raise ModelFileError(f"expected a dict as {name}, got {quoted(value)}")

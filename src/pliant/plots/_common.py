@@ -29,8 +29,11 @@ that ends there, nothing can be seen."""
 LONGEST = 28
 """Characters of a name that are drawn."""
 
-BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#595959"
-"""Three colours of Okabe and Ito, which colour-blind readers can distinguish, and a dark grey."""
+BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#595959"
+"""Two colours of Okabe and Ito, which colour-blind readers can distinguish, and a dark grey."""
+
+COLORS = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
+"""All colours of Okabe and Ito but yellow, which is pale on white."""
 
 
 class Display(ABC):

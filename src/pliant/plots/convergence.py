@@ -71,11 +71,6 @@ class ConvergenceDisplay(Display):
         self.tol = tol
         self.unit = unit
         self.scale = scale
-        if self.steps.ndim != 1 or self.steps.shape != self.gaps.shape or not self.steps.size:
-            raise ValueError(
-                f"expected steps and gaps of one shape (n_checks,), "
-                f"got {self.steps.shape} and {self.gaps.shape}"
-            )
         if not np.isfinite(self.gaps).all():
             raise ValueError(
                 "expected certified gaps, got nan or inf: a kernel that is not positive "

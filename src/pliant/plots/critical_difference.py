@@ -39,8 +39,8 @@ class CriticalDifferenceDisplay(Display):
 
     The better half is named on the left, the best on top; the worse half on the right, the worst
     on top. Above the axis stands the length of the critical difference: ranks that are closer than
-    do not differ significantly. Each bar joins a largest set of
-    methods that all lie closer than that.
+    that do not differ significantly. Each bar joins a largest set of methods that all lie closer
+    than that.
 
     Parameters
     ----------
@@ -84,8 +84,6 @@ class CriticalDifferenceDisplay(Display):
     ) -> None:
         self.names = [str(name) for name in names]
         k = len(self.names)
-        if k < 2:
-            raise ValueError(f"expected at least 2 methods, got {k}")
         self.ranks = check_vector("ranks", ranks, k)
         if self.ranks.min() < 1 or self.ranks.max() > k:
             raise ValueError(f"expected mean ranks from 1 to {k}, got {self.ranks.tolist()}")

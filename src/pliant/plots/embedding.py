@@ -10,26 +10,19 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.validation import check_points
-from pliant.plots._common import BLUE, PURPLE, VERMILION, Display, last_step, text
+from pliant.plots._common import COLORS, Display, last_step, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLORS = (BLUE, VERMILION, "#009E73", PURPLE, "#E69F00", "#56B4E9", "#000000")
-"""Colours of Okabe and Ito, which colour-blind readers can distinguish."""
-
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 """The second seven classes have another marker, and so on."""
-
-MOST_IN_LEGEND = len(COLORS)
-"""With more classes than this, each has its name in its midst."""
 
 
 class EmbeddingDisplay(Display):
     """Points in a plane, by class.
 
-    Up to seven classes have a colour each and a legend. More classes are distinguished by colour
-    and marker, and each has its name at the median of its points.
+    Seven classes have a colour each, the next seven these colours with another marker, and so on.
 
     Parameters
     ----------
@@ -46,8 +39,8 @@ class EmbeddingDisplay(Display):
         Once plotted.
     points_ : list of matplotlib PathCollection
         The points of each class, in the order of the labels.
-    texts_ : list of matplotlib Text
-        The names of the classes in the picture; empty where there is a legend.
+    legend_ : matplotlib Legend
+        The name of each class.
 
     Examples
     --------
@@ -57,7 +50,7 @@ class EmbeddingDisplay(Display):
     """
 
     points_: list[Any]
-    texts_: list[Any]
+    legend_: Any
 
     def __init__(
         self,
@@ -70,8 +63,6 @@ class EmbeddingDisplay(Display):
         if self.places.shape[1] != 2:
             raise ValueError(f"expected places of shape (n, 2), got {self.places.shape}")
         self.labels = np.asarray(labels)
-        if self.labels.shape != (len(self.places),):
-            raise ValueError(f"expected y of shape ({len(self.places)},), got {self.labels.shape}")
         self.names = str(names[0]), str(names[1])
 
     @classmethod
@@ -102,23 +93,16 @@ class EmbeddingDisplay(Display):
         Raises
         ------
         ValueError
-            For a transformer with more or fewer than two features out, or labels that do not fit
-            the points.
+            For a transformer with more or fewer than two features out.
         """
         check_is_fitted(embedding)
         if not hasattr(embedding, "transform"):
             name = type(last_step(embedding)).__name__
             raise ValueError(f"expected a transformer, such as KernelEmbedding, got {name}")
-        places = np.asarray(embedding.transform(X), dtype=np.float64)
-        if places.ndim != 2 or places.shape[1] != 2:
-            raise ValueError(
-                f"expected a transformer with 2 features out (n_components=2), got "
-                f"{type(last_step(embedding)).__name__} with features of shape {places.shape}"
-            )
         names = ["component 1", "component 2"]
         if hasattr(embedding, "get_feature_names_out"):
             names = list(embedding.get_feature_names_out())
-        return cls(places, y, names=names).plot(ax, **style)
+        return cls(embedding.transform(X), y, names=names).plot(ax, **style)
 
     @property
     def classes(self) -> list[Any]:
@@ -127,30 +111,14 @@ class EmbeddingDisplay(Display):
         return classes
 
     def _draw(self, style: dict[str, Any]) -> None:
-        """Draw the points, with a legend or with names among them."""
         look = {"s": 14, "linewidths": 0, "alpha": 0.8, **style}
-        classes = self.classes
-        self.points_, self.texts_ = [], []
-        for number, label in enumerate(classes):
+        self.points_ = []
+        for number, label in enumerate(self.classes):
             turn, place = divmod(number, len(COLORS))
             own = {"color": COLORS[place], "marker": MARKERS[turn % len(MARKERS)]}
             drawn = self.places[self.labels == label]
-            own["label"] = text(label)
-            self.points_.append(self.ax_.scatter(drawn[:, 0], drawn[:, 1], **{**own, **look}))
-        if len(classes) > MOST_IN_LEGEND:
-            self._name(classes)
-        else:
-            # names given one by one: the legend would leave out those that begin with "_"
-            names = [points.get_label() for points in self.points_]
-            self.ax_.legend(self.points_, names, frameon=False, fontsize=8, markerscale=1.4)
+            self.points_.append(self.ax_.scatter(*drawn.T, **{**own, **look}))
+        names = [text(label) for label in self.classes]
+        look = {"frameon": False, "fontsize": 8, "markerscale": 1.4}
+        self.legend_ = self.ax_.legend(self.points_, names, **look)
         self.ax_.set(xlabel=self.names[0], ylabel=self.names[1])
-
-    def _name(self, classes: list[Any]) -> None:
-        """Write the name of each class at the median of its points."""
-        from matplotlib.patheffects import withStroke
-
-        halo = [withStroke(linewidth=3, foreground="white")]
-        for label, points in zip(classes, self.points_, strict=False):
-            x, y = np.median(np.asarray(points.get_offsets()), axis=0)
-            look: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold"}
-            self.texts_.append(self.ax_.text(x, y, text(label), path_effects=halo, **look))

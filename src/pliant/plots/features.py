@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import leaves_list, linkage
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_integer, check_points, check_vector
@@ -129,8 +128,6 @@ class RelevanceDisplay(FeatureDisplay):
         if support_relevance is not None:
             self.support_relevance = check_points(support_relevance, "support_relevance", d)
         self.spread = np.full(d, np.nan) if spread is None else np.asarray(spread, np.float64)
-        if self.spread.shape != (d,):
-            raise ValueError(f"expected spread of shape ({d},), got {self.spread.shape}")
         self.correlated = np.asarray([] if correlated is None else correlated, np.intp)
         self.feature_names = feature_labels(feature_names, None, d)
 
@@ -222,7 +219,8 @@ class BandwidthDisplay(FeatureDisplay):
 
     The kernel at a support point c is h(|theta o (u - c)|^2): it falls off within 1/theta_j along
     feature j, and does not depend on a feature with a bandwidth near zero. Features are on [-1, 1],
-    as the estimator maps them, so that bandwidths can be compared.
+    as the estimator maps them, so that bandwidths can be compared. Support points are grouped by
+    the feature of their largest bandwidth.
 
     It shows the *kernel*; `RelevanceDisplay` shows what is made of it, the change of the learned
     function with each feature, in which the coefficients and the linear part count too: a feature
@@ -265,17 +263,10 @@ class BandwidthDisplay(FeatureDisplay):
     ) -> None:
         self.bandwidths = check_points(bandwidths, "bandwidths")
         m, d = self.bandwidths.shape
-        if not self.bandwidths.size or (self.bandwidths < 0).any():
-            raise ValueError(
-                f"expected bandwidths >= 0 of shape (m, d), got the shape {self.bandwidths.shape} "
-                f"and the least value {self.bandwidths.min(initial=np.inf):g}"
-            )
         self.relevance = np.median(self.bandwidths, axis=0)
         if relevance is not None:
             self.relevance = check_vector("relevance", relevance, d)
         self.members = np.zeros(m, dtype=np.intp) if members is None else np.asarray(members)
-        if self.members.shape != (m,):
-            raise ValueError(f"expected members of shape ({m},), got {self.members.shape}")
         self.feature_names = feature_labels(feature_names, None, d)
 
     @classmethod
@@ -321,14 +312,14 @@ class BandwidthDisplay(FeatureDisplay):
         return display.plot(ax, **style)
 
     def _draw(self, style: dict[str, Any]) -> None:
-        """Draw a row for each support point, those with like bandwidths together."""
+        """Draw a row for each support point, grouped by the feature of its largest bandwidth."""
         from matplotlib.colors import LogNorm
         from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
         high = float(self.bandwidths.max()) or 1.0
         low = max(float(self.bandwidths.min()), LEAST * high)
         cells = np.maximum(self.bandwidths[:, self._shown], low)
-        rows = _in_groups(np.log(cells), self.members)
+        rows = np.lexsort((-cells.max(axis=1), cells.argmax(axis=1), self.members))
         drawn = thinned(rows)
         look = {"cmap": "cividis", "norm": LogNorm(min(low, high / 2), high), **style}
         self._draw_cells(cells[drawn], look, "bandwidth θ, features on [−1, 1]")
@@ -357,10 +348,3 @@ def _on_one_scale(member: LABRBFMember) -> Array:
         return theta
     slopes = member.warp_.slopes
     return np.divide(theta, slopes, out=np.zeros_like(theta), where=slopes > 0)
-
-
-def _in_groups(values: Array, members: npt.NDArray[Any]) -> Indices:
-    """Return rows by member, those alike next to each other: the leaves of a tree of groups."""
-    parts = [np.flatnonzero(members == number) for number in np.unique(members)]
-    leaves = [leaves_list(linkage(values[p], "average")) if len(p) > 2 else ... for p in parts]
-    return np.concatenate([rows[each] for rows, each in zip(parts, leaves, strict=True)])

@@ -10,12 +10,7 @@ from sklearn.base import is_classifier
 
 from pliant.core.summary import summarize
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import (
-    check_choice,
-    check_points,
-    check_vector,
-    has_fractions,
-)
+from pliant.core.validation import check_choice, check_points, has_fractions
 from pliant.kernels import Kernel, Precomputed, Scaled
 from pliant.plots._common import (
     GREY,
@@ -35,14 +30,12 @@ if TYPE_CHECKING:
 GAP = 0.08
 """Between two matrices, as a share of their width."""
 
-NEAREST_NAMES = 0.045
-"""Names stand at least so far apart, as a share of the height."""
-
 
 class GramDisplay(Display):
     """Gram matrices of a learned kernel and of the kernel it was learned from.
 
-    Points are ordered by class, and within a class by abs(coefficient); for regression by target.
+    Points are ordered by class, and those of a class by abs(coefficient) where an estimator is
+    drawn; for regression by target.
     What a kernel has learned shows as blocks: it is larger within a class than between classes.
     Kernels are centred over the m points, as an estimator with an intercept sees them,
     k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j). Both matrices have one
@@ -57,8 +50,6 @@ class GramDisplay(Display):
         Their classes or targets.
     before : array-like of shape (m, m), optional
         The base kernel between the same points.
-    coefficients : array-like of shape (m,), optional
-        Of the points, for the order within a class.
     by : {"class", "target"}, optional
         What orders the points; by default "target" if y holds fractions, else "class".
     n_points : int, optional
@@ -90,23 +81,17 @@ class GramDisplay(Display):
         y: npt.ArrayLike,
         before: npt.ArrayLike | None = None,
         *,
-        coefficients: npt.ArrayLike | None = None,
         by: str | None = None,
         n_points: int | None = None,
     ) -> None:
         m = len(np.asarray(gram))
-        self.gram = _square("gram", gram, m)
-        self.before = None if before is None else _square("before", before, m)
+        self.gram = check_points(gram, "gram", m)
+        self.before = None if before is None else check_points(before, "before", m)
         self.y = np.asarray(y)
-        if self.y.shape != (m,):
-            raise ValueError(f"expected y of shape ({m},), got {self.y.shape}")
         if by is None:
             fractions = self.y.dtype.kind == "f" and has_fractions(self.y)
             by = "target" if fractions else "class"
         self.by = check_choice("by", by, ("class", "target"))
-        self.coefficients = None
-        if coefficients is not None:
-            self.coefficients = check_vector("coefficients", coefficients, m)
         self.n_points = m if n_points is None else n_points
 
     @classmethod
@@ -159,20 +144,13 @@ class GramDisplay(Display):
         before = None if base is None else base(points)
         if before is not None and isinstance(kernel, Scaled):
             before *= _variance(gram) / _variance(before)
-        display = cls(
-            gram,
-            targets[rows],
-            before,
-            coefficients=sizes[rows],
-            by=by,
-            n_points=n_points or len(targets),
-        )
-        return display.plot(ax, **image)
+        n_points = n_points or len(targets)
+        return cls(gram, targets[rows], before, by=by, n_points=n_points).plot(ax, **image)
 
     @property
     def order(self) -> Indices:
         """The points as they are drawn, shape (m,)."""
-        return in_order(self.y, self.coefficients, self.by)
+        return in_order(self.y, None, self.by)
 
     @property
     def similarities(self) -> list[tuple[float, float]]:
@@ -239,16 +217,10 @@ class GramDisplay(Display):
         m = len(self.y)
         _, places, labels = marks(self.y[self.order], self.by)
         self.ax_.set_ylabel("target" if self.by == "target" else "")
-        kept: list[int] = []
-        for number, place in enumerate(places):
-            if not kept or place - places[kept[-1]] >= NEAREST_NAMES * m:
-                kept.append(number)
-        self.ax_.set_yticks(places[kept], [labels[k] for k in kept])
+        self.ax_.set_yticks(places, labels)
         self.ax_.tick_params(length=0)
         shown = f"all {m}" if m == self.n_points else f"{m} of {self.n_points}"
-        within = self.by == "class" and self.coefficients is not None
-        order = "class, then |coefficient|" if within else self.by
-        self.ax_.set_xlabel(f"{shown} points, ordered by {order}")
+        self.ax_.set_xlabel(f"{shown} points, ordered by {self.by}")
 
     def _draw_colorbar(self) -> None:
         """Draw the scale, with arrows where entries lie beyond its ends."""
@@ -326,8 +298,8 @@ class AdaptationDisplay(Display):
         Raises
         ------
         ValueError
-            For more than two classes, a model without an adaptive matrix, or points that are not
-            the training points.
+            For more than two classes, a model without an adaptive matrix, or another number of
+            points than the training points.
         """
         machine, y = last_step(model), np.asarray(y)
         summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
@@ -338,9 +310,6 @@ class AdaptationDisplay(Display):
                 f"expected the {n} training points and their labels, got X of {len(X)} rows "
                 f"and y of shape {y.shape}"
             )
-        given = isinstance(kernel.base, Precomputed)
-        if not given and not np.allclose(inner_points(model, X), kernel.points):
-            raise ValueError("expected the X that the model was fitted on, got other points")
         return cls.from_support(machine, y[kernel.support]).plot(ax, **image)
 
     @classmethod
@@ -357,8 +326,8 @@ class AdaptationDisplay(Display):
         Raises
         ------
         ValueError
-            For a model without an adaptive matrix or without support points, or labels that it
-            does not know.
+            For a model without an adaptive matrix or without support points, or another number
+            of labels.
         """
         summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
         kernel, targets = machine.kernel_, np.asarray(y)
@@ -367,10 +336,7 @@ class AdaptationDisplay(Display):
                 f"expected y of shape ({len(kernel.support)},), one for each of at least one "
                 f"support point, got {targets.shape}"
             )
-        classes = machine.classes_ if is_classifier(machine) else None
-        if classes is not None and not np.isin(targets, classes).all():
-            raise ValueError(f"expected labels in {classes.tolist()}, got others in y")
-        by = "target" if classes is None else "class"
+        by = "class" if is_classifier(machine) else "target"
         order = thinned(in_order(targets, kernel.beta[kernel.support], by))
         rows = kernel.support[order]
         return cls(kernel.change_between(rows, rows), targets[order], len(targets), by)
@@ -426,14 +392,6 @@ def _coefficient_sizes(machine: Any, points: Array) -> Array:
     sizes = np.abs(coefficients).sum(axis=0)
     known = {(point + 0.0).tobytes(): size for point, size in zip(support, sizes, strict=False)}
     return np.array([known.get(point.tobytes(), 0.0) for point in points + 0.0], dtype=np.float64)
-
-
-def _square(name: str, matrix: npt.ArrayLike, m: int) -> Array:
-    """Return a square matrix of numbers, of order m."""
-    checked = check_points(matrix, name)
-    if checked.shape != (m, m) or not m:
-        raise ValueError(f"expected {name} of shape ({m}, {m}), got {checked.shape}")
-    return checked
 
 
 def _variance(gram: Array) -> float:

@@ -71,13 +71,9 @@ class IntervalDisplay(Display):
         coverage: float = 0.9,
     ) -> None:
         n = np.size(y)
-        if not n:
-            raise ValueError("expected at least one sample, got none")
         self.y = check_vector("y", y, n)
         self.predicted = check_vector("predicted", predicted, n)
         self.intervals = check_points(intervals, "intervals", 2)
-        if len(self.intervals) != n:
-            raise ValueError(f"expected intervals of shape ({n}, 2), got {self.intervals.shape}")
         self.coverage = check_share("coverage", coverage)
 
     @property
@@ -136,8 +132,6 @@ class IntervalDisplay(Display):
             raise ValueError(f"expected a model of one output, got {estimator.n_outputs_}")
         points, targets = transformed(model, X), check_targets(y)
         ends = estimator.predict_interval(points, coverage)
-        if targets.shape != ends.shape[:-1]:
-            raise ValueError(f"expected y of shape {ends.shape[:-1]}, got {targets.shape}")
         predicted = estimator.predict(points).ravel()
         display = cls(targets.ravel(), predicted, ends.reshape(-1, 2), coverage=coverage)
         return display.plot(ax, **style)

@@ -14,9 +14,7 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_integer, check_points, check_vector
 from pliant.plots._common import (
     BLUE,
-    GREY,
-    PURPLE,
-    VERMILION,
+    COLORS,
     Display,
     feature_labels,
     last_step,
@@ -26,25 +24,19 @@ from pliant.plots._common import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_BARS, MOST_LINES = 15, 8
-"""Kernels that are drawn by default."""
+MOST_BARS, MOST_LINES = 15, len(COLORS)
+"""Kernels that are drawn by default; each line has a colour of its own."""
 
 LONGEST_NAME = 44
 """Characters of a kernel's name that are drawn."""
-
-COLOURS = (BLUE, VERMILION, "#009E73", PURPLE, "#E69F00", "#56B4E9", GREY, "black")
-"""Colours of lines: those of Okabe and Ito, without yellow."""
-
-DASHES = ("-", "--", ":", "-.")
-"""Styles of lines, one after the other where colours repeat."""
 
 
 class WeightsDisplay(Display):
     """The learned weights of kernels.
 
-    Bars show the weights that are not zero, the largest first; the number of the others is stated
-    below. With several sets, one for each pair of classes, a bar is their mean. With `Cs`, the
-    weights are drawn as lines over C instead.
+    Bars show the weights that are not zero, the largest first; the number of the others and their
+    share of the weight are stated below. With several sets, one for each pair of classes, a bar is
+    their mean. With `Cs`, the weights are drawn as lines over C instead.
 
     Parameters
     ----------
@@ -53,7 +45,7 @@ class WeightsDisplay(Display):
     kernel_names : sequence of n_kernels str, optional
         By default ``kernel 0`` and so on.
     Cs : array-like of shape (n_sets,), optional
-        > 0 and different: the values of C that the sets belong to.
+        The values of C > 0 that the sets belong to.
 
     Attributes
     ----------
@@ -85,16 +77,12 @@ class WeightsDisplay(Display):
     ) -> None:
         self.weights = check_points(np.atleast_2d(np.asarray(weights, np.float64)), "weights")
         n_sets, n_kernels = self.weights.shape
-        if not self.weights.size:
-            raise ValueError(f"expected weights of one kernel or more, got shape {(n_sets, 0)}")
         if kernel_names is None:
             kernel_names = [f"kernel {m}" for m in range(n_kernels)]
         if len(kernel_names) != n_kernels:
             raise ValueError(f"expected {n_kernels} kernel_names, got {len(kernel_names)}")
         self.kernel_names = [str(name) for name in kernel_names]
         self.Cs = None if Cs is None else check_vector("Cs", Cs, n_sets)
-        if self.Cs is not None and not ((self.Cs > 0).all() and len(set(self.Cs)) == n_sets):
-            raise ValueError(f"expected different Cs > 0, got {self.Cs.tolist()}")
 
     @classmethod
     def from_estimator(
@@ -147,7 +135,7 @@ class WeightsDisplay(Display):
     ) -> Self:
         """Draw the weights of the same kernels in several models as lines over C.
 
-        The eight kernels of the largest weights at any C have a line.
+        The seven kernels of the largest weights at any C have a line.
 
         Parameters
         ----------
@@ -221,14 +209,8 @@ class WeightsDisplay(Display):
         """Draw the weight of each kernel over C."""
         ax, rising = self.ax_, np.argsort(Cs, kind="stable")
         for place, m in enumerate(shown):
-            look = {
-                "color": COLOURS[place % len(COLOURS)],
-                "linestyle": DASHES[place // len(COLOURS) % len(DASHES)],
-                "marker": "o",
-                "markersize": 3.5,
-                "label": text(self.kernel_names[m], LONGEST_NAME),
-                **style,
-            }
+            own = {"color": COLORS[place], "label": text(self.kernel_names[m], LONGEST_NAME)}
+            look = {**own, "marker": "o", "markersize": 3.5, **style}
             self.lines_ += ax.plot(Cs[rising], self.weights[rising, m], **look)
         if (self.weights >= 0).all():
             ax.set_ylim(bottom=0.0)
@@ -236,19 +218,13 @@ class WeightsDisplay(Display):
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
 
     def _noted(self, label: str, shown: Indices) -> str:
-        """Return a label about the kernels that are not drawn: their number and total weight."""
-        left = np.setdiff1d(np.arange(len(self.kernel_names)), shown)
-        some, none = left[self._sizes[left] > 0], left[self._sizes[left] == 0]
-        notes = []
-        if len(some):
-            sets = np.abs(self.weights)
-            share = (sets[:, some].sum(axis=1) / sets.sum(axis=1)).max()
-            least = "at most " if self.Cs is not None else ""
-            notes.append(f"{count(len(some), 'kernel')} with {least}{share:.1%} of the weight")
-        if len(none):
-            always = " at each C" if self.Cs is not None else ""
-            notes.append(f"{count(len(none), 'kernel')} of weight 0{always}")
-        return "\nand ".join([label, *notes])
+        """Return a label that states how many kernels are not drawn, and their total weight."""
+        left = len(self.kernel_names) - len(shown)
+        if not left:
+            return label
+        sets = np.abs(self.weights)
+        share = (np.delete(sets, shown, axis=1).sum(axis=1) / sets.sum(axis=1)).max()
+        return f"{label}\nand {count(left, 'kernel')} with at most {share:.1%} of the weight"
 
 
 def _learned(

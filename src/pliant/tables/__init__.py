@@ -8,7 +8,7 @@ step of a pipeline, learns to fill in missing values and to encode categories an
 
 from pliant.tables._columns import Column, LeftOut, UnknownCategoryWarning
 from pliant.tables._encoder import ColumnEncoder
-from pliant.tables._format import TableFormat
+from pliant.tables._infer import TableFormat
 from pliant.tables._read import detect_format, iter_table, read_table
 from pliant.tables._schema import TableSchema, Target
 from pliant.tables._write import write_csv, write_predictions

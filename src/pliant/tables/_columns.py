@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,8 @@ from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.tables._dates import PARTS, DateOrder, calendar, is_date, moments, orders_of
-from pliant.tables._infer import MISSING
 from pliant.tables._names import listed, row_name
-from pliant.tables._values import READERS, Kind, kind_of, refuse_missing, texts, whole
+from pliant.tables._values import MISSING, READERS, Kind, kind_of, refuse_missing, texts, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,12 +49,6 @@ TEXT_WIDTH = 512
 
 PARTS_OF_WORDS = (3, 4)
 """Characters of a part of a word; parts are alike where words are misspelt."""
-
-MOST_WIDTH = 4096
-"""Maximum number of columns of a text."""
-
-CODES = (3, 50)
-"""Integers of at least three digits, and of at most 50 values, that recur may be codes."""
 
 ADVICE = (
     "fill them in, leave the rows out, or have them imputed "
@@ -108,8 +101,6 @@ class Column:
         The order of the numbers of a date that is written as text.
     origin : float, default=0
         The day that the days of a date are counted from, in days from 1970.
-    width : int, default=0
-        The number of columns of a text.
     """
 
     name: str
@@ -118,22 +109,14 @@ class Column:
     parts: tuple[str, ...] = ()
     order: DateOrder | None = None
     origin: float = 0.0
-    width: int = 0
 
     def __post_init__(self) -> None:
-        words = list(self.categories)
-        fits = {
-            "categories": bool(words) == (self.kind == "categorical")
-            and len(words) <= MOST_CATEGORIES
-            and words == sorted(set(words)),
-            "parts": bool(self.parts) == (self.kind == "date")
-            and len(set(self.parts)) == len(self.parts)
-            and set(self.parts) <= set(PARTS),
-            "order": self.order is None or self.kind == "date",
-            "width": (0 < self.width <= MOST_WIDTH) if self.kind == "text" else self.width == 0,
-        }
-        if wrong := [name for name, fit in fits.items() if not fit]:
-            raise ValueError(f"column {quoted(self.name)}: unexpected {wrong[0]} of {self.kind}")
+        for name, kind in (("categories", "categorical"), ("parts", "date")):
+            values = getattr(self, name)
+            if bool(values) != (self.kind == kind) or len(set(values)) < len(values):
+                raise ValueError(f"column {quoted(self.name)}: unexpected {name} of {self.kind}")
+        if list(self.categories) != sorted(self.categories) or not set(self.parts) <= set(PARTS):
+            raise ValueError(f"column {quoted(self.name)}: unexpected order or part")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -141,7 +124,7 @@ class Column:
         if self.kind == "date":
             return tuple(f"{self.name} ({part})" for part in self.parts)
         if self.kind == "text":
-            return tuple(f"{self.name} (hash {k})" for k in range(self.width))
+            return tuple(f"{self.name} (hash {k})" for k in range(TEXT_WIDTH))
         return (self.name,)
 
     @property
@@ -175,20 +158,20 @@ class Column:
         if self.kind == "date":
             return calendar(moments(column, self.order), self.parts, self.origin)
         if self.kind == "text":
-            return hashed(texts(column).tolist(), self.width)
+            return hashed(texts(column).tolist())
         return READERS[self.kind](column)[:, None]
 
     def _codes(self, cells: npt.NDArray[np.object_], reported: set[str]) -> Array:
         """Return the number of each category; an unknown ``1.0`` is ``1``, as pandas writes it."""
-        place: dict[object, float] = {text: float(j) for j, text in enumerate(self.categories)}
-        place[None], unknown = np.nan, float(len(self.categories))
-        codes = np.array(
-            [
-                place[c] if c in place else place.get(str(c).removesuffix(".0"), unknown)
-                for c in cells
-            ],
-            dtype=np.float64,
-        )
+        place = {text: float(j) for j, text in enumerate(self.categories)}
+        unknown = float(len(place))
+
+        def code(cell: str | None) -> float:
+            if cell is None:
+                return np.nan
+            return place.get(cell, place.get(cell.removesuffix(".0"), unknown))
+
+        codes = np.fromiter(map(code, cells), np.float64, len(cells))
         if (codes == unknown).any() and self.name not in reported:
             reported.add(self.name)
             value = cells[int((codes == unknown).argmax())]
@@ -201,81 +184,60 @@ class Column:
         return codes
 
 
-def hashed(cells: Sequence[str | None], width: int = TEXT_WIDTH) -> Array:
+def hashed(cells: Sequence[str | None]) -> Array:
     """Return counts of words and of parts of words of texts, hashed into columns."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    kinds: list[tuple[str, tuple[int, int], int]] = [
-        ("word", (1, 1), (width + 1) // 2),
-        ("char_wb", PARTS_OF_WORDS, width // 2),
-    ]
+    kinds: list[tuple[str, tuple[int, int]]] = [("word", (1, 1)), ("char_wb", PARTS_OF_WORDS)]
     features = [
         HashingVectorizer(
-            n_features=columns, analyzer=kind, ngram_range=lengths, alternate_sign=False
+            n_features=TEXT_WIDTH // 2, analyzer=kind, ngram_range=lengths, alternate_sign=False
         )
         .transform([cell or "" for cell in cells])
         .toarray()
-        for kind, lengths, columns in kinds
-        if columns
+        for kind, lengths in kinds
     ]
     return np.concatenate(features, axis=1)
 
 
-@dataclass(frozen=True)
-class Choices:
-    """The user's wishes about the columns of a table; see `TableSchema.fit`."""
-
-    missing: Missing = "impute"
-    keep: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    date_order: DateOrder | None = None
-
-    def __post_init__(self) -> None:
-        if self.missing not in get_args(Missing):
-            got = quoted(self.missing)
-            raise ValueError(f"expected missing 'impute' or 'error' (--missing), got {got}")
-        if self.date_order not in (None, *get_args(DateOrder)):
-            got = quoted(self.date_order)
-            raise ValueError(f"expected date_order 'ymd', 'dmy' or 'mdy' (--date-order), got {got}")
-
-
 @dataclass
 class ColumnProfile:
-    """The cells of a column, of which `column` decides what they are, with doubts as notes."""
+    """The cells of a column and the user's wishes; `column` decides what it is, with notes."""
 
     cells: pd.Series
-    choices: Choices
+    missing: Missing
+    keep: bool
+    categorical: bool
+    date_order: DateOrder | None
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def name(self) -> str:
-        """The name of the column."""
-        return str(self.cells.name)
+    def __post_init__(self) -> None:
+        self.name = str(self.cells.name)
 
     def column(self) -> Column | LeftOut:
         """Return the kind of the column, or raise TableError for unusable cells."""
         kind = kind_of(self.cells)
         if not self.cells.notna().any():
             return LeftOut(self.name, "empty")
-        if self.choices.missing == "error":
+        if self.missing == "error":
             refuse_missing(self.cells, ADVICE)
-        column = self._column(kind)
+        if kind == "categorical" or self.categorical:
+            column = self._of_texts()
+        elif kind == "date":
+            column = self._of_dates(moments(self.cells, None), None)
+        else:
+            column = self._of_numbers(kind)
         return LeftOut(self.name, column) if isinstance(column, str) else column
 
-    def _column(self, kind: Kind) -> Column | Literal["id", "constant"]:
-        if kind == "categorical" or self.name in self.choices.categorical:
-            return self._of_texts()
-        if kind == "date":
-            return self._of_dates(moments(self.cells, None), None)
+    def _of_numbers(self, kind: Kind) -> Column | Literal["id", "constant"]:
         numbers = READERS[kind](self.cells)
-        if self.name not in self.choices.keep and not np.isnan(numbers).any():
+        present = numbers[~np.isnan(numbers)]
+        if not self.keep and len(present) == len(numbers):
             if len(numbers) > FEW and (numbers == numbers[0]).all():
                 return "constant"
             if kind == "numeric" and _are_ids(numbers, ID_NAME.fullmatch(self.name) is not None):
                 return "id"
-        present = numbers[~np.isnan(numbers)]
-        codes = CODE_NAME.fullmatch(self.name) or _are_codes(present, len(numbers))
-        if kind == "numeric" and codes and whole(present).all():
+        if kind == "numeric" and CODE_NAME.fullmatch(self.name) and whole(present).all():
             self.notes.append(
                 f"integers in {quoted(self.name)} look like codes and are taken as numbers "
                 f"(--categorical {quoted(self.name)} for categories)"
@@ -289,12 +251,12 @@ class ColumnProfile:
         counts = Counter(text for text in texts(self.cells).tolist() if text is not None)
         categories = tuple(sorted(counts))
         declared = isinstance(self.cells.dtype, pd.CategoricalDtype)
-        if self.name in self.choices.categorical or declared:
+        if self.categorical or declared:
             return Column(self.name, "categorical", categories)
         if (dates := self._dates(counts)) is not None:
             return dates
-        distinct, present, kept = len(counts), counts.total(), self.name in self.choices.keep
-        if distinct == 1 and not kept and present == len(self.cells) > FEW:
+        distinct, present = len(counts), counts.total()
+        if distinct == 1 and not self.keep and present == len(self.cells) > FEW:
             return "constant"
         if all(text.strip().lower() in ("true", "false") for text in counts):
             return Column(self.name, "boolean")
@@ -305,8 +267,8 @@ class ColumnProfile:
         many = distinct > MOST_CATEGORIES
         unlike = distinct > max(FEW, MAX_DISTINCT * present) or many
         wordy = (distinct > FEW and distinct > TEXT_DISTINCT * present) or many
-        if (wordy and share(lambda t: len(t.split())) >= WORDS) or (unlike and kept):
-            return Column(self.name, "text", width=TEXT_WIDTH)
+        if (wordy and share(lambda t: len(t.split())) >= WORDS) or (unlike and self.keep):
+            return Column(self.name, "text")
         if share(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MOSTLY:
             self.notes.append(
                 f"column {quoted(self.name)} holds texts that look like numbers, such as "
@@ -325,8 +287,13 @@ class ColumnProfile:
         if not orders or len(strange) >= (1 - MOSTLY) * len(cells):
             return None
         if strange:
-            raise self._strange(strange)
-        order = self.choices.date_order or self._order(orders, cells)
+            row = row_name(self.cells.index, texts(self.cells).tolist().index(strange[0]))
+            raise TableError(
+                f"column {quoted(self.name)} holds dates, but {quoted(strange[0])} in {row} is "
+                f"none: correct it, read {listed(strange, 3)} as missing (--na-values) or leave "
+                "the column out (--drop)"
+            )
+        order = self.date_order or self._order(orders, cells)
         for word in counts.keys() - {*cells}:
             self.notes.append(
                 f"column {quoted(self.name)}: {count(counts[word], 'cell')} {quoted(word)} "
@@ -358,19 +325,10 @@ class ColumnProfile:
         features = calendar(days)
         low, high = np.nanmin(features, axis=0), np.nanmax(features, axis=0)
         varying = tuple(part for part, a, b in zip(PARTS, low, high, strict=True) if a < b)
-        if not varying and self.name not in self.choices.keep:
+        if not varying and not self.keep:
             return "constant"
         parts = varying or ("days",)
         return Column(self.name, "date", parts=parts, order=order, origin=float(low[0]))
-
-    def _strange(self, strange: Sequence[str]) -> TableError:
-        """Return the error for some texts among dates."""
-        row = row_name(self.cells.index, texts(self.cells).tolist().index(strange[0]))
-        return TableError(
-            f"column {quoted(self.name)} holds dates, but {quoted(strange[0])} in {row} is none: "
-            f"correct it, read {listed(strange, 3)} as missing (--na-values) or leave the column "
-            "out (--drop)"
-        )
 
 
 def _are_ids(numbers: Array, named: bool) -> bool:
@@ -381,13 +339,3 @@ def _are_ids(numbers: Array, named: bool) -> bool:
     if (steps > 0).all() or (steps < 0).all():
         return named or (low in (0, 1) and bool(numbers.max() - low + 1 == rows))
     return named and np.unique(numbers).size == rows
-
-
-def _are_codes(numbers: Array, rows: int) -> bool:
-    """Return whether numbers may be codes: few integers of the same, large number of digits."""
-    values = np.unique(numbers)
-    few = CODES[0] <= len(values) <= CODES[1] and rows >= FEW * 10
-    if not few or values[0] < 100 or not whole(values).all():
-        return False
-    digits = {len(str(int(value))) for value in values}
-    return len(digits) == 1 and bool(values[-1] - values[0] >= 10 * len(values))

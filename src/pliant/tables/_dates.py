@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -12,9 +12,8 @@ import numpy as np
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
-from pliant.tables._infer import MISSING
 from pliant.tables._names import row_name
-from pliant.tables._values import advice, shown
+from pliant.tables._values import MISSING, advice, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,9 +29,6 @@ SAMPLE = {"ymd": "2024-01-31", "dmy": "31.01.2024", "mdy": "01/31/2024"}
 
 EPOCH = datetime(1970, 1, 1)
 SECONDS_A_DAY = 86_400.0
-FIRST = (datetime.min - EPOCH).total_seconds() / SECONDS_A_DAY
-LAST = (datetime.max - EPOCH).total_seconds() / SECONDS_A_DAY
-"""Days from 1970 to the first and the last date that text can have."""
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
@@ -109,16 +105,10 @@ def moments(column: pd.Series, order: DateOrder | None) -> Array:
     """Return the days from 1970 to each date, NaN where one is missing; refuse other cells."""
     import pandas as pd
 
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(object)
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind == "datetime64":
-        stamps = column if hasattr(column, "dt") else pd.to_datetime(column)
-        return _since_epoch(stamps.dt.tz_localize(None))
-    if kind.startswith("date"):
-        cells = [np.nan if gone else _own(c) for c, gone in zip(column, column.isna(), strict=True)]
-        return np.array(cells, dtype=np.float64)
-    codes, texts = pd.factorize(column.astype(object))
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        since = column.dt.tz_localize(None).to_numpy() - np.datetime64(0, "s")
+        return np.asarray(since / np.timedelta64(1, "s") / SECONDS_A_DAY)
+    codes, texts = pd.factorize(column.astype(object))  # dates of Python are texts as in ISO
     values = np.array([moment(str(text), order or "ymd") for text in texts] + [np.nan])
     days = values[codes]
     known = np.array([str(text).strip() in MISSING for text in texts] + [True])
@@ -129,29 +119,6 @@ def moments(column: pd.Series, order: DateOrder | None) -> Array:
             f"column {quoted(column.name)}: expected a date such as {SAMPLE[order or 'ymd']} in "
             f"{row_name(column.index, at)}, got {shown(column.iloc[at])}{advice(column.iloc[at])}"
         )
-    return days
-
-
-def _since_epoch(stamps: pd.Series) -> Array:
-    """Return the days from 1970 to times of pandas, in whatever unit they are counted."""
-    times = stamps.to_numpy()
-    seconds = times.astype("datetime64[s]")
-    rest = (times - seconds) / np.timedelta64(1, "s")
-    days: Array = (seconds.astype(np.int64) + rest) / SECONDS_A_DAY
-    days[np.isnat(times)] = np.nan
-    far = (days < FIRST) | (days >= LAST)
-    if far.any():
-        raise TableError(
-            f"column {quoted(stamps.name)}: expected a date of the years 1 to 9999 in "
-            f"{row_name(stamps.index, int(far.argmax()))}, got another one: correct it"
-        )
-    return days
-
-
-def _own(cell: date) -> float:
-    """Return the days from 1970 to a date or a time of Python, by its own clock."""
-    own = cell if isinstance(cell, datetime) else datetime(cell.year, cell.month, cell.day)
-    days: float = (own.replace(tzinfo=None) - EPOCH).total_seconds() / SECONDS_A_DAY
     return days
 
 

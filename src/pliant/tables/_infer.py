@@ -9,35 +9,34 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
-from pliant.tables._format import DECIMALS, THOUSANDS, NumberKind, TableFormat
-from pliant.tables._names import collected, listed, require
+from pliant.tables._names import collected, from_plain, listed, require, to_plain
+from pliant.tables._values import MISSING, number
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MISSING = frozenset(
-    {
-        *("NA", "N/A", "n/a", "#N/A", "<NA>", "na", "n.a.", "NaN", "nan", "NAN", "\\N"),
-        *("NULL", "null", "Null", "None", "?", "-", "--", ".", "#NULL!", "#DIV/0!"),
-    }
-)
-"""Words that stand for a missing value in a column of numbers or dates."""
+NumberKind: TypeAlias = Literal["integer", "number"]
+
+DECIMALS = (".", ",")
+THOUSANDS = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
+"""Marks between groups of three digits; of spaces, the usual one and two that do not break."""
+
+NAMES = {"\t": "tab", " ": "space", "\u00a0": "space", "\u202f": "space"}
+MARKS = {"tab": "\t", "\\t": "\t", "space": " "}
 
 MOST_WORDS = 3
 """Maximum number of other words that are taken as missing in a column of numbers."""
 
 KEPT_WORDS = 50
 """Different words of a column that are kept, for messages."""
-
-HEAD = 1_000
-"""Cells that are looked at first for a proof of the decimal mark; all are if it has none."""
 
 GROUPS = r"-?[1-9]\d{0,2}"
 GROUP_MARKS = "'’ \u00a0\u202f"
@@ -69,12 +68,118 @@ PROOFS = {
 }
 """The notations that only one decimal mark allows."""
 
-GROUPED = ("grouped_point", "grouped_comma", "commas", "points", "spaced")
 LONG = ("commas", "points", "spaced")
+GROUPED = ("grouped_point", "grouped_comma", "either_point", "either_comma", *LONG)
 NO_NUMBERS = ("code", "list")
 
-ODD_CELL = r"^(\+|-?0\d|-?\d{16,}$)"
-UNSURE = r"^-?([1-9]\d{0,2}\.\d{3}|\d+|\d+[eE][-+]?\d+)$"
+POINT = r"^-?(?:0?\.\d+|[1-9]\d*\.(?:\d{0,2}|\d{4,})|[1-9]\d{3,}\.\d+)(?:[eE][-+]?\d+)?$"
+PLAIN = {
+    "point": POINT,
+    "integer": r"^-?(?:0|[1-9]\d{0,14})$",
+    "comma": POINT.replace(r"\.", ","),
+    "either_point": f"^{SHAPES['either_point']}$",
+    "either_comma": f"^{SHAPES['either_comma']}$",
+}
+"""The common cells of some shapes, which Arrow counts; other texts are looked at one by one."""
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """How a CSV file is written; None stands for what is to be detected.
+
+    Parameters
+    ----------
+    sep : str, optional
+        One character; ``tab`` stands for a tab.
+    decimal : {".", ","}, optional
+        The decimal mark.
+    thousands : str, optional
+        The mark between groups of three digits; an empty text for none.
+    encoding : str, optional
+        Such as ``utf-8``, ``utf-16`` or ``cp1252``.
+    na_values : sequence of str, default=()
+        Cells that stand for a missing value beside empty ones.
+    texts : sequence of str, default=()
+        Columns that are read exactly as they are written.
+    numbers : mapping of str to {"integer", "number"}, optional
+        The columns that are read as numbers; the others are texts.
+    words : mapping of str to tuple of str
+        Words of a column of numbers that stand for a missing value.
+    notes : tuple of str, default=()
+        Doubts about how numbers were understood, and counts of words among them.
+    """
+
+    sep: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+    na_values: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    numbers: Mapping[str, NumberKind] | None = None
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("sep", "thousands"):
+            mark = getattr(self, name)
+            object.__setattr__(self, name, MARKS.get(mark, mark))
+        for name in ("na_values", "texts", "notes"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "words", {k: tuple(v) for k, v in self.words.items()})
+        self._check()
+
+    def _check(self) -> None:
+        """Raise ValueError for an option that no file can have."""
+        if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
+            raise ValueError(f"expected one character as separator (--sep), got {quoted(self.sep)}")
+        if self.decimal not in (None, *DECIMALS):
+            raise ValueError(f"expected --decimal . or --decimal , got {quoted(self.decimal)}")
+        if self.thousands not in (None, "", *THOUSANDS):
+            raise ValueError(
+                "expected one of , . ' or a space as --thousands, or an empty text for none, "
+                f"got {quoted(self.thousands)}"
+            )
+        if self.thousands and self.thousands == self.decimal:
+            raise ValueError(
+                f"expected two marks, got {quoted(self.decimal)} for decimals and groups"
+            )
+        if self.encoding is not None:
+            try:
+                "a,b".encode(self.encoding)
+            except (LookupError, ValueError):
+                raise ValueError(
+                    "expected an encoding (--encoding) such as utf-8, utf-16 or cp1252, "
+                    f"got {quoted(self.encoding)}"
+                ) from None
+
+    @cached_property
+    def missing_numbers(self) -> frozenset[float]:
+        """The numbers among `na_values`, which stand for a missing value however written."""
+        return frozenset(value for value in map(number, self.na_values) if value == value)
+
+    @property
+    def described(self) -> str:
+        """What is unusual about a format, such as ``decimal comma``; an empty text for nothing."""
+        words = []
+        if self.sep not in (None, ","):
+            words.append(f"separator {NAMES.get(self.sep, quoted(self.sep))}")
+        if self.decimal == ",":
+            words.append("decimal comma")
+        if self.thousands:
+            words.append(f"thousands {NAMES.get(self.thousands, quoted(self.thousands))}")
+        if self.encoding not in (None, "utf-8", "utf-8-sig"):
+            words.append(f"encoding {self.encoding}")
+        return ", ".join(words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the format as plain data."""
+        return to_plain(self)
+
+    @classmethod
+    def from_dict(cls, state: object) -> TableFormat:
+        """Make a format from plain data, refusing what `to_dict` could not have returned."""
+        form: TableFormat = from_plain(cls, state, "format of a table")
+        return form
 
 
 @dataclass
@@ -93,43 +198,19 @@ class Evidence:
 
     def add(self, cells: pa.Array, row: int) -> None:
         """Look at the cells of a chunk, the first of which stands in the row of this number."""
-        present = cells.drop_null()
-        self.missing += len(cells) - len(present)
-        if not any(self._add_plain(mark, present, cells, row) for mark in DECIMALS):
-            for text, times in zip(*_counted(present), strict=True):
-                self._add_text(text, times, cells, row)
-
-    def _add_plain(self, mark: str, present: pa.Array, cells: pa.Array, row: int) -> bool:
-        """Add numbers with a decimal mark and no groups; return False if a cell is none."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
-        if not len(present):
-            return True
-        if pc.any(pc.match_substring(present, "," if mark == "." else ".")).as_py():
-            return False
-        points = present if mark == "." else pc.replace_substring(present, ",", ".")
-        try:
-            values = pc.cast(points, pa.float64())
-        except pa.ArrowInvalid:
-            return False
-        odd = pc.match_substring_regex(points, ODD_CELL)
-        if not pc.all(pc.is_finite(values)).as_py() or pc.any(odd).as_py():
-            return False
-        if not pc.any(pc.match_substring_regex(points, "[.eE]")).as_py():
-            self.shapes["integer"] += len(present)
-            return True
-        shape = "point" if mark == "." else "comma"
-        if self.shapes[shape]:
-            self.shapes[shape] += len(present)
-            return True
-        for part in (points[:HEAD], points):
-            sure = pc.invert(pc.match_substring_regex(part, UNSURE))
-            if pc.any(sure).as_py():
-                self.shapes[shape] += len(present)
-                self._keep(shape, present[pc.index(sure, True).as_py()].as_py(), cells, row)
-                return True
-        return False
+        others = cells.drop_null()
+        self.missing += len(cells) - len(others)
+        for shape, pattern in PLAIN.items():
+            found = pc.match_substring_regex(others, pattern)
+            if times := pc.sum(found).as_py():
+                first = others[pc.index(found, True).as_py()].as_py()
+                self._add_number(shape, first, times, cells, row)
+                others = others.filter(pc.invert(found))
+        counts = pc.value_counts(others)
+        for text, times in zip(*(part.to_pylist() for part in counts.flatten()), strict=True):
+            self._add_text(text, times, cells, row)
 
     def _add_text(self, text: str, times: int, cells: pa.Array, row: int) -> None:
         """Add a cell that occurs some times."""
@@ -140,17 +221,21 @@ class Evidence:
             self.usual[plain] += times
         elif (match := SHAPE.fullmatch(plain)) is not None:
             shape = next(name for name in SHAPES if match[name] is not None)
-            self.shapes[shape] += times
-            if shape in GROUPED or shape.startswith("either"):
-                self.marks |= set(plain) & set(THOUSANDS)
-            if shape in LONG:
-                self.lengths.add(len(plain.lstrip("-")))
-            self._keep(shape, text, cells, row)
+            self._add_number(shape, text, times, cells, row)
         elif plain in self.words or len(self.words) < KEPT_WORDS:
             self.words[plain] += times
             self._keep(f"word {plain}", text, cells, row)
         else:
             self.more_words += times
+
+    def _add_number(self, shape: str, text: str, times: int, cells: pa.Array, row: int) -> None:
+        """Add a cell of a notation that occurs some times."""
+        self.shapes[shape] += times
+        if shape in GROUPED:
+            self.marks |= set(text.strip()) & set(THOUSANDS)
+        if shape in LONG:
+            self.lengths.add(len(text.strip().lstrip("-")))
+        self._keep(shape, text, cells, row)
 
     def _keep(self, what: str, text: str, cells: pa.Array, row: int) -> None:
         """Keep the first cell of its sort, with its row."""
@@ -160,19 +245,10 @@ class Evidence:
             self.examples[what] = (text, row + pc.index(cells, text).as_py() + 1)
 
     @property
-    def n_words(self) -> int:
-        """The number of cells that hold other words."""
-        return self.words.total() + self.more_words
-
-    @property
     def may_be_numbers(self) -> bool:
         """Whether most cells are numbers in some notation, and none rules numbers out."""
-        numbers = self.shapes.total()
-        return numbers > self.n_words and not sum(self.shapes[shape] for shape in NO_NUMBERS)
-
-    def proves(self, decimal: str) -> str | None:
-        """Return a notation that only this decimal mark allows, None if there is none."""
-        return next((shape for shape in PROOFS[decimal] if self.shapes[shape]), None)
+        numbers, words = self.shapes.total(), self.words.total() + self.more_words
+        return numbers > words and not sum(self.shapes[shape] for shape in NO_NUMBERS)
 
     def example(self, *shapes: str) -> str:
         """Return the first cell of some notations, in quotes, with the name of its column."""
@@ -195,14 +271,6 @@ class Evidence:
         if form.thousands is None and long and len(re.findall(r"\d+", text)) > 2:
             return f"{quoted(text)} may be a phone number (--thousands takes it as a number)"
         return None
-
-
-def _counted(cells: pa.Array) -> tuple[list[str], list[int]]:
-    """Return the distinct cells and their counts."""
-    import pyarrow.compute as pc
-
-    result = pc.value_counts(cells)
-    return result.field("values").to_pylist(), result.field("counts").to_pylist()
 
 
 def gathered(
@@ -263,27 +331,26 @@ def _decimal(columns: Sequence[Evidence], form: TableFormat, usual: TableFormat 
     """
     if form.thousands in DECIMALS:
         return "," if form.thousands == "." else "."
-    proofs = {mark: [each for each in columns if each.proves(mark)] for mark in DECIMALS}
+    proofs = {
+        mark: [each for each in columns if any(each.shapes[shape] for shape in PROOFS[mark])]
+        for mark in DECIMALS
+    }
+    point, comma = (
+        ", ".join(each.example(*PROOFS[mark]) for each in proofs[mark][:3]) for mark in DECIMALS
+    )
     before = None if usual is None else usual.decimal
-    result = None
-    if proofs["."] and proofs[","]:
-        if form.sep != ",":
-            raise TableError(
-                f"expected one decimal mark, got a point in column {_shown(proofs, '.')} and a "
-                f"comma in {_shown(proofs, ',')}: add --decimal . or --decimal , (or name columns "
-                "that are texts by --categorical)"
-            )
-        result = "."
-    elif proofs["."]:
-        result = "."
-    elif proofs[","]:
-        certain = any(each.shapes["grouped_comma"] for each in proofs[","])
-        if form.sep == "," and not certain and before != ",":
-            raise TableError(
-                f"column {_shown(proofs, ',')} may hold decimal commas or lists, as commas "
-                "separate the cells of this file: add --decimal , or --decimal . (then it is text)"
-            )
-        result = ","
+    result = "." if point else "," if comma else None
+    if point and comma and form.sep != ",":
+        raise TableError(
+            f"expected one decimal mark, got a point in column {point} and a comma in {comma}: add "
+            "--decimal . or --decimal , (or name columns that are texts by --categorical)"
+        )
+    certain = before == "," or any(each.shapes["grouped_comma"] for each in proofs[","])
+    if result == "," and form.sep == "," and not certain:
+        raise TableError(
+            f"column {comma} may hold decimal commas or lists, as commas separate the cells of "
+            "this file: add --decimal , or --decimal . (then it is text)"
+        )
     unsure = [each for each in columns if each.shapes["either_point"] + each.shapes["either_comma"]]
     if result is None and unsure:
         result = _of_unsure(unsure, form, usual)
@@ -295,10 +362,6 @@ def _decimal(columns: Sequence[Evidence], form: TableFormat, usual: TableFormat 
             f"column {column} has {quoted(result)}: add --decimal {result} or --decimal {before}"
         )
     return result or before or "."
-
-
-def _shown(proofs: dict[str, list[Evidence]], mark: str) -> str:
-    return ", ".join(each.example(*PROOFS[mark]) for each in proofs[mark][:3])
 
 
 def _of_unsure(
@@ -344,37 +407,37 @@ def _too_many_words(column: Evidence) -> TableError:
 
 def typed(table: pa.Table, form: TableFormat) -> pa.Table:
     """Return a chunk of text with numbers in the columns of numbers, null where one is missing."""
-    pa, pc = require("pyarrow"), require("pyarrow.compute")
-    columns = []
+    columns, kinds = [], form.numbers or {}
     for name in table.column_names:
         cells = table.column(name).combine_chunks()
-        kind = (form.numbers or {}).get(name)
-        if kind is None:
-            columns.append(_blanked(cells, form, pc))
-        else:
-            values = _numbers(cells, form, form.words.get(name, ()), pa, pc)
-            gone = form.missing_numbers
-            if gone:
-                wrong = pc.is_in(values, value_set=pa.array(sorted(gone), pa.float64()))
-                values = pc.if_else(wrong, None, values)
-            whole = kind == "integer" and not values.null_count
-            columns.append(pc.cast(values, pa.int64()) if whole else values)
-    return pa.table(columns, table.column_names)
+        if name in kinds:
+            cells = _numbers(cells, form, form.words.get(name, ()))
+        cells = blanked(cells, form, ["", *form.na_values])
+        whole = kinds.get(name) == "integer" and not cells.null_count
+        columns.append(cells.cast("int64") if whole else cells)
+    return require("pyarrow").table(columns, table.column_names)
 
 
-def _blanked(cells: Any, form: TableFormat, pc: Any) -> Any:
-    """Return texts without those that stand for a missing value."""
-    import pyarrow as pa
-
-    if not pa.types.is_string(cells.type):
+def blanked(cells: Any, form: TableFormat, words: Sequence[str]) -> Any:
+    """Return cells without words, and numbers of a format, that stand for a missing value."""
+    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    types = pa.types
+    plain = cells.cast(cells.type.value_type) if types.is_dictionary(cells.type) else cells
+    if types.is_string(plain.type) or types.is_large_string(plain.type):
+        gone = pc.is_in(pc.utf8_trim_whitespace(plain), value_set=pa.array(words, plain.type))
+    elif form.missing_numbers and any(
+        is_kind(plain.type) for is_kind in (types.is_integer, types.is_floating, types.is_decimal)
+    ):
+        numbers = pa.array(sorted(form.missing_numbers), pa.float64())
+        gone = pc.is_in(pc.cast(plain, pa.float64(), safe=False), value_set=numbers)
+    else:
         return cells
-    words = pa.array(["", *form.na_values], pa.string())
-    gone = pc.is_in(pc.utf8_trim_whitespace(cells), value_set=words)
     return pc.if_else(gone, None, cells) if pc.any(gone).as_py() else cells
 
 
-def _numbers(cells: Any, form: TableFormat, words: Sequence[str], pa: Any, pc: Any) -> Any:
+def _numbers(cells: Any, form: TableFormat, words: Sequence[str]) -> Any:
     """Return the numbers that cells spell, null for words that stand for a missing value."""
+    pa, pc = require("pyarrow"), require("pyarrow.compute")
     if form.decimal == "." or not pc.any(pc.match_substring(cells, ".")).as_py():
         with suppress(pa.ArrowInvalid):
             points = cells if form.decimal == "." else pc.replace_substring(cells, ",", ".")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import json
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -98,6 +99,11 @@ def collected(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
         ending = f"; and {more} more" if more > 0 else ""
         raise TableError(f"{len(errors)} problems: {'; '.join(shown)}{ending}")
     return results
+
+
+def to_plain(value: Any) -> Any:
+    """Return a dataclass as plain data of JSON."""
+    return json.loads(json.dumps(dataclasses.asdict(value)))
 
 
 def from_plain(kind: Any, value: Any, what: str) -> Any:

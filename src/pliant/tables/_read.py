@@ -5,48 +5,56 @@ from __future__ import annotations
 import codecs
 import csv
 import glob
+import gzip
 import io
 import os
 import re
+import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
-from pliant.tables._format import (
-    PathLike,
-    TableFormat,
-    encoding_of,
-    opened,
-    readable,
-    separator_of,
-)
-from pliant.tables._infer import gathered, inferred, typed
+from pliant.tables._infer import TableFormat, blanked, gathered, inferred, typed
 from pliant.tables._names import check_unique, listed, named, require
-from pliant.tables._values import number, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+PathLike: TypeAlias = str | os.PathLike[str]
+
 CSV_NAMES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_NAMES = (".parquet", ".pq")
 TABLE_NAMES = CSV_NAMES + PARQUET_NAMES
 
+SEPARATORS = (",", ";", "\t", "|")
+
+PREFIX = 1 << 18
+"""Bytes that the separator is detected on, in at most `RECORDS` records."""
+
+RECORDS = 1_000
+
+BLOCK = 1 << 20
+"""Bytes that are read at once, by Arrow up to 32 blocks ahead; longer records are refused."""
+
 MAX_CELLS = 1_000_000
 """Maximum number of cells in a chunk of several rows."""
 
-MAX_LINE = 1 << 22
-"""Longest record that is read, in bytes; longer ones mean a binary file."""
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
-BLOCK = 1 << 19
-"""Bytes that Arrow reads at once, up to 32 blocks ahead; a longer record needs larger blocks."""
+GZIP = b"\x1f\x8b"
+
+NUMERAL = re.compile(r"[-+]?[\d.,'’ \u00a0\u202f]*\d[\d.,]*(?:[eE][-+]?\d+)?")
+"""A cell that may be a number in any notation."""
 
 ASIDE = (".", "_")
 """First characters of names of files that are no part of a table, such as ``_SUCCESS``."""
@@ -92,7 +100,7 @@ def detect_format(
     if not _is_csv(files[0]):
         return form
     wanted = None if usual is None else usual.numbers
-    return inferred(gathered(_tables(path, None, form), form, wanted), form, usual)
+    return inferred(gathered(_tables(files, None, form), form, wanted), form, usual)
 
 
 def read_table(
@@ -128,7 +136,7 @@ def read_table(
     """
     files = _files(path)
     form, tables, rows = _start(files, form), list[Any](), 0
-    for table in _tables(path, stop, form):
+    for table in _tables(files, stop, form):
         tables.append(table)
         rows += table.num_rows
         if stop is not None and rows >= stop:
@@ -177,7 +185,7 @@ def iter_with_texts(
     text = _is_csv(files[0])
     form = form or TableFormat()
     form = detect_format(path, form) if text and form.numbers is None else form
-    tables = _tables(path, chunk_rows, form)
+    tables = _tables(files, chunk_rows, form)
 
     def frames() -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
         start = 0
@@ -211,26 +219,10 @@ def _pandas(table: pa.Table, start: int, form: TableFormat, text: bool = False) 
     pandas = require("pandas")
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     frame.index = pandas.RangeIndex(start, start + table.num_rows)
-    frame.columns = table.schema.names if text else named(table.schema.names)
+    frame.columns = named(table.column_names)
     if text:
         frame.attrs["format"] = form.to_dict()
-        return frame
-    frame = frame[[name for name in frame if not INDEX.fullmatch(str(name))]]
-    return frame.apply(_without, args=(form,)) if form.na_values else frame
-
-
-def _without(column: pd.Series, form: TableFormat) -> pd.Series:
-    """Return a column of Parquet without the words of a format, however its cells are written."""
-    import pandas as pd
-
-    try:
-        codes, values = pd.factorize(column)
-    except TypeError:  # of lists: refused where they are used
-        return column
-    words = [text_of(value).strip() in form.na_values for value in values]
-    numbers = [number(value) in form.missing_numbers for value in values]
-    gone = np.array([*np.logical_or(words, numbers), False], dtype=bool)[codes]
-    return column.mask(gone) if gone.any() else column
+    return frame
 
 
 # Files
@@ -276,18 +268,93 @@ def _check_columns(
         )
 
 
-def _tables(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
+def _tables(files: Sequence[PathLike], rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
     """Return tables of at most ``rows`` rows, the first one already read for its errors."""
-    files = _files(path)
-    text = _is_csv(files[0])
-    tables = _csv_tables(files, rows, form) if text else _parquet_tables(files, rows)
-    first = next(tables, None)
-    if first is None:
-        raise TableError(f"{quoted(path, 200)} has a header but no rows")
-    return chain([first], tables)
+    tables = (_csv_tables if _is_csv(files[0]) else _parquet_tables)(files, rows, form)
+    for first in tables:
+        return chain([first], tables)
+    raise TableError(f"{quoted(files[0], 200)} has a header but no rows")
 
 
 # CSV
+
+
+def opened(path: PathLike) -> BinaryIO:
+    """Open a text file, unpacking gzip whatever its name says."""
+    with open(path, "rb") as file:
+        packed = file.read(len(GZIP)) == GZIP
+    return cast(BinaryIO, (gzip.open if packed else open)(path, "rb"))
+
+
+@contextmanager
+def readable(path: PathLike) -> Iterator[None]:
+    """Raise TableError where a file cannot be opened or unpacked."""
+    name = quoted(path, 200)
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise TableError(f"{name} is not a whole gzip file: it is cut or damaged") from None
+    except TableError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or printable(error)
+        raise TableError(f"cannot read {name}: {reason}") from None
+
+
+def encoding_of(path: PathLike) -> str:
+    """Return the encoding of a file: by its byte order mark, UTF-8, or else cp1252.
+
+    A file with characters of UTF-8 and other bytes is a damaged UTF-8 file.
+    """
+    decoder, seen = codecs.getincrementaldecoder("utf-8")(), False
+    with opened(path) as file:
+        start = file.read(max(map(len, BYTE_ORDER_MARKS)))
+        for mark, name in BYTE_ORDER_MARKS.items():
+            if start.startswith(mark):
+                return name
+        file.seek(0)
+        while block := file.read(BLOCK):
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError:
+                damaged = seen or not block.decode("utf-8", "ignore").isascii()
+                return "utf-8" if damaged or b"\0" in block else "cp1252"
+            seen = seen or not block.isascii()
+    return "utf-8"
+
+
+def separator_of(path: PathLike, encoding: str) -> str:
+    """Return the separator that gives most records as many cells as the header, two at least.
+
+    Among equals it is the one whose cells look most like numbers: ``1,5;2,5`` are two, not three.
+    """
+    with opened(path) as file:
+        data = file.read(PREFIX)
+        cut = bool(file.read(1))
+    lines = io.StringIO(data.decode(encoding, errors="replace"), newline="\n").readlines()
+    lines = lines[:-1] if cut and len(lines) > 1 else lines
+    ranks: list[tuple[float, float, int]] = []
+    records = {sep: _records(lines, sep) for sep in SEPARATORS}
+    for place, rows in enumerate(records.values()):
+        if rows and len(rows[0]) > 1:
+            rest = rows[1:] or rows
+            fitting = sum(len(row) == len(rows[0]) for row in rest) / len(rest)
+            cells = [cell for row in rest for cell in row]
+            alike = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
+            ranks.append((fitting, alike / max(1, len(cells)), -place))
+    if ranks:
+        return SEPARATORS[-max(ranks)[2]]
+    # a single column: no cell holds the separator, such as no comma among 1,5 and 2,5
+    return next((sep for sep in SEPARATORS if all(len(row) == 1 for row in records[sep])), ",")
+
+
+def _records(lines: Sequence[str], sep: str) -> list[list[str]]:
+    """Return the first records with a cell, as far as they can be read."""
+    records: list[list[str]] = []
+    with suppress(csv.Error):  # the reader of the whole file says what is wrong, and where
+        reader = csv.reader(iter(lines), delimiter=sep)
+        records.extend(islice((row for row in reader if row), RECORDS))
+    return records
 
 
 def _csv_tables(
@@ -305,37 +372,25 @@ def _csv_tables(
 def _csv_of(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
     """Yield the tables of one file, without its header."""
     with readable(path):
-        first = next(_checked_records(path, form))
-        header = _checked_header(first, quoted(path, 200))
-        most = 1 + MAX_CELLS // len(header)
-        most = most if rows is None else min(rows, most)
-        done = 1  # the header
-        for size in (BLOCK, MAX_LINE):
-            try:
-                for table in _blocks(path, header, form, size, skip=done):
-                    for start in range(0, table.num_rows, most):
-                        part = table.slice(start, most)
-                        done += part.num_rows
-                        yield part
-                return
-            except _LongRecord:
-                continue
+        header = _checked_header(next(_checked_records(path, form)), quoted(path, 200))
+        most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
+        for table in _blocks(path, header, form):
+            for start in range(0, table.num_rows, most):
+                yield table.slice(start, most)
 
 
-def _blocks(
-    path: PathLike, header: list[str], form: TableFormat, size: int, *, skip: int
-) -> Iterator[pa.Table]:
-    """Yield the rows from number ``skip`` on, in blocks of ``size`` bytes."""
+def _blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa.Table]:
+    """Yield the rows of a file block by block, without its header."""
     pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
     keys = [str(k) for k in range(len(header))]
+    skip, strict = 1, False
     with opened(path) as file:
-        checked, failed = _Checked(file, str(form.encoding)), False
         try:
             reader = arrow_csv.open_csv(
-                pa.PythonFile(checked, "r"),
+                file,
                 arrow_csv.ReadOptions(
                     use_threads=False,
-                    block_size=size,
+                    block_size=BLOCK,
                     column_names=keys,
                     encoding=str(form.encoding).removesuffix("-sig").replace("utf-8", "utf8"),
                 ),
@@ -346,62 +401,28 @@ def _blocks(
                     strings_can_be_null=True,
                 ),
             )
-            strict = False
             for batch in reader:
-                if checked.quotes and not strict and _has_lines(batch):
-                    strict = _is_strict(path, form)
+                strict = strict or (_has_lines(batch) and _is_strict(path, form))
                 if skip < batch.num_rows:
                     yield pa.table(batch.columns, header).slice(skip)
                 skip = max(0, skip - batch.num_rows)
-        except (pa.ArrowInvalid, UnicodeError, _NoText) as error:
-            if size < MAX_LINE and "straddl" in str(error):
-                raise _LongRecord from None
-            failed = True
-        if failed or (checked.quotes % 2 and not strict):
-            _is_strict(path, form)
-        if failed:
-            raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
-
-
-class _LongRecord(Exception):
-    """A record is longer than a block."""
+            return
+        except (pa.ArrowInvalid, UnicodeError):
+            pass
+    if strict or _is_strict(path, form):  # Python says what is wrong, and in which line
+        raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
 
 
 def _has_lines(batch: Any) -> bool:
-    """Return whether a cell holds a line feed; Arrow accepts a quote that is closed lines later."""
-    import pyarrow.compute as pc
-
-    return any(pc.any(pc.match_substring(column, "\n")).as_py() for column in batch.columns)
-
-
-class _NoText(ValueError):
-    """A file holds NUL characters."""
-
-
-class _Checked(io.RawIOBase):
-    """Pass bytes on, count quotes, and refuse NUL characters where they are no part of others."""
-
-    def __init__(self, file: BinaryIO, encoding: str) -> None:
-        self._file, self._plain = file, not codecs.lookup(encoding).name.startswith("utf-")
-        self._plain = self._plain or codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
-        self.quotes = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        block = self._file.read(size)
-        if self._plain:
-            self.quotes += block.count(b'"')
-            if b"\0" in block:
-                raise _NoText
-        return block
+    """Return whether a cell holds a line feed or NUL: a quote is closed lines later, or no text."""
+    texts = [bytes(column.buffers()[2] or b"") for column in batch.columns]
+    return any(mark in text for text in texts for mark in (b"\n", b"\0"))
 
 
 def _checked_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
     """Yield the header and the rows as Python reads them; refuse the first fault with its line."""
     name, encoding, width = quoted(path, 200), str(form.encoding), 0
-    with readable(path), opened(path) as file:
+    with opened(path) as file:
         plain = "surrogateescape" if encoding.startswith(("utf-8", "cp", "ascii")) else "strict"
         lines = io.TextIOWrapper(file, encoding, plain, newline="\n")
         reader = csv.reader(
@@ -420,7 +441,8 @@ def _checked_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
                     yield row
                 first = reader.line_num + 1
         except csv.Error as error:
-            raise TableError(f"{name}, line {first}: expected {AS_CSV}, got: {error}") from None
+            reason = str(error).replace("\t", "tab")
+            raise TableError(f"{name}, line {first}: expected {AS_CSV}, got: {reason}") from None
     if not width:
         raise TableError(f"{name} is empty")
 
@@ -430,11 +452,11 @@ def _checked_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterato
     line = 0
     hint = "(the option --encoding names another one)"
     try:
-        while text := lines.readline(MAX_LINE + 1):
+        while text := lines.readline(BLOCK + 1):
             line += 1
             where = f"{name}, line {line}"
-            if len(text) > MAX_LINE:
-                raise TableError(f"{where}: expected at most {MAX_LINE} bytes in a line, got more")
+            if len(text) > BLOCK:
+                raise TableError(f"{where}: expected at most {BLOCK} bytes in a line, got more")
             if "\0" in text:
                 utf = "UTF-16 without a byte order mark needs --encoding utf-16-le or utf-16-be"
                 raise TableError(f"{where}: expected text, got binary data ({utf})")
@@ -466,17 +488,29 @@ def _checked_header(header: Sequence[str], name: str) -> list[str]:
 # Parquet
 
 
-def _parquet_tables(files: Sequence[PathLike], rows: int | None) -> Iterator[pa.Table]:
+def _parquet_tables(
+    files: Sequence[PathLike], rows: int | None, form: TableFormat
+) -> Iterator[pa.Table]:
     """Yield tables with the types of Parquet files, each of at most ``rows`` rows."""
     pa = require("pyarrow")
     shared = _shared_schema(files) if len(files) > 1 else None
     for path in files:
         with _parquet(path) as file:
-            most = 1 + MAX_CELLS // max(1, len(file.schema_arrow.names))
-            for batch in file.iter_batches(most if rows is None else min(rows, most)):
+            names = _columns_of(file) if shared is None else shared.names
+            most = min(rows or MAX_CELLS, 1 + MAX_CELLS // max(1, len(names)))
+            for batch in file.iter_batches(most):
+                table = pa.Table.from_batches([batch]).select(names)
+                table = table if shared is None else table.cast(shared)
+                if form.na_values:
+                    cells = [blanked(each, form, form.na_values) for each in table.columns]
+                    table = pa.table(cells, names)
                 if batch.num_rows:
-                    table = pa.Table.from_batches([batch])
-                    yield table if shared is None else table.select(shared.names).cast(shared)
+                    yield table
+
+
+def _columns_of(file: Any) -> list[str]:
+    """Return the names of columns of a Parquet file but for row labels."""
+    return [name for name in file.schema_arrow.names if not INDEX.fullmatch(name)]
 
 
 def _shared_schema(files: Sequence[PathLike]) -> Any:
@@ -484,16 +518,12 @@ def _shared_schema(files: Sequence[PathLike]) -> Any:
     pa, schemas = require("pyarrow"), list[Any]()
     for path in files:
         with _parquet(path) as file:
-            schema = file.schema_arrow.remove_metadata()
-        schemas.append(
-            pa.schema(
-                field.with_type(field.type.value_type)
-                if pa.types.is_dictionary(field.type)
-                else field
-                for field in schema
-                if not INDEX.fullmatch(field.name)
-            )
-        )
+            fields = {name: file.schema_arrow.field(name).type for name in _columns_of(file)}
+        plain = {
+            name: kind.value_type if pa.types.is_dictionary(kind) else kind
+            for name, kind in fields.items()
+        }
+        schemas.append(pa.schema(plain))
         _check_columns(schemas[-1].names, path, schemas[0].names, files[0])
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -12,26 +12,27 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
-from pliant.tables._columns import Choices, Column, ColumnProfile, LeftOut, Missing
+from pliant.tables._columns import TEXT_WIDTH, Column, ColumnProfile, LeftOut, Missing
 from pliant.tables._dates import DateOrder
 from pliant.tables._encoder import ColumnEncoder, encoder_of
-from pliant.tables._format import PathLike, TableFormat
+from pliant.tables._infer import TableFormat
 from pliant.tables._names import (
     check_present,
     check_unique,
     collected,
     from_plain,
     listed,
+    to_plain,
 )
-from pliant.tables._read import read_table
+from pliant.tables._read import PathLike, read_table
 from pliant.tables._values import (
     kind_of,
     numbers,
+    refuse,
     refuse_missing,
     texts,
     truths,
     whole,
-    whole_numbers,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ REASONS = {
 }
 """Why nothing is learned from a column."""
 
+NO_TARGET = "leave these rows out, a target cannot be imputed"
 LATER_ADVICE = "fill them in or leave the rows out; the model was fitted without imputation"
 
 
@@ -83,7 +85,10 @@ class Target:
 
     @classmethod
     def fit(cls, column: pd.Series, task: Task | None = None) -> Target:
-        """Find out what is to be learned; guess the task (see `guess_task`) if it is not given.
+        """Find out what is to be learned, and guess the task if it is not given.
+
+        Text and booleans are classes. So are integers of exactly two values, or of at most 20
+        values that recur ten times on average. All else is regression.
 
         Raises
         ------
@@ -91,20 +96,29 @@ class Target:
             If a value is missing, or is nothing that the task can be about, or if classes
             hardly recur.
         """
-        refuse_missing(column, "leave these rows out, a target cannot be imputed")
-        chosen, kind = task or guess_task(column), _kind(column)
-        reading: TargetKind = kind
-        if chosen == "regression":
-            reading = "numeric"
-        elif kind == "numeric":  # classes that are fractions are read as text, as names
-            reading = "integer" if whole(numbers(column)).all() else "categorical"
-        target = cls(str(column.name), chosen, reading)
-        distinct = np.unique(target.values(column)).size
-        most = max(MAX_CLASSES, len(column) / FEWEST_ROWS)
-        if chosen == "classification" and distinct > most:
+        refuse_missing(column, NO_TARGET)
+        kind, name, rows = kind_of(column), quoted(column.name), len(column)
+        if kind == "date":
             raise TableError(
-                f"column {quoted(column.name)} has {distinct} different values in {len(column)} "
-                f"rows, such as {quoted(column.iloc[0])}; expected classes that recur"
+                f"column {name} holds dates, expected numbers, booleans or text: dates cannot be "
+                "learned"
+            )
+        if kind == "numeric":
+            amounts = numbers(column)
+            distinct, integers = np.unique(amounts).size, bool(whole(amounts).all())
+            few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= rows
+            names = integers and (few or distinct == 2)
+            # classes that are fractions are read as text, as names
+            reading: TargetKind = "integer" if integers else "categorical"
+        else:
+            names, reading = True, "boolean" if kind == "boolean" else "categorical"
+        chosen = task or ("classification" if names else "regression")
+        target = cls(str(column.name), chosen, "numeric" if chosen == "regression" else reading)
+        distinct = np.unique(target.values(column)).size
+        if chosen == "classification" and distinct > max(MAX_CLASSES, rows / FEWEST_ROWS):
+            raise TableError(
+                f"column {name} has {distinct} different values in {rows} rows, such as "
+                f"{quoted(column.iloc[0])}; expected classes that recur"
             )
         return target
 
@@ -116,39 +130,16 @@ class Target:
         TableError
             If a value is missing, or is not of this kind.
         """
-        refuse_missing(column, "leave these rows out, a target cannot be imputed")
+        refuse_missing(column, NO_TARGET)
         if self.kind == "categorical":
             return texts(column).astype(str)
         if self.kind == "boolean":
             return truths(column).astype(bool)
+        values = numbers(column)
         if self.kind == "numeric":
-            return numbers(column)
-        return whole_numbers(column)
-
-
-def guess_task(column: pd.Series) -> Task:
-    """Guess the task from the target: are its values names or amounts?
-
-    Text and booleans are classes. So are integers of exactly two values, or of at most 20 values
-    that recur ten times on average. All else is regression.
-    """
-    if _kind(column) != "numeric":
-        return "classification"
-    values = numbers(column)
-    distinct = np.unique(values).size
-    few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= values.size
-    return "classification" if whole(values).all() and (few or distinct == 2) else "regression"
-
-
-def _kind(column: pd.Series) -> Literal["numeric", "boolean", "categorical"]:
-    """Return the kind of a target; dates are refused."""
-    kind = kind_of(column)
-    if kind in ("date", "text"):
-        raise TableError(
-            f"column {quoted(column.name)} holds dates, expected numbers, booleans or text: "
-            "dates cannot be learned"
-        )
-    return cast(Literal["numeric", "boolean", "categorical"], kind)
+            return values
+        refuse(column, ~whole(values), "an integer below 2**53")
+        return values.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -228,11 +219,19 @@ class TableSchema:
         """
         if task not in (None, *get_args(Task)):
             raise ValueError(f"expected task 'classification' or 'regression', got {quoted(task)}")
-        choices = Choices(missing, tuple(keep), tuple(categorical), date_order)
-        names = _feature_columns(frame, target, drop, choices)
+        if missing not in get_args(Missing):
+            got = quoted(missing)
+            raise ValueError(f"expected missing 'impute' or 'error' (--missing), got {got}")
+        if date_order not in (None, *get_args(DateOrder)):
+            got = quoted(date_order)
+            raise ValueError(f"expected date_order 'ymd', 'dmy' or 'mdy' (--date-order), got {got}")
+        names = _feature_columns(frame, target, drop, [*keep, *categorical])
         if len(frame) < 2:
             raise TableError(f"expected a table of at least 2 rows, got {len(frame)}")
-        profiles = {name: ColumnProfile(frame[name], choices) for name in names}
+        profiles = {
+            name: ColumnProfile(frame[name], missing, name in keep, name in categorical, date_order)
+            for name in names
+        }
 
         def decided(name: str) -> Column | LeftOut | Target:
             return profiles[name].column() if name in profiles else Target.fit(frame[name], task)
@@ -269,9 +268,7 @@ class TableSchema:
     def texts(self) -> tuple[tuple[int, int], ...]:
         """The first column and the one after the last of each text in the feature matrix."""
         return tuple(
-            (start, start + column.width)
-            for start, column in self._placed()
-            if column.kind == "text"
+            (start, start + TEXT_WIDTH) for start, column in self._placed() if column.kind == "text"
         )
 
     def _placed(self) -> Iterable[tuple[int, Column]]:
@@ -359,11 +356,7 @@ class TableSchema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain data that JSON can hold."""
-        state = asdict(self)
-        for column in state["columns"]:
-            column.update(categories=list(column["categories"]), parts=list(column["parts"]))
-        plain = {key: list(state[key]) for key in ("columns", "left_out", "notes")}
-        return {**state, **plain, "form": None if self.form is None else self.form.to_dict()}
+        return to_plain(self)
 
     @classmethod
     def from_dict(cls, state: object) -> TableSchema:
@@ -394,15 +387,15 @@ def described(left_out: Sequence[LeftOut]) -> str:
 
 
 def _feature_columns(
-    frame: pd.DataFrame, target: str | None, drop: Sequence[str], choices: Choices
+    frame: pd.DataFrame, target: str | None, drop: Sequence[str], others: Sequence[str]
 ) -> list[str]:
     """Return the columns that are neither the target nor dropped: at least one, each there once."""
     names: list[Any] = list(frame.columns)
-    if others := [name for name in names if not isinstance(name, str)]:
-        kind = type(others[0]).__name__
-        raise TableError(f"expected text as column names, got {quoted(others[0])} ({kind})")
+    if odd := [name for name in names if not isinstance(name, str)]:
+        kind = type(odd[0]).__name__
+        raise TableError(f"expected text as column names, got {quoted(odd[0])} ({kind})")
     check_unique(names, "the table")
-    asked = [*drop, *choices.keep, *choices.categorical, *([] if target is None else [target])]
+    asked = [*drop, *others, *([] if target is None else [target])]
     check_present(list(dict.fromkeys(asked)), names)
     features = [name for name in names if name not in {target, *drop}]
     if not features:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
+from pliant.core.validation import LARGEST
 from pliant.tables._names import row_name
 
 if TYPE_CHECKING:
@@ -39,9 +40,6 @@ KINDS: dict[str, Kind] = {
 }
 """What pandas finds in a column, and the kind of column it is."""
 
-LARGEST = 1e100
-"""The largest number that is learned from."""
-
 ODD = re.compile(r"\+|-?0\d|-?\d{16,}$")
 """How texts begin that are codes, not numbers: a plus, a leading zero, more than 15 digits."""
 
@@ -49,14 +47,29 @@ TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 """How a truth value may be written, in lower case."""
 
 
+MISSING = frozenset(
+    {
+        *("NA", "N/A", "n/a", "#N/A", "<NA>", "na", "n.a.", "NaN", "nan", "NAN", "\\N"),
+        *("NULL", "null", "Null", "None", "?", "-", "--", ".", "#NULL!", "#DIV/0!"),
+    }
+)
+"""Words that stand for a missing value in a column of numbers or dates."""
+
+
 def kind_of(column: pd.Series) -> Kind:
     """Return the kind of a column; one of lists, or numbers mixed with text is refused."""
     import pandas as pd
 
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        _inferred_kind(pd.Series(column.cat.categories, name=column.name))
-        return "categorical"
-    return _inferred_kind(column)
+    declared = isinstance(column.dtype, pd.CategoricalDtype)
+    cells = column.cat.categories if declared else column
+    kind = pd.api.types.infer_dtype(cells, skipna=True)
+    if kind not in KINDS:
+        what = "a mixture of types" if kind.startswith("mixed") else f"values of type {kind}"
+        raise TableError(
+            f"column {quoted(column.name)} holds {what}, expected numbers, booleans, text or "
+            "dates: convert it or leave it out (--drop)"
+        )
+    return "categorical" if declared else KINDS[kind]
 
 
 def numbers(column: pd.Series) -> Array:
@@ -69,9 +82,9 @@ def numbers(column: pd.Series) -> Array:
         values = plain.to_numpy(dtype=np.float64, na_value=np.nan)
     else:  # Python's parser is exact in every version of pandas
         values = np.fromiter(map(_amount, plain), np.float64, len(plain))
-    _refuse(plain, np.isnan(values) & plain.notna().to_numpy(), "a number")
-    _refuse(plain, np.isinf(values), "a finite number")
-    _refuse(plain, np.abs(values) > LARGEST, f"a number of at most {LARGEST:g} in size")
+    refuse(plain, np.isnan(values) & plain.notna().to_numpy(), "a number")
+    refuse(plain, np.isinf(values), "a finite number")
+    refuse(plain, np.abs(values) > LARGEST, f"a number of at most {LARGEST:g} in size")
     return values
 
 
@@ -81,9 +94,7 @@ def number(cell: object) -> float:
         return np.nan
     try:
         return float(cell)  # type: ignore[arg-type]
-    except OverflowError:  # an integer of more than 308 digits
-        return np.inf if cell > 0 else -np.inf  # type: ignore[operator]
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return np.nan
 
 
@@ -97,13 +108,6 @@ def _amount(cell: object) -> float:
     return value
 
 
-def whole_numbers(column: pd.Series) -> npt.NDArray[np.int64]:
-    """Return the cells as int64, shape (n,); all must be integers, none missing."""
-    values = numbers(column)
-    _refuse(column, ~whole(values), "an integer below 2**53")
-    return values.astype(np.int64)
-
-
 def whole(values: Array) -> npt.NDArray[np.bool_]:
     """Return which values are integers that float64 represents exactly."""
     mask: npt.NDArray[np.bool_] = (values == np.floor(values)) & (np.abs(values) < 2.0**53)
@@ -114,7 +118,7 @@ def truths(column: pd.Series) -> Array:
     """Return the cells as 0.0 or 1.0, NaN where one is missing; all else is refused."""
     cells = texts(column)
     values = np.array([np.nan if c is None else TRUTHS.get(c.strip().lower(), -1) for c in cells])
-    _refuse(column, values == -1, "true or false")
+    refuse(column, values == -1, "true or false")
     return values
 
 
@@ -134,20 +138,6 @@ def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None
         what = several if counted and missing.sum() > 1 else "a missing value"
         row = row_name(column.index, int(missing.argmax()))
         raise TableError(f"column {quoted(column.name)} has {what} in {row}: {advice}")
-
-
-def _inferred_kind(column: pd.Series) -> Kind:
-    """Return the kind of what pandas finds in a column, if that has a place here."""
-    import pandas as pd
-
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind not in KINDS:
-        what = "a mixture of types" if kind.startswith("mixed") else f"values of type {kind}"
-        raise TableError(
-            f"column {quoted(column.name)} holds {what}, expected numbers, booleans, text or "
-            "dates: convert it or leave it out (--drop)"
-        )
-    return KINDS[kind]
 
 
 def _plain(column: pd.Series) -> pd.Series:
@@ -172,12 +162,12 @@ def text_of(value: object) -> str:
 def shown(cell: object) -> str:
     """Return a cell for a message, the same whatever file it stood in; texts have quotes."""
     value = number(cell)
-    if isinstance(cell, bool | np.bool_) or value != value:
-        return quoted(text_of(cell).lower() if isinstance(cell, bool | np.bool_) else text_of(cell))
+    if value != value:
+        return quoted(text_of(cell))
     return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else str(value)
 
 
-def _refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> None:
+def refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> None:
     """Raise TableError quoting the first cell that is wrong."""
     if wrong.any():
         at = int(wrong.argmax())

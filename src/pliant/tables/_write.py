@@ -98,14 +98,12 @@ def _safe(value: object) -> object:
         return value
     text = value.encode("utf-8", "backslashreplace").decode()
     text = CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    armed = text.startswith(FORMULA_MARKS) and not np.isfinite(number(text))
     first, *rest = SEPARATORS.split(text)
-    parted = first + "".join(map(_disarmed_part, rest))
-    return f"'{parted}" if armed else parted
+    parts = [part if len(part) < 2 else _disarmed_text(part, part.lstrip(' "')) for part in rest]
+    return _disarmed_text(first + "".join(parts), text)
 
 
-def _disarmed_part(part: str) -> str:
-    """Return a separator, or what stands after one in a text, with a quote before a formula."""
-    opened = part.lstrip(' "')  # as a reader may cut a row inside of a quoted cell
-    armed = len(part) > 1 and opened.startswith(FORMULA_MARKS) and not np.isfinite(number(opened))
-    return f"'{part}" if armed else part
+def _disarmed_text(text: str, opened: str) -> str:
+    """Return a text, with a quote in front if what a reader opens it with begins a formula."""
+    armed = opened.startswith(FORMULA_MARKS) and not np.isfinite(number(opened))
+    return f"'{text}" if armed else text

@@ -5,7 +5,6 @@ import pytest
 
 from pliant.kernels import (
     TL1,
-    Exponential,
     Gaussian,
     Linear,
     Matern,
@@ -55,7 +54,6 @@ def test_only_kernels_are_added_and_only_kernels_and_numbers_multiplied(other):
         lambda inner: k * inner,
         lambda inner: 2 * inner,
         Normalized,
-        Exponential,
         lambda inner: Normalized(3 * (k + k * inner)),
     ],
 )
@@ -86,28 +84,6 @@ def test_a_zero_on_the_diagonal_cannot_be_normalised():
     for call in (lambda: kernel(X, with_zero), lambda: kernel.diag(with_zero)):
         with pytest.raises(ValueError, match=said):
             call()
-
-
-def test_exponential_agrees_with_equation_13():
-    twin = naive.nested_exponential(naive.gaussian(0.5), 2.0)
-    kernel = Exponential(k, gamma=2.0)
-    np.testing.assert_allclose(kernel(X, Y), naive.gram_by_loops(twin, X, Y), rtol=1e-13)
-    np.testing.assert_array_equal(kernel.diag(X), np.ones(len(X)))
-
-
-def test_exponential_of_a_unit_kernel_is_the_gaussian_of_its_feature_vectors():
-    features = np.linalg.cholesky(k(X))
-    np.testing.assert_allclose(
-        Exponential(k, gamma=3.0)(X), Gaussian(1.5)(features), rtol=0, atol=1e-14
-    )
-
-
-def test_exponential_is_a_series_of_entrywise_powers():
-    inner, gamma, term, series = q(X, Y), 0.3, np.exp(-0.3), 0.0
-    for m in range(1, 60):
-        series += term
-        term = term * gamma * inner / m
-    np.testing.assert_allclose(Exponential(q, gamma)(X, Y), series, rtol=1e-12)
 
 
 def test_parameters_of_inner_kernels_have_paths():

@@ -17,22 +17,10 @@ from pliant import (
 from pliant.kernels import TL1, Gaussian
 from pliant.methods.hadamard import estimators
 from pliant.methods.svm.rows import CachedRows, DenseRows
+from tests.methods.hadamard.test_dank import classification, regression
 
 SMALL = 0.05
 """A cache, in MB, of too few rows for any data here."""
-
-
-def classification(n=300, seed=0):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 3))
-    score = np.sin(6 * X[:, 0]) + X[:, 1] - X[:, 2] + 0.3 * r.standard_normal(n)
-    return X, np.where(score > 0.3, 1, -1)
-
-
-def regression(n=300, seed=0):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 2))
-    return X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
 
 
 MACHINES = {
@@ -100,7 +88,7 @@ def exact_gap(model, X, y):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "auto"])
 def test_the_precision_is_the_one_asked_for(dtype):
-    X, y = classification()
+    X, y = classification(300)
     for mb in (SMALL, 2000.0):
         rows = rows_used(DANKClassifier(dtype=dtype, cache_mb=mb, tau=0), X, y)
         single = dtype == "float32" or (dtype == "auto" and mb == SMALL)
@@ -110,7 +98,7 @@ def test_the_precision_is_the_one_asked_for(dtype):
 
 
 def test_automatic_precision_is_double_where_sizes_differ():
-    X, y = classification()
+    X, y = classification(300)
     X[7] *= 3.0
     for kernel in ("linear", "polynomial"):
         rows = rows_used(DANKClassifier(kernel, cache_mb=SMALL), X, y)
@@ -148,7 +136,7 @@ def test_automatic_tau_is_the_papers_where_the_matrix_is_kept(DANK):
 )
 def test_more_rows_are_kept_only_where_all_are_read(parameters, kept, monkeypatch):
     monkeypatch.setattr(estimators, "DENSE_ROWS", 200)
-    X, y = classification()
+    X, y = classification(300)
     rows = rows_used(DANKClassifier(**parameters), X, y)
     assert isinstance(rows, DenseRows if kept else CachedRows)
     small = rows_used(DANKClassifier(**parameters), X[:150], y[:150])
@@ -157,7 +145,7 @@ def test_more_rows_are_kept_only_where_all_are_read(parameters, kept, monkeypatc
 
 
 def test_a_function_that_is_not_psd_is_found_on_a_sample():
-    X, y = classification()
+    X, y = classification(300)
     with pytest.warns(NonPSDWarning, match=r"smallest eigenvalue is -\d"):
         model = DANKClassifier(
             lambda A, B: np.asarray(TL1(0.8)(A, B)), extension="none", cache_mb=SMALL

@@ -16,24 +16,12 @@ from pliant.kernels import (
     HadamardKernel,
     PartitionedKernel,
 )
+from tests.methods.hadamard.test_dank import classification, regression
 from tests.reference import conic
 from tests.reference import naive_box as naive
 from tests.reference.naive_hadamard import solve
 
 GAMMA = 2.0
-
-
-def classification(n=60, seed=0):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 3))
-    score = np.sin(6 * X[:, 0]) + X[:, 1] - X[:, 2] + 0.3 * r.standard_normal(n)
-    return X, np.where(score > 0.3, 1, -1)
-
-
-def regression(n=60, seed=0):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 2))
-    return X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
 
 
 def classifier(**parameters):
@@ -164,7 +152,7 @@ def test_predictions_do_not_depend_on_the_batch(seed, extension, prediction, n_p
 
 
 def test_the_adaptation_is_that_of_each_part():
-    X, y = classification()
+    X, y = classification(60)
     model = classifier(eta=0.5).fit(X, y)
     beta, labels = model.kernel_.beta, model.part_labels_
     F = 1 + np.diag(beta) @ Gaussian(GAMMA)(X) @ np.diag(beta) / 2.0 * (labels[:, None] == labels)
@@ -197,7 +185,7 @@ def assert_same_bytes(one, other):
 
 
 def test_weights_and_class_weights_scale_the_box_of_each_row():
-    X, y = classification()
+    X, y = classification(60)
     weights = np.random.default_rng(0).uniform(0.5, 3.0, size=60)
     model = classifier(tol=1e-9, class_weight={-1: 2.0, 1: 0.5}).fit(X, y, weights)
     box = 4.0 * weights * np.where(y == 1, 0.5, 2.0)
@@ -255,7 +243,7 @@ def conic_value(K, y, C):
 
 
 def test_an_infinite_eta_is_the_plain_svm_on_each_part():
-    X, y = classification()
+    X, y = classification(60)
     model = classifier(eta=np.inf, tol=1e-9).fit(X, y)
     K = Gaussian(GAMMA)(X) * (model.part_labels_[:, None] == model.part_labels_)
     assert model.objective_ == pytest.approx(conic_value(K, y.astype(float), 4.0), rel=1e-6)

@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pliant import DANKClassifier, KNPLClassifier, KNPLRegressor
 from pliant.kernels import Gaussian, PartitionedKernel
-from tests.methods.hadamard.test_dank_parts import GAMMA, classification, regression
+from tests.methods.hadamard.test_dank import classification, regression
+from tests.methods.hadamard.test_dank_parts import GAMMA
 from tests.reference import naive_box, naive_kernels
 from tests.reference import naive_hadamard as naive
 
@@ -25,7 +26,9 @@ both_kinds = pytest.mark.parametrize("kind", ["classification", "regression"])
 
 def machine_and_data(kind, **parameters):
     chosen, data = (
-        (CLASSIFIER, classification()) if kind == "classification" else (REGRESSOR, regression())
+        (CLASSIFIER, classification(60))
+        if kind == "classification"
+        else (REGRESSOR, regression(60))
     )
     return clone(chosen).set_params(**parameters), *data
 

@@ -1,7 +1,5 @@
 """The kernel learned in parts, against loops from its definition."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -113,12 +111,6 @@ def test_any_gram_is_symmetric_and_psd(rule, between, free, chosen, twice, eta):
     assert np.linalg.eigvalsh(0.5 * (gram + gram.T))[0] >= -1e-12 * scale
 
 
-def test_between_parts_there_is_the_base_kernel_or_nothing():
-    X, Y = CENTRES[:1] + 0.01, CENTRES[1:] + 0.02
-    np.testing.assert_array_equal(kernel(between="one")(X, Y), BASE(X, Y))
-    np.testing.assert_array_equal(kernel(between="zero")(X, Y), np.zeros((1, 2)))
-
-
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_a_point_between_centres_has_one_place_alone_and_in_a_batch(d):
     """On a grid many points are as near to one mean of grid points as to another."""
@@ -134,15 +126,3 @@ def test_a_point_between_centres_has_one_place_alone_and_in_a_batch(d):
         distances = ((X[:, None] - centres) ** 2).sum(axis=2)
         chosen = distances[np.arange(100), together]
         np.testing.assert_allclose(chosen, distances.min(axis=1), rtol=1e-12)
-
-
-def test_more_adaptation_between_parts_is_never_made():
-    """F differs from 1 only within parts, whatever eta is."""
-    X = new_points(60)
-    place = kernel().place(X)
-    changes = [
-        np.abs(kernel(eta=eta)(X) - BASE(X)) * (place[:, None] != place) for eta in (1e-6, 1e6)
-    ]
-    assert max(change.max() for change in changes) == 0.0
-    sizes = [np.abs(kernel(eta=eta)(X) - BASE(X)).sum() for eta in (1e-2, 1.0, 1e2)]
-    assert all(less < more for more, less in pairwise(sizes))

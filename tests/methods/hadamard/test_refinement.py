@@ -14,28 +14,16 @@ from sklearn.exceptions import ConvergenceWarning
 from pliant import DANKClassifier, DANKRegressor
 from pliant.kernels import Gaussian, HadamardKernel
 from pliant.methods.svm import smo
+from tests.methods.hadamard.test_dank import classification, regression
 from tests.reference.sdp import dank_by_sdp
-
-
-def classification(n=80, seed=0):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 3))
-    score = np.sin(6 * X[:, 0]) + X[:, 1] - X[:, 2] + 0.3 * r.standard_normal(n)
-    return X, np.where(score > 0.3, 1, -1)
-
-
-def regression(n=80, seed=0):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 2))
-    return X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
 
 
 def machine_for(kind, **parameters):
     """A machine to refine, and data."""
     common = {"gamma": 2.0, "C": 4.0, "tau": 0, "tol": 1e-8, "random_state": 0} | parameters
     if kind == "classification":
-        return DANKClassifier(**common), *classification()
-    return DANKRegressor(**common, epsilon=0.05), *regression()
+        return DANKClassifier(**common), *classification(80)
+    return DANKRegressor(**common, epsilon=0.05), *regression(80)
 
 
 def refined(machine, n_parts=4, **parameters):

@@ -14,6 +14,7 @@ from pliant.methods.hadamard.problem import adapted_dual
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows
+from tests.methods.svm import svm_samples
 from tests.reference import naive_hadamard
 
 
@@ -74,9 +75,10 @@ def exact(model, start, *, tol, max_iter, callback):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_problem_done_by_hand(seed):
+def test_a_problem_done_by_hand(seed, monkeypatch):
+    monkeypatch.setattr(smo, "solve", exact)
     problem = Bowl(seed=seed)
-    result = sequential.solve(problem, np.zeros(6), inner=exact, tol=1e-10)
+    result = sequential.solve(problem, np.zeros(6), tol=1e-10)
     assert result.status is Status.CONVERGED
     np.testing.assert_allclose(result.x, problem.optimum, atol=1e-3)
     assert result.value == pytest.approx(0.5 * problem.g @ problem.optimum, rel=1e-9)
@@ -87,7 +89,7 @@ def test_a_problem_done_by_hand(seed):
     assert result.certificate.gap == result.gap
 
 
-def test_an_inner_solver_that_goes_nowhere_is_a_stall():
+def test_an_inner_solver_that_goes_nowhere_is_a_stall(monkeypatch):
     tried = []
 
     def lazy(model, start, *, tol, max_iter, callback):
@@ -95,7 +97,8 @@ def test_an_inner_solver_that_goes_nowhere_is_a_stall():
         value = model[0].value
         return Result(start, value, 0.0, 0, Status.CONVERGED, [Progress(0, value, 0.0)])
 
-    result = sequential.solve(Bowl(), np.zeros(6), inner=lazy, tol=1e-8)
+    monkeypatch.setattr(smo, "solve", lazy)
+    result = sequential.solve(Bowl(), np.zeros(6), tol=1e-8)
     assert result.status is Status.STALLED
     assert len(tried) == sequential.PATIENCE
     assert np.all(np.diff(np.log(tried)) < 0)  # ever finer
@@ -103,18 +106,13 @@ def test_an_inner_solver_that_goes_nowhere_is_a_stall():
 
 
 def classification(n=30, seed=0, psd=True):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 3))
-    y = np.where(np.sin(6 * X[:, 0]) + X[:, 1] + 0.4 * r.standard_normal(n) > 0.8, 1.0, -1.0)
-    y[:2] = 1.0, -1.0
+    X, y = svm_samples.classification(seed, n)
     gram = Gaussian(2.0)(X) if psd else TL1(rho=0.8)(X)
     return svc_dual(DenseRows(gram), y, 4.0, psd=psd)
 
 
 def regression(n=30, seed=0, epsilon=0.1):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 2))
-    y = np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
+    X, y = svm_samples.regression(seed, n)
     return svr_dual(DenseRows(Gaussian(4.0)(X)), y, 4.0, epsilon)
 
 
@@ -124,7 +122,7 @@ every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 
 def solve(problem, **options):
     start = np.zeros(len(problem.plain.linear))
-    return sequential.solve(problem, start, inner=smo.solve, **options)
+    return sequential.solve(problem, start, **options)
 
 
 @every_rule
@@ -176,8 +174,8 @@ def test_any_start_leads_to_the_same_optimum(rule):
     plain = classification()
     problem = adapted_dual(plain, 0.5, **rule)
     cold = solve(problem, tol=1e-9)
-    warm = sequential.solve(problem, smo.solve(plain).x, inner=smo.solve, tol=1e-9)
-    again = sequential.solve(problem, cold.x, inner=smo.solve, tol=1e-9)
+    warm = sequential.solve(problem, smo.solve(plain).x, tol=1e-9)
+    again = sequential.solve(problem, cold.x, tol=1e-9)
     assert warm.value == pytest.approx(cold.value, rel=1e-8)
     assert again.n_iter == 0
     np.testing.assert_array_equal(again.x, cold.x)

@@ -271,15 +271,6 @@ def test_every_choice_of_support_points_learns(support, objective):
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
 
 
-def test_support_points_by_number_count_rows_without_weight():
-    weights = np.where(np.arange(80) < 10, 0.0, 1.0)
-    model = quick(support=[79, 15, 10]).fit(X, Y, weights)
-    np.testing.assert_array_equal(model.members_[0].support_, [79, 15, 10])
-    np.testing.assert_array_equal(model.members_[0].kernel_.centres, X[[79, 15, 10]])
-    with pytest.raises(ValueError, match="expected a support point of weight > 0, got row 3"):
-        quick(support=[3, 15]).fit(X, Y, weights)
-
-
 @pytest.mark.parametrize("profile", ["gaussian", "laplacian"])
 def test_the_setting_of_the_paper(profile):
     model = LABRBFRegressor(

@@ -232,13 +232,6 @@ def test_wrong_parameters(parameters, error, message):
         MKLClassifier(**parameters).fit(X, y)
 
 
-@pytest.mark.parametrize("gram", [np.zeros((24, 24)), -np.eye(24), np.ones((24, 3))])
-def test_wrong_gram_matrices(gram):
-    y = svc_data(0)[1]
-    with pytest.raises(ValueError, match=r"trace|eigenvalue|shape|row numbers"):
-        MKLClassifier([Precomputed(gram)]).fit(np.arange(24)[:, None], y)
-
-
 def test_easy_is_refused_in_regression():
     X, y = svr_data(0)
     with pytest.raises(ValueError, match="'easy'"):
@@ -259,3 +252,49 @@ def test_a_start_from_some_samples_changes_nothing_but_the_time(learner, monkeyp
     assert some.objective_ == pytest.approx(whole.objective_, rel=1e-6)
     np.testing.assert_allclose(some.weights_, whole.weights_, atol=1e-3)
     assert some.relative_gap_ <= 1e-7
+
+
+def test_a_huge_C_is_certified():
+    """Two-coordinate steps alone would reach their largest number."""
+    r = np.random.default_rng(0)
+    X, y = r.normal(size=(40, 1)), r.integers(0, 2, 40)
+    kernels = [Linear() * Gaussian(1.0)]
+    model = MKLClassifier(kernels, weights="uniform", C=1e9, tol=1e-6, normalize=False).fit(X, y)
+    assert model.lower_bound_ <= model.objective_ <= (1 + 1e-6) * model.lower_bound_
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_errors_of_a_kernel_give_its_number_in_one_line():
+    X, y = NEW.normal(size=(20, 2)), np.arange(20) % 2
+    rows, gram = np.arange(20)[:, None], Gaussian(1.0)(X)
+    small, indefinite = Precomputed(gram[:9, :9]), Precomputed(gram - np.eye(20))
+    for kernels, points, words in [
+        ([Gaussian(), lambda a, b: np.ones(3)], X, r"^kernel 1: expected the kernel function to"),
+        ([Precomputed(gram), small], rows, r"^kernel 1: expected row numbers of training points, "),
+        ([indefinite], rows, r"^expected positive semi-definite .* for kernel 0, Precomputed$"),
+        ([Precomputed(gram)], X, r"^kernel 0: expected one side to name training points by"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            MKLClassifier(kernels).fit(points, y)
+
+
+@pytest.mark.parametrize("weights", ["simple", "uniform"])
+def test_pairs_of_ten_classes_share_the_kernel_values_of_a_prediction(weights):
+    X = NEW.normal(size=(50, 2))
+    y = np.arange(50) % 10
+    calls = []
+
+    def counted(a, b):
+        calls.append(len(b))
+        return Gaussian(1.0)(a, b)
+
+    model = MKLClassifier([counted], weights=weights, normalize=False).fit(X, y)
+    calls.clear()
+    decisions = model.decision_function(X[:7])
+    assert len(calls) == 1
+    votes = np.zeros((7, 10))
+    pairs = [(i, j) for i in range(10) for j in range(i + 1, 10)]
+    for (low, high), each in zip(pairs, model.estimators_, strict=True):
+        chosen = np.where(each.decision_function(X[:7]) > 0, high, low)
+        votes[np.arange(7), chosen] += 1.0
+    np.testing.assert_array_equal(np.round(decisions), votes)

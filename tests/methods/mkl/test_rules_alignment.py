@@ -145,12 +145,6 @@ def test_a_kernel_and_its_multiple_have_the_total_weight_of_one(factor):
     np.testing.assert_allclose(raw / raw.sum(), alone.weights, rtol=0, atol=1e-8)
 
 
-def test_align_gives_equal_kernels_equal_weights():
-    kernels, y, s = case(6)
-    weights = align(stack([*kernels, kernels[2]]), y, s).weights
-    assert weights[2] == weights[-1]
-
-
 def test_hundreds_of_nearly_dependent_kernels_are_certified():
     r = np.random.default_rng(0)
     X = r.standard_normal((60, 8))
@@ -181,12 +175,6 @@ def test_kernels_computed_when_needed_have_the_same_weights(rule):
 
 
 @RULES
-def test_one_kernel_has_the_whole_weight(rule):
-    kernels, y, _ = case(7)
-    assert rule(stack(kernels[1:2]), y).weights.tolist() == [1.0]
-
-
-@RULES
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e-200])
 def test_a_constant_kernel_has_no_weight(rule, value):
     kernels, y, _ = case(8)
@@ -205,14 +193,6 @@ def test_only_constant_kernels_give_uniform_weights_and_a_warning(rule):
     assert found.weights.tolist() == [0.5, 0.5]
     assert found.value == 0.0
     assert found.gap == 0.0
-
-
-@RULES
-def test_a_constant_target_gives_uniform_weights_and_a_warning(rule):
-    kernels, y, _ = case(9)
-    with pytest.warns(UniformWeightsWarning):
-        found = rule(stack(kernels), np.zeros_like(y))
-    assert (found.weights == 1.0 / len(kernels)).all()
 
 
 def test_kernels_against_the_target_have_no_weight():

@@ -7,15 +7,10 @@ from hypothesis import strategies as st
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import KernelCenterer
 
 from pliant import AsymmetricKernelRidge
 from pliant.kernels import Gaussian, Kernel
-from tests.reference.naive_asymmetric import augmented, objective
-from tests.reference.naive_local import differences
 
 
 class Widening(Kernel):
@@ -85,75 +80,15 @@ def test_a_function_an_object_and_a_matrix_are_the_same():
     )
 
 
-def test_the_twin_with_intercepts_is_a_stationary_point():
-    rng = np.random.default_rng(0)
-    phi, psi, y, weights = rng.normal(size=(4, 9)), rng.normal(size=(4, 9)), *rng.random((2, 9))
-    a, b = augmented(phi.T @ psi, y, 0.7, weights)
-    other, c = augmented(psi.T @ phi, y, 0.7, weights)
-    at = np.concatenate([psi @ a, phi @ other, [b, c]])
-
-    def value(z):
-        return objective(z[:4], z[4:8], z[8], z[9], phi, psi, y, 0.7, weights)
-
-    np.testing.assert_allclose(differences(value, at), 0.0, atol=1e-8)
-    assert np.abs(differences(value, at + 0.1)).min() > 1e-3
-
-
-@pytest.mark.parametrize("n_outputs", [None, 2])
-def test_intercepts_are_those_of_the_augmented_systems(n_outputs):
-    X, y = data(n_outputs=n_outputs)
-    y, K = y + 5.0, widening(X, X)
-    weights = np.random.default_rng(1).uniform(0.2, 3.0, size=len(X))
-    model = AsymmetricKernelRidge(Widening(), 0.3, fit_intercept=True).fit(X, y, weights)
-    a, b = augmented(K, y, 0.3, weights)
-    other, c = augmented(K.T, y, 0.3, weights)
-    np.testing.assert_allclose(model.dual_coef_, a, atol=1e-12)
-    np.testing.assert_allclose(model.second_dual_coef_, other, atol=1e-12)
-    np.testing.assert_allclose([model.intercept_, model.second_intercept_], [b, c], atol=1e-12)
-    assert np.shape(model.intercept_) == y.shape[1:]
-    np.testing.assert_allclose(model.predict(NEW), widening(NEW, X) @ a + b, atol=1e-12)
-    second = widening(X, NEW).T @ other + c
-    np.testing.assert_allclose(model.predict_second(NEW), second, atol=1e-12)
-    e, r = y - model.predict(X), y - model.predict_second(X)
-    np.testing.assert_allclose(model.residuals_, e, atol=1e-12)
-    np.testing.assert_allclose(model.second_residuals_, r, atol=1e-12)
-    np.testing.assert_allclose(model.multipliers_, (r.T * weights).T, atol=1e-12)
-    np.testing.assert_allclose(model.second_multipliers_, (e.T * weights).T, atol=1e-12)
-    np.testing.assert_allclose(weights @ e, 0.0, atol=1e-12)
-
-
-def test_a_symmetric_kernel_with_intercepts_is_centred_kernel_ridge_regression():
-    X, y = data()
-    y, kernel = y + 5.0, Gaussian(0.7)
-    model = AsymmetricKernelRidge(kernel, 0.5, fit_intercept=True).fit(X, y)
-    centre = KernelCenterer().fit(kernel(X))
-    theirs = KernelRidge(alpha=0.5, kernel="precomputed").fit(
-        centre.transform(kernel(X)), y - y.mean()
-    )
-    expected = theirs.predict(centre.transform(kernel(NEW, X))) + y.mean()
-    np.testing.assert_allclose(model.predict(NEW), expected, atol=1e-12)
-    np.testing.assert_allclose(model.predict_second(NEW), expected, atol=1e-12)
-    linear = AsymmetricKernelRidge("linear", 0.5, fit_intercept=True).fit(X, y)
-    np.testing.assert_allclose(linear.predict(NEW), Ridge(0.5).fit(X, y).predict(NEW), atol=1e-12)
-
-
-def test_a_small_alpha_makes_no_system_with_an_intercept_ill_conditioned():
-    K = np.eye(5) + np.diag(np.full(4, 0.5), 1)
-    model = AsymmetricKernelRidge("precomputed", 1e-15, fit_intercept=True).fit(K, np.arange(5.0))
-    assert model.condition_ < 100
-    np.testing.assert_allclose(model.residuals_, 0.0, atol=1e-12)
-
-
 @settings(deadline=None)
 @given(
     seed=st.integers(0, 10**6),
-    intercept=st.booleans(),
     weights=st.lists(st.integers(0, 3), min_size=12, max_size=12).filter(lambda w: sum(w) > 1),
 )
-def test_a_weight_is_a_repeated_row(seed, intercept, weights):
+def test_a_weight_is_a_repeated_row(seed, weights):
     X, y = data(12, n_outputs=2, seed=seed)
     rows = np.repeat(np.arange(12), weights)
-    model = AsymmetricKernelRidge(Widening(), alpha=4.0, fit_intercept=intercept)
+    model = AsymmetricKernelRidge(Widening(), alpha=4.0)
     weighted = clone(model).fit(X, y, sample_weight=weights)
     repeated = clone(model).fit(X[rows], y[rows])
     scale = 1e-14 * max(weighted.condition_, repeated.condition_) * np.abs(y).max() * 40

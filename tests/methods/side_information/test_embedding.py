@@ -25,7 +25,6 @@ LEARNERS = {
     "scg": SCGLogDetLearner(strength=100.0),
     "scg, complete": SCGLogDetLearner(strength=100.0, graph="complete"),
     "scg, graph": SCGLogDetLearner("graph", strength=100.0),
-    "scg, landmarks": SCGLogDetLearner(strength=100.0, n_landmarks=20, random_state=0),
     "scg, precomputed": SCGLogDetLearner("precomputed", strength=100.0),
     "osk": OrderSpectralLearner(n_components=20),
     "ldk": LogDetLearner(max_pairs=50, tol=0.1, random_state=0),
@@ -175,7 +174,6 @@ def test_directions_that_are_rounding_do_not_count(offset):
 UNCENTRED = [
     SCGLogDetLearner(strength=100.0),
     SCGLogDetLearner("graph", strength=100.0),
-    SCGLogDetLearner(strength=100.0, n_landmarks=20, random_state=0),
     OrderSpectralLearner(n_components=20),
 ]
 
@@ -212,9 +210,6 @@ def test_a_fixed_strength_is_kept_and_nothing_hidden_has_a_fallback():
     several = KernelEmbedding(SCGLogDetLearner(strength=7.0), betas=[1.0, 3.0]).fit(X, y)
     assert several.strength_ == 7.0
     assert several.beta_ in (1.0, 3.0)
-    bounded = KernelEmbedding(SCGLogDetLearner(bound=0.1, beta=2.0)).fit(X, y)
-    assert bounded.choice_scores_ == {}
-    assert bounded.strength_ == bounded.learner_.strength_
     two_labels = {"y": [0, 1] + 38 * [-1]}
     for known in (two_labels, {"similar": [(0, 1), (2, 3), (4, 5)]}):
         fallen = KernelEmbedding(SCGLogDetLearner(), 1).fit(X, **known)
@@ -232,7 +227,6 @@ def test_a_fixed_strength_is_kept_and_nothing_hidden_has_a_fallback():
         ({"betas": [1, 1000]}, ValueError, "betas <= 100"),
         ({"learner__strength": -2.0}, ValueError, "strength.* > 0.*got -2.0"),
         ({"learner": OrderSpectralLearner(), "betas": [1.0]}, ValueError, "expected betas=None"),
-        ({"learner": SCGLogDetLearner(bound=0.1), "betas": [1.0]}, ValueError, "has bound=0.1"),
         ({"learner": TKLClassifier()}, TypeError, "expected learner to be an SCGLogDetLearner"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Base kernels, corrected kernels and explicit features from landmarks."""
+"""Base kernels and corrected kernels."""
 
 import re
 
@@ -14,7 +14,6 @@ from pliant.kernels import (
     FunctionKernel,
     Gaussian,
     HadamardKernel,
-    LandmarkKernel,
     Laplacian,
     Linear,
     LogDetKernel,
@@ -112,41 +111,6 @@ def test_a_precomputed_base_goes_by_row_numbers():
     np.testing.assert_allclose(numbered.diag(rows), kernel.diag(X), rtol=0, atol=1e-14)
 
 
-def points(n, seed=0, d=2):
-    return np.random.default_rng(seed).standard_normal((n, d))
-
-
-def case(base=None, m=6, r=4):
-    base, landmarks = base or Gaussian(0.3), points(m)
-    projection = np.random.default_rng(5).standard_normal((m, r))
-    return landmarks, projection, LandmarkKernel(base, landmarks, projection)
-
-
-@every_base
-def test_its_features_are_linear_in_the_values_at_the_landmarks(base):
-    landmarks, M, kernel = case(base)
-    X, Y = points(5, 1), points(5, 2)
-    F = kernel.features(X)
-    for i, x in enumerate(X):
-        expected = sum(base(x[None], landmarks[[p]])[0, 0] * M[p] for p in range(6))
-        np.testing.assert_allclose(F[i], expected, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(kernel(X, Y), F @ kernel.features(Y).T, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(kernel.diag(X), (F**2).sum(axis=1), rtol=0, atol=1e-12)
-
-
-@every_base
-def test_with_an_inverse_root_it_is_the_nystroem_approximation(base):
-    """Exact at the landmarks; K0(X, P) K0(P, P)^+ K0(P, Y) elsewhere, and not above the base."""
-    landmarks, X = points(6), points(7, 1)
-    values, vectors = np.linalg.eigh(base(landmarks))
-    kept = values > 1e-12 * values[-1]
-    kernel = LandmarkKernel(base, landmarks, vectors[:, kept] / np.sqrt(values[kept]))
-    np.testing.assert_allclose(kernel(landmarks), base(landmarks), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(kernel(X, landmarks), base(X, landmarks), rtol=0, atol=1e-9)
-    residual = base(X) - kernel(X)
-    assert np.linalg.eigvalsh(residual)[0] > -1e-9
-
-
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
 
 
@@ -185,8 +149,6 @@ def test_values_of_no_kernel_are_refused():
         (problem()[3], "matrix", np.triu(np.ones((9, 9))), "expected a symmetric Gram matrix"),
         (problem()[3], "points", np.ones(9), "expected points of shape (n_samples, n_features)"),
         (problem()[3], "base", 3, "expected base to be a kernel, got int"),
-        (case()[2], "projection", np.eye(5), "expected a projection for 6 landmarks, got 5 rows"),
-        (case()[2], "landmarks", np.full((6, 2), np.inf), "expected finite numbers, got inf"),
     ],
 )
 def test_inconsistent_parameters_of_a_file_are_refused(kernel, name, value, said):

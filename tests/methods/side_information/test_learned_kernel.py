@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -15,7 +15,6 @@ from sklearn.svm import SVC
 from pliant import (
     DANKClassifier,
     LearnedKernelClassifier,
-    LearnedKernelRegressor,
     LogDetLearner,
     OrderSpectralLearner,
     SCGLogDetLearner,
@@ -27,7 +26,6 @@ LEARNERS = {
     "scg": SCGLogDetLearner(strength=10.0),
     "scg, complete": SCGLogDetLearner(strength=10.0, graph="complete"),
     "scg, graph": SCGLogDetLearner("graph", strength=10.0),
-    "scg, landmarks": SCGLogDetLearner(strength=10.0, n_landmarks=20, random_state=0),
     "scg, precomputed": SCGLogDetLearner("precomputed", strength=10.0),
     "osk": OrderSpectralLearner(n_components=20),
     "ldk": LogDetLearner(max_pairs=50, tol=0.1, random_state=0),
@@ -44,16 +42,6 @@ def partial(y, seed=0):
     hidden = np.random.default_rng(seed).random(len(y)) < 0.4
     hidden[:3] = False
     return np.where(hidden, -1, y)
-
-
-class Spy(SCGLogDetLearner):
-    """Remembers what it was fitted on."""
-
-    seen: list = []  # noqa: RUF012  shared by clones
-
-    def _learn(self, points, information):
-        self.seen.append((points.copy(), information.labels.copy(), self.strength))
-        return super()._learn(points, information)
 
 
 @every_learner
@@ -139,44 +127,6 @@ def test_parts_that_do_not_fit_are_refused(learner, machine, error, message):
         model.predict(X)
 
 
-# -- regression -------------------------------------------------------------------------------
-
-
-def targets(X, seed=0):
-    rng = np.random.default_rng(seed)
-    return np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(len(X))
-
-
-@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "osk"])
-def test_a_regression_on_a_learned_kernel(name):
-    X, _ = data(80)
-    y = targets(X)
-    learner = LEARNERS[name]
-    points = given_points(learner, X)
-    model = LearnedKernelRegressor(learner, KernelRidge(kernel="precomputed", alpha=0.01))
-    model.fit(points, y)
-    edges = np.quantile(y, [0.2, 0.4, 0.6, 0.8])
-    codes = np.searchsorted(edges, y, side="left")
-    gram = clone(learner).fit_gram(points, codes)
-    variance = gram.diagonal().mean() - gram.mean()
-    machine = KernelRidge(kernel="precomputed", alpha=0.01).fit(gram / variance, y)
-    expected = machine.predict(model.kernel_(points, model.support_vectors_))
-    assert_close(model.predict(points), expected, 1e-5)
-    assert model.score(points, y) > 0.5
-
-
-def test_cross_validation_of_a_regression_learns_again():
-    X, _ = data(60)
-    y = targets(X)
-    Spy.seen.clear()
-    model = LearnedKernelRegressor(Spy(strength=1.0), n_bins=3)
-    cross_val_score(model, X, y, cv=KFold(3))
-    for (points, codes, _), (train, _) in zip(Spy.seen, KFold(3).split(X), strict=True):
-        np.testing.assert_array_equal(points, X[train])
-        assert set(codes) == {0, 1, 2}
-        assert np.bincount(codes).max() - np.bincount(codes).min() <= 2
-
-
 def test_unsuitable_targets_and_attributes_are_refused():
     X, y = data()
     for parameters, labels, message in [
@@ -187,13 +137,9 @@ def test_unsuitable_targets_and_attributes_are_refused():
     ]:
         with pytest.raises(ValueError, match=message):
             LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), **parameters).fit(X, labels)
-    model = LearnedKernelRegressor(SCGLogDetLearner(strength=1.0))
-    with pytest.raises(ValueError, match=r"targets that vary.*got 1 for all"):
-        model.fit(X, np.ones(40))
-    with pytest.raises(TypeError, match="to be a regressor, got SVC"):
-        clone(model).set_params(machine=SVC(kernel="precomputed")).fit(X, targets(X))
+    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0))
     for name, value in [("scale_", -1.0), ("learner_", 3.0), ("machine_", None)]:
-        model.fit(X, targets(X))
+        model.fit(X, y)
         setattr(model, name, value)
         with pytest.raises((ValueError, TypeError)):
             model._check_loaded()

@@ -11,8 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 from pliant import NonPSDWarning, SCGLogDetLearner, SideInformation
-from pliant.kernels import TL1, Gaussian, LandmarkKernel, Linear, LogDetKernel
-from pliant.methods.side_information import scg
+from pliant.kernels import TL1, Gaussian, Linear
 from pliant.methods.side_information.scg import FALLBACK, STRENGTHS
 
 SETTINGS = {
@@ -27,9 +26,6 @@ SETTINGS = {
     "a function": {"kernel": lambda A, B: (A @ B.T + 1.0) ** 2},
     "precomputed": {"kernel": "precomputed"},
     "precomputed, complete": {"kernel": "precomputed", "graph": "complete"},
-    "features": {"n_landmarks": 12},
-    "features, complete": {"n_landmarks": 12, "graph": "complete"},
-    "features, precomputed": {"n_landmarks": 12, "kernel": "precomputed"},
 }
 
 every_setting = pytest.mark.parametrize("setting", SETTINGS)
@@ -105,7 +101,7 @@ def test_the_kernel_at_the_fit_points_is_the_learned_matrix(setting, how, streng
     assert np.linalg.eigvalsh(gram / size)[0] >= -1e-10
 
 
-@pytest.mark.parametrize("setting", [name for name in SETTINGS if "features" not in name])
+@every_setting
 @labels_and_pairs
 def test_the_order_of_the_rows_does_not_matter(setting, how):
     X, y = data()
@@ -150,25 +146,6 @@ def test_strength_is_divided_by_the_points_of_the_graph():
         raw = SCGLogDetLearner(strength=100.0 / size, scale_strength=False, graph=graph).fit(X, y)
         np.testing.assert_array_equal(raw.transform(X), scaled.transform(X))
         assert (scaled.strength_, raw.strength_) == (100.0, 100.0 / size)
-
-
-@every_information
-@pytest.mark.parametrize("graph", ["labeled", "complete"])
-@pytest.mark.parametrize("strength", [1.0, 1e4])
-@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "linear"])
-def test_all_points_as_landmarks_give_the_exact_kernel(how, graph, strength, kernel):
-    X, y = data()
-    known = known_of(y, how)
-    exact = SCGLogDetLearner(kernel, strength=strength, graph=graph)
-    features = clone(exact).set_params(n_landmarks=40, random_state=0)
-    K = exact.fit_gram(X, **known)
-    # eigenvalues below 1e-12 of the largest are left out: K changes by about them, and by about
-    # their roots between fit points and new ones
-    assert_close(features.fit_gram(X, **known), K, 1e-9)
-    assert features.objective_ == pytest.approx(exact.objective_, abs=1e-8)
-    assert features.approximation_error_ == pytest.approx(0.0, abs=1e-12)
-    new = np.random.default_rng(1).standard_normal((20, 3))
-    assert_close(features.kernel_(new, X), exact.kernel_(new, X), 1e-6)
 
 
 # -- strength="auto" --------------------------------------------------------------------------
@@ -235,15 +212,6 @@ def test_the_learned_matrix_is_between_zero_and_the_base(seed, how, graph):
     assert learner.objective_ >= -1e-10
 
 
-def test_a_large_graph_has_landmarks(monkeypatch):
-    X, y = data()
-    monkeypatch.setattr(scg, "LARGEST_GRAPH", 39)
-    learner = SCGLogDetLearner(strength=1.0, random_state=0)
-    assert isinstance(learner.fit(X, y).kernel_, LandmarkKernel)
-    monkeypatch.setattr(scg, "LARGEST_GRAPH", 40)
-    assert isinstance(learner.fit(X, y).kernel_, LogDetKernel)
-
-
 @pytest.mark.parametrize("kernel", ["linear", "polynomial", "gaussian"])
 @pytest.mark.parametrize("units", [1.0, 100.0])
 @pytest.mark.parametrize("strength", [1e2, 1e6])
@@ -285,11 +253,10 @@ def test_unsuitable_settings_and_side_information_are_refused(case):
 
 @every_information
 @pytest.mark.parametrize("graph", ["labeled", "complete"])
-@pytest.mark.parametrize("parameters", [{}, {"n_landmarks": 30}])
-def test_an_indefinite_matrix_is_told_and_does_no_harm(how, graph, parameters):
+def test_an_indefinite_matrix_is_told_and_does_no_harm(how, graph):
     K = Gaussian(0.3)(X)
     K -= 0.3 * np.eye(40)
-    learner = SCGLogDetLearner("precomputed", strength=1e4, graph=graph, **parameters)
+    learner = SCGLogDetLearner("precomputed", strength=1e4, graph=graph)
     with pytest.warns(NonPSDWarning, match="eigenvalue -0.[23]") as told:
         gram = learner.fit_gram(K, **known_of(Y, how))
     assert len(told) == 1

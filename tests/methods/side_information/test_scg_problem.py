@@ -1,4 +1,4 @@
-"""SCG-LDK's closed forms: 60 and 120 digits, cone solvers, bounds, and many strengths."""
+"""SCG-LDK's closed forms: 60 and 120 digits, cone solvers, and many strengths."""
 
 from itertools import product
 
@@ -8,21 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant import (
-    SCGLogDetLearner,
-    SCGLogDetPath,
-    SideInformation,
-    scg_loss,
-)
+from pliant import SCGLogDetLearner, SCGLogDetPath, SideInformation
 from pliant.kernels import Gaussian, LogDetKernel
 from pliant.methods.side_information import scg_problem
 from pliant.methods.side_information.information import GRAPHS
-from pliant.methods.side_information.scg_problem import (
-    SCGLogDet,
-    factor,
-    learned_map,
-    loss_multiplier,
-)
+from pliant.methods.side_information.scg_problem import SCGLogDet
 from tests.methods.side_information.test_scg import assert_close, data, information_of, known_of
 from tests.reference import naive_supervision as naive
 
@@ -211,24 +201,6 @@ def test_the_optimal_value_is_known_where_the_gram_is_singular(gram, source, gra
         assert problem.solve().value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-# features
-
-
-@every_source
-@every_graph
-@pytest.mark.parametrize("strength", [1e-6, 1.0, 1e3, 1e6])
-@pytest.mark.parametrize("columns", [3, 40])
-def test_features_learn_the_kernel_of_their_gram(source, graph, strength, columns):
-    F = np.random.default_rng(1).standard_normal((len(Y), columns))
-    problem, K0, T = posed(source, graph, F @ F.T, strength)
-    members = F[problem.graph.members]
-    learned_features, value = learned_map(members, problem.graph, strength)
-    K, _ = naive.exactly(K0, T, strength)
-    mapped = members @ learned_features
-    assert error(mapped @ mapped.T, K) < max(1e-14, strength * np.linalg.norm(K0, 2) * 2.0**-52)
-    assert value == pytest.approx(problem.solve().value, rel=1e-9, abs=1e-12)
-
-
 def exact(K, information, strength, graph, beta):
     """K0 - gamma K0_:A S (I + gamma K0_AA S)^{-1} K0_A:, in numbers of 60 digits."""
     with mpmath.workdps(60):
@@ -297,85 +269,6 @@ def test_the_kernel_of_the_learner_has_digits_on_new_points_at_every_strength(la
         learned = learner.fit(X[:labelled], y[:labelled]).kernel_(X)
         expected = exact(X @ X.T, known, strength, "labeled", 1.0)
         assert np.abs(learned - expected).max() <= accuracy * np.abs(expected).max()
-
-
-def psd(seed, n=12):
-    root = np.random.default_rng(seed).standard_normal((n, n))
-    return root @ root.T / n + 0.3 * np.eye(n)
-
-
-@every_source
-@pytest.mark.parametrize("share", [0.9, 0.2])
-def test_it_is_the_optimum_of_a_cone_solver(source, share):
-    information, T = SOURCES[source]
-    S, K0 = naive.laplacian(T), psd(0)
-    tau = share * np.trace(K0 @ S)
-    graph = information.graph("complete")
-    multiplier = loss_multiplier(factor(K0), graph, tau)
-    K = SCGLogDet(K0, graph, multiplier.gamma).solve().gram
-    np.testing.assert_allclose(K, naive.by_cone(K0, S, bound=tau), rtol=0, atol=1e-4)
-    assert np.trace(K @ S) == pytest.approx(tau, rel=1e-12)
-    assert multiplier.loss == pytest.approx(tau, rel=1e-12)
-    assert multiplier.divergence == pytest.approx(naive.divergence(K, K0), abs=1e-12)
-
-
-@every_source
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10**6), power=st.floats(-4, 4))
-def test_theorem_2_the_multiplier_is_the_strength_of_the_penalty_form(source, seed, power):
-    graph, K0, gamma = SOURCES[source][0].graph("complete"), psd(seed), 10.0**power
-    tau = graph.trace_with(SCGLogDet(K0, graph, gamma).solve().gram)
-    assert loss_multiplier(factor(K0), graph, tau).gamma == pytest.approx(gamma, rel=1e-7)
-
-
-def test_one_pair_has_a_closed_form():
-    """K0 = c I and one similar pair: S has the eigenvalues 0 and 2 e/(1 + e)."""
-    c, tau = 3.0, 0.4
-    graph = SideInformation.from_pairs(2, similar=[(0, 1)]).graph()
-    eigenvalue = c * 2.0 * np.e / (1.0 + np.e)
-    multiplier = loss_multiplier(np.sqrt(c) * np.eye(2), graph, tau)
-    assert multiplier.gamma == pytest.approx(1.0 / tau - 1.0 / eigenvalue, rel=1e-12)
-
-
-def test_a_bound_that_k0_satisfies_changes_nothing():
-    information, T = SOURCES["labels"]
-    K0, graph = psd(1), information.graph("complete")
-    start = np.trace(K0 @ naive.laplacian(T))
-    assert loss_multiplier(factor(K0), graph, 1.01 * start).gamma == 0.0
-    assert loss_multiplier(factor(K0), graph, 0.99 * start).gamma > 0.0
-    z = np.sqrt(naive.weights(T).sum(axis=1))
-    null = loss_multiplier(z[:, None], graph, 1e-3)  # K0 = z z' has no loss
-    assert null.gamma == 0.0
-
-
-@pytest.mark.parametrize("how", ["partial labels", "pairs"])
-@pytest.mark.parametrize(
-    "options", [{}, {"graph": "complete"}, {"n_landmarks": 40, "random_state": 0}], ids=str
-)
-def test_the_learned_kernel_has_the_bound_as_its_loss(how, options):
-    X, y = data()
-    known = known_of(y, how)
-    learner = SCGLogDetLearner(bound=0.1, **options)
-    K = learner.fit_gram(X, **known)
-    size = len(learner.members_)  # the trace of a Gaussian kernel's matrix
-    loss = scg_loss(K, information_of(known), graph=learner.graph)
-    assert loss == pytest.approx(0.1 * size, rel=1e-9)
-    assert learner.loss_ == pytest.approx(loss, rel=1e-9)
-    same = SCGLogDetLearner(strength=learner.strength_, **options)
-    np.testing.assert_allclose(same.fit_gram(X, **known), K, rtol=0, atol=1e-10)
-    raw = SCGLogDetLearner(bound=0.1 * size, scale_strength=False, **options)
-    np.testing.assert_allclose(raw.fit_gram(X, **known), K, rtol=0, atol=1e-9)
-    assert raw.strength_ == pytest.approx(learner.strength_ / size, rel=1e-9)
-
-
-def test_a_loose_bound_leaves_the_kernel_as_it_is():
-    X, y = data()
-    learner = SCGLogDetLearner(bound=5.0).fit(X, y)
-    assert (learner.strength_, learner.objective_) == (0.0, 0.0)
-    assert learner.loss_ < 5.0 * 40
-    np.testing.assert_array_equal(learner.kernel_(X), learner.kernel_.base(X))
-    learner.set_params(bound=None, strength=1.0).fit(X, y)
-    assert not hasattr(learner, "loss_")
 
 
 seeds = st.integers(0, 2**32 - 1)
@@ -449,15 +342,9 @@ def test_the_matrix_is_decomposed_once(monkeypatch):
     assert len(calls) == 1
 
 
-def test_unsuitable_bounds_matrices_and_information_are_refused():
+def test_unsuitable_matrices_and_information_are_refused():
     X, y = data()
     K, known = Gaussian(0.3)(X), SideInformation.from_labels(y)
-    for parameters, said in [
-        ({"bound": 0.1, "strength": 2.0}, "expected strength='auto' with bound=0.1"),
-        ({"bound": 1e-16}, r"expected a bound on tr\(K S\) above"),
-    ]:
-        with pytest.raises(ValueError, match=said):
-            SCGLogDetLearner(**parameters).fit(X, y)
     with pytest.raises(ValueError, match="square"):
         SCGLogDetPath(K[:30])
     path = SCGLogDetPath(K)

@@ -29,7 +29,6 @@ def scg(**parameters):
 LEARNERS = {
     "scg": scg(),
     "scg, auto": SCGLogDetLearner(random_state=0),
-    "scg, landmarks": scg(n_landmarks=12),
     "scg, precomputed": scg(kernel="precomputed"),
     "osk": OrderSpectralLearner(),
     "scg-osk": OrderSpectralLearner("scg"),

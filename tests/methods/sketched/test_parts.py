@@ -12,8 +12,13 @@ from pliant import SketchedKernelRidge
 from pliant.core.progress import Status
 from pliant.kernels import Gaussian, Laplacian, Scaled
 from pliant.methods.sketched import rows as blocks
-from pliant.methods.sketched.centres import Preconditioner, drawn_centres, factor_of
-from pliant.methods.sketched.problem import Solver, patience
+from pliant.methods.sketched.problem import (
+    Preconditioner,
+    Solver,
+    drawn_centres,
+    factor_of,
+    patience,
+)
 from pliant.methods.sketched.rows import (
     KernelValues,
     MemoryRows,
@@ -221,9 +226,9 @@ def test_after_its_patience_it_solves_at_once():
 
 
 def test_patience_is_the_cost_of_the_matrix_in_iterations():
-    few = patience(value=2.1, n_centres=20, n_targets=1, kept=0.0)
-    many = patience(value=2.1, n_centres=2000, n_targets=1, kept=0.0)
-    kept = patience(value=2.1, n_centres=2000, n_targets=1, kept=1.0)
-    targets = patience(value=2.1, n_centres=2000, n_targets=400, kept=1.0)
+    few = patience(Gaussian(), 10, n_centres=20, n_targets=1, kept=0.0)
+    many = patience(Gaussian(), 10, n_centres=2000, n_targets=1, kept=0.0)
+    kept = patience(Gaussian(), 10, n_centres=2000, n_targets=1, kept=1.0)
+    targets = patience(Gaussian(), 10, n_centres=2000, n_targets=400, kept=1.0)
     assert few == targets == 0
     assert 30 < many < kept < 200

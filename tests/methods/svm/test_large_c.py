@@ -83,6 +83,27 @@ def test_a_newton_step_keeps_the_fields_and_gains(task, quartic):
     assert abs(block.beta.sum()) <= 1e-12 * np.abs(block.beta).sum()
 
 
+@pytest.mark.parametrize("k", [0, 3, 6])
+def test_the_factor_without_a_row_is_that_of_the_smaller_matrix(k):
+    square = np.random.default_rng(k).normal(size=(7, 9))
+    matrix = square @ square.T
+    smaller = np.delete(np.delete(matrix, k, 0), k, 1)
+    factor = newton._without(np.linalg.cholesky(matrix).T.copy(), k)
+    np.testing.assert_allclose(factor, np.linalg.cholesky(smaller).T, atol=1e-12)
+
+
+def test_steps_that_end_at_bounds_share_one_factorisation(monkeypatch):
+    problem = hard_problem("svc", "linear", 1e3, n=200)
+    rough = smo.solve(problem, max_iter=500)
+    block, sizes, factor = Block(problem, rough.x, problem.fields(rough.x)), [], newton._factor
+    monkeypatch.setattr(newton, "_factor", lambda bend: sizes.append(len(bend)) or factor(bend))
+    before = int(block.free.sum())
+    newton.ascend(block, 1e-3, 1e9, lambda: False)
+    assert block.violation <= 1e-3
+    assert block.free.sum() < before / 4
+    assert (np.array(sizes) ** 3).sum() < 2 * before**3
+
+
 def test_newton_steps_agree_with_scikit_learn_where_both_end():
     problem = hard_problem("svc", "gaussian", 1e4)
     result = smo.solve(problem, tol=1e-9)

@@ -8,21 +8,15 @@ import tracemalloc
 import joblib
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
+from pliant.core.linalg import nearest_rows
 from pliant.methods.svm import parts as module
-from pliant.methods.svm.parts import (
-    Partition,
-    PartResult,
-    halted,
-    kmeans_partition,
-    run_parts,
-)
+from pliant.methods.svm.parts import PartResult, kmeans_partition, run_parts
 
 tables = st.tuples(st.integers(1, 40), st.integers(1, 3)).flatmap(
     lambda shape: arrays(float, shape, elements=st.integers(-3, 3).map(float))
@@ -43,65 +37,55 @@ def misplaced(partition, X):
     return squares[np.arange(len(X)), partition.labels] - squares.min(axis=1)
 
 
-@given(X=tables, data=st.data())
+@given(X=tables, n_parts=st.integers(1, 40) | st.just("auto"), size=st.integers(1, 20))
 @settings(max_examples=50, deadline=None)
-def test_parts_are_as_many_and_as_small_as_asked_for(X, data):
-    n_parts = data.draw(st.integers(1, len(X)))
-    largest = data.draw(st.none() | st.integers(1, len(X)))
-    parts = kmeans_partition(X, n_parts, largest=largest, random_state=0)
+def test_parts_are_as_many_and_as_small_as_asked_for(X, n_parts, size):
+    n_parts = n_parts if n_parts == "auto" else min(n_parts, len(X))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "AUTO_SIZE", size)
+        parts = kmeans_partition(X, n_parts, random_state=0)
     assert parts.labels.shape == (len(X),)
     assert parts.centres.shape == (len(parts), X.shape[1])
     assert parts.sizes.min() >= 1
-    np.testing.assert_array_equal(parts.place(X), parts.labels)
+    np.testing.assert_array_equal(nearest_rows(X, parts.centres), parts.labels)
     assert (misplaced(parts, X) <= 1e-9).all()
     equal = [np.ptp(X[parts.members(part)], axis=0).max() == 0 for part in range(len(parts))]
-    assert (equal | (parts.sizes <= (largest or len(X)))).all()
-    assert len(parts) <= n_parts or largest is not None
+    assert (equal | (parts.sizes <= (2 * size if n_parts == "auto" else len(X)))).all()
+    assert n_parts == "auto" or len(parts) <= n_parts
     groups = [parts.members(part) for part in range(len(parts))]
     np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(len(X)))
     assert all((parts.labels[group] == part).all() for part, group in enumerate(groups))
 
 
-@given(X=tables, data=st.data())
-@settings(max_examples=50, deadline=None)
-def test_place_gives_the_nearest_centre_and_the_first_of_equal_ones(X, data):
-    number = data.draw(st.integers(1, 6))
-    elements = st.integers(-3, 3).map(float)
-    centres = data.draw(arrays(float, (number, X.shape[1]), elements=elements))
-    placed = Partition(np.arange(number), centres).place(X)
-    squares = cdist(X, centres, "sqeuclidean")
-    assert (squares[np.arange(len(X)), placed] <= squares.min(axis=1) + 1e-9).all()
-    for label in placed:
-        assert not (centres[:label] == centres[label]).all(axis=1).any()
-
-
-def test_the_same_seed_gives_the_same_parts_whatever_the_number_of_threads():
+def test_the_same_seed_gives_the_same_parts_whatever_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr(module, "AUTO_SIZE", 2500)
     X = clusters(30_000)
     found = []
     for threads in (1, 2, 2):
         with threadpool_limits(threads):
-            found.append(kmeans_partition(X, 12, largest=5000, random_state=5))
+            found.append(kmeans_partition(X, random_state=5))
     for parts in found[1:]:
         assert parts.labels.tobytes() == found[0].labels.tobytes()
         assert parts.centres.tobytes() == found[0].centres.tobytes()
-    np.testing.assert_array_equal(found[0].place(X), found[0].labels)
-    other = kmeans_partition(X, 12, largest=5000, random_state=6)
+    other = kmeans_partition(X, random_state=6)
     assert other.labels.tobytes() != found[0].labels.tobytes()
 
 
 def test_a_sample_decides_and_all_rows_are_placed(monkeypatch):
     monkeypatch.setattr(module, "SAMPLE", 100)
     monkeypatch.setattr(module, "SAMPLE_PER_PART", 20)
+    monkeypatch.setattr(module, "AUTO_SIZE", 450)
     X = clusters(5000)
-    parts = kmeans_partition(X, 8, largest=900, random_state=0)
+    parts = kmeans_partition(X, random_state=0)
     assert parts.sizes.max() <= 900
-    np.testing.assert_array_equal(parts.place(X), parts.labels)
+    np.testing.assert_array_equal(nearest_rows(X, parts.centres), parts.labels)
 
 
-def test_equal_rows_are_not_divided():
+def test_equal_rows_are_not_divided(monkeypatch):
+    monkeypatch.setattr(module, "AUTO_SIZE", 50)
     rng = np.random.default_rng(0)
     X = np.vstack([np.zeros((700, 2)), rng.normal(size=(300, 2))])
-    parts = kmeans_partition(X, 2, largest=100, random_state=0)
+    parts = kmeans_partition(X, random_state=0)
     assert len(set(parts.labels[:700])) == 1
     assert (np.sort(parts.sizes)[:-1] <= 100).all()
     assert len(kmeans_partition(np.ones((10, 2)), 3, random_state=0)) == 1
@@ -117,22 +101,9 @@ def test_memory_does_not_grow_with_rows_times_parts():
     assert peak < 80e6 < len(X) * len(parts) * 8  # all distances at once would take 160 MB
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"n_parts": 0}, "n_parts >= 1, an integer, got 0"),
-        ({"n_parts": 11}, "n_parts <= 10, the number of rows, got 11"),
-        ({"n_parts": "many"}, "n_parts an integer or 'auto', got 'many'"),
-        ({"largest": 0}, "largest >= 1, an integer, got 0"),
-        ({"X": np.empty((0, 2))}, "at least 1 row to divide, got 0"),
-    ],
-)
-def test_divisions_that_cannot_be_made_are_refused(given, message):
-    X = given.pop("X", np.zeros((10, 2)))
-    with pytest.raises(ValueError, match=message):
-        kmeans_partition(X, **{"n_parts": 2, "random_state": 0} | given)
-    with pytest.raises(TypeError, match="dense"):
-        kmeans_partition(scipy.sparse.eye(4).tocsr(), 2)
+def test_more_parts_than_rows_are_refused():
+    with pytest.raises(ValueError, match="n_parts <= 10, the number of rows, got 11"):
+        kmeans_partition(np.zeros((10, 2)), 11)
 
 
 SIZES = [3, 40, 5, 17, 40, 8]
@@ -170,8 +141,11 @@ def test_results_are_those_of_a_loop_in_the_order_of_the_parts(backend):
         results = run_parts(
             solve, arguments, sizes=SIZES, report=lambda *counts: seen.append(counts)
         )
+        some = run_parts(solve, arguments, sizes=SIZES, report=lambda done, _: done == 2)
     assert None not in results
+    assert sum(result is not None for result in some) == 2
     assert_solved(results)
+    assert_solved(some)
     assert seen == [(done, 6) for done in range(1, 7)]
     here = {result.gap == float(os.getpid()) for result in results}
     assert here == {backend != "loky"}
@@ -204,28 +178,3 @@ def test_a_failing_part_names_itself_from_wherever_it_was_run(backend):
         run_parts(fails, arguments, sizes=SIZES)
     assert str(caught.value) == "no luck"
     assert "in part 4 of 6 (17 rows)" in caught.value.__notes__
-
-
-def test_threads_learn_that_their_run_has_ended():
-    heard, started = threading.Event(), threading.Event()
-
-    def work(size):
-        if size == 1:
-            assert started.wait(60)
-            return solve(numbers(size))
-        started.set()
-        run_parts(solve, lambda _: (numbers(3),), sizes=[3])  # a run of its own changes nothing
-        assert not halted()
-        limit = time.monotonic() + 60
-        while not halted():
-            assert time.monotonic() < limit
-            time.sleep(0.01)
-        heard.set()
-        return solve(numbers(size))
-
-    made = [(2,), (1,)].__getitem__
-    results = run_parts(work, made, sizes=[2, 1], n_jobs=2, report=lambda *_: True)
-    assert results[0] is None
-    assert results[1] is not None
-    assert heard.wait(60)
-    assert not halted()

@@ -37,13 +37,14 @@ def vector(n, elements=real):
 
 @st.composite
 def boxes(draw):
-    """A point, a box with a hyperplane through it, and a feasible point z."""
+    """A point, a box, the normal of a hyperplane through it and zero, and a feasible point z."""
     n = draw(st.integers(1, 9))
     lower = draw(vector(n, st.integers(-5, 5).map(float)))
     upper = lower + draw(vector(n, st.sampled_from([0.0, 0.5, 1.0, 30.0])))
     normal = draw(vector(n, st.sampled_from([-3.0, -1.0, 0.0, 0.25, 1.0, 1.0, 2.0])))
     z = lower + draw(vector(n, st.floats(0, 1))) * (upper - lower)
-    return draw(vector(n)), lower, upper, normal, float(normal @ z), z
+    shift = normal * (normal @ z) / max(normal @ normal, 1e-3)
+    return draw(vector(n)), lower - shift, upper - shift, normal, z - shift
 
 
 class TestBoxAndHyperplane:
@@ -54,24 +55,24 @@ class TestBoxAndHyperplane:
         n = 12
         v, C = 3 * r.standard_normal(n), r.uniform(0.1, 2, n)
         signs = np.where(r.uniform(size=n) < 0.5, 1.0, -1.0)
-        lower, upper, normal, level = {
-            "svc": (np.zeros(n), C, signs, 0.0),
-            "svr": (-C, C, None, 0.0),
-            "general": (-C, 2 * C, r.standard_normal(n), 0.3),
+        lower, upper, normal = {
+            "svc": (np.zeros(n), C, signs),
+            "svr": (-C, C, None),
+            "general": (-C, 2 * C, r.standard_normal(n)),
         }[kind]
         a = np.ones(n) if normal is None else normal
-        x = project_box_hyperplane(v, lower, upper, normal, level)
-        assert_nearest(x, v, lambda x: [lower <= x, x <= upper, a @ x == level])
-        assert a @ x == pytest.approx(level, abs=1e-13)
+        x = project_box_hyperplane(v, lower, upper, normal)
+        assert_nearest(x, v, lambda x: [lower <= x, x <= upper, a @ x == 0.0])
+        assert a @ x == pytest.approx(0.0, abs=1e-13)
 
     @given(case=boxes())
     @often
     def test_the_result_is_feasible_and_no_feasible_point_is_nearer(self, case):
-        v, lower, upper, normal, level, z = case
-        x = project_box_hyperplane(v, lower, upper, normal, level)
+        v, lower, upper, normal, z = case
+        x = project_box_hyperplane(v, lower, upper, normal)
         assert (lower <= x).all()
         assert (x <= upper).all()
-        assert normal @ x == pytest.approx(level, abs=1e-10)
+        assert normal @ x == pytest.approx(0.0, abs=1e-10)
         assert (v - x) @ (z - x) <= 1e-9 * (1 + np.abs(v).max())
 
     @given(case=boxes())

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pliant.kernels import Gaussian
-from pliant.methods.svm.rows import CachedRows, DenseRows, cached
+from pliant.methods.svm import rows as module
+from pliant.methods.svm.rows import CachedRows, DenseRows
 
 N = 20
 X = np.random.default_rng(0).uniform(-1, 1, size=(N, 3))
@@ -60,14 +61,14 @@ def assert_answers(rows, whole, script, dtype):
 
 
 @both_precisions
-@pytest.mark.parametrize("block_entries", [cached.BLOCK_ENTRIES, 50])
+@pytest.mark.parametrize("block_entries", [module.BLOCK_ENTRIES, 50])
 @given(n_rows=st.integers(0, N + 2), script=st.lists(calls(N), max_size=8))
 @settings(max_examples=60, deadline=None)
 def test_whatever_has_been_asked_before_answers_are_those_of_the_whole_matrix(
     dtype, block_entries, n_rows, script
 ):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cached, "BLOCK_ENTRIES", block_entries)
+        patch.setattr(module, "BLOCK_ENTRIES", block_entries)
         rows = CachedRows(KERNEL, X, room_for(n_rows, dtype), dtype)
         assert_answers(rows, GRAM, script, dtype)
 
@@ -154,7 +155,7 @@ def test_a_square_part_reads_kept_rows_and_computes_half_of_the_rest():
     rows.square(np.arange(10))
     assert kernel.values == 25
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cached, "BLOCK_ENTRIES", 5)
+        patch.setattr(module, "BLOCK_ENTRIES", 5)
         kernel.values = 0
         rows.square(np.arange(10))
     assert kernel.values == 5 + 4 + 3 + 2 + 1
@@ -162,7 +163,7 @@ def test_a_square_part_reads_kept_rows_and_computes_half_of_the_rest():
 
 @pytest.mark.parametrize("cache_mb", [0.5, 2.0, 5.0])
 def test_memory_stays_within_the_bound(cache_mb, monkeypatch):
-    monkeypatch.setattr(cached, "BLOCK_ENTRIES", 20_000)
+    monkeypatch.setattr(module, "BLOCK_ENTRIES", 20_000)
     points = np.random.default_rng(1).uniform(size=(2000, 2))
     CachedRows(KERNEL, points, cache_mb).matvec(np.ones(2000))  # compiles
     tracemalloc.start()
@@ -182,7 +183,7 @@ class Halt(Exception):
 
 @pytest.mark.parametrize("name", ["matvec", "both_matvecs", "square"])
 def test_a_pause_may_end_the_work_and_nothing_is_spoilt(name, monkeypatch):
-    monkeypatch.setattr(cached, "BLOCK_ENTRIES", 2 * N)
+    monkeypatch.setattr(module, "BLOCK_ENTRIES", 2 * N)
     rows = CachedRows(KERNEL, X, room_for(3))
     calls = []
 

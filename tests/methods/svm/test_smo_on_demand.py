@@ -8,26 +8,18 @@ from sklearn.svm import SVC
 
 from pliant.core.progress import Status
 from pliant.kernels import Gaussian
+from pliant.methods.svm import rows as module
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
-from pliant.methods.svm.rows import CachedRows, DenseRows, cached
+from pliant.methods.svm.rows import CachedRows, DenseRows
 from pliant.methods.svm.smo.steps import Block, working_set
+from tests.methods.svm.svm_samples import classification, regression
 
 KERNEL = Gaussian(2.0)
 
 
 def points_and_labels(n, seed=0):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 4))
-    y = np.where(np.sin(6 * X[:, 0]) + X[:, 1] + 0.4 * r.standard_normal(n) > 0.8, 1.0, -1.0)
-    y[:2] = 1.0, -1.0
-    return X, y
-
-
-def points_and_targets(n, seed=0):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 4))
-    return X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
+    return classification(seed, n, d=4)
 
 
 def dual(kind, rows_of, n, C, seed=0, quartic=0.0):
@@ -35,7 +27,7 @@ def dual(kind, rows_of, n, C, seed=0, quartic=0.0):
     if kind == "svc":
         X, y = points_and_labels(n, seed)
         return svc_dual(rows_of(X), y, C, quartic=quartic)
-    X, y = points_and_targets(n, seed)
+    X, y = regression(seed, n, d=4)
     return svr_dual(rows_of(X), y, C, 0.05, quartic=quartic)
 
 
@@ -219,7 +211,7 @@ def stop_at(number):
 
 @pytest.mark.parametrize("number", [1, 2, 3, 5, 8, 13, 21])
 def test_a_callback_stops_the_run_anywhere_with_a_valid_proof(number, monkeypatch):
-    monkeypatch.setattr(cached, "BLOCK_ENTRIES", 5_000)
+    monkeypatch.setattr(module, "BLOCK_ENTRIES", 5_000)
     whole = dual("svc", dense, 500, 10.0)
     callback, calls = stop_at(number)
     result = smo.solve(dual("svc", in_cache(0.2), 500, 10.0), tol=1e-9, callback=callback)

@@ -13,9 +13,7 @@ from pliant.core.progress import Progress, Status
 from pliant.kernels import GeneralizedPolynomial, TessellatedKernel
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
-from pliant.methods.tessellated import problem as problems
-from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
-from pliant.methods.tessellated.problem import IntegralTable, KernelLearning
+from pliant.methods.tessellated.problem import KernelLearning
 from pliant.methods.tessellated.solvers import interior, low_rank, search
 from tests.papers.tessellated_cases import C1, CASES, R1, R3
 from tests.reference.naive_tessellated import (
@@ -442,39 +440,3 @@ def test_many_features_and_few_samples_close_the_gap(Model):
     assert 0 <= model.dual_gap_ <= 1e-3 * model.objective_
     assert model.n_iter_ <= 60
     assert model.rank_ <= 5
-
-
-# Integrals that all pairs of classes share
-
-X12, SIX = np.random.default_rng(0).random((12, 3)), np.arange(12) % 6
-
-
-@pytest.mark.parametrize("kernel", [TessellatedKernel(-0.5, 1.5), GeneralizedPolynomial(-1e4, 1e6)])
-def test_a_table_gives_the_gram_matrix_and_d(kernel):
-    """Also where the integrals are of very different sizes."""
-    r, rows = np.random.default_rng(1), np.array([1, 4, 5, 11])
-    part = IntegralTable.of(kernel, X12, 1000, np.inf).between(rows)
-    w, factor = r.standard_normal(4), r.standard_normal((kernel.shape_size(3), 2))
-    expected = kernel.with_factor(factor).gram(X12[rows])
-    np.testing.assert_allclose(part.gram(factor), expected, rtol=1e-10)
-    D = kernel.quadratic(X12[rows], w)
-    size = np.sqrt(np.outer(D.diagonal(), D.diagonal()))
-    np.testing.assert_allclose(part.quadratic(w) / size, D / size, atol=1e-10)
-
-
-@pytest.mark.parametrize("estimator", [TKLClassifier(), GKLClassifier()], ids=repr)
-def test_a_fit_is_the_same_with_and_without_a_table(estimator, monkeypatch):
-    calls, evaluate = [], GeneralizedKernel.gram
-    monkeypatch.setattr(
-        GeneralizedKernel, "gram", lambda *a, **options: calls.append(1) or evaluate(*a, **options)
-    )
-    model = estimator.fit(X12, SIX)
-    size = len(model.estimators_[0].shape_matrix_)
-    assert len(calls) == size * (size + 1) / 2  # not some for each of hundreds of SVMs
-    assert model.n_svm_solves_.sum() > 2 * len(calls)
-    objectives = [each.objective_ for each in model.estimators_]
-    predictions = model.predict(X12)
-    monkeypatch.setattr(problems, "LARGEST_TABLE", 0)
-    without = estimator.fit(X12, SIX)
-    np.testing.assert_allclose(objectives, [e.objective_ for e in without.estimators_], rtol=2e-3)
-    np.testing.assert_array_equal(predictions, without.predict(X12))

@@ -400,7 +400,7 @@ def test_an_open_gap_on_all_rows_names_the_rows(small_subset):
 @open_gap
 def test_a_regressor_stays_within_its_cache(monkeypatch):
     """Most samples are free, many more than the cache has room for; bounds hold as in memory."""
-    monkeypatch.setattr("pliant.methods.svm.rows.cached.BLOCK_ENTRIES", 20_000)
+    monkeypatch.setattr("pliant.methods.svm.rows.BLOCK_ENTRIES", 20_000)
     monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 20_000)
     monkeypatch.setattr(base, "SUBSET", 100)
     r = np.random.default_rng(0)

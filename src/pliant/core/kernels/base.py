@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
 from pliant.core.threads import blas_limited, one_blas_thread
 from pliant.core.typing import Array, Between
-from pliant.core.validation import check_points, check_real, check_vector
+from pliant.core.validation import check_finite, check_points, check_real, check_vector
 
 
 class Kernel(BaseEstimator, ABC):
@@ -225,10 +225,6 @@ class FunctionKernel(Kernel):
             raise ValueError(
                 f"expected the kernel function to return shape {(len(X), len(Y))}, got {gram.shape}"
             )
-        if not np.isfinite(gram).all():
-            raise ValueError(
-                "expected the kernel function to return finite numbers, got NaN or inf"
-            )
         return gram
 
 
@@ -343,49 +339,6 @@ class Normalized(_Wrapped):
         return np.sqrt(diagonal)
 
 
-class Exponential(_Wrapped):
-    """k(x, y) = exp(gamma (kernel(x, y) - 1)).
-
-    Where kernel(x, x) = 1 this is the Gaussian of its feature vectors phi,
-    exp(-gamma/2 |phi(x) - phi(y)|^2): a Gaussian of a Gaussian is the kernel of two layers of
-    Liu et al. 2020, equation (13), with gamma = 1/sigma^2. It is positive semi-definite if the
-    inner kernel is, as a sum of entrywise powers kernel(x, y)^m with weights
-    exp(-gamma) gamma^m/m! > 0 (Schur's product theorem).
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Its values above about 1 + 709/gamma overflow, which raises an error: scale or normalise
-        a kernel that is not bounded, as in ``Exponential(Normalized(Polynomial()))``.
-    gamma : float
-        > 0. The larger it is, the faster the values fall where kernel(x, y) < 1.
-
-    Examples
-    --------
-    >>> from pliant.kernels import Exponential, Gaussian
-    >>> kernel = Exponential(Gaussian(0.5), gamma=2.0)
-    >>> kernel([[0.0], [1.0]]).round(4)
-    array([[1.    , 0.4552],
-           [0.4552, 1.    ]])
-    """
-
-    def __init__(self, kernel: Kernel, gamma: float = 1.0) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-
-    def _gram(self, X: Array, Y: Array) -> Array:
-        return self._raised(self.kernel._gram(X, Y))
-
-    def _diagonal(self, X: Array) -> Array:
-        return self._raised(self.kernel._diagonal(X))
-
-    def _raised(self, inner: Array) -> Array:
-        """Return the kernel values for those of the inner kernel, which are left as they are."""
-        values = inner - 1.0
-        values *= positive(self, "gamma")
-        return np.exp(values, out=values)
-
-
 class Rescaled(_Wrapped):
     """k((x - offset)/width, (y - offset)/width).
 
@@ -448,3 +401,22 @@ def check_width(base: Kernel, points: Array, X: Array) -> None:
         raise ValueError(
             f"expected points with {points.shape[1]} features, as the kernel's, got {X.shape[1]}"
         ) from None
+
+
+def check_expansion(model: Any, name: str) -> None:
+    """Raise ValueError unless attributes that a file held form an expansion in support points.
+
+    `name` is the attribute of the coefficients; the width is that of a Gram matrix if `kernel_` is
+    None.
+    """
+    rows, kernel = model.n_features_in_, model.kernel_
+    if kernel is not None:
+        rows = len(check_points(model.support_vectors_, "support_vectors_", rows))
+        if not isinstance(kernel, Kernel):
+            raise ValueError(f"expected a kernel, got {type(kernel).__name__}")
+    shape = np.shape(getattr(model, name))
+    if shape[:1] != (rows,) or len(shape) > 2:
+        raise ValueError(f"expected {rows} rows in {name}, got shape {shape}")
+    if np.shape(model.intercept_) not in ((), shape[1:]):
+        raise ValueError(f"expected an intercept_ for each output in {name}")
+    check_finite(model, (name, "intercept_"))

@@ -43,20 +43,7 @@ class On(_Wrapped):
         self.columns = columns
 
     def resolved(self, feature_names: Sequence[str] | None, n_features: int) -> On:
-        """Return this kernel with positions >= 0, and so every `On` within it.
-
-        Parameters
-        ----------
-        feature_names : sequence of str of length n_features, or None
-            The names of the columns; None if they have none.
-        n_features : int
-            The number of columns of the points.
-
-        Raises
-        ------
-        ValueError
-            For a position that is out of range, a mask of another length, or an unknown name.
-        """
+        """Return this kernel with positions >= 0, as `resolve_columns` does."""
         names = None if feature_names is None else [str(name) for name in feature_names]
         if names is not None and len(names) != n_features:
             raise ValueError(f"expected {n_features} feature names, got {len(names)}")

@@ -393,11 +393,6 @@ def _gamma_value(gamma: float | str, X: Array) -> float:
     if isinstance(gamma, str):
         check_choice("gamma", gamma, ("scale", "auto"))
         return scaled_gamma(X) if gamma == "scale" else 1.0 / X.shape[1]
-    if hasattr(gamma, "__len__"):
-        raise ValueError(
-            f"expected gamma as one number for a kernel given by name, got {gamma!r:.100}; one for "
-            "each feature belongs to the kernel itself: kernel=Gaussian(gamma=...)"
-        )
     return check_real("gamma", gamma, above=0)
 
 

@@ -13,7 +13,7 @@ from pliant.core.typing import Array
 from pliant.methods.hadamard.estimators import BaseHadamard
 from pliant.methods.hadamard.kernel import HadamardKernel
 from pliant.methods.hadamard.problem import row_blocks
-from pliant.methods.svm.expansion import votes
+from pliant.methods.svm.estimators import votes
 
 
 @blas_limited

@@ -41,11 +41,9 @@ from pliant.core.validation import (
 from pliant.methods.hadamard.kernel import EXTENSIONS, AdaptiveMatrix, PartitionedKernel
 from pliant.methods.hadamard.parts import solve_in_parts
 from pliant.methods.hadamard.whole import PRECISIONS, SAMPLE, Solution, gram_rows, solve_whole
-from pliant.methods.svm.estimators import BaseSVM, finite_gram
-from pliant.methods.svm.expansion import expansion
+from pliant.methods.svm.estimators import BaseSVM, Task, WarmStart, expansion, finite_gram
 from pliant.methods.svm.parts import DIVISION
 from pliant.methods.svm.rows import DenseRows, Rows
-from pliant.methods.svm.task import Task, WarmStart
 
 DENSE_ROWS = 4000
 """Largest number of samples whose Gram matrix is always kept whole, if it fits; of more, the

@@ -50,10 +50,7 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
 
     Notes
     -----
-    Time and memory: O(n^2) for the Gram matrix; two-coordinate steps cost O(n) each and their
-    number grows between n and n^2. ``kernel_`` keeps the training points. A sample of weight 2 is
-    not two samples (the quartic term). There are no probabilities: wrap the estimator in
-    `sklearn.calibration.CalibratedClassifierCV` for them.
+    As for `DANKClassifier`; the Gram matrix takes O(n^2) memory.
 
     References
     ----------

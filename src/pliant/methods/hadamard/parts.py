@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -27,9 +27,9 @@ from pliant.methods.hadamard.problem import adapted_dual, automatic_eta
 from pliant.methods.hadamard.whole import Solution, gram_rows, solve_whole, warn_if_open
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual, without_intercept
-from pliant.methods.svm.parts import Partition, PartResult, divided, halted, run_parts
+from pliant.methods.svm.estimators import Task, WarmStart
+from pliant.methods.svm.parts import Partition, PartResult, kmeans_partition, run_parts
 from pliant.methods.svm.rows import DenseRows, Rows
-from pliant.methods.svm.task import Task, WarmStart
 
 COARSE = 1e-3
 """The relative gap to which the problem on the support points of the parts is solved at first."""
@@ -49,95 +49,82 @@ def solve_in_parts(estimator: Any, task: Task, callback: Callback) -> Solution:
             f"expected a kernel of points for partition={estimator.partition!r}, which divides "
             "them by their coordinates, got one of row numbers, such as kernel='precomputed'"
         )
-    partition = divided(task.points, estimator.n_parts, estimator.random_state)
-    run = _Parts(estimator, task, callback, partition)
+    partition = kmeans_partition(task.points, estimator.n_parts, estimator.random_state)
     automatic = estimator.eta == "auto"
     eta = np.inf if automatic else float(estimator.eta) * estimator.eta_scale
-    beta, results = run.solve(eta, np.zeros(len(task.target)))
+    problem = estimator, task, callback, partition
+    beta, results = _solve_parts(*problem, eta, np.zeros(len(task.target)))
     if not estimator._centred and estimator.refine:
         solution = _refine(estimator, task, beta, eta, callback)
-    else:
-        steps = 0
-        if automatic and not callback(None):
-            eta = automatic_eta(beta) * estimator.eta_scale
-            steps = _total_steps(results)
-            beta, results = run.solve(eta, beta)
-        solution = run.put_together(beta, eta, results, steps)
-    return replace(solution, partition=partition, part_results=results)
+        return replace(solution, partition=partition, part_results=results)
+    steps = 0
+    if automatic and not callback(None):
+        eta = automatic_eta(beta) * estimator.eta_scale
+        steps = _total_steps(results)
+        beta, results = _solve_parts(*problem, eta, beta)
+    whole = _put_together(estimator, beta, results, callback)
+    kernel = PartitionedKernel(
+        task.kernel, task.points, beta, partition.labels, partition.centres,
+        eta if beta.any() else np.inf, estimator.extension, estimator.n_neighbors,
+        "one" if estimator.prediction == "whole" else "zero", estimator._centred,
+    )  # fmt: skip
+    return Solution(
+        kernel, 0.0, whole, steps + whole.n_iter, beta, partition=partition, part_results=results
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    """The problems of all parts."""
+def _solve_parts(
+    estimator: Any, task: Task, callback: Callback, partition: Partition, eta: float, start: Array
+) -> tuple[Array, list[PartResult]]:
+    """Solve all parts; return the coefficients of all points, and the results."""
+    work = partial(
+        solve_part, eta=eta, tol=estimator.tol, max_iter=estimator.max_iter,
+        ends=callback.ends if isinstance(callback, Deadline) else None,
+        cache_mb=estimator.cache_mb, dtype=estimator.dtype, centred=estimator._centred,
+    )  # fmt: skip
 
-    estimator: Any
-    task: Task
-    callback: Callback
-    partition: Partition
+    def arguments(part: int) -> tuple[Any, ...]:
+        mine = partition.members(part)
+        some = task.subset(mine)
+        return some.kernel, some.points, estimator._margin(some), start[mine]
 
-    def solve(self, eta: float, start: Array) -> tuple[Array, list[PartResult]]:
-        """Solve all parts; return the coefficients of all points, and the results."""
-        estimator, callback = self.estimator, self.callback
-        work = partial(
-            solve_part, eta=eta, tol=estimator.tol, max_iter=estimator.max_iter,
-            ends=callback.ends if isinstance(callback, Deadline) else None,
-            cache_mb=estimator.cache_mb, dtype=estimator.dtype, centred=estimator._centred,
-        )  # fmt: skip
+    solved = run_parts(
+        work,
+        arguments,
+        sizes=partition.sizes.tolist(),
+        n_jobs=estimator.n_jobs,
+        report=lambda _done, _total: callback(None),
+    )
+    results = [
+        _untouched(arguments(part)[2]) if result is None else result
+        for part, result in enumerate(solved)
+    ]
+    beta = np.zeros(len(task.target))
+    for part, result in enumerate(results):
+        beta[partition.members(part)] = result.beta
+    return beta, results
 
-        def arguments(part: int) -> tuple[Any, ...]:
-            mine = self.partition.members(part)
-            some = self.task.subset(mine)
-            return some.kernel, some.points, estimator._margin(some), start[mine]
 
-        solved = run_parts(
-            work,
-            arguments,
-            sizes=self.partition.sizes.tolist(),
-            n_jobs=estimator.n_jobs,
-            report=lambda _done, _total: callback(None),
-        )
-        results = [
-            _untouched(arguments(part)[2]) if result is None else result
-            for part, result in enumerate(solved)
-        ]
-        beta = np.zeros(len(self.task.target))
-        for part, result in enumerate(results):
-            beta[self.partition.members(part)] = result.beta
-        return beta, results
-
-    def put_together(
-        self, beta: Array, eta: float, results: list[PartResult], steps: int
-    ) -> Solution:
-        """Return the solution of all parts, without an intercept, after `steps` other steps."""
-        estimator, task, done = self.estimator, self.task, _total_steps(results)
-        value = math.fsum(result.value for result in results)
-        gap = math.fsum(result.gap for result in results)
-        late = getattr(self.callback, "expired", False)
-        early = [
-            status
-            for status in (Status[result.status] for result in results)
-            if status not in (Status.CONVERGED, Status.UNCERTIFIED)
-            and (late or status is not Status.STOPPED)
-        ]
-        status = early[0] if early else Status.CONVERGED
-        whole: Result[Certificate] = Result(
-            beta, value, gap, done, status, [Progress(done, value, gap)]
-        )
-        parts = f" ({len(early)} of {len(results)} parts early)"
-        warn_if_open(estimator, whole, self.callback, parts)
-        kernel = PartitionedKernel(
-            task.kernel,
-            task.points,
-            beta,
-            self.partition.labels,
-            self.partition.centres,
-            eta if beta.any() else np.inf,
-            estimator.extension,
-            estimator.n_neighbors,
-            "one" if estimator.prediction == "whole" else "zero",
-            estimator._centred,
-        )
-        return Solution(kernel, 0.0, whole, steps + done, beta)
+def _put_together(
+    estimator: Any, beta: Array, results: list[PartResult], callback: Callback
+) -> Result[Certificate]:
+    """Return the result of all parts, without an intercept; warn if some stopped early."""
+    done = _total_steps(results)
+    value = math.fsum(result.value for result in results)
+    gap = math.fsum(result.gap for result in results)
+    late = getattr(callback, "expired", False)
+    early = [
+        status
+        for status in (Status[result.status] for result in results)
+        if status not in (Status.CONVERGED, Status.UNCERTIFIED)
+        and (late or status is not Status.STOPPED)
+    ]
+    status = early[0] if early else Status.CONVERGED
+    whole: Result[Certificate] = Result(
+        beta, value, gap, done, status, [Progress(done, value, gap)]
+    )
+    warn_if_open(estimator, whole, callback, f" ({len(early)} of {len(results)} parts early)")
+    return whole
 
 
 def solve_part(
@@ -161,11 +148,7 @@ def solve_part(
     far, by the clock `time.time`; None for never. The others are parameters of the estimators;
     `eta` is a number, and `centred` is for KNPL.
     """
-
-    def over(_: Progress | None = None) -> bool:
-        return is_over(ends) or halted()
-
-    if over():
+    if is_over(ends):
         return _untouched(margin)
     fits = 8.0 * len(points) ** 2 <= cache_mb * 2.0**20
     whole = len(points) if centred and fits else SMALL_PART  # the centred rule reads all, often
@@ -173,7 +156,9 @@ def solve_part(
     dual = without_intercept(margin(rows))
     problem = adapted_dual(dual, eta, centred=centred, n_points=len(points))
     begin = np.append(start, -start.sum())
-    limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "callback": over}
+    limits: dict[str, Any] = {
+        "tol": tol, "max_iter": max_iter, "callback": lambda _: is_over(ends)
+    }  # fmt: skip
     if isinstance(problem, MarginDual):
         result = smo.solve(problem, begin, **limits)
     else:

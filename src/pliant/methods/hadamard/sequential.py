@@ -67,7 +67,6 @@ def solve(
     problem: AdaptedDual,
     start: Array,
     *,
-    inner: Callable[..., Result[Any]] = smo.solve,
     tol: float = 1e-4,
     max_iter: int = -1,
     callback: Callable[[Progress], Any] | None = None,
@@ -79,23 +78,20 @@ def solve(
     problem : AdaptedDual
     start : array of shape (n,)
         Feasible.
-    inner : callable
-        Maximises a model, given as its problem, from a feasible start to a gap of
-        ``tol`` (1 + abs(value)); `pliant.methods.svm.smo.solve` or one with its arguments.
     tol : float
         Stop when gap <= tol (1 + abs(value)). Where the problem has no certificate, stop when
         the same sum, a measure of stationarity, is as small.
     max_iter : int
-        Iterations of the inner solver at most, in all; -1 for no limit.
+        Two-coordinate steps at most, in all; -1 for no limit.
     callback : callable, optional
-        Called with a `Progress` whenever the inner solver reports; returning True stops.
+        Called with a `Progress` whenever `smo.solve` reports; returning True stops.
 
     Returns
     -------
     Result
-        `n_iter` counts the iterations of the inner solver; `history` has one entry a model.
+        `n_iter` counts the two-coordinate steps; `history` has one entry a model.
     """
-    run = _Run(problem, start, inner, max_iter, callback)
+    run = _Run(problem, start, max_iter, callback)
     while True:
         certificate, status = run.check(tol)
         if status is not None:
@@ -119,12 +115,10 @@ class _Run:
         self,
         problem: AdaptedDual,
         start: Array,
-        inner: Callable[..., Result[Any]],
         max_iter: int,
         callback: Callable[[Progress], Any] | None,
     ) -> None:
         self.problem = problem
-        self.inner = inner
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
         self.point = problem.at(start)
@@ -155,7 +149,7 @@ class _Run:
         """Go to the maximiser of the model, or part of the way."""
         old = self.point
         model = self.problem.model(old, self.share)
-        result = self.inner(
+        result = smo.solve(
             model,
             old.beta,
             tol=self._precision(tol),

@@ -22,11 +22,10 @@ from pliant.methods.hadamard.kernel import HadamardKernel, PartitionedKernel
 from pliant.methods.hadamard.problem import adapted_dual, automatic_eta
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual, best_multiple, better_start
-from pliant.methods.svm.estimators import finite_gram
+from pliant.methods.svm.estimators import Task, WarmStart, finite_gram
 from pliant.methods.svm.parts import Partition, PartResult
 from pliant.methods.svm.rows import CachedRows, DenseRows, Rows
 from pliant.methods.svm.smo.steps import project_box_hyperplane
-from pliant.methods.svm.task import Task, WarmStart
 
 PRECISIONS = ("auto", "float32", "float64")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from inspect import cleandoc
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -23,7 +24,6 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
     automatic,
-    check_choice,
     check_flag,
     check_integer,
     check_job_count,
@@ -60,7 +60,6 @@ from pliant.methods.lab_rbf.trainer import (
     SLOPE_ROWS,
     STRATEGIES,
     EnsembleTrainer,
-    Layer,
     Run,
     Watch,
     is_automatic,
@@ -101,10 +100,9 @@ alpha : float or "auto", default="auto"
 shrinkage : float or "auto", default="auto"
     Penalty parameter >= 0 of the variance of log theta^2 over the support points; inf: one
     bandwidth for each feature. "auto": the best of a falling path on the held-out samples.
-support : {"kmeans++", "residual", "random"} or array of int, default="kmeans++"
+support : {"kmeans++", "residual", "random"}, default="kmeans++"
     How support points are chosen: far apart in features and target; half at random, then
-    where errors are largest (the paper, Algorithm 1); at random; or the samples with these
-    indices.
+    where errors are largest (the paper, Algorithm 1); or at random.
 initial_bandwidth : float or "auto", default="auto"
     First theta of all support points and features, for features on [-1, 1]; "auto": the best
     of seven, then one for each feature is learned.
@@ -154,26 +152,9 @@ def _check_fraction(name: str, value: Any) -> None:
         raise ValueError(f"expected {name} < 1, got {number:g}")
 
 
-def _check_support(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a strategy, or different row numbers."""
-    if isinstance(value, str):
-        check_choice(name, value, STRATEGIES)
-        return
-    rows = np.asarray(value)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) != len(rows):
-        raise ValueError(
-            f"expected {name} in {sorted(STRATEGIES)}, or different row numbers, got {value!r:.200}"
-        )
-
-
+@dataclass(eq=False, repr=False)
 class BaseLABRBF(CallbackSupport, BaseEstimator):
-    """The mean of several LAB-RBF expansions.
-
-    Where all members map the features alike, the mean is itself one expansion, the support points
-    of all members one after the other:
-    ``kernel_(X, support_vectors_) @ dual_coef_ + X @ coef_ + intercept_``, for points within
-    ``limits_`` (``kernel_.warp(X) @ coef_``, where features were mapped to other scales).
-    """
+    """The mean of several LAB-RBF expansions."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_support": automatic(integer(least=1), named=True),
@@ -184,7 +165,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         "transforms": optional(one_of(("auto",))),
         "alpha": automatic(real_number(above=0), named=True),
         "shrinkage": automatic(real_number(least=0, infinite=True), named=True),
-        "support": _check_support,
+        "support": one_of(STRATEGIES),
         "initial_bandwidth": automatic(real_number(above=0), named=True),
         "validation_fraction": _check_fraction,
         "solver": one_of(("lbfgs", "adam")),
@@ -197,26 +178,30 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         "verbose": check_flag,
     }
 
-    _layer: Layer | None = None  # predicts held-out rows, if not by a ridge fit
+    _layer: ClassVar[Any] = None  # a `Layer` that predicts held-out rows, if not a ridge fit
 
-    n_members: int
-    objective: str
-    linear: bool | str
-    alpha: float | str
-    shrinkage: float | str
-    support: Any
-    validation_fraction: float
-    max_seconds: float | None
-    dtype: str
-    warm_start: bool
-    device: str
-    n_jobs: int | None
-    random_state: Any
-
-    n_features_in_: int
-    members_: list[LABRBFMember]
-    averaged_: npt.NDArray[np.bool_]
-    correlated_features_: Indices
+    n_support: int | str = "auto"
+    _: KW_ONLY
+    profile: str = "gaussian"
+    n_members: int = 4
+    objective: str = "mixed"
+    linear: bool | str = "auto"
+    transforms: str | None = "auto"
+    alpha: float | str = "auto"
+    shrinkage: float | str = "auto"
+    support: str = "kmeans++"
+    initial_bandwidth: float | str = "auto"
+    validation_fraction: float = 0.2
+    solver: str = "lbfgs"
+    max_iter: int = 30
+    learning_rate: float = 0.01
+    max_seconds: float | None = None
+    dtype: str = "float32"
+    device: str = "cpu"
+    n_jobs: int | None = None
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: bool = False
 
     def _check_combinations(self) -> None:
         """Raise ValueError for parameters that do not go together."""
@@ -265,14 +250,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             self._set_range(table)
             if begun:
                 self._check_begun(begun["members_"], begun.get("classes_"))
-            support = self.support
-            if not isinstance(support, str):
-                given = table if sample_weight is None else sample_weight
-                support = table.places(support, len(table.whole or given))
             progress = FitProgress(self, X, y)
             watch, parameters = Watch(progress, self.max_seconds), self.get_params(deep=False)
             trainer = EnsembleTrainer(parameters, device, watch, self._loss, self._layer)
-            table, runs = trainer.learn(table, support, begun, self._choose_target)
+            table, runs = trainer.learn(table, begun, self._choose_target)
             self._set_coefficients([run.member for run in runs], table, runs)
             for run in runs:
                 run.member.measure(table.points(run.split.everything[:SLOPE_ROWS]))
@@ -372,7 +353,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         losses = np.array([1.0 - member.validation_score_ for member in members])
         self.averaged_ = ~(losses > AVERAGED * np.median(losses))  # also where losses are nan
         self.n_iter_ = max(1, sum(len(member.objective_history_) for member in members))
-        self.members_ = members
+        self.members_: list[LABRBFMember] = members
         self.correlated_features_ = correlated_features(table, self.feature_relevance_)
 
     @blas_limited
@@ -412,16 +393,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return "members_" in vars(self)
 
     @property
-    def _fitted_members(self) -> list[LABRBFMember]:
-        """All members, also those that do not predict."""
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError(f"this {type(self).__name__} has not been fitted")
-        return self.members_
-
-    @property
     def _used(self) -> list[LABRBFMember]:
         """The members that predict."""
-        return [m for m, used in zip(self._fitted_members, self.averaged_, strict=True) if used]
+        return [m for m, used in zip(self.members_, self.averaged_, strict=True) if used]
 
     @property
     def _alike(self) -> list[LABRBFMember]:
@@ -501,27 +475,27 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @property
     def limits_(self) -> Array:
         """Lowest and highest values of the features; points are moved, ``X.clip(*limits_)``."""
-        return self._fitted_members[0].limits_
+        return self.members_[0].limits_
 
     @property
     def alpha_(self) -> Array:
         """The ridge penalty of each member's coefficients."""
-        return np.array([member.alpha_ for member in self._fitted_members])
+        return np.array([member.alpha_ for member in self.members_])
 
     @property
     def shrinkage_(self) -> Array:
         """The shrinkage penalty of each member; inf: one bandwidth for each feature."""
-        return np.array([member.shrinkage_ for member in self._fitted_members])
+        return np.array([member.shrinkage_ for member in self.members_])
 
     @property
     def validation_score_(self) -> Array:
         """The score of each member on its held-out samples; 1 is perfect, 0 a constant."""
-        return np.array([member.validation_score_ for member in self._fitted_members])
+        return np.array([member.validation_score_ for member in self.members_])
 
     @property
     def objective_history_(self) -> list[Array]:
         """The objective of each member after each step of its solver."""
-        return [member.objective_history_ for member in self._fitted_members]
+        return [member.objective_history_ for member in self.members_]
 
     @property
     def feature_relevance_(self) -> Array:

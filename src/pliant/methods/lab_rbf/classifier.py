@@ -82,55 +82,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     array([0, 1, 2])
     """
 
-    classes_: npt.NDArray[Any]
-
-    def __init__(
-        self,
-        n_support: int | str = "auto",
-        *,
-        profile: str = "gaussian",
-        n_members: int = 4,
-        objective: str = "mixed",
-        linear: bool | str = "auto",
-        transforms: str | None = "auto",
-        alpha: float | str = "auto",
-        shrinkage: float | str = "auto",
-        support: Any = "kmeans++",
-        initial_bandwidth: float | str = "auto",
-        validation_fraction: float = 0.2,
-        solver: str = "lbfgs",
-        max_iter: int = 30,
-        learning_rate: float = 0.01,
-        max_seconds: float | None = None,
-        dtype: str = "float32",
-        device: str = "cpu",
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_support = n_support
-        self.profile = profile
-        self.n_members = n_members
-        self.objective = objective
-        self.linear = linear
-        self.transforms = transforms
-        self.alpha = alpha
-        self.shrinkage = shrinkage
-        self.support = support
-        self.initial_bandwidth = initial_bandwidth
-        self.validation_fraction = validation_fraction
-        self.solver = solver
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.max_seconds = max_seconds
-        self.dtype = dtype
-        self.device = device
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-
     def _prepare(self, X: Any, y: Any, sample_weight: Any, *, again: bool) -> tuple[Table, None]:
         least = 1 if again else 2
         X, y = validate_data(self, X, y, dtype=_FLOATS, ensure_min_samples=least, reset=not again)
@@ -140,7 +91,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
                 given = plain(unknown[0])
                 raise ValueError(f"expected y out of {list(self.classes_)}, got {given!r}")
             return Table.of(X, _encoded(self.classes_, y), sample_weight), None
-        self.classes_, codes = class_codes(y)
+        classes, codes = class_codes(y)
+        self.classes_: npt.NDArray[Any] = classes
         table = Table.of(X, signs_of(codes, len(self.classes_)), sample_weight)
         seen = np.unique(codes[table.numbers])
         if len(seen) < 2:

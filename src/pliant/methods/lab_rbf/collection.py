@@ -1,10 +1,9 @@
 """LAB-RBF on Dask collections: learned from a sample of the rows, coefficients from all of them.
 
-Support points, bandwidths and penalties are learned as in memory, from a sample that is drawn
-across all partitions: a `Table` of it takes the way of any other. `Whole`, which the table keeps,
-stands for all rows: their ranges and means, and the normal equations of the coefficients, which are
-sums over partitions. The result is that of a fit in memory whose coefficients see all rows; where
-all rows fit into the sample, it is that of a fit in memory.
+A `Table` of a sample, drawn across all partitions, takes the way of any other. `Whole`, which the
+table keeps, stands for all rows: their ranges and means, and the normal equations of the
+coefficients, which are sums over partitions. Where all rows fit into the sample, the result is that
+of a fit in memory.
 """
 
 from __future__ import annotations
@@ -107,8 +106,6 @@ def draw(model: Any, X: Any, y: Any, sample_weight: Any) -> Drawn:
     used = rows.y if rows.weights is None else rows.y[rows.weights > 0]
     encode = model._encoder(np.unique(used).tolist() if labelled else [])
     numbers = rows.draw(SAMPLED, check_random_state(model.random_state), labelled=labelled)
-    if not isinstance(model.support, str):
-        numbers = np.union1d(numbers, np.intersect1d(model.support, np.arange(len(rows))))
     return Drawn(rows.take(numbers, _ends), rows, encode)
 
 

@@ -5,13 +5,8 @@ At a point t, with u_k(t) the features as member k maps them, the mean of m memb
     f(t) = sum_i c_i k(t, x_i) / m  +  sum_k u_k(t)'v_k / m  +  sum_k b_k / m,
 
 the kernel part (a sum over the support points x_i of all members), the linear part and the
-constant. The effect of feature j is the change of f, to first order, as the feature grows by one
-standard deviation of its mapped training values,
-
-    e_j = sum_k df_k/du_kj sd(u_kj) / m,
-
-and its share is e_j^2 / sum_l e_l^2: (df/du_j)^2 var(u_j), normalised, where all members map the
-features alike.
+constant. The effect of feature j is e_j = sum_k df_k/du_kj sd(u_kj) / m, and its share
+e_j^2 / sum_l e_l^2: (df/du_j)^2 var(u_j), normalised, where all members map the features alike.
 """
 
 from __future__ import annotations

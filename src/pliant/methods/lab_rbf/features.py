@@ -106,18 +106,6 @@ class Table:
             return self.whole.extent.target_low, self.whole.extent.target_high
         return self.Y.min(axis=0), self.Y.max(axis=0)
 
-    def places(self, support: Any, n_samples: int) -> Indices:
-        """Return the places of support points, given by their row numbers of 0 to n_samples - 1."""
-        chosen = np.asarray(support, dtype=np.intp)
-        if not len(chosen) or chosen.min() < 0 or chosen.max() >= n_samples:
-            raise ValueError(
-                f"expected row numbers from 0 to {n_samples - 1} as support, got {support!r:.200}"
-            )
-        absent = ~np.isin(chosen, self.numbers)
-        if absent.any():
-            raise ValueError(f"expected a support point of weight > 0, got row {chosen[absent][0]}")
-        return np.searchsorted(self.numbers, chosen)
-
     def rows(self, rows: Indices) -> Table:
         """Return the table of some rows."""
         return replace(

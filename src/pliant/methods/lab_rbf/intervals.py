@@ -4,23 +4,18 @@ The error of the mean f of m members at a point t is modelled as s(t) z, with
 s(t)^2 = noise^2 + (ratio spread(t))^2. The spread is the standard deviation of the members'
 predictions at t, and z is drawn from the errors on held-out rows, each divided by its own s.
 
-Two corrections make errors of held-out rows comparable with those of new points:
-
-* A row is held out by k < m members, and the mean of k members errs more than the mean of all m.
-  If E is the mean squared error of one member, and C the mean product of the errors of two members
-  on rows that both hold out, the mean of k members has a mean squared error of C + (E - C) / k.
-* Members agree more on a row that some of them have learned from than on a new point. `ratio`
-  compares their differences on rows that two of them hold out with the spread of all members there.
-
-The members' held-out rows also chose their penalties, so these intervals are approximate. Rows that
-nothing else has seen (`LABRBFErrorModel.calibrated`) make them split-conformal intervals, which
-hold the target of a new exchangeable point with at least the requested probability (Vovk, Gammerman
-and Shafer 2005; Lei et al. 2018).
+With E the mean squared error of one member, and C the mean product of the errors of two members on
+rows that both hold out, the mean of k members has a mean squared error of C + (E - C) / k. Errors
+of rows that k < m members hold out are multiplied by the root of the ratio of this for m and for k.
+`ratio` compares differences of members on rows that two of them hold out with the spread of all
+members there. Rows that nothing else has seen (`LABRBFErrorModel.calibrated`) make intervals
+split-conformal (Vovk, Gammerman and Shafer 2005; Lei et al. 2018).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -44,6 +39,7 @@ MOST_ROWS = 1000  # Maximum number of held-out rows of each member that errors a
 STEPS = 199
 
 
+@dataclass(eq=False, repr=False)
 class LABRBFErrorModel(BaseEstimator):
     """The distribution of the errors of a regressor, for each output.
 
@@ -64,21 +60,12 @@ class LABRBFErrorModel(BaseEstimator):
         Whether the errors belong to calibration rows, which nothing else has seen.
     """
 
-    def __init__(
-        self,
-        unit: Array,
-        noise: Array,
-        ratio: Array,
-        errors: Array,
-        weights: Array | None,
-        exact: bool,
-    ) -> None:
-        self.unit = unit
-        self.noise = noise
-        self.ratio = ratio
-        self.errors = errors
-        self.weights = weights
-        self.exact = exact
+    unit: Array
+    noise: Array
+    ratio: Array
+    errors: Array
+    weights: Array | None
+    exact: bool
 
     @classmethod
     def of(

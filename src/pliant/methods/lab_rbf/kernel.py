@@ -249,6 +249,7 @@ SMALLEST = 1e-97  # A feature whose half range is at most this counts as constan
 BEYOND = 1.5
 
 
+@dataclass(eq=False, repr=False)
 class Warp(BaseEstimator):
     """The map u(x): each feature on its scale, then to [-1, 1] over the training points.
 
@@ -262,14 +263,11 @@ class Warp(BaseEstimator):
         u = (scaled x - centre) * slope; a slope of 0 leaves a constant feature out.
     """
 
-    def __init__(
-        self, kinds: Indices, offsets: Array, widths: Array, centres: Array, slopes: Array
-    ) -> None:
-        self.kinds = kinds
-        self.offsets = offsets
-        self.widths = widths
-        self.centres = centres
-        self.slopes = slopes
+    kinds: Indices
+    offsets: Array
+    widths: Array
+    centres: Array
+    slopes: Array
 
     @classmethod
     def learn(cls, X: Array, kind: str = "raw") -> Self:

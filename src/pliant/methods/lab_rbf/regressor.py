@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -40,6 +41,7 @@ GAIN = 0.95
 
 
 @documented
+@dataclass(kw_only=True, eq=False, repr=False)
 class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     """Regression by a mean of LAB-RBF expansions: each support point has bandwidths of its own.
 
@@ -148,61 +150,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         "calibration": optional(check_share),
     }
 
-    error_model_: LABRBFErrorModel | None
-    target_transform_: str | None
-    target_low_: Array
-    target_high_: Array
-    n_outputs_: int
-    single_output_: bool
-
-    def __init__(
-        self,
-        n_support: int | str = "auto",
-        *,
-        profile: str = "gaussian",
-        n_members: int = 4,
-        objective: str = "mixed",
-        linear: bool | str = "auto",
-        transforms: str | None = "auto",
-        alpha: float | str = "auto",
-        shrinkage: float | str = "auto",
-        support: Any = "kmeans++",
-        initial_bandwidth: float | str = "auto",
-        validation_fraction: float = 0.2,
-        solver: str = "lbfgs",
-        max_iter: int = 30,
-        learning_rate: float = 0.01,
-        max_seconds: float | None = None,
-        dtype: str = "float32",
-        device: str = "cpu",
-        n_jobs: int | None = None,
-        calibration: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_support = n_support
-        self.profile = profile
-        self.n_members = n_members
-        self.objective = objective
-        self.linear = linear
-        self.transforms = transforms
-        self.alpha = alpha
-        self.shrinkage = shrinkage
-        self.support = support
-        self.initial_bandwidth = initial_bandwidth
-        self.validation_fraction = validation_fraction
-        self.solver = solver
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.max_seconds = max_seconds
-        self.dtype = dtype
-        self.device = device
-        self.n_jobs = n_jobs
-        self.calibration = calibration
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    calibration: float | None = None
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, *, again: bool
@@ -462,10 +410,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             return table, None
         n = len(table)
         n_reserved = min(max(1, int(self.calibration * n)), n - 2)
-        if not isinstance(self.support, str) or n_reserved < 1:
+        if n_reserved < 1:
             raise ValueError(
-                "expected calibration=None with chosen support points or fewer than 3 samples, got "
-                f"calibration={self.calibration:g}"
+                f"expected calibration=None with fewer than 3 samples, got {self.calibration:g}"
             )
         order = check_random_state(self.random_state).permutation(n)
         reserved, rest = np.sort(order[:n_reserved]), np.sort(order[n_reserved:])

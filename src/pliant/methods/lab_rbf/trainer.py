@@ -1,11 +1,4 @@
-"""How the members of a LAB-RBF model are trained: scales of the features, splits, bandwidths.
-
-For each member, `Trainer` learns the bandwidths: 1. Support points are drawn. 2. The best of a few
-bandwidths is taken for all of them. 3. Each feature gets a bandwidth. 4. Each support point gets
-bandwidths of its own, which are regularised less and less, until the held-out error rises. 5. The
-best of these stages goes on with all rows. The ridge penalty of the coefficients is chosen on the
-held-out rows at each stage.
-"""
+"""Training of the members of a LAB-RBF model: scales of the features, splits, bandwidths."""
 
 from __future__ import annotations
 
@@ -69,6 +62,10 @@ Start = tuple[Array, float]
 """log theta^2 of all centres, shape (m, d), and log lam."""
 
 
+# Parameters that a `Recipe` takes as they are.
+_GIVEN = ("profile", "support", "solver", "max_iter", "learning_rate")
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How one expansion is learned: parameters of the model, with nothing left automatic."""
@@ -80,16 +77,14 @@ class Recipe:
     alphas: tuple[float, ...]  # those that the coefficients choose from
     shrinkages: tuple[float, ...]  # falling; inf: one bandwidth for each feature
     profile: str
-    support: str | Indices  # a strategy, or places among the training rows
+    support: str  # one of `STRATEGIES`
     solver: str
     max_iter: int
     learning_rate: float
     initial_bandwidth: float | None  # of all centres and features; None: the best of a few
 
     @classmethod
-    def of(
-        cls, parameters: Mapping[str, Any], k: int, support: str | Indices, table: Table
-    ) -> Recipe:
+    def of(cls, parameters: Mapping[str, Any], k: int, table: Table) -> Recipe:
         """Return the recipe of the k-th member of a model, k = 0, 1, ..., from its parameters."""
         p: dict[str, Any] = {
             name: None if is_automatic(value) else value for name, value in parameters.items()
@@ -117,9 +112,8 @@ class Recipe:
             alpha=alpha,
             alphas=alphas,
             shrinkages=shrinkages,
-            support=support,
             initial_bandwidth=None if first is None else float(first),
-            **{name: p[name] for name in ("profile", "solver", "max_iter", "learning_rate")},
+            **{name: p[name] for name in _GIVEN},
         )
 
 
@@ -180,8 +174,7 @@ class Trainer:
             objective = self._objective(self.rows, chosen)
             best = self._path(objective, start)
         else:
-            support = self.recipe.support
-            chosen = self._choose(support) if isinstance(support, str) else support
+            chosen = self._choose(self.recipe.support)
             objective = self._objective(self.rows, chosen)
             best = self._path(objective, self._start(objective))
         mean, layered = self.rows.mean, self._layered(objective, best)
@@ -209,7 +202,7 @@ class Trainer:
     @property
     def _grows(self) -> bool:
         """Whether support points are added while bandwidths are learned."""
-        return isinstance(self.recipe.support, str) and self.recipe.support == "residual"
+        return self.recipe.support == "residual"
 
     def _objective(self, sample: Table, chosen: Indices) -> Objective:
         """Return the objective on a sample; the centres are training rows, or those of `begun`."""
@@ -398,19 +391,6 @@ class Split(NamedTuple):
     held_out: Indices | None
     everything: Indices
 
-    def with_support(self, support: Indices) -> Split:
-        """Return the split with the support points that the user names first in `train`."""
-        train = np.concatenate([support, np.setdiff1d(self.train, support, assume_unique=True)])
-        if self.held_out is None:
-            return self._replace(train=train)
-        held_out = np.setdiff1d(self.held_out, support)
-        if not len(held_out):
-            raise ValueError(
-                f"expected some rows that are no support points, to hold out, got {len(support)} "
-                "support points that leave none; name fewer, or set validation_fraction=0"
-            )
-        return self._replace(train=train, held_out=held_out)
-
 
 class Run(NamedTuple):
     """A member, how it was learned, and the rows that it was learned and validated on."""
@@ -433,7 +413,6 @@ class EnsembleTrainer:
     def learn(
         self,
         table: Table,
-        support: str | Indices,
         begun: Mapping[str, Any],
         choose_target: Callable[[Table, Callable[[Table], float]], Table],
     ) -> tuple[Table, list[Run]]:
@@ -448,11 +427,11 @@ class EnsembleTrainer:
             if begun.get("target_transform_") == "log":
                 table = table.with_logarithms()
         elif p["transforms"] is not None and p["validation_fraction"] > 0:
-            recipe = Recipe.of(p, 0, "kmeans++", table)
+            recipe = Recipe.of(p, 0, table)
             probe = cache(partial(self.probe, recipe, seeds[n_members:]))
             scales = comparable_scales(table, probe)
             table = choose_target(table, lambda changed: probe(changed, scales[0]))
-        recipes = [Recipe.of(p, k, support, table) for k in range(n_members)]
+        recipes = [Recipe.of(p, k, table) for k in range(n_members)]
         return table, self._train(table, recipes, scales, seeds, members)
 
     def _train(
@@ -511,9 +490,6 @@ class EnsembleTrainer:
         if begun is not None:
             kept = {"objective": begun.objective_, "linear": begun.linear_}
             recipe, warp = replace(recipe, profile=begun.kernel_.profile, **kept), begun.warp_
-        elif not isinstance(recipe.support, str):
-            split = split.with_support(recipe.support)
-            recipe = replace(recipe, support=np.arange(len(recipe.support)))
         learned = self._learn(table, recipe, warp, split, rng, begun=begun)
         if begun is not None:
             numbers, points = begun.support_, begun.kernel_.centres
@@ -566,6 +542,7 @@ class EnsembleTrainer:
         recipe = replace(
             recipe,
             objective="ridge",
+            support="kmeans++",
             n_support=min(recipe.n_support, PROBE_SUPPORT),
             linear=True,
             max_iter=min(recipe.max_iter, PROBE_STEPS),

@@ -15,10 +15,10 @@ from pliant.core.kernels.base import (
     Scaled,
     made_of,
 )
-from pliant.core.kernels.names import short_name
 from pliant.core.kernels.on import On
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.kernels.standard import Gaussian, Polynomial, as_kernel
+from pliant.core.kernels.weighted_sum import short_name
 from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.methods.mkl.grams import check_psd

@@ -12,8 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.names import short_names
-from pliant.core.kernels.weighted_sum import WeightedSum
+from pliant.core.kernels.weighted_sum import WeightedSum, short_names
 from pliant.core.progress import Deadline, Result, Status
 from pliant.core.summary import Convergence, KernelWeights, Summary
 from pliant.core.typing import Array, Callback, Indices, Mask
@@ -31,9 +30,15 @@ from pliant.methods.mkl.candidates import candidate_kernels, normalized_kernels
 from pliant.methods.mkl.grams import Grams
 from pliant.methods.mkl.problem import WeightLearning
 from pliant.methods.mkl.rules import CLASSIFICATION_RULES, RULES
-from pliant.methods.svm.estimators import BaseSVM, SVMClassifier, SVMRegressor, documented_as
-from pliant.methods.svm.expansion import expansion
-from pliant.methods.svm.task import Task, WarmStart
+from pliant.methods.svm.estimators import (
+    BaseSVM,
+    SVMClassifier,
+    SVMRegressor,
+    Task,
+    WarmStart,
+    documented_as,
+    expansion,
+)
 
 START_SAMPLES, START_TOL, MOST_STARTING = 500, 0.03, 30
 """Where not all Gram matrices are kept, weights are learned on this number of samples first, to

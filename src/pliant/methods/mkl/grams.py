@@ -10,8 +10,8 @@ from joblib import Parallel, delayed
 
 from pliant.core.jit import compiled
 from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.names import short_name
 from pliant.core.kernels.precomputed import Precomputed
+from pliant.core.kernels.weighted_sum import short_name
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices

@@ -83,11 +83,6 @@ class Weights:
     """Whether SVMs took as many steps as they may."""
 
     @property
-    def value(self) -> float:
-        """The objective: the upper bound."""
-        return self.upper
-
-    @property
     def gap(self) -> float:
         """The most by which the objective may be too large."""
         return max(0.0, self.upper - self.lower)
@@ -217,7 +212,7 @@ class _Run:
         late = self.exhausted >= EXHAUSTED
         proof = Weights(best.upper, self.lower, best.solutions, intercepts, late)
         return Result(
-            x=best.d, value=proof.value, gap=proof.gap, n_iter=self.n_iter, status=status,
+            x=best.d, value=proof.upper, gap=proof.gap, n_iter=self.n_iter, status=status,
             history=self.history, certificate=proof,
         )  # fmt: skip
 

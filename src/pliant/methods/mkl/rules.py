@@ -17,8 +17,8 @@ from pliant.methods.mkl.grams import Grams
 from pliant.methods.mkl.problem import WeightLearning
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual
+from pliant.methods.svm.estimators import Task
 from pliant.methods.svm.rows import DenseRows
-from pliant.methods.svm.task import Task
 
 LAM = 0.1
 """The lam of EasyMKL, as in MKLpy."""

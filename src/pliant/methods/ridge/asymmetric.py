@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
-from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.base import check_expansion
 from pliant.core.kernels.standard import as_kernel
 from pliant.core.linalg import scale_rows
 from pliant.core.summary import FunctionSummary, Summary
@@ -22,10 +22,7 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
-    check_finite,
-    check_flag,
     check_parameters,
-    check_points,
     check_targets,
     check_weights,
     fresh,
@@ -43,20 +40,19 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     .. math::
 
         \min_{w, v, e, r} \; \alpha w'v + \sum_i s_i e_i r_i \quad \text{such that} \quad
-        e_i = y_i - \phi(x_i)'w - b, \; r_i = y_i - \psi(x_i)'v - c,
+        e_i = y_i - \phi(x_i)'w, \; r_i = y_i - \psi(x_i)'v,
 
-    problem (7) of [1]_ with sample weights s and, if asked for, intercepts b and c without a
-    penalty; the paper has none. At the stationary point of its Theorem 1 the models are, for
-    K = k(X, X), weights of 1 and no intercepts,
+    problem (7) of [1]_ with sample weights s. At the stationary point of its Theorem 1 the models
+    are, for K = k(X, X) and weights of 1,
 
     .. math::
 
         f_1(t) = k(t, X) (K + \alpha I)^{-1} y, \qquad f_2(t) = k(X, t)' (K' + \alpha I)^{-1} y.
 
-    With intercepts, the coefficients of each model sum to 0: see the notes. `predict` returns f1,
-    `predict_second` f2. For a symmetric kernel both are kernel ridge regression. For an asymmetric
-    one, ``sklearn.kernel_ridge.KernelRidge`` reads half of the matrix only and silently returns
-    wrong coefficients.
+    `predict` returns f1, `predict_second` f2. There is no intercept: predictions far from the
+    training points approach 0, not the mean of y, so y is best centred. For a symmetric kernel both
+    models are kernel ridge regression. For an asymmetric one, ``sklearn.kernel_ridge.KernelRidge``
+    reads half of the matrix only and silently returns wrong coefficients.
 
     Parameters
     ----------
@@ -67,9 +63,6 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Ridge penalty, > 0.
     gamma : float or {"scale", "auto"}, default="scale"
         Parameter of kernels by name: "scale" is 1/(n_features var(X)), "auto" 1/n_features.
-    fit_intercept : bool, default=False
-        Whether both models have an intercept. Without one, as in the paper, predictions far from
-        the training points approach 0, not the mean of y, so y is best centred.
 
     Attributes
     ----------
@@ -78,19 +71,18 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     support_vectors_ : array of shape (n_samples, n_features) or None
         The training points; None for "precomputed".
     dual_coef_ : array of shape (n_samples,) or (n_samples, n_outputs)
-        Coefficients of f1: kernel_(t, support_vectors_) @ dual_coef_ + intercept_ is its value.
+        Coefficients of f1: kernel_(t, support_vectors_) @ dual_coef_ is its value.
     second_dual_coef_ : array of the shape of dual_coef_
-        Coefficients of f2: kernel_(support_vectors_, t).T @ second_dual_coef_ +
-        second_intercept_ is its value.
-    intercept_, second_intercept_ : float or arrays of shape (n_outputs,)
-        The intercepts b of f1 and c of f2; 0.0 with fit_intercept=False.
+        Coefficients of f2: kernel_(support_vectors_, t).T @ second_dual_coef_ is its value.
+    intercept_ : float
+        0.0.
     residuals_, second_residuals_ : arrays of the shape of dual_coef_
         e = y - f1(X) and r = y - f2(X). The paper suggests the model with the smaller ones.
     multipliers_, second_multipliers_ : arrays of the shape of dual_coef_
         Lagrange multipliers of the two constraints. By Theorem 3 each is the residual of the
         *other* model, times the sample weight: those of e are s r, those of r are s e.
     condition_ : float
-        Estimated condition number of K + alpha I; with intercepts K is centred.
+        Estimated condition number of K + alpha I.
     n_features_in_ : int
         Number of features seen during fit.
 
@@ -99,19 +91,6 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     K need not have eigenvalues > 0, so K + alpha I can be singular: it is factored as LU, and its
     condition is checked. Time O(n^3), memory two matrices of shape (n, n), n = n_samples. Two
     equal samples i and j get coefficients that differ by (y_i - y_j)/alpha.
-
-    The objective is stationary in b where the errors of f2, times the weights, sum to 0, and in c
-    where those of f1 do. As w and v combine the training points with these errors over alpha as
-    coefficients, the coefficients a of f1 and their intercept solve
-
-    .. math::
-
-        (K + \alpha S^{-1}) a + b 1 = y, \qquad 1'a = 0, \qquad S = \mathrm{diag}(s),
-
-    and those of f2 the same system with K'. It is solved as a system without intercepts for K
-    centred by its weighted row and column means, and y centred by its weighted mean. For a
-    symmetric kernel this is ridge regression on centred features, as
-    ``sklearn.linear_model.Ridge`` has it.
 
     Where a kernel knows its second argument at the support points only, as one with a bandwidth
     per support point, f2 has no value at new points: `predict_second` raises the kernel's error.
@@ -138,22 +117,15 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "alpha": real_number(above=0),
-        "fit_intercept": check_flag,
     }
     """The kernel and gamma are checked where the kernel is made."""
 
     def __init__(
-        self,
-        kernel: Any = "gaussian",
-        alpha: float = 1.0,
-        *,
-        gamma: float | str = "scale",
-        fit_intercept: bool = False,
+        self, kernel: Any = "gaussian", alpha: float = 1.0, *, gamma: float | str = "scale"
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
         self.gamma = gamma
-        self.fit_intercept = fit_intercept
 
     @blas_limited
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
@@ -204,27 +176,16 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if gram.shape[0] != gram.shape[1]:
                 raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
             self._solve(gram, targets, weights)
-            self.kernel_ = None if self._precomputed else kernel
+            self.kernel_: Any = None if self._precomputed else kernel
             self.support_vectors_: Any = None if self._precomputed else points.copy()
         return self
 
     def _solve(self, gram: Array, y: Array, weights: Array) -> None:
-        """Set the attributes of the stationary point, with or without intercepts."""
+        """Set the attributes of the stationary point."""
         alpha, root = float(self.alpha), np.sqrt(weights)
-        shares = weights / weights.max()
-        shares = shares / shares.sum()
-
-        def mean(values: Array) -> Any:
-            """Return the weighted mean over the samples; a float for one vector."""
-            means = shares @ values
-            return means if values.ndim == 2 else float(means)
-
         with np.errstate(over="ignore", invalid="ignore"):  # in products with unbounded kernels
-            matrix, right = gram, y
-            if self.fit_intercept:
-                matrix, right = _centred(gram, shares), y - mean(y)
-            lu, self.condition_ = _factors(matrix, root, alpha)
-            right = scale_rows(root, right)
+            lu, self.condition_ = _factors(gram, root, alpha)
+            right = scale_rows(root, y)
             first, second = (
                 scale_rows(root, lu_solve(lu, right, trans=trans, check_finite=False))
                 for trans in (0, 1)
@@ -235,11 +196,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"expected finite coefficients, got inf or NaN with alpha = {alpha:g} and targets "
                 f"of up to {np.abs(y).max():.3g}; scale the features or the targets"
             )
-        self.intercept_ = self.second_intercept_ = 0.0
-        if self.fit_intercept:
-            # The errors of each model, times the weights, sum to 0: its intercept is their mean.
-            self.intercept_, self.second_intercept_ = mean(e), mean(r)
-            e, r = e - self.intercept_, r - self.second_intercept_
+        self.intercept_ = 0.0
         self.dual_coef_, self.second_dual_coef_ = first, second
         self.residuals_, self.second_residuals_ = e, r
         self.multipliers_, self.second_multipliers_ = alpha * second, alpha * first
@@ -253,14 +210,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X : array-like of shape (n_queries, n_features), or (n_queries, n_samples)
             New points t; for kernel="precomputed", k(t_i, x_j) in row i, column j.
         """
-        check_is_fitted(self)
-        points = validate_data(self, X, reset=False, dtype=np.float64)
-
-        def first(block: Array) -> Array:
-            values = block if self.kernel_ is None else self.kernel_(block, self.support_vectors_)
-            return np.asarray(values @ self.dual_coef_ + self.intercept_)
-
-        return in_blocks(points, len(self.dual_coef_), first)
+        return self._outputs(X, "dual_coef_", lambda T: self.kernel_(T, self.support_vectors_))
 
     @blas_limited
     def predict_second(self, X: npt.ArrayLike) -> Array:
@@ -277,14 +227,17 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ValueError
             If the kernel has no value at new points as its second argument.
         """
+        return self._outputs(
+            X, "second_dual_coef_", lambda T: self.kernel_(self.support_vectors_, T).T
+        )
+
+    def _outputs(self, X: npt.ArrayLike, name: str, between: Callable[[Array], Array]) -> Array:
+        """Return kernel values between points and the training points times coefficients."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
-
-        def second(block: Array) -> Array:
-            values = block if self.kernel_ is None else self.kernel_(self.support_vectors_, block).T
-            return np.asarray(values @ self.second_dual_coef_ + self.second_intercept_)
-
-        return in_blocks(points, len(self.dual_coef_), second)
+        coefficients = getattr(self, name)
+        values = between if self.kernel_ is not None else np.asarray
+        return in_blocks(points, len(coefficients), lambda T: values(T) @ coefficients)
 
     def summary(self) -> Summary:
         """Return a summary of the fitted model, in the form that all methods share.
@@ -318,33 +271,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
-        rows: int = self.n_features_in_
-        if self.kernel_ is not None:
-            rows = len(check_points(self.support_vectors_, "support_vectors_", rows))
-            if not isinstance(self.kernel_, Kernel):
-                raise ValueError(f"expected a kernel, got {type(self.kernel_).__name__}")
-        shape = (rows, *np.shape(self.dual_coef_)[1:])
-        for name in ("dual_coef_", "second_dual_coef_"):
-            coefficients = np.asarray(getattr(self, name))
-            if coefficients.shape != shape or coefficients.ndim > 2:
-                raise ValueError(f"expected {rows} rows in {name}, got shape {coefficients.shape}")
-        for name in ("intercept_", "second_intercept_"):
-            if np.shape(getattr(self, name)) not in ((), shape[1:]):
-                raise ValueError(f"expected a number for each output in {name}")
-        check_finite(self, ("dual_coef_", "second_dual_coef_", "intercept_", "second_intercept_"))
-
-
-def _centred(gram: Array, shares: Array) -> Array:
-    """Return K less its weighted row and column means, plus a constant.
-
-    That takes intercepts out of the problem. The constant acts on S^{1/2} 1 alone, which all
-    solutions are orthogonal to, and replaces the eigenvalue alpha there, which a small alpha would
-    make the condition number of.
-    """
-    centred = gram - shares @ gram
-    centred -= (centred @ shares)[:, None]
-    size = np.abs(np.einsum("ii->i", centred)).mean()
-    return np.asarray(centred + size / len(gram))
+        check_expansion(self, "dual_coef_")
+        check_expansion(self, "second_dual_coef_")
 
 
 SINGULAR, ILL_CONDITIONED = 1.0 / (10.0 * np.finfo(np.float64).eps), 1e12

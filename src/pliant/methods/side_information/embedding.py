@@ -32,7 +32,6 @@ from pliant.methods.side_information.information import check_exponent
 from pliant.methods.side_information.kernels import (
     GRAPH_NEIGHBORS,
     Components,
-    LandmarkKernel,
     LogDetKernel,
     base_kernel,
     component_inputs,
@@ -103,8 +102,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     kernel_ : Kernel
         The learned kernel.
     strength_, beta_ : float
-        The chosen settings of an `SCGLogDetLearner`; with its ``bound``, the multiplier and its
-        beta.
+        The chosen settings of an `SCGLogDetLearner`.
     choice_scores_ : dict of str to float
         The mean score of each candidate, such as "graph, strength=100, beta=1"; nan if nothing
         could be hidden.
@@ -157,7 +155,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _check_combinations(self) -> None:
         learner = self.learner
-        if learner is None or (isinstance(learner, SCGLogDetLearner) and learner.bound is None):
+        if learner is None or isinstance(learner, SCGLogDetLearner):
             return
         if not isinstance(learner, KernelLearner):
             raise TypeError(
@@ -165,11 +163,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 f"LogDetLearner, got {one_line(learner)}"
             )
         if self.betas is not None:
-            reason = "has none"
-            if isinstance(learner, SCGLogDetLearner):
-                reason = f"has bound={learner.bound!r}"
             raise ValueError(
-                f"expected betas=None, as {type(learner).__name__} {reason}, got {self.betas!r}"
+                f"expected betas=None, as {type(learner).__name__} has none, got {self.betas!r}"
             )
 
     @blas_limited
@@ -205,9 +200,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             learners = self._learners(points)
             learner = learners[0]
             if isinstance(learner, SCGLogDetLearner):
-                self.choice_scores_: dict[str, float] = {}
-                if learner.bound is None:
-                    learner, self.choice_scores_ = self._choose(learners, points, known, seed)
+                learner, self.choice_scores_ = self._choose(learners, points, known, seed)
             learned = learner._fit(points, **known)
             if isinstance(learner, SCGLogDetLearner):
                 self.strength_, self.beta_ = learner.strength_, learner.beta
@@ -218,9 +211,6 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _components(self, learner: KernelLearner, learned: LearnedMatrix) -> Components:
         """Return the components of the points in the graph, or of all; see `component_inputs`."""
         kernel, members = learner.kernel_, learner._members()
-        if isinstance(kernel, LandmarkKernel):
-            features = kernel.features(learner.support_vectors_[members])
-            return Components.of_features(features, self.n_components, center=self.center)
         gram = learned(members)
         if not isinstance(kernel, LogDetKernel):
             return Components.of_gram(gram, self.n_components, center=self.center)

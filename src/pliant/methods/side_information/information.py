@@ -348,11 +348,6 @@ class SupervisedGraph(ABC):
         """Return S^{1/2} B for B of shape (a, m); the null vector of S is mapped to zero."""
         return np.asarray(self._square_root @ B)
 
-    def quadratic(self, F: Array) -> Array:
-        """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2)."""
-        product = F.T @ self.laplacian(F)
-        return np.asarray(0.5 * (product + product.T))
-
 
 class LabelGraph(SupervisedGraph):
     """The graph of labels: S = I - U H U', which differs from the identity by a rank-q matrix.
@@ -406,11 +401,6 @@ class LabelGraph(SupervisedGraph):
         # in the q coordinates S^{1/2} is the square root of `damping`, elsewhere the identity
         change = self.modes @ scale_rows(1.0 - np.sqrt(self.damping), self.coordinates(B))
         return B - scale_rows(1.0 / np.sqrt(self.sizes), change)[self.groups]
-
-    def quadratic(self, F: Array) -> Array:
-        """Return F'S F, shape (m, m), without cancellation."""
-        half = self.root(F)
-        return np.asarray(half.T @ half)
 
 
 class PairGraph(SupervisedGraph):

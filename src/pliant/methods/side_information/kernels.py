@@ -1,7 +1,6 @@
 """Kernels of the LogDet learners: the base kernel, the learned one, and its principal components.
 
-A learned kernel corrects the base kernel k0 on some points (`LogDetKernel`), or is linear in
-explicit features of k0 from landmarks (`LandmarkKernel`).
+A learned kernel corrects the base kernel k0 on some points (`LogDetKernel`).
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.blocks import in_blocks
 from pliant.core.exceptions import NonPSDWarning
 from pliant.core.kernels.base import Kernel, check_width
 from pliant.core.kernels.on import resolve_columns
@@ -47,9 +45,6 @@ NEGATIVE = -1e-8
 
 GRAPH_NEIGHBORS = 5
 """Neighbours of each point in the graph of kernel="graph"."""
-
-RANK = 1e-12
-"""Eigenvalues of the landmarks' matrix below this multiple of the largest are rounding."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -221,88 +216,12 @@ class LogDetKernel(Kernel):
         return self.base._diagonal(X) + np.einsum("ij,ij->i", cross @ matrix, cross)
 
 
-class LandmarkKernel(Kernel):
-    """k(x, y) = f(x)'f(y), f(x) = M' k0(P, x), for the landmarks P.
-
-    With M M' = k0(P, P)^{-1} it is the Nystroem approximation of k0.
-
-    Parameters
-    ----------
-    base : Kernel
-        k0, symmetric.
-    landmarks : array of shape (n_landmarks, n_features)
-        P.
-    projection : array of shape (n_landmarks, r)
-        M.
-    """
-
-    def __init__(self, base: Kernel, landmarks: npt.ArrayLike, projection: npt.ArrayLike) -> None:
-        self.base = base
-        self.landmarks = landmarks
-        self.projection = projection
-
-    def _check_loaded(self) -> None:
-        """Raise ValueError if the parameters, read from a file, are inconsistent."""
-        super()._check_loaded()
-        landmarks = check_points(self.landmarks, "landmarks")
-        projection = check_points(self.projection, "projection")
-        if len(projection) != len(landmarks):
-            raise ValueError(
-                f"expected a projection for {len(landmarks)} landmarks, got {len(projection)} rows"
-            )
-        self.base._check_pair(landmarks, landmarks)
-
-    def features(self, X: npt.ArrayLike) -> Array:
-        """Return f at each sample of X, shape (n_samples, r)."""
-        return self._features(check_points(X, "X"))
-
-    def _features(self, X: Array) -> Array:
-        landmarks = check_points(self.landmarks, "landmarks")
-        check_width(self.base, landmarks, X)
-        return self.base._gram(X, landmarks) @ check_points(self.projection, "projection")
-
-    def _check_pair(self, X: Array, Y: Array) -> None:
-        self.base._check_pair(X, Y)
-
-    def _gram(self, X: Array, Y: Array) -> Array:
-        left = self._features(X)
-        return left @ (left if Y is X else self._features(Y)).T
-
-    def _diagonal(self, X: Array) -> Array:
-        features = self._features(X)
-        return np.einsum("ij,ij->i", features, features)
-
-
-def nystroem(
-    base: Kernel, points: Array, n_landmarks: int, rng: np.random.RandomState
-) -> tuple[LandmarkKernel, Array, float]:
-    """Approximate a kernel from landmarks, drawn without replacement. O(n m^2 + m^3).
-
-    The features are f(x) = M' k0(P, x) with M M' = k0(P, P)^+, so that f(x)'f(y) = k0(x, y) for x
-    in P. Returns the kernel, the features of all points, shape (n, r), and the fraction of the
-    trace of K0 that they miss.
-    """
-    chosen = np.sort(rng.choice(len(points), n_landmarks, replace=False))
-    landmarks = points[chosen]
-    values, vectors = np.linalg.eigh(checked_gram(base, landmarks)[0])
-    kept = values > RANK * float(np.abs(values).max())  # also if all but rounding is negative
-    if not kept.any():
-        raise ValueError(
-            "expected landmarks whose kernel matrix has a positive eigenvalue, got "
-            f"{values[-1]:.3g} as the largest"
-        )
-    projection = vectors[:, kept] / np.sqrt(values[kept])
-    features = in_blocks(points, n_landmarks, lambda block: base(block, landmarks) @ projection)
-    missing = 1.0 - float(np.vdot(features, features)) / float(base.diag(points).sum())
-    return LandmarkKernel(base, landmarks, projection), features, max(0.0, missing)
-
-
 @dataclass(frozen=True, eq=False)
 class Components:
     """f(x) = (s(x) - centre) @ coefficients, for inputs s(x) that a kernel provides.
 
-    s(x) are the kernel values between x and n fit points, or explicit features of x. For a
-    `LogDetKernel` they are values of its base kernel: a new point then costs O(n), not O(n^2).
+    s(x) are the kernel values between x and n fit points; for a `LogDetKernel` those of its base
+    kernel: a new point then costs O(n), not O(n^2).
     `centre`, shape (n,), is the mean of s over the fit points, zero if the kernel is not centred;
     `coefficients`, shape (n, r), has a column for each component, and `variances`, shape (r,), are
     sums of squares over the fit points, descending.
@@ -326,15 +245,6 @@ class Components:
         rounding = len(gram) * EPSILON * max(size, float(np.abs(gram).max()))
         values, vectors = _largest(centred, n_components, rounding)
         return cls(centre, vectors / np.sqrt(values), values)
-
-    @classmethod
-    def of_features(cls, features: Array, n_components: int, *, center: bool = True) -> Components:
-        """Return the components of explicit features of the fit points, shape (a, n)."""
-        centre = _centre(features, center)
-        centred = features - centre
-        rounding = features.size * EPSILON**2 * float(np.abs(features).max()) ** 2
-        values, vectors = _largest(centred.T @ centred, n_components, rounding)
-        return cls(centre, vectors, values)
 
     def on_base(self, kernel: LogDetKernel, *, center: bool = True) -> Components:
         """Return the same components as functions of the base kernel's values k0(x, P).
@@ -372,7 +282,7 @@ def _largest(matrix: Array, n_components: int, rounding: float) -> tuple[Array, 
     if positive < n_components:
         raise ValueError(
             f"expected n_components <= {positive}, the number of directions in which the learned "
-            f"kernel varies over the {len(matrix)} points or features, got {n_components}"
+            f"kernel varies over the {len(matrix)} points, got {n_components}"
         )
     peaks = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(n_components)]
     return values, vectors * np.sign(peaks)
@@ -380,8 +290,6 @@ def _largest(matrix: Array, n_components: int, rounding: float) -> tuple[Array, 
 
 def component_inputs(kernel: Kernel, X: Array, points: Array) -> Array:
     """Return s(x) for checked samples X, given all fit points."""
-    if isinstance(kernel, LandmarkKernel):
-        return kernel.features(X)
     if isinstance(kernel, LogDetKernel):
         return kernel.base(X, kernel.points)
     return kernel(X, points)

@@ -1,15 +1,13 @@
-"""A learner of kernels and an estimator on kernel values, joined into one estimator."""
+"""A learner of kernels and a classifier on kernel values, joined into one estimator."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.kernel_ridge import KernelRidge
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
@@ -21,7 +19,7 @@ from pliant.core.kernels.base import Kernel, Scaled
 from pliant.core.summary import Summary, summarize
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
     check_labels,
@@ -29,9 +27,7 @@ from pliant.core.validation import (
     check_points,
     check_random_state,
     check_real,
-    check_targets,
     fresh,
-    integer,
     plain,
     validate_data,
     where_equal,
@@ -42,180 +38,16 @@ from pliant.methods.side_information.scg import SCGLogDetLearner, unit_scale
 
 
 def _has(name: str) -> Callable[[Any], bool]:
-    """Return a check for `available_if`: whether the estimator on the kernel has a method."""
+    """Return a check for `available_if`: whether the classifier on the kernel has a method."""
 
-    def check(self: BaseLearnedKernel) -> bool:
+    def check(self: LearnedKernelClassifier) -> bool:
         getattr(vars(self).get("machine_", self._machine()), name)  # raises its own reason
         return True
 
     return check
 
 
-class BaseLearnedKernel(BaseEstimator):
-    """A learned kernel, and an estimator on its Gram matrix, ``machine``."""
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {}
-    _default_machine: ClassVar[Any]
-
-    learner: Any
-    machine: Any
-    random_state: Any
-    n_features_in_: int
-
-    def _machine(self) -> Any:
-        """Return the estimator to fit on the kernel, not fitted."""
-        return self._default_machine if self.machine is None else self.machine
-
-    @abstractmethod
-    def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
-        """Check the data; learn the kernel and fit the estimator on it."""
-
-    @blas_limited
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Learn the kernel, then fit the estimator on it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            For a learner with kernel="precomputed" kernel values, (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-            Class labels, and `unlabeled` where they are unknown; or real targets.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or the data are unsuitable.
-        TypeError
-            If `learner` is no learner of kernels, or `machine` does not take kernel values.
-        """
-        with fresh(self):
-            check_parameters(self)
-            check_random_state(self.random_state)
-            self._learn(X, y)
-        return self
-
-    def _learner(self) -> KernelLearner:
-        learner = SCGLogDetLearner() if self.learner is None else self.learner
-        if not isinstance(learner, KernelLearner):
-            raise TypeError(
-                "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
-                f"LogDetLearner, got {one_line(learner)}"
-            )
-        return learner
-
-    def _prepared_learner(self, n_features: int) -> KernelLearner:
-        """Return a copy of the learner for integer labels, with the given random state."""
-        learner: KernelLearner = clone(self._learner())
-        if learner.unlabeled is not None:
-            raise ValueError(
-                f"expected unlabeled to be given to {type(self).__name__}, got a learner with "
-                f"unlabeled={learner.unlabeled!r}"
-            )
-        if self.random_state is not None and "random_state" in learner.get_params(deep=False):
-            learner.set_params(random_state=self.random_state)
-        resolve_columns_of(learner, self, n_features)
-        return learner.set_params(unlabeled=-1)
-
-    def _learn_from(self, points: Array, codes: Indices, targets: Any) -> None:
-        """Learn the kernel, then fit the estimator on the points with known targets.
-
-        `codes`, of shape (n_samples,), are the classes, -1 where unknown; `targets`, of shape
-        (n_known,), are those of the estimator on the kernel.
-        """
-        machine = self._checked_machine()
-        rows = np.flatnonzero(codes >= 0)
-        self.learner_ = self._prepared_learner(points.shape[1])
-        gram = self.learner_._fit(points, codes)(rows)
-        self.support_vectors_ = self.learner_.support_vectors_[rows]
-        self.scale_ = unit_scale(gram)
-        gram *= self.scale_
-        self.machine_ = clone(machine).fit(gram, targets)
-
-    def _checked_machine(self) -> Any:
-        """Return the estimator if it takes kernel values and predicts the right kind of target."""
-        machine = self._machine()
-        if not hasattr(machine, "fit") or isinstance(machine, type):
-            raise TypeError(f"expected machine to be an estimator, got {one_line(machine)}")
-        names, tags = machine.get_params(deep=False), get_tags(machine)
-        if "metric" in names or not tags.input_tags.pairwise:
-            raise TypeError(
-                'expected machine to take kernel values, with kernel="precomputed", got '
-                f"{one_line(machine)}"
-            )
-        kind = get_tags(self._default_machine).estimator_type
-        if tags.estimator_type != kind:
-            raise TypeError(f"expected machine to be a {kind}, got {one_line(machine)}")
-        return machine
-
-    @property
-    def kernel_(self) -> Kernel:
-        """The learned kernel, scaled."""
-        check_is_fitted(self)
-        return Scaled(self.learner_.kernel_, self.scale_)
-
-    def _outputs(self, method: str, X: npt.ArrayLike) -> Any:
-        """Return the outputs of a method of the estimator on the kernel, in blocks of samples."""
-        check_is_fitted(self)
-        points = validate_data(self, X, reset=False, dtype=np.float64)
-        kernel, outputs = self.kernel_, getattr(self.machine_, method)
-        support = self.support_vectors_
-        return in_blocks(points, len(support), lambda block: outputs(kernel(block, support)))
-
-    @blas_limited
-    def predict(self, X: npt.ArrayLike) -> Any:
-        """Return the prediction for each sample, shape (n_samples,).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            For a learner with kernel="precomputed" kernel values between new and fit points.
-        """
-        return self._outputs("predict", X)
-
-    def summary(self) -> Summary:
-        """Return the functions of the estimator, the scaled kernel, and the learner's results.
-
-        With the number of ``labelled`` samples, and of all ``rows``.
-        """
-        check_is_fitted(self)
-        learner, machine = summarize(self.learner_), summarize(self.machine_)
-        drawings = {"gram"} if self.kernel_.symmetric else set()
-        if len(machine.functions) == 1:
-            drawings |= machine.drawings & {"convergence"}
-        n = len(self.support_vectors_)
-        return Summary(
-            functions=machine.functions,
-            kernel=self.kernel_,
-            base_kernel=learner.base_kernel,
-            learner={"labelled": n, "rows": n, **learner.learner},
-            n_support=machine.n_support,
-            drawings=frozenset(drawings),
-            convergence=learner.convergence,
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        """Declare whether X holds kernel values."""
-        tags = super().__sklearn_tags__()
-        if isinstance(self.learner, KernelLearner):
-            tags.input_tags.pairwise = get_tags(self.learner).input_tags.pairwise
-        return tags
-
-    def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, are inconsistent."""
-        check_real("scale_", self.scale_, above=0)
-        n = len(check_points(self.support_vectors_, "support_vectors_"))
-        taken = getattr(self.machine_, "n_features_in_", None)  # a file may hold any object here
-        if taken != n:
-            raise ValueError(f"expected machine_ to take {n} kernel values, got {taken}")
-        if not isinstance(self.learner_, KernelLearner):
-            raise ValueError(f"expected a kernel learner, got {type(self.learner_).__name__}")
-
-
-class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
+class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     """Learn a kernel from labels, then a classifier on it, as one estimator.
 
     Cross-validation then learns the kernel again in every fold. If a kernel is learned once from
@@ -267,9 +99,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
     True
     """
 
-    _default_machine = SVC(kernel="precomputed")
-
-    unlabeled: Any
+    _constraints: ClassVar[Mapping[str, Constraint]] = {}
 
     def __init__(
         self,
@@ -283,22 +113,154 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
         self.unlabeled = unlabeled
         self.random_state = random_state
 
-    def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
-        points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        if labels.dtype.kind == "O":
-            labels = check_labels(labels)
-        with np.errstate(invalid="ignore"):
-            check_classification_targets(labels)
-        known = ~where_equal(labels, self.unlabeled)
-        self.classes_, known_codes = np.unique(labels[known], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "expected labels of at least two classes, got one class: "
-                f"{[plain(value) for value in self.classes_]}"
+    def _machine(self) -> Any:
+        """Return the classifier to fit on the kernel, not fitted."""
+        return SVC(kernel="precomputed") if self.machine is None else self.machine
+
+    @blas_limited
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Learn the kernel from all samples, then fit the classifier on those with a label.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            For a learner with kernel="precomputed" kernel values, (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Class labels, and `unlabeled` where they are unknown.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the data are unsuitable.
+        TypeError
+            If `learner` is no learner of kernels, or `machine` does not take kernel values.
+        """
+        with fresh(self):
+            check_parameters(self)
+            check_random_state(self.random_state)
+            points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+            if labels.dtype.kind == "O":
+                labels = check_labels(labels)
+            with np.errstate(invalid="ignore"):
+                check_classification_targets(labels)
+            known = ~where_equal(labels, self.unlabeled)
+            self.classes_, known_codes = np.unique(labels[known], return_inverse=True)
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    "expected labels of at least two classes, got one class: "
+                    f"{[plain(value) for value in self.classes_]}"
+                )
+            codes = np.full(len(labels), -1)
+            codes[known] = known_codes
+            machine = self._checked_machine()
+            rows = np.flatnonzero(known)
+            self.learner_ = self._prepared_learner(points.shape[1])
+            gram = self.learner_._fit(points, codes)(rows)
+            self.support_vectors_ = self.learner_.support_vectors_[rows]
+            self.scale_ = unit_scale(gram)
+            gram *= self.scale_
+            self.machine_ = clone(machine).fit(gram, labels[known])
+        return self
+
+    def _prepared_learner(self, n_features: int) -> KernelLearner:
+        """Return a copy of the learner for integer labels, with the given random state."""
+        learner = SCGLogDetLearner() if self.learner is None else clone(self.learner)
+        if not isinstance(learner, KernelLearner):
+            raise TypeError(
+                "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
+                f"LogDetLearner, got {one_line(learner)}"
             )
-        codes = np.full(len(labels), -1)
-        codes[known] = known_codes
-        self._learn_from(points, codes, labels[known])
+        if learner.unlabeled is not None:
+            raise ValueError(
+                f"expected unlabeled to be given to {type(self).__name__}, got a learner with "
+                f"unlabeled={learner.unlabeled!r}"
+            )
+        if self.random_state is not None and "random_state" in learner.get_params(deep=False):
+            learner.set_params(random_state=self.random_state)
+        resolve_columns_of(learner, self, n_features)
+        return learner.set_params(unlabeled=-1)
+
+    def _checked_machine(self) -> Any:
+        """Return the machine if it is a classifier that takes kernel values."""
+        machine = self._machine()
+        if not hasattr(machine, "fit") or isinstance(machine, type):
+            raise TypeError(f"expected machine to be an estimator, got {one_line(machine)}")
+        names, tags = machine.get_params(deep=False), get_tags(machine)
+        if "metric" in names or not tags.input_tags.pairwise:
+            raise TypeError(
+                'expected machine to take kernel values, with kernel="precomputed", got '
+                f"{one_line(machine)}"
+            )
+        if tags.estimator_type != "classifier":
+            raise TypeError(f"expected machine to be a classifier, got {one_line(machine)}")
+        return machine
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The learned kernel, scaled."""
+        check_is_fitted(self)
+        return Scaled(self.learner_.kernel_, self.scale_)
+
+    def _outputs(self, method: str, X: npt.ArrayLike) -> Any:
+        """Return the outputs of a method of the classifier on the kernel, in blocks of samples."""
+        check_is_fitted(self)
+        points = validate_data(self, X, reset=False, dtype=np.float64)
+        kernel, outputs = self.kernel_, getattr(self.machine_, method)
+        support = self.support_vectors_
+        return in_blocks(points, len(support), lambda block: outputs(kernel(block, support)))
+
+    @blas_limited
+    def predict(self, X: npt.ArrayLike) -> Any:
+        """Return the prediction for each sample, shape (n_samples,).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            For a learner with kernel="precomputed" kernel values between new and fit points.
+        """
+        return self._outputs("predict", X)
+
+    def summary(self) -> Summary:
+        """Return the functions of the classifier, the scaled kernel, and the learner's results.
+
+        With the number of ``labelled`` samples, and of all ``rows``.
+        """
+        check_is_fitted(self)
+        learner, machine = summarize(self.learner_), summarize(self.machine_)
+        drawings = {"gram"} if self.kernel_.symmetric else set()
+        if len(machine.functions) == 1:
+            drawings |= machine.drawings & {"convergence"}
+        n = len(self.support_vectors_)
+        return Summary(
+            functions=machine.functions,
+            kernel=self.kernel_,
+            base_kernel=learner.base_kernel,
+            learner={"labelled": n, "rows": n, **learner.learner},
+            n_support=machine.n_support,
+            drawings=frozenset(drawings),
+            convergence=learner.convergence,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare whether X holds kernel values."""
+        tags = super().__sklearn_tags__()
+        if isinstance(self.learner, KernelLearner):
+            tags.input_tags.pairwise = get_tags(self.learner).input_tags.pairwise
+        return tags
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, are inconsistent."""
+        check_real("scale_", self.scale_, above=0)
+        n = len(check_points(self.support_vectors_, "support_vectors_"))
+        taken = getattr(self.machine_, "n_features_in_", None)  # a file may hold any object here
+        if taken != n:
+            raise ValueError(f"expected machine_ to take {n} kernel values, got {taken}")
+        if not isinstance(self.learner_, KernelLearner):
+            raise ValueError(f"expected a kernel learner, got {type(self.learner_).__name__}")
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     @blas_limited
@@ -311,82 +273,3 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
     def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Return the class probabilities, shape (n_samples, n_classes)."""
         return np.asarray(self._outputs("predict_proba", X))
-
-
-class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
-    """Learn a kernel, then a regression on it, as one estimator.
-
-    The learner takes classes: the targets are cut at their quantiles. The kernel is scaled to unit
-    variance, as in `LearnedKernelClassifier`.
-
-    Parameters
-    ----------
-    learner : estimator, optional
-        Learns the kernel: `SCGLogDetLearner` (the default), `OrderSpectralLearner` or
-        `LogDetLearner`.
-    machine : estimator, optional
-        A regressor that takes kernel values, by default
-        ``sklearn.kernel_ridge.KernelRidge(kernel="precomputed")``, which has no intercept:
-        centre y.
-    n_bins : int, default=5
-        Number of classes that the targets are cut into, >= 2.
-    random_state : int, RandomState or None, default=None
-        If given, passed on to the learner.
-
-    Attributes
-    ----------
-    learner_, machine_ : estimators
-        The fitted learner and regressor.
-    kernel_ : Kernel
-        The learned kernel times `scale_`.
-    scale_ : float
-        Factor of the kernel.
-    support_vectors_ : array of shape (n_samples, n_features)
-        The fit points: the regressor takes ``kernel_(X, support_vectors_)``.
-    n_features_in_ : int
-        Number of features seen during fit.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from pliant import LearnedKernelRegressor, SCGLogDetLearner
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> LearnedKernelRegressor(SCGLogDetLearner(strength=1.0)).fit(X, y - y.mean()).predict(X).shape
-    (442,)
-    """
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {"n_bins": integer(least=2)}
-    _default_machine = KernelRidge(kernel="precomputed")
-
-    n_bins: int
-
-    def __init__(
-        self,
-        learner: Any = None,
-        machine: Any = None,
-        n_bins: int = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.learner = learner
-        self.machine = machine
-        self.n_bins = n_bins
-        self.random_state = random_state
-
-    def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
-        points, targets = validate_data(
-            self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
-        )
-        targets = check_targets(targets)
-        self._learn_from(points, _quantile_codes(targets, int(self.n_bins)), targets)
-
-
-def _quantile_codes(targets: Array, n_bins: int) -> Indices:
-    """Return the class of each target, between quantiles."""
-    edges = np.unique(np.quantile(targets, np.arange(1, n_bins) / n_bins))
-    for side in ("left", "right"):  # many equal targets may all fall to one side of an edge
-        codes = np.searchsorted(edges, targets, side=side)
-        if len(np.unique(codes)) > 1:
-            return np.asarray(codes, dtype=np.intp)
-    raise ValueError(
-        f"expected targets that vary, to be cut into {n_bins} classes, got {targets[0]:g} for all"
-    )

@@ -18,7 +18,7 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, check_gram, check_parameters, fresh, validate_data
 from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
+from pliant.methods.side_information.kernels import LogDetKernel
 
 LearnedMatrix: TypeAlias = Callable[[Indices], Array]
 """A function from m row indices to the learned kernel values between those fit points, (m, m)."""
@@ -89,16 +89,13 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ) -> Array:
         """Fit, and return what `transform` returns for the fit points. Parameters as in `fit`."""
         learned = self._fit(X, y, **pairs)
-        if isinstance(self.kernel_, LandmarkKernel):
-            return self.transform(X)
         return learned(np.arange(len(self.support_vectors_)))
 
     @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the learned kernel between new points and the fit points.
 
-        An estimator with ``kernel="precomputed"`` takes these values. A learner with landmarks
-        returns explicit features of the new points instead.
+        An estimator with ``kernel="precomputed"`` takes these values.
 
         Parameters
         ----------
@@ -107,11 +104,12 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Returns
         -------
-        array of shape (n_samples, n_fit_samples) or (n_samples, n_features_out)
+        array of shape (n_samples, n_fit_samples)
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
-        return np.asarray(in_blocks(points, len(self.support_vectors_), self._outputs))
+        support = self.support_vectors_
+        return np.asarray(in_blocks(points, len(support), lambda X: self.kernel_(X, support)))
 
     def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:
         with fresh(self):
@@ -148,12 +146,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Return the fit points in the form the kernel takes: row indices if it is precomputed."""
         return np.arange(float(len(points)))[:, None] if self._precomputed else points.copy()
 
-    def _outputs(self, points: Array) -> Array:
-        """Return the outputs of `transform` for some checked points."""
-        if isinstance(self.kernel_, LandmarkKernel):
-            return self.kernel_.features(points)
-        return self.kernel_(points, self.support_vectors_)
-
     def _members(self) -> Indices:
         """Return the row indices of the fit points that principal components are computed from.
 
@@ -171,7 +163,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         kernel = self.kernel_
         return Summary(
             kernel=kernel,
-            base_kernel=kernel.base if isinstance(kernel, LogDetKernel | LandmarkKernel) else None,
+            base_kernel=kernel.base if isinstance(kernel, LogDetKernel) else None,
             learner={"rows": len(self.support_vectors_), **self._results()},
             drawings=frozenset({"gram"}),
         )
@@ -182,8 +174,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def _n_features_out(self) -> int:
-        if isinstance(self.kernel_, LandmarkKernel):
-            return int(np.shape(self.kernel_.projection)[1])
         return len(self.support_vectors_)
 
     @property

@@ -21,34 +21,26 @@ from pliant.core.validation import (
     automatic,
     check_flag,
     check_random_state,
-    integer,
     one_of,
-    optional,
     real_number,
 )
 from pliant.methods.side_information.information import (
     GRAPHS,
     SideInformation,
-    SupervisedGraph,
     check_exponent,
 )
 from pliant.methods.side_information.kernels import (
     Components,
-    LandmarkKernel,
     LogDetKernel,
     PSDPart,
     base_kernel,
     checked_gram,
-    nystroem,
 )
 from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
 from pliant.methods.side_information.scg_problem import (
     SCGLogDet,
     SCGLogDetPath,
-    factor,
     graph_size,
-    learned_map,
-    loss_multiplier,
 )
 
 Candidate: TypeAlias = tuple[float, float]
@@ -56,11 +48,6 @@ Candidate: TypeAlias = tuple[float, float]
 
 Embed: TypeAlias = Callable[[Array], Components]
 """Computes the components of a kernel matrix; raises ValueError if it has fewer."""
-
-LARGEST_GRAPH = 10_000
-"""For more points in the graph landmarks are used: (a, a) matrices take 800 MB each."""
-
-DEFAULT_LANDMARKS = 256
 
 STRENGTHS = tuple(10.0**power for power in range(-1, 7))
 """The candidates of strength="auto"."""
@@ -112,53 +99,40 @@ class SCGLogDetLearner(KernelLearner):
         Whether the strength is divided by the sum of k0(x, x) over the points in the graph (their
         number, for a Gaussian kernel), so that it depends neither on their number nor on the
         units of the kernel. If False, it is the :math:`\gamma` of the paper ("auto" then divides
-        its choice by that sum). A `bound` is multiplied by the sum in the same way.
-    bound : float, optional
-        > 0: an upper bound on the loss, in place of the penalty: minimise
-        :math:`D_{ld}(K, K_0)` subject to :math:`\mathrm{tr}(K S) \le \tau`, Eq. 30 of [1]_. It is
-        the fraction of the sum of k0(x, x) over the points in the graph or, with
-        ``scale_strength=False``, :math:`\tau` itself. The strength is then the multiplier of the
-        bound (Theorem 2) and must be "auto".
+        its choice by that sum).
     beta : float, default=1.0
         Exponent of the weights, in (0, 100]; 1 in the paper.
     graph : {"labeled", "complete"}, default="labeled"
         "labeled" is the graph over the points with side information. "complete" is the graph
         over all points, as in the paper, which whitens the kernel at the others and hurts where
         few are known.
-    n_landmarks : int, optional
-        Number of landmarks, drawn from the fit points, for an approximation by explicit features
-        (Nystroem). None means a Cholesky factorisation of an (a, a) matrix for a points in the
-        graph or, if these are more than 10 000, 256 landmarks.
     unlabeled : object, optional
         The value in y of points of unknown class. None means -1, unless y holds -1 and +1 only.
     random_state : int, RandomState or None, default=None
-        Seed of the landmarks and of the folds of ``strength="auto"``.
+        Seed of the folds of ``strength="auto"``.
 
     Attributes
     ----------
-    kernel_ : LogDetKernel or LandmarkKernel
+    kernel_ : LogDetKernel
         The learned kernel.
     support_vectors_ : array of shape (n_samples, n_features)
         The fit points; their row indices if the kernel is precomputed.
     members_ : array of shape (a,)
         The row indices of the points in the graph.
     strength_ : float
-        The strength used, before it is divided; 0 where k0 itself satisfies the `bound`.
+        The strength used, before it is divided.
     objective_ : float
-        The optimal value: log det(I + gamma S K0) or, with a `bound`, D_ld(K, K0).
-    loss_ : float
-        With a `bound`: tr(K S), which equals it unless k0 satisfies it.
+        The optimal value, log det(I + gamma S K0).
     classes_ : array of shape (n_classes,) or None
         The classes, sorted; None for pairs.
-    approximation_error_ : float
-        For landmarks: the fraction of the trace of K0 that they miss.
     n_features_in_ : int
         Number of features seen during fit.
 
     Notes
     -----
     For a points in the graph, a fit takes one Cholesky factorisation, O(a^3), whatever the number
-    of labels or pairs, and each new point O(n a); with m landmarks O(n m^2), and memory O(n m).
+    of labels or pairs, memory O(a^2), and each new point O(n a). Of many points fit a sample of
+    some thousands; the learned kernel is a function of any two points.
     Choose the strength together with everything that depends on it: by a search over a
     `LearnedKernelClassifier`, which learns again in every fold, or by a `KernelEmbedding`.
 
@@ -186,10 +160,8 @@ class SCGLogDetLearner(KernelLearner):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "strength": automatic(real_number(above=0)),
         "scale_strength": check_flag,
-        "bound": optional(real_number(above=0)),
         "beta": check_exponent,
         "graph": one_of(GRAPHS),
-        "n_landmarks": optional(integer(least=1)),
     }
 
     def __init__(
@@ -198,10 +170,8 @@ class SCGLogDetLearner(KernelLearner):
         gamma: float | str = "scale",
         strength: float | str = "auto",
         scale_strength: bool = True,
-        bound: float | None = None,
         beta: float = 1.0,
         graph: str = "labeled",
-        n_landmarks: int | None = None,
         unlabeled: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -209,45 +179,23 @@ class SCGLogDetLearner(KernelLearner):
         self.gamma = gamma
         self.strength = strength
         self.scale_strength = scale_strength
-        self.bound = bound
         self.beta = beta
         self.graph = graph
-        self.n_landmarks = n_landmarks
         self.unlabeled = unlabeled
         self.random_state = random_state
-
-    def _check_combinations(self) -> None:
-        if self.bound is not None and not isinstance(self.strength, str):
-            raise ValueError(
-                f"expected strength='auto' with bound={self.bound!r}, which determines it, got "
-                f"{self.strength!r}"
-            )
 
     def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
         rng: RandomState = check_random_state(self.random_state)
         names = getattr(self, "feature_names_in_", None)
         kernel = base_kernel(self.kernel, points, self.gamma, names)
         graph = information.graph(self.graph, self.beta)
-        features = self.n_landmarks is not None or len(graph) > LARGEST_GRAPH
-        learn = self._learn_features if features else self._learn_matrix
         self.members_ = graph.members
-        return learn(kernel, information, graph, rng)
-
-    def _learn_matrix(
-        self, kernel: Kernel, information: SideInformation, graph: SupervisedGraph, rng: RandomState
-    ) -> LearnedMatrix:
-        """Learn Q on the points of the graph."""
-        points = self.support_vectors_
-        members = points[graph.members]
+        support = self.support_vectors_
+        members = support[graph.members]
         part = PSDPart.of(kernel, members)
-        size, gram = graph_size(part.gram.diagonal()), part.gram
-        if self.bound is None:
-            gamma = self._penalty(kernel, information, rng, size, gram)
-        else:
-            gamma, divergence = self._bounded(factor(gram), graph, size)
-        problem = SCGLogDet(gram, graph, gamma)
+        problem = SCGLogDet(part.gram, graph, self._penalty(kernel, information, rng, part.gram))
         optimum = problem.solve()
-        self.objective_ = optimum.value if self.bound is None else divergence
+        self.objective_ = optimum.value
         within = problem.matrix_within_range() if kernel.psd else None
         extension = part.extend(optimum.matrix if within is None else within)
         self.kernel_ = learned = LogDetKernel(kernel, members, extension)
@@ -255,45 +203,15 @@ class SCGLogDetLearner(KernelLearner):
         def matrix(rows: Indices) -> Array:
             if np.array_equal(rows, graph.members):
                 return optimum.gram
-            return learned(points[rows])
+            return learned(support[rows])
 
         return matrix
 
-    def _learn_features(
-        self, kernel: Kernel, information: SideInformation, graph: SupervisedGraph, rng: RandomState
-    ) -> LearnedMatrix:
-        """Learn a linear map of the features from landmarks."""
-        points = self.support_vectors_
-        count = min(self.n_landmarks or DEFAULT_LANDMARKS, len(points))
-        approximation, features, self.approximation_error_ = nystroem(kernel, points, count, rng)
-        size, known = graph_size(kernel.diag(points[graph.members])), features[graph.members]
-        if self.bound is None:
-            gamma = self._penalty(kernel, information, rng, size)
-        else:
-            gamma, divergence = self._bounded(known, graph, size)
-        map_, objective = learned_map(known, graph, gamma)
-        self.objective_ = objective if self.bound is None else divergence
-        projection = np.asarray(approximation.projection) @ map_
-        self.kernel_ = LandmarkKernel(kernel, approximation.landmarks, projection)
-        mapped = features @ map_
-        return lambda rows: np.asarray(mapped[rows] @ mapped[rows].T)
-
-    def _bounded(self, factors: Array, graph: SupervisedGraph, size: float) -> tuple[float, float]:
-        """Return gamma and D_ld(K, K0) for a bound on the loss, where K0 = F F' on the graph."""
-        unit = size if self.scale_strength else 1.0
-        multiplier = loss_multiplier(factors, graph, unit * float(self.bound or 0.0))
-        self.loss_, self.strength_ = multiplier.loss, multiplier.gamma * unit
-        return self.strength_ / unit, multiplier.divergence
-
     def _penalty(
-        self,
-        kernel: Kernel,
-        information: SideInformation,
-        rng: RandomState,
-        size: float,
-        gram: Array | None = None,
+        self, kernel: Kernel, information: SideInformation, rng: RandomState, gram: Array
     ) -> float:
         """Return gamma for a strength, which is chosen if it is "auto"."""
+        size = graph_size(gram.diagonal())
         unit = size if self.scale_strength else 1.0
         if not isinstance(self.strength, str):
             self.strength_ = float(self.strength)

@@ -12,20 +12,8 @@ and the optimal value is log det(I + gamma S K0) = log det(I + gamma K0) + log d
 With labels I - S = U H U' has the rank q of the number of classes (one more if some points are
 unlabelled), so that all steps but R take products of rank q.
 
-With a bound on the loss in place of the penalty,
-
-    min_K  D_ld(K, K0)   subject to   tr(K S) <= tau
-
-(Eq. 30), the solution is the same K, where gamma >= 0 is the multiplier of the bound (Theorem 2).
-With K0 = F F' and the eigenvalues e_i >= 0 of F'S F,
-
-    tr(K S)     = sum_i e_i / (1 + gamma e_i) = p(gamma),
-    D_ld(K, K0) = sum_i [log(1 + gamma e_i) - gamma e_i / (1 + gamma e_i)].
-
-p decreases strictly from tr(K0 S) towards 0, so that gamma is unique: 0 where K0 satisfies the
-bound, else the root of p(gamma) = tau. 1/p is a harmonic mean of the functions 1/e_i + gamma, up to
-a factor, and therefore concave and increasing: from gamma = 0 Newton's method for
-1/p(gamma) = 1/tau approaches the root from below and never passes it.
+With a bound tr(K S) <= tau in place of the penalty (Eq. 30), the solution is the same K for the
+gamma that is the multiplier of the bound (Theorem 2): tr(K S) decreases strictly as gamma grows.
 """
 
 from __future__ import annotations
@@ -56,12 +44,6 @@ TINY = 1e-4
 
 ROUNDING = 4.0 * np.finfo(np.float64).eps
 """Eigenvalues below this multiple of the largest are taken as zero."""
-
-HIDDEN = 64.0 * np.finfo(np.float64).eps
-"""tr(K S) is uncertain by this multiple of the sum over all e_i of the largest of them."""
-
-MAX_STEPS = 100
-"""Newton's method takes about ten steps; the limit only guards against a cycle of roundings."""
 
 STRONG = 1e5
 """Above this gamma |K0| a singular K0 is taken as a product: differences lose half the digits."""
@@ -242,78 +224,6 @@ def graph_size(diagonal: Array) -> float:
     """
     total = float(diagonal.sum())
     return total if total > 0 else float(len(diagonal))
-
-
-def learned_map(features: Array, graph: SupervisedGraph, strength: float) -> tuple[Array, float]:
-    """Return the map of features that the problem learns where K0 = F F', in O(a m^2).
-
-    F, shape (a, m), holds the features of the members of the graph; `strength` is gamma. As
-    K = F A^{-1} F' with A = I + gamma F'S F = L L', the new features are f -> L^{-1} f. Returns
-    L^{-T}, shape (m, m), so that the learned features are F @ L^{-T}, and log det A, the optimal
-    value. Raises ValueError if gamma is so large that rounding of F'S F exceeds the identity.
-    """
-    A = strength * graph.quadratic(features)
-    A[np.diag_indices_from(A)] += 1.0
-    try:
-        lower = scipy.linalg.cholesky(A, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        raise ValueError(f"expected a smaller strength, got gamma = {strength:g}") from None
-    map_ = scipy.linalg.solve_triangular(lower, np.eye(len(A)), lower=True, check_finite=False)
-    return np.asarray(map_.T), 2.0 * float(np.log(lower.diagonal()).sum())
-
-
-class Multiplier(NamedTuple):
-    """The gamma of a bound, the loss tr(K S), and the divergence D_ld(K, K0) of the optimum."""
-
-    gamma: float
-    loss: float
-    divergence: float
-
-
-def factor(gram: Array) -> Array:
-    """Return F with K0 = F F', shape (a, r), by an eigendecomposition; O(a^3)."""
-    spectrum = Spectrum.of(gram)
-    return np.asarray(spectrum.vectors * np.sqrt(spectrum.values))
-
-
-def loss_multiplier(factors: Array, graph: SupervisedGraph, bound: float) -> Multiplier:
-    """Return the multiplier of a bound tau > 0 on tr(K S), in O(a r^2).
-
-    `factors`, shape (a, r), are F with K0 = F F' on the members of the graph. Raises ValueError if
-    the bound is so small that rounding errors hide tr(K S).
-    """
-    eigenvalues = scipy.linalg.eigvalsh(graph.quadratic(factors), check_finite=False)
-    largest = float(eigenvalues[-1])
-    if not largest > 0.0:
-        return Multiplier(0.0, 0.0, 0.0)
-    e = np.maximum(eigenvalues / largest, 0.0)  # units in which the largest eigenvalue is 1
-    tau = bound / largest
-    if tau >= e.sum():
-        return Multiplier(0.0, float(e.sum()) * largest, 0.0)
-    least = HIDDEN * len(e)
-    gamma = _root(e, tau) if tau > least else np.inf
-    if not np.isfinite(gamma / largest):
-        raise ValueError(
-            f"expected a bound on tr(K S) above {least * largest:.3g}, as smaller values are "
-            f"rounding errors, got {bound:g}"
-        )
-    shrunk = gamma * e / (1.0 + gamma * e)
-    divergence = float((np.log1p(gamma * e) - shrunk).sum())
-    return Multiplier(gamma / largest, float((e / (1.0 + gamma * e)).sum()) * largest, divergence)
-
-
-def _root(e: Array, tau: float) -> float:
-    """Return gamma with p(gamma) = tau < p(0), by Newton's method for 1/p(gamma) = 1/tau."""
-    gamma = 0.0
-    for _ in range(MAX_STEPS):
-        terms = e / (1.0 + gamma * e)
-        p = float(terms.sum())
-        # the slope of 1/p is q/p^2, q = sum_i terms_i^2, so that the step is p (p - tau)/(tau q)
-        step = p * (p - tau) / (tau * float(terms @ terms))
-        if gamma + step <= gamma:
-            break
-        gamma += step
-    return gamma
 
 
 class SCGLogDetPath:

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.dask import Rows, by_partition
-from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.standard import Gaussian, as_kernel
+from pliant.core.kernels.base import Kernel, check_expansion
+from pliant.core.kernels.standard import as_kernel
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.threads import blas_limited
@@ -41,18 +41,16 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
-from pliant.methods.sketched.centres import (
-    Centres,
-    Preconditioner,
-    drawn_centres,
-    factor_of,
-)
 from pliant.methods.sketched.problem import (
+    Centres,
     Certificate,
     NormalEquations,
     Precondition,
+    Preconditioner,
     Solver,
     Targets,
+    drawn_centres,
+    factor_of,
     patience,
 )
 from pliant.methods.sketched.rows import (
@@ -64,10 +62,6 @@ from pliant.methods.sketched.rows import (
     points_for_kernel,
 )
 from pliant.methods.svm.estimators import documented_as
-
-FEATURE, GAUSSIAN, OTHER = 0.06, 1.5, 10.0
-"""Nanoseconds of a Gaussian's value for each feature, and besides; and of another kernel's: from 1
-for a linear one to 40 for those of SCG-LDK and DANK."""
 
 
 def check_centres(name: str, value: Any) -> None:
@@ -203,7 +197,10 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             if self.dtype == "float32":
                 exact = self._rows(data, targets, KernelValues(kernel, kept), 0.0)
             problem = NormalEquations(rows, exact, factor, ridge, targets, centred)
-            patient = self._patience(kernel, len(kept), targets, rows.n_kept)
+            n, t = targets.values.shape
+            patient = {"cg": None, "direct": 0}.get(
+                self.solver, patience(kernel, self.n_features_in_, len(kept), t, rows.n_kept / n)
+            )
 
             def approximate() -> Precondition:
                 if patient == 0:
@@ -241,16 +238,6 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         if isinstance(data, Rows):
             return DaskRows(data, targets.values, targets.weights, values)
         return MemoryRows(data, targets.values, targets.weights, values, cache_mb)
-
-    def _patience(self, kernel: Kernel, rank: int, targets: Targets, n_kept: int) -> int | None:
-        """Return the number of iterations to try; None for all."""
-        if self.solver != "auto":
-            return None if self.solver == "cg" else 0
-        value = OTHER
-        if isinstance(kernel, Gaussian):
-            value = GAUSSIAN + FEATURE * self.n_features_in_
-        n, t = targets.values.shape
-        return patience(value=value, n_centres=rank, n_targets=t, kept=n_kept / n)
 
     def _store(
         self, centres: Centres, problem: NormalEquations, result: Result[Certificate], flat: bool
@@ -333,24 +320,9 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             (function,), kernel=self.kernel_, n_support=n_support, drawings=frozenset({"gram"})
         )
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit came to its end."""
-        return "converged_" in vars(self)
-
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
-        rows = len(check_points(self.support_vectors_, "support_vectors_", self.n_features_in_))
-        kernel: Any = self.kernel_
-        if not isinstance(kernel, Kernel):
-            raise ValueError(f"expected a kernel, got {type(kernel).__name__}")
-        coefficients = np.asarray(self.dual_coef_)
-        if coefficients.shape[:1] != (rows,) or coefficients.ndim > 2:
-            raise ValueError(f"expected {rows} rows in dual_coef_, got shape {coefficients.shape}")
-        if np.shape(self.intercept_) not in ((), coefficients.shape[1:]):
-            raise ValueError(
-                f"expected an intercept_ for each output, got shape {np.shape(self.intercept_)}"
-            )
-        check_finite(self, ("dual_coef_", "intercept_"))
+        check_expansion(self, "dual_coef_")
 
 
 @dataclass(eq=False, repr=False)
@@ -450,29 +422,15 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 
     Notes
     -----
-    **Normal equations.** With K_nm between samples and centres, K_mm between centres, S = diag(s),
-    W the sum of the weights and mu = K_nm's/W, the coefficients solve
+    With the residual g of the normal equations in orthonormal coordinates, computed by a pass of
+    its own, the objective is at most ``gap_`` = |g|^2/alpha above its minimum. The weighted sum of
+    the squared differences between predictions for the training samples and those of the optimum
+    is no larger. Time is O(m^3) for the factors, and O(n m (d + t)) for each pass, d features and
+    t outputs, or O(n m^2) for "direct"; memory, in numbers, 2 m^2, what is kept of the kernel
+    values, a few blocks of 8 MiB, and 4 n t. :doc:`/methods/sketched` derives both.
 
-    .. math::
-
-        \left((K_{nm} - 1\mu')' S (K_{nm} - 1\mu') + \alpha K_{mm}\right) a
-        = (K_{nm} - 1\mu')' S y, \qquad b = \bar y - \mu'a.
-
-    For K_mm = U'U they are solved for w = U a, which makes the penalty alpha |w|^2. U comes from a
-    Cholesky factorisation with pivots, which leaves out centres that others span to rounding.
-
-    **Certificate.** In these coordinates the matrix Q of the system has no eigenvalue below alpha.
-    With the residual g, computed in float64 by a pass of its own, the objective is g'Q^{-1}g above
-    its minimum, at most ``gap_`` = |g|^2/alpha. The weighted sum of the squared differences between
-    predictions for the training samples and those of the optimum is no larger.
-
-    **Costs.** Time: O(m^3) for the factors; for each pass O(n m (d + t)) for d features and t
-    outputs, or for "direct" O(n m^2) in all. Memory, in numbers: 2 m^2, a few times the block,
-    what is kept of the kernel values, and 4 n t for centred targets and weights. 50 000 samples
-    and 2000 centres beside scikit-learn: ``benchmarks/results/sketched.md``.
-
-    **Dask.** X may be a Dask array or data frame: each pass is a sum over its partitions, by a
-    tree, and `predict` then returns a Dask array. Targets and weights are computed, X is not.
+    Of a Dask array or data frame each pass is a sum over its partitions, by a tree. Targets and
+    weights are computed, X is not.
 
     References
     ----------
@@ -523,8 +481,8 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         f = \sum_{j=1}^m a_j k(c_j, \cdot),
 
     for each column, as scikit-learn's ``RidgeClassifier`` on the features of its ``Nystroem``. All
-    else is as in `SketchedKernelRidge`, whose page has the notes. There are no probabilities:
-    scikit-learn's ``CalibratedClassifierCV`` gives some.
+    else is as in `SketchedKernelRidge`, whose page has notes and source. There are no
+    probabilities: scikit-learn's ``CalibratedClassifierCV`` gives some.
 
     Parameters
     ----------
@@ -541,11 +499,6 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     --------
     SketchedKernelRidge : The same for real targets, with notes on method and costs.
     sklearn.linear_model.RidgeClassifier : The same on features.
-
-    References
-    ----------
-    .. [1] A. Rudi, L. Carratino, L. Rosasco. FALKON: An Optimal Large Scale Kernel Method. NIPS,
-       2017.
 
     Examples
     --------

@@ -85,16 +85,13 @@ class Block(NamedTuple):
 
     def times(self, coefficients: Array, offsets: Array) -> Array:
         """Return K a - c, shape (b, t), float64."""
-        return doubled_product(self.values, coefficients) - offsets
+        product = self.values @ np.ascontiguousarray(coefficients, self.values.dtype)
+        return np.asarray(product - offsets)
 
     def transposed_times(self, columns: Array) -> Array:
         """Return K' times some columns, shape (m, t), float64."""
-        return doubled_product(self.values.T, columns)
-
-
-def doubled_product(values: Array, columns: Array) -> Array:
-    """Return a product that is computed in the type of the values, float64."""
-    return np.asarray(values @ np.ascontiguousarray(columns, values.dtype), dtype=np.float64)
+        product = self.values.T @ np.ascontiguousarray(columns, self.values.dtype)
+        return np.asarray(product, dtype=np.float64)
 
 
 Total: TypeAlias = Callable[..., Terms]

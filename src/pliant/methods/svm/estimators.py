@@ -1,4 +1,4 @@
-"""Common ground of the estimators with a support vector machine: data, classes, prediction.
+"""Common ground of the estimators with a support vector machine: data, classes, paths over C.
 
 A family of methods states its problem and runs its solver in `_learn`. The rest of ``fit``,
 ``predict`` and ``decision_function`` is here.
@@ -11,9 +11,10 @@ import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
@@ -46,11 +48,47 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
-from pliant.methods.svm.expansion import expansion, votes
 from pliant.methods.svm.rows import DenseRows, Rows
-from pliant.methods.svm.task import Task, WarmStart
 
 Kind = TypeVar("Kind", bound=type[Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One real-valued function to learn.
+
+    It is learned from the `points` of positive weight, in the user's units, shape (n_samples,
+    n_features), whose row numbers in the training data are `members`, and from their `weights`. The
+    `target` holds -1.0 and +1.0, or real numbers: centre + scale * target in the user's units.
+
+    `kernel` is the base kernel, and `psd` is whether its Gram matrix is positive semi-definite.
+    `all_rows` is the Gram matrix of all training points, or what stands for it where a family
+    learns from several; None where it is not kept whole, or the kernel has yet to be learned.
+    """
+
+    kernel: Kernel
+    points: Array
+    members: Indices
+    target: Array
+    weights: Array
+    all_rows: Any
+    psd: bool
+    centre: float = 0.0
+    scale: float = 1.0
+
+    def subset(self, chosen: Indices) -> Task:
+        """Return the task on some of its points, given by their positions in `points`."""
+        return replace(
+            self, points=self.points[chosen], members=self.members[chosen],
+            target=self.target[chosen], weights=self.weights[chosen],
+        )  # fmt: skip
+
+
+class WarmStart(NamedTuple):
+    """The solution of the same problem for another C, and how much larger C is now."""
+
+    beta: Array
+    growth: float = 1.0
 
 
 def _check_step_limit(name: str, value: Any) -> None:
@@ -75,6 +113,35 @@ def finite_gram(kernel: Kernel, points: Array) -> Array:
             f"from {type(kernel).__name__}; scale the features"
         )
     return gram
+
+
+def expansion(
+    kernel: Kernel, X: Array, vectors: Array, coefficients: Array, intercept: Any = 0.0
+) -> Array:
+    """Return kernel(X, vectors) @ coefficients + intercept, in blocks of rows of X.
+
+    The shape is (m,), or (m, k) for coefficients of shape (n, k). Raises ValueError where a value
+    leaves the range of floats.
+    """
+    values: Array = in_blocks(
+        X, len(vectors), lambda some: kernel(some, vectors) @ coefficients + intercept
+    )
+    return values
+
+
+def votes(decisions: Sequence[Array], n_classes: int) -> Array:
+    """Return the votes of all pairs of classes, plus their scaled sums of decision values.
+
+    `decisions` holds the values of the pairs (0, 1), (0, 2), ..., (1, 2), ..., each of shape (m,)
+    and positive for the second class. The sums, in (-1/3, 1/3), break ties. Shape (m, n_classes).
+    """
+    counts, sums = np.zeros((2, len(decisions[0]), n_classes))
+    for (low, high), f in zip(combinations(range(n_classes), 2), decisions, strict=True):
+        counts[:, low] += f <= 0
+        counts[:, high] += f > 0
+        sums[:, low] -= f
+        sums[:, high] += f
+    return np.asarray(counts + sums / (3.0 * (np.abs(sums) + 1.0)))
 
 
 class BaseSVM(CallbackSupport, BaseEstimator):
@@ -462,6 +529,66 @@ def scaled_target(y: Array, scale_target: bool) -> tuple[Array, float, float]:
         raise ValueError(f"expected a target that varies, got y = {centre:g} in all {len(y)} rows")
     scale = spread if scale_target else 1.0
     return (y - centre) / scale, centre, scale
+
+
+@blas_limited
+def C_path(
+    estimator: BaseSVM,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    Cs: Sequence[float],
+    *,
+    sample_weight: npt.ArrayLike | None = None,
+) -> list[Any]:
+    """Fit one estimator for each C, sharing the Gram matrix and starting warm.
+
+    Each estimator equals one that is fitted by itself, to the tolerance of the estimator; together
+    they cost less, which is what cross-validation over C needs. (`TKLClassifier` and the like,
+    whose Gram matrix depends on C, are fitted one by one; `MKLClassifier` and `MKLRegressor` share
+    the Gram matrices, and do not start warm.)
+
+    Parameters
+    ----------
+    estimator : BaseSVM
+        Such as a `DANKClassifier`; it is cloned, not changed.
+    X, y, sample_weight : array-like
+        What its ``fit`` takes.
+    Cs : sequence of float
+        Each > 0, in any order.
+
+    Returns
+    -------
+    list of estimators
+        Fitted, in the order of `Cs`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from pliant import C_path, DANKClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> models = C_path(DANKClassifier(), scale(X), y, [0.1, 1, 10])
+    >>> [model.C for model in models]
+    [0.1, 1, 10]
+    """
+    if len(Cs) == 0:
+        raise ValueError("expected at least one C, got none")
+    models = [clone(estimator).set_params(C=C) for C in Cs]
+    for model in models:
+        check_parameters(model)
+    tasks = models[0]._prepare(X, y, sample_weight)
+    shared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
+    starts: list[WarmStart | None] = [None] * len(tasks)
+    rising = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable")
+    for position, here in enumerate(rising):
+        vars(models[here]).update(shared)
+        with np.errstate(over="ignore", invalid="ignore"):
+            solutions = models[here]._complete(tasks, starts, callback=lambda _: False)
+        models[here]._check_finite()
+        if position + 1 < len(rising):
+            growth = float(Cs[rising[position + 1]]) / float(Cs[here])
+            starts = [WarmStart(beta, growth) for beta in solutions]
+    return models
 
 
 def documented_as(other: type[Any], *, without: Sequence[str] = ()) -> Callable[[Kind], Kind]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import os
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from numpy.random import RandomState
 from sklearn.cluster import KMeans
@@ -27,9 +23,7 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
     automatic,
-    check_integer,
     check_job_count,
-    check_points,
     check_random_state,
     integer,
     one_of,
@@ -84,64 +78,39 @@ class Partition:
         """Return the rows of a part, rising."""
         return np.flatnonzero(self.labels == part)
 
-    def place(self, X: npt.ArrayLike) -> Indices:
-        """Return the part of each row of X: that of the nearest centre, the first of equals."""
-        return nearest_rows(check_points(X, n_features=self.centres.shape[1]), self.centres)
-
-
-def divided(points: Array, n_parts: int | str, random_state: Any) -> Partition:
-    """Return the parts that an estimator asks for by ``n_parts`` and ``random_state``.
-
-    "auto" makes parts of about `AUTO_SIZE` rows, none of more than twice as many; a number makes
-    as many parts by plain k-means, as in the DANK paper.
-    """
-    rng = check_random_state(random_state)
-    if n_parts == "auto":
-        return kmeans_partition(points, largest=2 * AUTO_SIZE, random_state=rng)
-    return kmeans_partition(points, int(n_parts), random_state=rng)
-
 
 def kmeans_partition(
-    X: npt.ArrayLike,
-    n_parts: int | Literal["auto"] = "auto",
-    *,
-    largest: int | None = None,
-    random_state: int | RandomState | None = None,
+    points: Array, n_parts: int | str = "auto", random_state: int | RandomState | None = None
 ) -> Partition:
-    """Divide the rows of X into compact parts by k-means, in bounded memory.
+    """Divide rows into compact parts by k-means, in bounded memory.
 
     k-means runs on a sample of the rows; then each row goes to its nearest centre.
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
-        The rows.
+    points : array of shape (n, d)
+        The rows, n >= 1, finite.
     n_parts : int or "auto"
-        From 1 to n; "auto" makes one for each 4000 rows.
-    largest : int, optional
-        Largest number of rows of a part; larger parts are halved, so that there may be more than
-        `n_parts`.
+        From 1 to n parts, as in the DANK paper; "auto" makes parts of about 4000 rows, and halves
+        those of more than 8000.
     random_state : int, RandomState or None
         The seed of the sample and of the starts. The same seed gives the same parts.
 
     Returns
     -------
     Partition
-        With `n_parts` parts, or more if `largest` needs more; equal rows are not divided. The label
-        of a row is that of its nearest centre.
+        Equal rows are in one part. The label of a row is that of its nearest centre.
 
     Raises
     ------
-    TypeError, ValueError
-        If X is not a dense array of finite numbers with at least one row, or a parameter is out of
-        range.
+    ValueError
+        If there are fewer rows than parts.
     """
-    points = check_points(X)
-    if not len(points):
-        raise ValueError("expected at least 1 row to divide, got 0")
-    most = len(points) if largest is None else check_integer("largest", largest, least=1)
-    wanted = max(_wanted(n_parts, len(points)), math.ceil(len(points) / most))
-    rng = check_random_state(random_state)
+    n, rng = len(points), check_random_state(random_state)
+    wanted = math.ceil(n / AUTO_SIZE) if n_parts == "auto" else int(n_parts)
+    if wanted > n:
+        raise ValueError(f"expected n_parts <= {n}, the number of rows, got {plain(n_parts)!r}")
+    most = 2 * AUTO_SIZE if n_parts == "auto" else n
     centres = _kmeans(_sample(points, max(SAMPLE, SAMPLE_PER_PART * wanted), rng), wanted, rng)
     for _ in range(ROUNDS):
         used, labels = np.unique(nearest_rows(points, centres), return_inverse=True)
@@ -157,18 +126,6 @@ def kmeans_partition(
         centres = np.vstack([np.delete(centres, large, axis=0), *halves])
     used, labels = np.unique(nearest_rows(points, centres), return_inverse=True)
     return Partition(labels.astype(np.intp), centres[used])
-
-
-def _wanted(n_parts: object, n: int) -> int:
-    """Return the requested number of parts."""
-    if isinstance(n_parts, str):
-        if n_parts != "auto":
-            raise ValueError(f"expected n_parts an integer or 'auto', got {n_parts!r}")
-        return math.ceil(n / AUTO_SIZE)
-    number = check_integer("n_parts", n_parts, least=1)
-    if number > n:
-        raise ValueError(f"expected n_parts <= {n}, the number of rows, got {plain(n_parts)!r}")
-    return number
 
 
 def _sample(points: Array, size: int, rng: RandomState) -> Array:
@@ -224,13 +181,6 @@ class PartResult(NamedTuple):
 Work: TypeAlias = Callable[..., PartResult]
 """Solves a part; a function of a module, so that other processes can find it."""
 
-RunId: TypeAlias = tuple[int, int]
-"""The process of a run, and its number there."""
-
-_NUMBERS = itertools.count()
-_RUNNING: set[RunId] = set()
-_THREAD = threading.local()
-
 
 class _Stop(BaseException):
     """Ends joblib's generator without the warning that closing it gives."""
@@ -265,7 +215,7 @@ def run_parts(
         As in joblib: None is 1, or the value of ``parallel_config``; -1 is all processors.
     report : callable, optional
         Called as ``report(done, total)`` after each part that was run. If it returns True, the
-        run ends and unfinished parts are dropped.
+        run ends; parts that threads are solving by then are solved in vain.
 
     Returns
     -------
@@ -278,35 +228,23 @@ def run_parts(
     Exception
         The first error of a part ends the run; a note names the part.
     """
-    total, run = len(sizes), (os.getpid(), next(_NUMBERS))
+    total = len(sizes)
     order = np.argsort(-np.asarray(sizes, dtype=np.intp), kind="stable").tolist()
     results: list[PartResult | None] = [None] * total
     parallel: Any = Parallel(
         n_jobs, prefer="threads", batch_size=1, pre_dispatch="n_jobs",
         return_as="generator_unordered",
     )  # fmt: skip
-    _RUNNING.add(run)
-    outcomes = parallel(_tasks(work, arguments, sizes, order, run))
+    outcomes = parallel(_tasks(work, arguments, sizes, order))
     try:
         for done, (part, result) in enumerate(outcomes, 1):
             results[part] = result
             if report is not None and report(done, total):
                 break
     finally:
-        _RUNNING.discard(run)
         with suppress(_Stop):
             outcomes.throw(_Stop())
     return results
-
-
-def halted() -> bool:
-    """Return whether the run of this thread has ended, so that its work may end too.
-
-    True in threads of the process that called `run_parts`, once it has returned or raised: nobody
-    needs what such a thread still computes. Elsewhere False: backends end other processes.
-    """
-    run = getattr(_THREAD, "run", None)
-    return run is not None and run not in _RUNNING
 
 
 def _tasks(
@@ -314,13 +252,12 @@ def _tasks(
     arguments: Callable[[int], tuple[Any, ...]],
     sizes: Sequence[int],
     order: list[int],
-    run: RunId,
 ) -> Iterator[Any]:
     """Yield joblib's tasks; the arguments of each are read when it starts."""
     for part in order:
         name = f"part {part + 1} of {len(order)} ({sizes[part]} rows)"
         try:
-            yield delayed(_attempt)(work, part, name, arguments(part), run)
+            yield delayed(_attempt)(work, part, name, arguments(part))
         except Exception as error:  # joblib may iterate in a thread where it would be lost
             yield delayed(_fail)(error)
 
@@ -330,11 +267,8 @@ def _fail(error: Exception) -> None:
 
 
 @blas_limited
-def _attempt(
-    work: Work, part: int, name: str, given: tuple[Any, ...], run: RunId
-) -> tuple[int, PartResult]:
+def _attempt(work: Work, part: int, name: str, given: tuple[Any, ...]) -> tuple[int, PartResult]:
     """Return the number of a part, and its result with its processor time."""
-    before, _THREAD.run = getattr(_THREAD, "run", None), run if run[0] == os.getpid() else None
     try:
         start = time.thread_time()
         result = work(*given)
@@ -342,5 +276,3 @@ def _attempt(
     except Exception as error:
         error.add_note(f"in {name}")
         raise
-    finally:
-        _THREAD.run = before

@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from inspect import cleandoc
-from math import comb
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -33,17 +31,15 @@ from pliant.core.validation import (
 )
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate
-from pliant.methods.svm.estimators import BaseSVM
-from pliant.methods.svm.expansion import expansion
-from pliant.methods.svm.parts import PartResult, divided, halted, run_parts
-from pliant.methods.svm.task import Task, WarmStart
+from pliant.methods.svm.estimators import BaseSVM, Task, WarmStart, expansion
+from pliant.methods.svm.parts import PartResult, kmeans_partition, run_parts
 from pliant.methods.tessellated.generalized_kernel import (
     LARGEST_SHAPE,
     GeneralizedKernel,
     blended,
     check_shape_size,
 )
-from pliant.methods.tessellated.problem import IntegralTable, KernelLearning
+from pliant.methods.tessellated.problem import KernelLearning
 from pliant.methods.tessellated.solvers import interior, low_rank
 from pliant.methods.tessellated.solvers.search import (
     INNER_SHARE,
@@ -60,76 +56,6 @@ SUBSET = 2000
 
 START_TOL = 1e-2
 """Relative gap to which a start is learned."""
-
-PARAMETERS = """
-floor : float, default=0.0
-    Least eigenvalue of P, 0 <= floor < 1, where the mean of the eigenvalues is 1. With any
-    floor > 0 the kernel of TKL is universal (Theorem 15 of [1]_); without, P has a low rank.
-tol : float, default=1e-3
-    Certified gap at which a fit stops, relative to the objective, > 0.
-max_iter : int, default=500
-    Largest number of support vector machines to solve on one set of samples (those of a start are
-    a set of their own); -1 for no limit. If the gap is still larger than ``tol``, a
-    ConvergenceWarning reports it; the model is usable, and ``dual_gap_`` bounds what is missing.
-cache_mb : float, default=2000
-    Memory for a Gram matrix, > 0, in units of 2^20 bytes. If it needs more, its rows are computed
-    on demand, and P is learned on 2000 random samples, with C increased so that they represent
-    all; then a support vector machine is solved on all samples, and its gap certified on all.
-random_state : int, RandomState or None, default=None
-    Draws the samples on which P, or a start, is learned where there are more than 2000, and the
-    first centres of k-means.
-verbose : bool, default=False
-    Whether to print a line about the progress of the fit every two seconds, to standard error.
-"""
-"""Documentation of the parameters that all estimators have, besides C."""
-
-ATTRIBUTES = """
-shape_matrix_ : array of shape (n_P, n_P)
-    P, of trace n_P.
-shape_factor_ : array of shape (n_P, rank_)
-    F, with orthogonal columns, P = F F'.
-rank_ : int
-    The rank of P, usually small; n_P with a ``floor``.
-support_ : array of shape (n_support,)
-    Indices of the training samples with beta != 0.
-support_vectors_ : array of shape (n_support, n_features)
-    These samples.
-objective_ : float
-    The primal objective of the support vector machine at P, an upper bound of the optimum; for
-    regression in units of the scaled target, as the two that follow.
-lower_bound_ : float
-    A lower bound of the optimum over all P.
-dual_gap_ : float
-    Their difference.
-objective_history_, gap_history_ : arrays
-    Upper bound and gap after each support vector machine on all samples.
-n_svm_solves_, n_iter_ : int
-    Number of support vector machines solved, on whichever samples, where each step of an
-    interior-point method counts as one; an array with one number per pair for more than two
-    classes.
-n_features_in_ : int
-    Number of features seen during fit.
-"""
-"""Documentation of the fitted attributes that all estimators have."""
-
-REFERENCES = """
-.. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
-   Learning. arXiv:2304.07472 (2024).
-"""
-
-Class = TypeVar("Class", bound=type)
-
-
-def documented(**texts: str) -> Callable[[Class], Class]:
-    """Fill in texts for the %(names)s of a class's docstring, besides those that all share."""
-    shared = {"parameters": PARAMETERS, "attributes": ATTRIBUTES, "references": REFERENCES}
-    filled = {name: cleandoc(text) for name, text in {**shared, **texts}.items()}
-
-    def decorated(cls: Class) -> Class:
-        cls.__doc__ = cleandoc(cls.__doc__ or "") % filled
-        return cls
-
-    return decorated
 
 
 def _check_floor(name: str, value: Any) -> None:
@@ -166,18 +92,10 @@ class BaseGKL(BaseSVM):
     def _kernel_to_learn(self, X: Array) -> Kernel:
         """Return the kernel whose P is to be learned, for points like the rows of X."""
 
-    def _common(self, X: Array, used: Mask) -> tuple[Kernel, Any, bool]:
+    def _common(self, X: Array, used: Mask) -> tuple[Kernel, None, bool]:
         kernel = self._kernel_to_learn(X[used])
         check_shape_size(unscaled(kernel).shape_size(X.shape[1]), X.shape[1])
-        return kernel, self._table(kernel, X), True
-
-    def _table(self, kernel: Kernel, X: Array) -> IntegralTable | None:
-        """Return the integrals that pairs of classes share, where they are worth computing."""
-        n_pairs = comb(len(getattr(self, "classes_", ())), 2)
-        if n_pairs < 2:
-            return None
-        points = kernel.rescale(X) if isinstance(kernel, Rescaled) else X
-        return IntegralTable.of(unscaled(kernel), points, n_pairs, float(self.cache_mb))
+        return kernel, None, True
 
     def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
         problem = self._problem(task)
@@ -193,11 +111,9 @@ class BaseGKL(BaseSVM):
         kernel, points = task.kernel, task.points
         if isinstance(kernel, Rescaled):
             points = kernel.rescale(points)
-        table: IntegralTable | None = task.all_rows
         return KernelLearning(
-            unscaled(kernel), points, self._margin(task), self.cache_mb, float(self.floor),
-            None if table is None else table.between(task.members),
-        )  # fmt: skip
+            unscaled(kernel), points, self._margin(task), self.cache_mb, float(self.floor)
+        )
 
     def _learn_on_all(self, task: Task, problem: KernelLearning, callback: Any) -> Result[Saddle]:
         """Learn P on all samples; where they are many, start from the P of some of them."""
@@ -247,12 +163,11 @@ class BaseGKL(BaseSVM):
             first = self._solve(self._problem(part), callback, tol=float(self.tol))
             rows = f"{len(part.target)} of {len(task.target)} rows"
             self._warn_if_open(first, f"P was learned on {rows}; {first.status.advice}")
-        shared = replace(task, all_rows=None)
-        partition = divided(problem.points, self.n_parts, self.random_state)
+        partition = kmeans_partition(problem.points, self.n_parts, self.random_state)
         factor = problem.scaled(first.x)
 
         def problem_of(part: int) -> KernelLearning:
-            return self._problem(shared.subset(partition.members(part)))
+            return self._problem(task.subset(partition.members(part)))
 
         solved = run_parts(
             _solve_part,
@@ -442,7 +357,6 @@ def _solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResul
         dual,
         tol=INNER_SHARE * tol * min(1.0, most),
         max_iter=SVM_STEPS * len(dual.linear),
-        callback=lambda _: halted(),
     )
     assert result.certificate is not None
     return _part_result(result.x, result.certificate, result.n_iter, result.status)

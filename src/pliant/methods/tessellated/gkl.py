@@ -10,9 +10,15 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.core.validation import Constraint, optional
-from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
-from pliant.methods.tessellated.base import BaseGKL, documented
+from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
+from pliant.methods.tessellated.base import BaseGKL
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, GeneralizedPolynomial
+from pliant.methods.tessellated.tkl import TKLClassifier, TKLRegressor
+
+OF_TKL = (
+    "lower_, upper_", "part_labels_, part_centres_", "support_parts_", "part_gaps_, part_seconds_",
+)  # fmt: skip
+"""Documented attributes that only the estimators of TKL have."""
 
 
 def _check_family(_name: str, value: Any) -> None:
@@ -30,7 +36,7 @@ def _kernel_of(estimator: Any, X: Array) -> Kernel:
     return kernel.with_factor(None)
 
 
-@documented()
+@documented_as(TKLClassifier, without=OF_TKL)
 @dataclass(kw_only=True, eq=False, repr=False)
 class GKLClassifier(BaseGKL, SVMClassifier):
     r"""Classification with a kernel that is learned from a family of the user's choice.
@@ -53,29 +59,21 @@ class GKLClassifier(BaseGKL, SVMClassifier):
         The family: a `pliant.kernels.QuadratureKernel` (any N, by its values on quadrature
         nodes), `GeneralizedPolynomial` or `TessellatedKernel`. Its own P is ignored. None is
         GeneralizedPolynomial().
-    C : float, default=1.0
-        Penalty parameter, > 0. Multiplied by class and sample weights. Values up to 1e5 are worth
-        trying.
-    class_weight : dict or "balanced", optional
-        Factors of C, each > 0.
-    %(parameters)s
 
     Attributes
     ----------
     kernel_ : GeneralizedKernel
         The learned kernel.
-    dual_coef_ : array of shape (n_support,)
-        Their coefficients beta = alpha y.
     intercept_ : float
         The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_.
     estimators_ : list of GKLClassifier
         Only with more than two classes: one estimator per pair, in place of the attributes above
         from ``kernel_`` on.
-    %(attributes)s
 
     References
     ----------
-    %(references)s
+    .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
+       Learning. arXiv:2304.07472 (2024).
 
     Examples
     --------
@@ -98,7 +96,7 @@ class GKLClassifier(BaseGKL, SVMClassifier):
     _kernel_to_learn = _kernel_of
 
 
-@documented()
+@documented_as(TKLRegressor, without=OF_TKL)
 @dataclass(kw_only=True, eq=False, repr=False)
 class GKLRegressor(BaseGKL, SVMRegressor):
     r"""Epsilon-regression with a kernel that is learned from a family of the user's choice.
@@ -109,33 +107,19 @@ class GKLRegressor(BaseGKL, SVMRegressor):
     Parameters
     ----------
     kernel : GeneralizedKernel, optional
-        The family: a `pliant.kernels.QuadratureKernel` (any N, by its values on quadrature
-        nodes), `GeneralizedPolynomial` or `TessellatedKernel`. Its own P is ignored. None is
-        GeneralizedPolynomial().
-    C : float, default=1.0
-        Penalty parameter, > 0. Multiplied by sample weights. Values up to 1e5 are worth
-        trying.
-    epsilon : float, default=0.1
-        Errors up to this size are not penalised, >= 0, in units of the scaled target.
-    scale_target : bool, default=True
-        Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
-        y. Predictions are in the units of y.
-    %(parameters)s
+        The family, as in `GKLClassifier`.
 
     Attributes
     ----------
     kernel_ : GeneralizedKernel
         The learned kernel.
-    dual_coef_ : array of shape (n_support,)
-        Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
-        the prediction.
     intercept_ : float
         In the units of y.
-    %(attributes)s
 
     References
     ----------
-    %(references)s
+    .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
+       Learning. arXiv:2304.07472 (2024).
     """
 
     kernel: GeneralizedKernel | None = field(default=None, kw_only=False)

@@ -20,10 +20,6 @@ the worst direction). So for every feasible w and every P
         <=  optimum  <=  primal objective of the SVM at P,
 
 however accurately the SVM was solved: these two bounds are the certificate.
-
-With many classes of few samples, one function for each pair of classes takes hundreds of small
-problems, whose Gram matrices and D(w) cost far more to prepare than to sum up. An `IntegralTable`
-then holds all integrals G_ij(x_k, x_l) of the basis, computed once on all samples.
 """
 
 from __future__ import annotations
@@ -31,13 +27,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pliant.core.linalg import eigenvalue, last_eigenpairs
 from pliant.core.text import one_line
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array
 from pliant.methods.svm.dual import MarginDual
 from pliant.methods.svm.rows import CachedRows, DenseRows
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, blended
@@ -47,76 +43,6 @@ FEW = 64
 
 LARGEST, LARGEST_FORM = float(np.finfo(np.float64).max), 1e140
 """Largest kernel value, and entry of D(w): sums of squares of the latter must be numbers."""
-
-LARGEST_TABLE, LARGEST_PART = 4_000_000, 250_000
-"""Most integrals in a table, 32 MB, and in the problem of a pair of classes: with more, Gram
-matrices are quicker from the points."""
-
-GRAMS_OF_PAIR = 10
-"""Number of Gram matrices that the problem of a pair of classes takes at least."""
-
-
-@dataclass(frozen=True, eq=False)
-class Integrals:
-    """The integrals between some points, (G_ij + G_ji)/2, as rows (i, j) and columns (k, l).
-
-    The antisymmetric part is not needed, as P and w w' are symmetric.
-    """
-
-    values: Array
-
-    def gram(self, factor: Array) -> Array:
-        """Return K_P, P = factor factor', shape (n_samples, n_samples), exactly symmetric."""
-        gram = _square((factor @ factor.T).ravel() @ self.values)
-        return 0.5 * (gram + gram.T)
-
-    def quadratic(self, w: Array) -> Array:
-        """Return D(w), shape (n_P, n_P), exactly symmetric."""
-        matrix = _square(self.values @ np.outer(w, w).ravel())
-        return 0.5 * (matrix + matrix.T)
-
-
-def _square(vector: Array) -> Array:
-    """Return a vector of n^2 numbers as a matrix."""
-    return vector.reshape((int(np.sqrt(vector.size)),) * 2)
-
-
-@dataclass(frozen=True, eq=False)
-class IntegralTable:
-    """The integrals between all samples of a fit, shape (n_P, n_P, n_samples, n_samples)."""
-
-    values: Array
-
-    @classmethod
-    def of(
-        cls, kernel: GeneralizedKernel, points: Array, n_pairs: int, cache_mb: float
-    ) -> Self | None:
-        """Return the table for `n_pairs` problems; None where it is too large or too dear."""
-        m, size = len(points), kernel.shape_size(points.shape[1])
-        most = min(LARGEST_TABLE, cache_mb * 2.0**17)  # 8 bytes each
-        if size * (size + 1) // 2 > GRAMS_OF_PAIR * n_pairs or (size * m) ** 2 > most:
-            return None
-        # The Gram matrices of P = (s e_i + e_j/s)(s e_i + e_j/s)' give (G_ij + G_ji)/2; with s such
-        # that s^2 G_ii and G_jj/s^2 are of one size, their sum hides little of it.
-        unit: Array = np.eye(size)
-        own = np.stack([kernel.with_factor(e[:, None]).gram(points) for e in unit])
-        scale = np.sqrt(np.abs(own).max(axis=(1, 2)))
-        values = np.zeros((size, size, m, m))
-        for i in range(size):
-            values[i, i] = own[i]
-            for j in np.flatnonzero(scale[:i]) if scale[i] > 0.0 else ():
-                s = np.sqrt(scale[j] / scale[i])
-                gram = kernel.with_factor((s * unit[i] + unit[j] / s)[:, None]).gram(points)
-                values[i, j] = values[j, i] = 0.5 * (gram - s**2 * own[i] - own[j] / s**2)
-        return cls(values)
-
-    def between(self, members: Indices) -> Integrals | None:
-        """Return the integrals between some samples; None if they are too many to be of use."""
-        size = len(self.values)
-        if (size * len(members)) ** 2 > LARGEST_PART:
-            return None
-        part = self.values[:, :, members[:, None], members]
-        return Integrals(part.reshape(size**2, len(members) ** 2))
 
 
 class Oracle(NamedTuple):
@@ -150,9 +76,6 @@ class KernelLearning:
         are computed on demand.
     floor : float
         The least eigenvalue of P, 0 <= floor < 1. As tr P = n_P, their mean is 1.
-    integrals : Integrals, optional
-        All integrals of the basis between the points, where they are few; Gram matrices and D(w)
-        are then sums of them.
     """
 
     kernel: GeneralizedKernel
@@ -160,7 +83,6 @@ class KernelLearning:
     margin: Callable[[Any], MarginDual]
     cache_mb: float = np.inf
     floor: float = 0.0
-    integrals: Integrals | None = None
 
     @cached_property
     def size(self) -> int:
@@ -182,11 +104,7 @@ class KernelLearning:
 
     def gram(self, factor: Array) -> Array:
         """Return K_P, shape (n_samples, n_samples), for Q = factor factor', if it is finite."""
-        if self.integrals is not None:
-            gram = self.integrals.gram(self.of_shape(factor))
-        else:
-            gram = self.member(factor).gram(self.points)
-        return self._bounded(gram, LARGEST)
+        return self._bounded(self.member(factor).gram(self.points), LARGEST)
 
     def _bounded(self, values: Array, most: float) -> Array:
         """Return kernel values, or weighted sums of them, if none is larger than `most`."""
@@ -229,10 +147,7 @@ class KernelLearning:
 
     def quadratic(self, w: Array) -> Array:
         """Return (1 - floor) D(w), shape (n_P, n_P)."""
-        if self.integrals is not None:
-            matrix = self.integrals.quadratic(w)
-        else:
-            matrix = self.kernel.quadratic(self.points, w)
+        matrix = self.kernel.quadratic(self.points, w)
         matrix *= 1.0 - self.floor
         return self._bounded(matrix, LARGEST_FORM)
 

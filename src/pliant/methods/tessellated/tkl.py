@@ -11,9 +11,9 @@ import numpy as np
 from pliant.core.kernels.base import Kernel, Rescaled
 from pliant.core.typing import Array
 from pliant.core.validation import Constraint, check_flag, check_vector
-from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
+from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
 from pliant.methods.svm.parts import DIVISION
-from pliant.methods.tessellated.base import BaseGKL, documented, unscaled
+from pliant.methods.tessellated.base import BaseGKL, unscaled
 from pliant.methods.tessellated.tessellated_kernel import TessellatedKernel, check_degree
 
 KERNEL: Mapping[str, Constraint] = {"degree": check_degree, "scale": check_flag}
@@ -65,48 +65,6 @@ def _corner(name: str) -> property:
     )
 
 
-DOCUMENTATION = {
-    "kernel": """
-degree : int, default=1
-    Degree of the monomials of x, 0 to 12. n_P = 2 C(n_features + degree, degree) grows fast, and is
-    at most 10 000.
-delta : float, array-like of shape (n_features,), or tuple of two such, default=0.5
-    How far the box reaches beyond [0, 1], >= 0. A tuple is always a pair (below, above); a list or
-    an array has one number per feature.
-scale : bool, default=True
-    Scale the features to [0, 1] first (a constant one to 0). If False, they must lie in
-    [0 - delta, 1 + delta].
-""",
-    "parting": """
-partition : {"kmeans"}, optional
-    Divide the samples into parts by k-means on the scaled features. P is learned on 2000 samples,
-    and a support vector machine with the learned kernel is solved on each part, with an intercept
-    of its own; a point is predicted by the part of the nearest centre. ``objective_``,
-    ``lower_bound_`` and ``dual_gap_`` are then sums over the parts for the P that was learned. The
-    time grows about linearly with the number of samples.
-n_parts : int or "auto", default="auto"
-    Number of parts, for each pair of classes; "auto" makes parts of about 4000 samples, none of
-    more than 8000.
-n_jobs : int, optional
-    Number of parts that are solved at once, in threads or on the backend of
-    `joblib.parallel_config`. Each may take ``cache_mb``. Callbacks are called after each part.
-""",
-    "parts": """
-lower_, upper_ : arrays of shape (n_features,)
-    The corners a and b of the box, on the scaled features.
-part_labels_, part_centres_ : arrays of shape (n_samples,) and (n_parts, n_features)
-    With ``partition``: the part of each training sample of positive weight, and the centres, on
-    the scaled features.
-support_parts_ : array of shape (n_support,)
-    With ``partition``: the part of each support point.
-part_gaps_, part_seconds_ : arrays of shape (n_parts,)
-    With ``partition``: the gap and the processor time of each part.
-""",
-}
-"""Documentation that both estimators share."""
-
-
-@documented(**DOCUMENTATION)
 @dataclass(kw_only=True, eq=False, repr=False)
 class TKLClassifier(BaseGKL, SVMClassifier):
     r"""Classification with a learned tessellated kernel.
@@ -134,11 +92,49 @@ class TKLClassifier(BaseGKL, SVMClassifier):
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by class and sample weights. Values up to 1e5 are worth
         trying.
-    %(kernel)s
+    degree : int, default=1
+        Degree of the monomials of x, 0 to 12. n_P = 2 C(n_features + degree, degree) grows fast,
+        and is at most 10 000.
+    delta : float, array-like of shape (n_features,), or tuple of two such, default=0.5
+        How far the box reaches beyond [0, 1], >= 0. A tuple is always a pair (below, above); a list
+        or an array has one number per feature.
+    scale : bool, default=True
+        Scale the features to [0, 1] first (a constant one to 0). If False, they must lie in
+        [0 - delta, 1 + delta].
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
-    %(parameters)s
-    %(parting)s
+    floor : float, default=0.0
+        Least eigenvalue of P, 0 <= floor < 1, where the mean of the eigenvalues is 1. With any
+        floor > 0 the kernel of TKL is universal (Theorem 15 of [1]_); without, P has a low rank.
+    tol : float, default=1e-3
+        Certified gap at which a fit stops, relative to the objective, > 0.
+    max_iter : int, default=500
+        Largest number of support vector machines to solve on one set of samples (those of a start
+        are a set of their own); -1 for no limit. If the gap is still larger than ``tol``, a
+        ConvergenceWarning reports it; the model is usable, and ``dual_gap_`` bounds what is
+        missing.
+    cache_mb : float, default=2000
+        Memory for a Gram matrix, > 0, in units of 2^20 bytes. If it needs more, its rows are
+        computed on demand, and P is learned on 2000 random samples, with C increased so that they
+        represent all; then a support vector machine is solved on all samples, and its gap certified
+        on all.
+    random_state : int, RandomState or None, default=None
+        Draws the samples on which P, or a start, is learned where there are more than 2000, and the
+        first centres of k-means.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
+    partition : {"kmeans"}, optional
+        Divide the samples into parts by k-means on the scaled features. P is learned on 2000
+        samples, and a support vector machine with the learned kernel is solved on each part, with
+        an intercept of its own; a point is predicted by the part of the nearest centre.
+        ``objective_``, ``lower_bound_`` and ``dual_gap_`` are then sums over the parts for the P
+        that was learned. The time grows about linearly with the number of samples.
+    n_parts : int or "auto", default="auto"
+        Number of parts, for each pair of classes; "auto" makes parts of about 4000 samples, none of
+        more than 8000.
+    n_jobs : int, optional
+        Number of parts that are solved at once, in threads or on the backend of
+        `joblib.parallel_config`. Each may take ``cache_mb``. Callbacks are called after each part.
 
     Attributes
     ----------
@@ -155,8 +151,40 @@ class TKLClassifier(BaseGKL, SVMClassifier):
     estimators_ : list of TKLClassifier
         Only with more than two classes: one estimator per pair, in place of the attributes above
         from ``kernel_`` on (except the box).
-    %(attributes)s
-    %(parts)s
+    shape_matrix_ : array of shape (n_P, n_P)
+        P, of trace n_P.
+    shape_factor_ : array of shape (n_P, rank_)
+        F, with orthogonal columns, P = F F'.
+    rank_ : int
+        The rank of P, usually small; n_P with a ``floor``.
+    support_ : array of shape (n_support,)
+        Indices of the training samples with beta != 0.
+    support_vectors_ : array of shape (n_support, n_features)
+        These samples.
+    objective_ : float
+        The primal objective of the support vector machine at P, an upper bound of the optimum; for
+        regression in units of the scaled target, as the two that follow.
+    lower_bound_ : float
+        A lower bound of the optimum over all P.
+    dual_gap_ : float
+        Their difference.
+    objective_history_, gap_history_ : arrays
+        Upper bound and gap after each support vector machine on all samples.
+    n_svm_solves_, n_iter_ : int
+        Number of support vector machines solved, on whichever samples, where each step of an
+        interior-point method counts as one; an array with one number per pair for more than two
+        classes.
+    n_features_in_ : int
+        Number of features seen during fit.
+    lower_, upper_ : arrays of shape (n_features,)
+        The corners a and b of the box, on the scaled features.
+    part_labels_, part_centres_ : arrays of shape (n_samples,) and (n_parts, n_features)
+        With ``partition``: the part of each training sample of positive weight, and the centres, on
+        the scaled features.
+    support_parts_ : array of shape (n_support,)
+        With ``partition``: the part of each support point.
+    part_gaps_, part_seconds_ : arrays of shape (n_parts,)
+        With ``partition``: the gap and the processor time of each part.
 
     Notes
     -----
@@ -169,7 +197,8 @@ class TKLClassifier(BaseGKL, SVMClassifier):
 
     References
     ----------
-    %(references)s
+    .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
+       Learning. arXiv:2304.07472 (2024).
 
     Examples
     --------
@@ -203,7 +232,7 @@ class TKLClassifier(BaseGKL, SVMClassifier):
     upper_ = _corner("upper")
 
 
-@documented(**DOCUMENTATION)
+@documented_as(TKLClassifier, without=("classes_", "estimators_"))
 @dataclass(kw_only=True, eq=False, repr=False)
 class TKLRegressor(BaseGKL, SVMRegressor):
     r"""Epsilon-regression with a learned tessellated kernel.
@@ -223,32 +252,25 @@ class TKLRegressor(BaseGKL, SVMRegressor):
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by sample weights. Values up to 1e5 are worth
         trying.
-    %(kernel)s
     epsilon : float, default=0.1
         Errors up to this size are not penalised, >= 0, in units of the scaled target.
     scale_target : bool, default=True
         Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
         y. Predictions are in the units of y.
-    %(parameters)s
-    %(parting)s
 
     Attributes
     ----------
-    kernel_ : Rescaled or TessellatedKernel
-        The learned kernel, a function of two sets of points in the user's units. Points outside
-        the box are moved to its nearest point.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction.
     intercept_ : float
         In the units of y; with ``partition`` an array of shape (n_parts,), and a prediction sums
         over the support points of the part of x.
-    %(attributes)s
-    %(parts)s
 
     References
     ----------
-    %(references)s
+    .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
+       Learning. arXiv:2304.07472 (2024).
 
     Examples
     --------

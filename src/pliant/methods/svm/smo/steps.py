@@ -290,9 +290,9 @@ def _slope(pair: Pair, slope: float, t: float) -> tuple[float, float]:
 
 
 def project_box_hyperplane(
-    point: Array, lower: Array, upper: Array, normal: Array | None = None, level: float = 0.0
+    point: Array, lower: Array, upper: Array, normal: Array | None = None
 ) -> Array:
-    """Return the nearest x to `point` with lower <= x <= upper and normal'x = level.
+    """Return the nearest x to `point` with lower <= x <= upper and normal'x = 0.
 
     A point of the set stays as it is, to the last bit. Any other becomes
     clip(point - t normal, lower, upper), with t the root of a non-increasing piecewise-linear
@@ -304,13 +304,11 @@ def project_box_hyperplane(
         Bounds are finite, lower <= upper; the set is not empty.
     normal : array of shape (n,), optional
         All ones if not given.
-    level : float
-        The right-hand side.
     """
     a = np.ones_like(point) if normal is None else normal
     slack = 1e-12 * (1.0 + np.abs(a * upper).sum() + np.abs(a * lower).sum())
     inside = np.clip(point, lower, upper)
-    if np.array_equal(inside, point) and abs(a @ point - level) <= slack:
+    if np.array_equal(inside, point) and abs(a @ point) <= slack:
         return inside
     moving = a != 0
     breaks = np.sort(
@@ -320,7 +318,7 @@ def project_box_hyperplane(
         return np.clip(point, lower, upper)
 
     def surplus(t: float) -> float:
-        return float(a @ np.clip(point - t * a, lower, upper)) - level
+        return float(a @ np.clip(point - t * a, lower, upper))
 
     left, right = 0, breaks.size - 1
     if surplus(breaks[left]) <= 0:
