@@ -7,7 +7,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -301,8 +301,8 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
         If no method finished a fold, or no model file can hold the best single method.
     """
     chosen = result.best
-    if single:
-        chosen = result.best_single and result.best_single.method.name
+    if single and result.best_single is not None:
+        chosen = result.best_single.method.name
     if chosen is None:
         raise ValueError("no method finished a fold, so there is no model to save")
     entry = next((each for each in result.methods if each.name == chosen), None)
@@ -428,11 +428,26 @@ def all_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
     data = [result.to_dict() for result in results]
     if len(data) == 1:
         return data[0]
+    return {"tables": data, "across": _data_over_tables(results)}
+
+
+def _data_over_tables(results: Sequence[ComparisonResult]) -> dict[str, Any]:
+    """Return the ranks and tests over all tables as plain data; or the reason for none."""
     try:
-        over_all = across(results).to_dict()
+        ranking = across(results)
     except ValueError as reason:
-        over_all = {"reason": str(reason)}
-    return {"tables": data, "across": over_all}
+        return {"reason": str(reason)}
+    names = [entry.name for entry in ranking.methods]
+    return {
+        "tables": ranking.tables,
+        "ranks": dict(zip(names, ranking.ranks.tolist(), strict=True)),
+        "p_value": ranking.friedman.p_value,
+        "critical_difference": ranking.critical_difference,
+        "reference": ranking.reference,
+        "versus": {name: asdict(test) for name, test in ranking.versus.items()},
+        "left_out": ranking.left_out,
+        "sentence": ranking.sentence(),
+    }
 
 
 def _text(result: ComparisonResult) -> str:
@@ -505,7 +520,7 @@ def _text_over_tables(results: Sequence[ComparisonResult]) -> str:
         ranking = across(results)
     except ValueError as reason:
         return paragraph(f"{title}: no ranks, {printable(reason, 400)}")
-    rows = [
+    rows: list[dict[str, str | float]] = [
         {"method": entry.title, "rank": float(rank)}
         for entry, rank in zip(ranking.methods, ranking.ranks, strict=True)
     ]

@@ -99,7 +99,7 @@ def blend_weights(
         away = w - pulled
         return value / unit + strength * float(away @ away), gradient + 2 * strength * away
 
-    found = minimize(
+    found: Any = minimize(  # type: ignore[call-overload]
         objective,
         pulled,
         jac=True,
@@ -148,7 +148,7 @@ class _Blend(BaseEstimator):
         blend._keep(*held_out)
         return blend
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn the weights from predictions for held-out folds, then fit members on all samples.
 
         Parameters

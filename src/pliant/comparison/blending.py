@@ -99,8 +99,9 @@ def blended(
             scores[place] = {n: m.finite(y[place], predictions) for n, m in metrics.items()}
     final = dict(zip(names, learned(common).tolist(), strict=True))
     kept, targets, means = _over_repeats(rows, y, held_out)
-    weights = {n: w for n, w in sorted(final.items(), key=lambda pair: -pair[1]) if w > 0}
-    return BlendOutcome(weights, scores, kept, targets, means, labels)
+    largest_first = sorted(final.items(), key=lambda pair: -pair[1])
+    chosen = {name: weight for name, weight in largest_first if weight > 0}
+    return BlendOutcome(chosen, scores, kept, targets, means, labels)
 
 
 def _places(cells: Cells, standing: Standing) -> list[Place]:

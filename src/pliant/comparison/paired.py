@@ -102,7 +102,7 @@ def corrected_t_test(
             raise ValueError(f"expected {name} > 0, got {rows}")
     d = _differences(first, second)
     spread = 0.0 if np.ptp(d) == 0 else float(np.std(d, ddof=1))
-    largest = float(np.abs([first, second]).max())
+    largest = float(np.abs(np.array([first, second], dtype=np.float64)).max())
     error = sqrt(1 / len(d) + n_test / n_train) * max(spread, largest / least_rows)
     mean = float(np.mean(d))
     certain = 0.0 if mean == 0 else float(np.copysign(inf, mean))

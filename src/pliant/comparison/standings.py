@@ -236,7 +236,7 @@ def _place(scores: Scores, metric: Metric, ranked: bool) -> tuple[int, int, floa
 
 def _difference(
     cells: Cells, mine: Scores, others: Scores, metric: Metric
-) -> dict[str, float | None]:
+) -> dict[str, Any]:
     """Return the mean difference to the reference with its error and its p-value."""
     sign = 1 if metric.higher_is_better else -1
     first, second = ([sign * score for score in s.values()] for s in (mine, others))

@@ -26,6 +26,7 @@ from pliant.tables._names import (
 )
 from pliant.tables._read import PathLike, read_table
 from pliant.tables._values import (
+    has_spaces,
     kind_of,
     numbers,
     refuse,
@@ -236,7 +237,8 @@ class TableSchema:
         def decided(name: str) -> Column | LeftOut | Target:
             return profiles[name].column() if name in profiles else Target.fit(frame[name], task)
 
-        found = collected([*names, *([] if target is None else [target])], decided)
+        target_names = [] if target is None else [target]
+        found = collected([*names, *target_names], decided)
         columns = tuple(column for column in found if isinstance(column, Column))
         left_out = tuple(column for column in found if isinstance(column, LeftOut))
         if not columns:
@@ -245,6 +247,8 @@ class TableSchema:
                 "the target (--keep brings a column back)"
             )
         notes = tuple(note for profile in profiles.values() for note in profile.notes)
+        if spaced := [quoted(name) for name in [*names, *target_names] if has_spaces(frame[name])]:
+            notes += (f"spaces around texts of {listed(spaced)} are dropped",)
         written = frame.attrs.get("format")
         form = None if written is None else TableFormat.from_dict(written)
         learned = next((each for each in found if isinstance(each, Target)), None)
@@ -428,9 +432,28 @@ def read_with_schema(
     form = replace(form, texts=tuple(dict.fromkeys((*form.texts, *aside_too))))
     choices["drop"] = [*choices.get("drop", ()), *aside]
     frame = read_table(path, stop, form)
+    frame, unknown = with_target(frame, target, choices.get("missing", "impute"))
     schema = TableSchema.fit(frame, target, **choices)
     classes = schema.target is not None and schema.target.task == "classification"
     if classes and frame[target].dtype.kind == "f" and "format" in frame.attrs:
         frame = read_table(path, stop, replace(form, texts=(*form.texts, target)))
+        frame, unknown = with_target(frame, target, choices.get("missing", "impute"))
         schema = TableSchema.fit(frame, target, **choices)
-    return frame, schema
+    return frame, replace(schema, notes=(*schema.notes, *unknown))
+
+
+def with_target(
+    frame: pd.DataFrame, target: str, missing: Missing
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the rows that have a target, and a note on the others.
+
+    All rows are returned where missing values are errors, or no row has a target.
+    """
+    if target not in frame or missing == "error":
+        return frame, ()
+    known = frame[target].notna().to_numpy()
+    if known.all() or not known.any():
+        return frame, ()
+    left = int((~known).sum())
+    rows = "1 row has" if left == 1 else f"{left} rows have"
+    return frame[known], (f"{rows} no {quoted(target)} and {'is' if left == 1 else 'are'} left out",)

@@ -123,11 +123,20 @@ def truths(column: pd.Series) -> Array:
 
 
 def texts(column: pd.Series) -> npt.NDArray[np.object_]:
-    """Return the cells as text, shape (n,), None where one is missing."""
+    """Return the cells as text without spaces around it, shape (n,), None where one is missing."""
     plain = _plain(column).astype(object)
     cells = np.empty(len(plain), dtype=object)
-    cells[:] = [None if gone else text_of(c) for c, gone in zip(plain, plain.isna(), strict=True)]
+    cells[:] = [
+        None if gone else text_of(c).strip() for c, gone in zip(plain, plain.isna(), strict=True)
+    ]
     return cells
+
+
+def has_spaces(column: pd.Series) -> bool:
+    """Return whether a text of a column has spaces at an end."""
+    if column.dtype.kind != "O" and str(column.dtype) not in ("string", "str", "category"):
+        return False
+    return any(isinstance(c, str) and c != c.strip() for c in column.unique())
 
 
 def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None:
