@@ -6,7 +6,7 @@ from pliant.comparison.metrics import METRICS
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.record import Entry
 from pliant.comparison.result import ComparisonResult
-from pliant.comparison.stats.standings import standings
+from pliant.comparison.standings import standings
 
 BASELINES = ("dummy", "linear", "svm", "forest")
 TITLES = {"svm": "Gaussian SVM", "dank": "DANK", "tkl": "TKL", "forest": "Random forest"}

@@ -29,7 +29,7 @@ from pliant.cli.compare.text import all_as_text
 from pliant.cli.console import _Notes, diagnostics, show
 from pliant.cli.errors import one_line
 from pliant.comparison import ComparisonResult
-from pliant.comparison.report import report_html
+from pliant.comparison.page import report_html
 from pliant.tables._write import FORMULA_MARKS, write_csv
 from tests.comparison.report.report_cases import hostile, result
 from tests.comparison.report.report_page import Page

@@ -23,7 +23,7 @@ from pliant.comparison.ranks import (
     friedman_test,
     nemenyi_critical_difference,
 )
-from pliant.comparison.record import Entry
+from pliant.comparison.record import DUMMY, Entry
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.standings import Standing, reference_of
 from pliant.core.text import listed, p_equals
@@ -68,7 +68,8 @@ class Across:
     Attributes
     ----------
     methods : tuple of Entry
-        Those that have a rank on all tables, the best average rank first.
+        Those that have a rank on all tables, the best average rank first; without the dummy,
+        from which all differ.
     tables : tuple of str
         Their names; one that recurs has a number.
     metrics : tuple of Metric
@@ -155,7 +156,8 @@ def across(results: Sequence[ComparisonResult], *, level: float = 0.05) -> Acros
     tables = _names(results)
     places = [{each.method.name: each for each in result.standings()} for result in results]
     left_out = _left_out(tables, places)
-    names = [entry.name for entry in results[0].methods if entry.name not in left_out]
+    known = [entry.name for entry in results[0].methods if entry.name != DUMMY]
+    names = [name for name in known if name not in left_out]
     if len(names) < 2:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"expected 2 methods with a rank on all tables, got {len(names)} ({why})")

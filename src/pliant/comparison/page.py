@@ -14,7 +14,7 @@ from typing import TypeAlias
 from pliant._version import __version__
 from pliant.comparison.across import across
 from pliant.comparison.markup import Content, Markup, clean, joined, tag
-from pliant.comparison.page_tables import View, average_ranks, costs, leaderboard, scores_on_tables
+from pliant.comparison.page_tables import View, costs, leaderboard, over_tables
 from pliant.comparison.pictures import Picture, can_draw, pictures_of, ranks_picture
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sentences import missing_of, sentence, warnings_of
@@ -145,21 +145,13 @@ def _weights(view: View, pictures: Pictures) -> Content:
     if not view.weights:
         return None
     if view.members:
-        return _gallery(pictures.get("weights", []))
+        return _gallery(pictures.get("weights"))
     (title,) = (s.method.title for s in view.ranked if s.method.name == view.result.best)
     return tag("p", f"{title} has all the weight: no blend predicts better than it alone.")
 
 
-def _predictions(view: View, pictures: Pictures) -> Content:
-    return _gallery(pictures.get("predictions", []))
-
-
-def _importance(view: View, pictures: Pictures) -> Content:
-    return _gallery(pictures.get("importance", []))
-
-
-def _gallery(pictures: Iterable[Picture]) -> Markup | None:
-    shown = [_picture(each) for each in pictures]
+def _gallery(pictures: Sequence[Picture] | None) -> Markup | None:
+    shown = [_picture(each) for each in pictures or ()]
     return tag("div", shown, class_="gallery") if shown else None
 
 
@@ -168,10 +160,6 @@ def _picture(picture: Picture) -> Markup:
     size = {"width": picture.width, "height": picture.height}
     image = tag("img", src=source, alt=picture.alt, **size)
     return tag("figure", image, tag("figcaption", picture.title), class_="card picture")
-
-
-def _costs(view: View, pictures: Pictures) -> Content:
-    return costs(view)
 
 
 def _messages(view: View, pictures: Pictures) -> Content:
@@ -283,20 +271,20 @@ PARTS: tuple[tuple[str, str, str, Callable[[View, Pictures], Content]], ...] = (
         "predictions",
         "Predictions against truth",
         "The model to use on rows that it did not learn from.",
-        _predictions,
+        lambda view, pictures: _gallery(pictures.get("predictions")),
     ),
     (
         "importance",
         "What matters",
         "Of the model to use, learned from the training rows of the first fold.",
-        _importance,
+        lambda view, pictures: _gallery(pictures.get("importance")),
     ),
     (
         "costs",
         "Costs and settings",
         "A certified gap is proved by the solver: no solution of the training problem is better by "
         "more than this share of its objective.",
-        _costs,
+        lambda view, pictures: costs(view),
     ),
     ("messages", "Warnings and errors", "Each text once, with its number of folds.", _messages),
     ("protocol", "How it was measured", "", _protocol),
@@ -344,27 +332,19 @@ def _table_section(view: View, parts: Written) -> Markup:
 
 def _over_all_tables(views: Sequence[View]) -> Markup:
     """Write ranks and tests over all tables, and the scores of each method on each."""
-    content: list[Content] = []
+    ranking, opening = None, list[Content]()
     try:
         ranking = across([view.result for view in views])
     except ValueError as reason:
         text = f"The methods cannot be ranked over all tables: {reason}."
-        content.append(tag("p", text, class_="notice"))
+        opening = [tag("p", text, class_="notice")]
     else:
-        hint = "Ranks on a table, 1 the best, are averaged. Methods under one bar do not differ."
-        picture = ranks_picture(ranking)
-        omitted = [
-            tag("li", f"{name}: left out of the ranks, {reason}")
-            for name, reason in ranking.left_out.items()
-        ]
-        content += [
-            tag("p", ranking.sentence(), class_="verdict"),
-            tag("p", hint, class_="hint"),
-            None if picture is None else _gallery([picture]),
-            average_ranks(ranking),
-            tag("ul", omitted, class_="prose missing") if omitted else None,
-        ]
-    content += [tag("h3", "Scores on each table"), scores_on_tables(views)]
+        hint = "Ranks on a table, 1 the best, are averaged. Those under one bar do not differ."
+        opening = [tag("p", ranking.sentence(), class_="verdict"), tag("p", hint, class_="hint")]
+        opening += [_gallery([picture]) if (picture := ranks_picture(ranking)) else None]
+        lines = [f"{name}: not ranked, {reason}" for name, reason in ranking.left_out.items()]
+        opening += [tag("p", line, class_="missing") for line in lines]
+    content = (*opening, over_tables(views, ranking))
     title = tag("h2", "Over all tables", id="all-tables")
     return tag("section", title, content, aria_labelledby="all-tables")
 
