@@ -37,24 +37,10 @@ Pictures: TypeAlias = dict[str, list[Picture]]
 
 
 def report_html(results: Sequence[ComparisonResult]) -> str:
-    """Return the report of one comparison, or of several on different tables, as HTML.
+    """Return the page of one comparison, or of several on different tables, as HTML.
 
-    Parameters
-    ----------
-    results : sequence of ComparisonResult
-        With several, the page begins with the part over all tables. A result that was read from
-        plain data has no pictures that need a fit.
-
-    Returns
-    -------
-    str
-        One page without links to other files, readable without JavaScript. Its policy lets no
-        text from the results run or load anything.
-
-    Raises
-    ------
-    ValueError
-        If there is no result.
+    It loads nothing, is readable without JavaScript, and its policy lets no text from the results
+    run or load anything. A result that was read from plain data has no pictures that need a fit.
     """
     if not results:
         raise ValueError("expected at least one result to report, got none")
@@ -187,45 +173,37 @@ def _lines(word: str, texts: Counter[str]) -> Iterator[Markup]:
 
 
 def _protocol(view: View, pictures: Pictures) -> Content:
-    return [tag("p", text, class_="prose") for text in _protocol_texts(view)]
-
-
-def _protocol_texts(view: View) -> Iterator[str]:
     """Describe the folds, the weights, the intervals and the tests."""
     result, protocol, sample = view.result, view.result.protocol, view.result.sample
+    folds = (
+        f"The rows are split at random into {count(protocol.folds, 'fold')}, up to "
+        f"{count(protocol.repeats, 'time')} (seed {protocol.seed}). Models learn from all folds "
+        "but one and predict that one."
+    )
     if sample.get("ordered"):
-        split = (
+        folds = (
             f"Rows are in the order of time. Each of {count(protocol.folds, 'test')} is on rows "
             "later than all rows that its model learned from."
         )
-    else:
-        again = "" if protocol.repeats == 1 else f", up to {protocol.repeats} times"
-        kept = " Rows of one group stay in one fold." if sample.get("groups") else ""
-        split = (
-            f"The rows are split at random into {count(protocol.folds, 'fold')}{again} (seed "
-            f"{protocol.seed}). Models learn from all folds but one and predict that one.{kept}"
-        )
-    yield (
-        f"{split} All methods have the same folds. Imputation, encoding, scaling and the search "
+    elif sample.get("groups"):
+        folds += " Rows of one group stay in one fold."
+    texts = [
+        f"{folds} All methods have the same folds. Imputation, encoding, scaling and the search "
         "for settings, on inner folds, see training rows only, so every score is of rows that "
-        "nothing was learned from."
-    )
+        "nothing was learned from.",
+        "An interval is the 90 % interval of a mean, widened because folds share training rows "
+        "(Nadeau and Bengio). p, where a difference is tested, is the probability of such a "
+        "difference between equal methods, by the corrected t test, adjusted for the number of "
+        "methods (Holm).",
+    ]
     if result.blend is not None:
         loss = "squared error" if result.blend.classes is None else "log loss"
-        yield (
+        texts.append(
             f"The blend is a weighted mean of predictions. Its weights, non-negative and of sum "
             f"one, minimise the {loss} of held-out predictions. Its score on a fold has weights "
             "from the other folds, so it is as honest as that of a method."
         )
-    tested = any(known(standing.p_value) for standing in view.ranked)
-    p = (
-        " p is the probability of such a difference between equal methods, by the corrected t "
-        "test, adjusted for the number of methods (Holm)."
-    )
-    yield (
-        "An interval is the 90 % interval of a mean, widened because folds share training rows "
-        f"(Nadeau and Bengio).{p if tested else ''}"
-    )
+    return [tag("p", text, class_="prose") for text in texts]
 
 
 def _environment(view: View, pictures: Pictures) -> Content:

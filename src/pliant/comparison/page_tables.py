@@ -60,46 +60,31 @@ class Column:
     best_first: str = "ascending"
     sorted: bool = False
 
-    def heading(self, sortable: bool) -> Markup:
+    def heading(self) -> Markup:
         """Write the cell at the column's top."""
-        marks = {
-            "data_sort": "number" if self.numeric else "text",
-            "data_first": self.best_first,
-            "aria_sort": "ascending" if self.sorted else None,
-        }
         return tag(
             "th",
             tag("span", self.title, class_="title"),
             self.note and tag("span", self.note, class_="note"),
             scope="col",
             class_="number" if self.numeric else None,
-            **(marks if sortable else {}),
+            data_sort="number" if self.numeric else "text",
+            data_first=self.best_first,
+            aria_sort="ascending" if self.sorted else None,
         )
 
 
 def table(
-    caption: str,
-    columns: Sequence[Column],
-    rows: Iterable[Iterable[Markup]],
-    *,
-    sortable: bool = False,
-    look: str | None = None,
+    caption: str, columns: Sequence[Column], rows: Iterable[Iterable[Markup]], look: str = ""
 ) -> Markup:
-    """Write a table in a box that scrolls sideways by itself.
+    """Write a table, sorted by the buttons of its columns, in a box that scrolls by itself.
 
-    Cells are made by `head`, `number` and `text`; in a sortable table, a button for each column
-    sorts the rows.
+    Cells are made by `head`, `number` and `text`.
     """
-    heads = tag("tr", [column.heading(sortable) for column in columns])
+    heads = tag("thead", tag("tr", [column.heading() for column in columns]))
     body = tag("tbody", [tag("tr", row) for row in rows])
-    classes = " ".join(word for word in ("sortable" if sortable else "", look or "") if word)
-    whole = tag("table", tag("caption", caption), tag("thead", heads), body, class_=classes or None)
-    return scrolled(whole, caption)
-
-
-def scrolled(content: Markup, name: str) -> Markup:
-    """Put something wide into a box that keys and fingers can scroll."""
-    return tag("div", content, class_="scroll", role="group", aria_label=name, tabindex=0)
+    whole = tag("table", tag("caption", caption), heads, body, class_=f"sortable {look}".rstrip())
+    return tag("div", whole, class_="scroll", role="group", aria_label=caption, tabindex=0)
 
 
 def head(*content: Content, value: str, look: str | None = None) -> Markup:
@@ -107,10 +92,10 @@ def head(*content: Content, value: str, look: str | None = None) -> Markup:
     return tag("th", content, scope="row", data_value=value, class_=look)
 
 
-def number(written: Content, value: float | None, look: str = "") -> Markup:
+def number(written: Content, value: float | None) -> Markup:
     """Write a cell that is sorted by a number; None comes last."""
     exact = repr(float(value)) if known(value) else None
-    return tag("td", written, class_=f"number {look}".rstrip(), data_value=exact)
+    return tag("td", written, class_="number", data_value=exact)
 
 
 def text(*content: Content, value: str | None = None, look: str | None = None) -> Markup:
@@ -198,7 +183,7 @@ def leaderboard(view: View) -> Markup:
     if view.members:
         rows = [_blend_row(view), *rows]
     caption = f"Scores on held-out rows, best {first.title} first"
-    return table(caption, columns, rows, sortable=True, look="leaderboard")
+    return table(caption, columns, rows, "leaderboard")
 
 
 def _blend_row(view: View) -> list[Markup]:
@@ -330,7 +315,7 @@ def costs(view: View) -> Markup | None:
         ]
         for each in ran
     ]
-    return table("Costs and settings of one fold", columns, rows, sortable=True)
+    return table("Costs and settings of one fold", columns, rows)
 
 
 def _settings(view: View, method: str) -> Markup:
@@ -375,7 +360,7 @@ def over_tables(views: Sequence[View], ranking: Across | None) -> Markup:
             means[BLEND] = view.result.expected.mean
             row.append(_score(view, view.result.metric, means.get(name)))
         rows.append(row)
-    return table("Mean scores on held-out rows", columns, rows, sortable=True)
+    return table("Mean scores on held-out rows", columns, rows)
 
 
 def _against(ranking: Across, name: str) -> Markup:
