@@ -133,7 +133,7 @@ def _weights(view: View, pictures: Pictures) -> Content:
     if view.members:
         return _gallery(pictures.get("weights"))
     (title,) = (s.method.title for s in view.ranked if s.method.name == view.result.best)
-    return tag("p", f"{title} has all the weight: no blend predicts better than it alone.")
+    return tag("p", f"{title} has all the weight, so it is used alone.")
 
 
 def _gallery(pictures: Sequence[Picture] | None) -> Markup | None:
@@ -175,10 +175,10 @@ def _lines(word: str, texts: Counter[str]) -> Iterator[Markup]:
 def _protocol(view: View, pictures: Pictures) -> Content:
     """Describe the folds, the weights, the intervals and the tests."""
     result, protocol, sample = view.result, view.result.protocol, view.result.sample
+    again = f", up to {protocol.repeats} times" if protocol.repeats > 1 else ""
     folds = (
-        f"The rows are split at random into {count(protocol.folds, 'fold')}, up to "
-        f"{count(protocol.repeats, 'time')} (seed {protocol.seed}). Models learn from all folds "
-        "but one and predict that one."
+        f"The rows are split at random into {count(protocol.folds, 'fold')}{again} (seed "
+        f"{protocol.seed}). Models learn from all folds but one and predict that one."
     )
     if sample.get("ordered"):
         folds = (

@@ -46,8 +46,8 @@ COLOURS = 64
 WIDTH = 4.8
 """Inches of a picture, 100 pixels of the page each."""
 
-SLOWEST = 60.0
-"""Seconds of a fit, and of predictions for the importance, beyond which there is no picture."""
+SLOWEST_FIT, SLOWEST_IMPORTANCE = 60.0, 20.0
+"""Seconds that a picture may cost; one that would take longer is left out."""
 
 MOST_ROWS, REPEATS = 500, 3
 """Test rows and permutations of an importance."""
@@ -270,7 +270,7 @@ def _model_of(result: ComparisonResult) -> Any:
     names = result.blend.weights if result.best == BLEND and result.blend else [result.best]
     times = [s.seconds for s in result.standings() if s.method.name in names]
     expected = sum((each["search"] or 0.0) + (each["fit"] or 0.0) for each in times)
-    if expected > SLOWEST:
+    if expected > SLOWEST_FIT:
         raise TimeoutError(f"what matters is not measured: a fit takes {seconds(expected)}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the folds have reported them
@@ -293,7 +293,7 @@ def _importance(result: ComparisonResult, sample: Sample, model: Any, ax: Any) -
     if np.isnan(score(metric, X)):  # such as the AUC of a model without probabilities
         metric = metrics_of(result.task)[0]
     whole, columns = score(metric, X), _columns(sample)
-    if (took := (time.perf_counter() - start) * REPEATS * len(columns)) > SLOWEST:
+    if (took := (time.perf_counter() - start) * REPEATS * len(columns)) > SLOWEST_IMPORTANCE:
         raise TimeoutError(f"the importance of {len(columns)} features takes {seconds(took)}")
     drops = np.zeros((len(columns), REPEATS))
     for place, repeat in np.ndindex(drops.shape):
