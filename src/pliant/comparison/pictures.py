@@ -84,19 +84,14 @@ def pictures_of(result: ComparisonResult) -> dict[str, list[Picture]]:
     A picture that cannot be made, whatever the reason, is left out, with a warning.
     """
     found: dict[str, list[Picture]] = {}
-    if can_draw():
-        for section, drawer in _plans(result):
-            try:
-                found.setdefault(section, []).append(_drawn(drawer))
-            except Exception as error:
-                _left_out(error)
+    for section, drawer in _plans(result) if can_draw() else ():
+        if (picture := _drawn(drawer)) is not None:
+            found.setdefault(section, []).append(picture)
     return found
 
 
 def ranks_picture(ranking: Across) -> Picture | None:
-    """Return average ranks on a line, and a bar over each group; None without matplotlib."""
-    if not can_draw():
-        return None
+    """Return average ranks on a line, and a bar over each group; None if it cannot be made."""
     names = [entry.title for entry in ranking.methods]
     display = CriticalDifferenceDisplay(names, ranking.ranks, ranking.critical_difference)
 
@@ -107,7 +102,7 @@ def ranks_picture(ranking: Across) -> Picture | None:
         apart = f"critical difference {ranking.critical_difference:.2f}"
         return "Average ranks", f"Average ranks: {', '.join(ranks)}; {apart}"
 
-    return _drawn(draw)
+    return _drawn(draw) if can_draw() else None
 
 
 def _plans(result: ComparisonResult) -> Iterator[tuple[str, Drawer]]:
@@ -132,9 +127,8 @@ def _plans(result: ComparisonResult) -> Iterator[tuple[str, Drawer]]:
     yield "importance", partial(_importance, result, sample, model)
     members = dict(model.members_) if result.best == BLEND else {result.best: model}
     for member in members.values():
-        if hasattr(machine := last_step(member), "feature_relevance_"):
-            names = names_after(member, sample.feature_names)
-            yield "importance", partial(_relevance, machine, names)
+        if hasattr(type(last_step(member)), "feature_relevance_"):
+            yield "importance", partial(_relevance, member, sample)
 
 
 def _left_out(error: Exception) -> None:
@@ -142,18 +136,22 @@ def _left_out(error: Exception) -> None:
     warnings.warn(text, UserWarning, stacklevel=3)
 
 
-def _drawn(drawer: Drawer) -> Picture:
+def _drawn(drawer: Drawer) -> Picture | None:
     """Return the picture that a function draws: of few colours, and sharp on fine screens."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from PIL import Image
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a glyph that the font lacks, a class without rows
-        figure = Figure(layout="constrained", figsize=(WIDTH, 4.4), dpi=100 * SCALE)
-        title, alt = drawer(figure.subplots())
-        canvas: Any = FigureCanvasAgg(figure)
-        canvas.draw()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a glyph that the font lacks, a class without rows
+            figure = Figure(layout="constrained", figsize=(WIDTH, 4.4), dpi=100 * SCALE)
+            title, alt = drawer(figure.subplots())
+            canvas: Any = FigureCanvasAgg(figure)
+            canvas.draw()
+    except Exception as error:
+        _left_out(error)
+        return None
     picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     few = picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     file = io.BytesIO()
@@ -330,7 +328,9 @@ def _columns(sample: Sample) -> list[tuple[str, list[int]]]:
     return groups + [(names[a].rpartition(" (")[0], [*range(a, b)]) for a, b in sample.texts]
 
 
-def _relevance(machine: Any, names: list[str], ax: Any) -> tuple[str, str]:
+def _relevance(member: Any, sample: Sample, ax: Any) -> tuple[str, str]:
+    """Draw the share of each feature in the change of the predictions of LAB-RBF."""
+    machine, names = last_step(member), names_after(member, sample.feature_names)
     ax.figure.set_size_inches(WIDTH, 1.4 + 0.26 * min(len(names), MOST_RELEVANT))
     display = RelevanceDisplay(
         machine.feature_relevance_,
