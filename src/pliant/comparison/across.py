@@ -9,8 +9,9 @@ the sign test asks only which of two is better on a table. p-values are adjusted
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import floor, log2
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -23,16 +24,18 @@ from pliant.comparison.ranks import (
     friedman_test,
     nemenyi_critical_difference,
 )
-from pliant.comparison.record import Entry
+from pliant.comparison.record import DUMMY, Entry
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.standings import Standing, reference_of
 from pliant.comparison.text import p_equals
 from pliant.core.text import listed
 from pliant.core.typing import Array
-from pliant.plots.critical_difference import joined
 
 WILCOXON = "Wilcoxon's signed-rank test"
 SIGN_TEST = "the sign test"
+
+LEVEL = 0.05
+"""Probability of a false alarm of tests and of the critical difference."""
 
 WITH_UNIT = ("rmse", "mae")
 """Metrics whose differences on two tables cannot be compared."""
@@ -46,8 +49,6 @@ class Versus:
     ----------
     p_value : float
         Two-sided, adjusted by Holm's method over the methods.
-    raw : float
-        The p-value before.
     side : int
         1 if the test finds the method better, -1 if worse, 0 if neither.
     wins, ties, losses : int
@@ -55,7 +56,6 @@ class Versus:
     """
 
     p_value: float
-    raw: float
     side: int
     wins: int
     ties: int
@@ -69,7 +69,8 @@ class Across:
     Attributes
     ----------
     methods : tuple of Entry
-        Those that have a rank on all tables, the best average rank first.
+        Those that have a rank on all tables, the best average rank first; without the dummy,
+        from which all differ.
     tables : tuple of str
         Their names; one that recurs has a number.
     metrics : tuple of Metric
@@ -88,8 +89,6 @@ class Across:
         The test of each other method, by name.
     test : str
         The name of that test.
-    level : float
-        The probability of a false alarm that `critical_difference`, `groups` and `sentence` allow.
     """
 
     methods: tuple[Entry, ...]
@@ -102,21 +101,11 @@ class Across:
     reference: str | None
     versus: dict[str, Versus]
     test: str
-    level: float
 
     @property
     def ranks(self) -> Array:
         """The average rank of each method."""
         return self.friedman.ranks
-
-    def groups(self) -> list[tuple[str, ...]]:
-        """Return the largest sets of methods, by name, with ranks within the critical difference.
-
-        Methods that differ from all others are in none.
-        """
-        names = tuple(entry.name for entry in self.methods)
-        runs = joined(self.ranks, self.critical_difference)
-        return [names[first:end] for first, end in runs]
 
     def sentence(self) -> str:
         """Return the result over all tables in words, and what these tables cannot show.
@@ -125,19 +114,33 @@ class Across:
         the best average rank is DANK's, 2.1. No method is significantly better than the Gaussian
         SVM, nor could one be with 6 tables: that takes 9."
         """
-        texts = [_differ(self), _against(self), _mixed(self)]
-        return " ".join(text[0].upper() + text[1:] + "." for text in texts if text)
+        texts = (_differ(self), _against(self))
+        return " ".join(text[0].upper() + text[1:] + "." for text in texts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return ranks and tests as plain data."""
+        names = [entry.name for entry in self.methods]
+        return {
+            "tables": list(self.tables),
+            "ranks": dict(zip(names, self.ranks.tolist(), strict=True)),
+            "friedman": {"statistic": self.friedman.statistic, "p_value": self.friedman.p_value},
+            "critical_difference": self.critical_difference,
+            "level": LEVEL,
+            "reference": self.reference,
+            "test": self.test,
+            "versus": {name: asdict(test) for name, test in self.versus.items()},
+            "left_out": self.left_out,
+            "sentence": self.sentence(),
+        }
 
 
-def across(results: Sequence[ComparisonResult], *, level: float = 0.05) -> Across:
+def across(results: Sequence[ComparisonResult]) -> Across:
     """Compare methods over tables.
 
     Parameters
     ----------
     results : sequence of N >= 2 ComparisonResult
         A result for each table; their tasks and metrics may differ.
-    level : float
-        The probability of a false alarm.
 
     Returns
     -------
@@ -148,15 +151,15 @@ def across(results: Sequence[ComparisonResult], *, level: float = 0.05) -> Acros
     Raises
     ------
     ValueError
-        If there are less than two tables, less than two methods have a rank on all of them, or the
-        level is not in (0, 1).
+        If there are less than two tables, or less than two methods have a rank on all of them.
     """
     if len(results) < 2:
         raise ValueError(f"expected at least 2 tables, got {len(results)}")
     tables = _names(results)
     places = [{each.method.name: each for each in result.standings()} for result in results]
     left_out = _left_out(tables, places)
-    names = [entry.name for entry in results[0].methods if entry.name not in left_out]
+    known = [entry.name for entry in results[0].methods if entry.name != DUMMY]
+    names = [name for name in known if name not in left_out]
     if len(names) < 2:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"expected 2 methods with a rank on all tables, got {len(names)} ({why})")
@@ -175,11 +178,10 @@ def across(results: Sequence[ComparisonResult], *, level: float = 0.05) -> Acros
         means=means,
         left_out=left_out,
         friedman=friedman_test(scores),
-        critical_difference=nemenyi_critical_difference(len(methods), len(tables), level),
+        critical_difference=nemenyi_critical_difference(len(methods), len(tables), LEVEL),
         reference=against,
         versus={} if against is None else _tests(names, scores, against, ranked=ranked),
         test=WILCOXON if ranked else SIGN_TEST,
-        level=level,
     )
 
 
@@ -188,12 +190,12 @@ def comparable(metrics: Sequence[Metric]) -> bool:
     return len({metric.name for metric in metrics}) == 1 and metrics[0].name not in WITH_UNIT
 
 
-def tables_needed(n_tests: int, level: float) -> int:
-    """Return from how many tables on a method that is better on all of them has p < level.
+def tables_needed(n_tests: int) -> int:
+    """Return from how many tables on a method that is better on all of them has p < LEVEL.
 
     Its p-value is then m 2^(1 - N) after Holm's correction over m tests.
     """
-    return floor(1 + log2(n_tests / level)) + 1
+    return floor(1 + log2(n_tests / LEVEL)) + 1
 
 
 def _tests(names: Sequence[str], scores: Array, against: str, *, ranked: bool) -> dict[str, Versus]:
@@ -205,11 +207,11 @@ def _tests(names: Sequence[str], scores: Array, against: str, *, ranked: bool) -
     base = scores[:, names.index(against)]
     others = [name for name in names if name != against]
     tests = [wilcoxon_test(scores[:, names.index(name)], base) for name in others]
-    raw = [test.p_value if ranked else _sign_test(test) for test in tests]
+    adjusted = holm([test.p_value if ranked else _sign_test(test) for test in tests])
     sides = [np.sign(test.statistic if ranked else test.wins - test.losses) for test in tests]
     return {
-        name: Versus(adjusted, p, int(side), test.wins, test.ties, test.losses)
-        for name, test, side, p, adjusted in zip(others, tests, sides, raw, holm(raw), strict=True)
+        name: Versus(p, int(side), test.wins, test.ties, test.losses)
+        for name, test, side, p in zip(others, tests, sides, adjusted, strict=True)
     }
 
 
@@ -255,7 +257,7 @@ def _differ(ranking: Across) -> str:
     n, k = len(ranking.tables), len(ranking.methods)
     p = f"Friedman's test, {p_equals(ranking.friedman.p_value)}"
     rank = f"the best average rank is {ranking.methods[0].title}'s, {ranking.ranks[0]:.1f}"
-    if ranking.friedman.rejects(ranking.level):
+    if ranking.friedman.rejects(LEVEL):
         far = f"ranks more than {ranking.critical_difference:.1f} apart differ significantly"
         return f"over {n} tables the {k} methods differ significantly ({p}); {rank}, and {far}"
     return f"over {n} tables the {k} methods do not differ significantly ({p}); {rank}"
@@ -267,9 +269,9 @@ def _against(ranking: Across) -> str:
         return "no baseline has a rank on all tables, so no method is tested against one"
     titles = {entry.name: entry.title for entry in ranking.methods}
     name, m = titles[ranking.reference], len(ranking.versus)
-    sure = {titles[who]: v.side for who, v in ranking.versus.items() if v.p_value < ranking.level}
+    sure = {titles[who]: v.side for who, v in ranking.versus.items() if v.p_value < LEVEL}
     by = f"({ranking.test}, Holm's correction over {m} methods)" if m > 1 else f"({ranking.test})"
-    needed = tables_needed(m, ranking.level)
+    needed = tables_needed(m)
     if len(ranking.tables) < needed:
         return (
             f"no method is significantly better than {name}, nor could one be with "
@@ -279,10 +281,3 @@ def _against(ranking: Across) -> str:
     claim = f"{listed(better)} {'is' if len(better) == 1 else 'are'}" if better else "no method is"
     rest = f"; {listed(worse)} {'is' if len(worse) == 1 else 'are'} worse" if worse else ""
     return f"{claim} significantly better than {name} {by}{rest}"
-
-
-def _mixed(ranking: Across) -> str:
-    titles = list(dict.fromkeys(metric.title for metric in ranking.metrics))
-    if len(titles) < 2:
-        return ""
-    return f"ranks are taken within each table, so that {listed(titles)} can stand together"

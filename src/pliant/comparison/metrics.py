@@ -73,6 +73,11 @@ class Metric:
     scorer: str | Callable[..., float]
 
     @property
+    def range(self) -> tuple[float, float]:
+        """The least and the largest value that it can have."""
+        return RANGES.get(self.name, (-np.inf, np.inf))
+
+    @property
     def higher_is_better(self) -> bool:
         """Whether larger numbers are better; scorers of scikit-learn negate the others."""
         return self.name not in ("log_loss", "rmse", "mae")
@@ -140,6 +145,13 @@ METRICS: dict[str, Metric] = {
 }
 """All metrics, by name; the first of a task is the default for the search and the ranks."""
 
+
+RANGES = {
+    **dict.fromkeys(("accuracy", "balanced_accuracy", "auc"), (0.0, 1.0)),
+    **dict.fromkeys(("log_loss", "rmse", "mae"), (0.0, np.inf)),
+    "r2": (-np.inf, 1.0),
+}
+"""The ranges of metrics."""
 
 SCORERS = {metric.scorer: metric.name for metric in METRICS.values()}
 """The metrics by the names that scikit-learn gives to their scorers."""

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from pliant._version import __version__
 from pliant.comparison.across import across
 from pliant.comparison.markup import Content, Markup, clean, joined, tag
-from pliant.comparison.page_tables import View, average_ranks, costs, leaderboard, scores_on_tables
+from pliant.comparison.page_tables import View, costs, leaderboard, over_tables
 from pliant.comparison.pictures import Picture, can_draw, pictures_of, ranks_picture
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sentences import missing_of, sentence, warnings_of
@@ -38,24 +38,10 @@ Pictures: TypeAlias = dict[str, list[Picture]]
 
 
 def report_html(results: Sequence[ComparisonResult]) -> str:
-    """Return the report of one comparison, or of several on different tables, as HTML.
+    """Return the page of one comparison, or of several on different tables, as HTML.
 
-    Parameters
-    ----------
-    results : sequence of ComparisonResult
-        With several, the page begins with the part over all tables. A result that was read from
-        plain data has no pictures that need a fit.
-
-    Returns
-    -------
-    str
-        One page without links to other files, readable without JavaScript. Its policy lets no
-        text from the results run or load anything.
-
-    Raises
-    ------
-    ValueError
-        If there is no result.
+    It loads nothing, is readable without JavaScript, and its policy lets no text from the results
+    run or load anything. A result that was read from plain data has no pictures that need a fit.
     """
     if not results:
         raise ValueError("expected at least one result to report, got none")
@@ -146,21 +132,13 @@ def _weights(view: View, pictures: Pictures) -> Content:
     if not view.weights:
         return None
     if view.members:
-        return _gallery(pictures.get("weights", []))
+        return _gallery(pictures.get("weights"))
     (title,) = (s.method.title for s in view.ranked if s.method.name == view.result.best)
-    return tag("p", f"{title} has all the weight: no blend predicts better than it alone.")
+    return tag("p", f"{title} has all the weight, so it is used alone.")
 
 
-def _predictions(view: View, pictures: Pictures) -> Content:
-    return _gallery(pictures.get("predictions", []))
-
-
-def _importance(view: View, pictures: Pictures) -> Content:
-    return _gallery(pictures.get("importance", []))
-
-
-def _gallery(pictures: Iterable[Picture]) -> Markup | None:
-    shown = [_picture(each) for each in pictures]
+def _gallery(pictures: Sequence[Picture] | None) -> Markup | None:
+    shown = [_picture(each) for each in pictures or ()]
     return tag("div", shown, class_="gallery") if shown else None
 
 
@@ -169,10 +147,6 @@ def _picture(picture: Picture) -> Markup:
     size = {"width": picture.width, "height": picture.height}
     image = tag("img", src=source, alt=picture.alt, **size)
     return tag("figure", image, tag("figcaption", picture.title), class_="card picture")
-
-
-def _costs(view: View, pictures: Pictures) -> Content:
-    return costs(view)
 
 
 def _messages(view: View, pictures: Pictures) -> Content:
@@ -200,45 +174,37 @@ def _lines(word: str, texts: Counter[str]) -> Iterator[Markup]:
 
 
 def _protocol(view: View, pictures: Pictures) -> Content:
-    return [tag("p", text, class_="prose") for text in _protocol_texts(view)]
-
-
-def _protocol_texts(view: View) -> Iterator[str]:
     """Describe the folds, the weights, the intervals and the tests."""
     result, protocol, sample = view.result, view.result.protocol, view.result.sample
+    again = f", up to {protocol.repeats} times" if protocol.repeats > 1 else ""
+    folds = (
+        f"The rows are split at random into {count(protocol.folds, 'fold')}{again} (seed "
+        f"{protocol.seed}). Models learn from all folds but one and predict that one."
+    )
     if sample.get("ordered"):
-        split = (
+        folds = (
             f"Rows are in the order of time. Each of {count(protocol.folds, 'test')} is on rows "
             "later than all rows that its model learned from."
         )
-    else:
-        again = "" if protocol.repeats == 1 else f", up to {protocol.repeats} times"
-        kept = " Rows of one group stay in one fold." if sample.get("groups") else ""
-        split = (
-            f"The rows are split at random into {count(protocol.folds, 'fold')}{again} (seed "
-            f"{protocol.seed}). Models learn from all folds but one and predict that one.{kept}"
-        )
-    yield (
-        f"{split} All methods have the same folds. Imputation, encoding, scaling and the search "
+    elif sample.get("groups"):
+        folds += " Rows of one group stay in one fold."
+    texts = [
+        f"{folds} All methods have the same folds. Imputation, encoding, scaling and the search "
         "for settings, on inner folds, see training rows only, so every score is of rows that "
-        "nothing was learned from."
-    )
+        "nothing was learned from.",
+        "An interval is the 90 % interval of a mean, widened because folds share training rows "
+        "(Nadeau and Bengio). p, where a difference is tested, is the probability of such a "
+        "difference between equal methods, by the corrected t test, adjusted for the number of "
+        "methods (Holm).",
+    ]
     if result.blend is not None:
         loss = "squared error" if result.blend.classes is None else "log loss"
-        yield (
+        texts.append(
             f"The blend is a weighted mean of predictions. Its weights, non-negative and of sum "
             f"one, minimise the {loss} of held-out predictions. Its score on a fold has weights "
             "from the other folds, so it is as honest as that of a method."
         )
-    tested = any(known(standing.p_value) for standing in view.ranked)
-    p = (
-        " p is the probability of such a difference between equal methods, by the corrected t "
-        "test, adjusted for the number of methods (Holm)."
-    )
-    yield (
-        "An interval is the 90 % interval of a mean, widened because folds share training rows "
-        f"(Nadeau and Bengio).{p if tested else ''}"
-    )
+    return [tag("p", text, class_="prose") for text in texts]
 
 
 def _environment(view: View, pictures: Pictures) -> Content:
@@ -284,20 +250,20 @@ PARTS: tuple[tuple[str, str, str, Callable[[View, Pictures], Content]], ...] = (
         "predictions",
         "Predictions against truth",
         "The model to use on rows that it did not learn from.",
-        _predictions,
+        lambda view, pictures: _gallery(pictures.get("predictions")),
     ),
     (
         "importance",
         "What matters",
         "Of the model to use, learned from the training rows of the first fold.",
-        _importance,
+        lambda view, pictures: _gallery(pictures.get("importance")),
     ),
     (
         "costs",
         "Costs and settings",
         "A certified gap is proved by the solver: no solution of the training problem is better by "
         "more than this share of its objective.",
-        _costs,
+        lambda view, pictures: costs(view),
     ),
     ("messages", "Warnings and errors", "Each text once, with its number of folds.", _messages),
     ("protocol", "How it was measured", "", _protocol),
@@ -345,27 +311,19 @@ def _table_section(view: View, parts: Written) -> Markup:
 
 def _over_all_tables(views: Sequence[View]) -> Markup:
     """Write ranks and tests over all tables, and the scores of each method on each."""
-    content: list[Content] = []
+    ranking, opening = None, list[Content]()
     try:
         ranking = across([view.result for view in views])
     except ValueError as reason:
         text = f"The methods cannot be ranked over all tables: {reason}."
-        content.append(tag("p", text, class_="notice"))
+        opening = [tag("p", text, class_="notice")]
     else:
-        hint = "Ranks on a table, 1 the best, are averaged. Methods under one bar do not differ."
-        picture = ranks_picture(ranking)
-        omitted = [
-            tag("li", f"{name}: left out of the ranks, {reason}")
-            for name, reason in ranking.left_out.items()
-        ]
-        content += [
-            tag("p", ranking.sentence(), class_="verdict"),
-            tag("p", hint, class_="hint"),
-            None if picture is None else _gallery([picture]),
-            average_ranks(ranking),
-            tag("ul", omitted, class_="prose missing") if omitted else None,
-        ]
-    content += [tag("h3", "Scores on each table"), scores_on_tables(views)]
+        hint = "Ranks on a table, 1 the best, are averaged. Those under one bar do not differ."
+        opening = [tag("p", ranking.sentence(), class_="verdict"), tag("p", hint, class_="hint")]
+        opening += [_gallery([picture]) if (picture := ranks_picture(ranking)) else None]
+        lines = [f"{name}: not ranked, {reason}" for name, reason in ranking.left_out.items()]
+        opening += [tag("p", line, class_="missing") for line in lines]
+    content = (*opening, over_tables(views, ranking))
     title = tag("h2", "Over all tables", id="all-tables")
     return tag("section", title, content, aria_labelledby="all-tables")
 

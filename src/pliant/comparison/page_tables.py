@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pliant.comparison.markup import Content, Markup, tag
 from pliant.comparison.metrics import Metric, metrics_of
+from pliant.comparison.record import Entry
 from pliant.comparison.result import BLEND, ComparisonResult
 from pliant.comparison.standings import Standing
 from pliant.comparison.text import (
@@ -59,46 +60,31 @@ class Column:
     best_first: str = "ascending"
     sorted: bool = False
 
-    def heading(self, sortable: bool) -> Markup:
+    def heading(self) -> Markup:
         """Write the cell at the column's top."""
-        marks = {
-            "data_sort": "number" if self.numeric else "text",
-            "data_first": self.best_first,
-            "aria_sort": "ascending" if self.sorted else None,
-        }
         return tag(
             "th",
             tag("span", self.title, class_="title"),
             self.note and tag("span", self.note, class_="note"),
             scope="col",
             class_="number" if self.numeric else None,
-            **(marks if sortable else {}),
+            data_sort="number" if self.numeric else "text",
+            data_first=self.best_first,
+            aria_sort="ascending" if self.sorted else None,
         )
 
 
 def table(
-    caption: str,
-    columns: Sequence[Column],
-    rows: Iterable[Iterable[Markup]],
-    *,
-    sortable: bool = False,
-    look: str | None = None,
+    caption: str, columns: Sequence[Column], rows: Iterable[Iterable[Markup]], look: str = ""
 ) -> Markup:
-    """Write a table in a box that scrolls sideways by itself.
+    """Write a table, sorted by the buttons of its columns, in a box that scrolls by itself.
 
-    Cells are made by `head`, `number` and `text`; in a sortable table, a button for each column
-    sorts the rows.
+    Cells are made by `head`, `number` and `text`.
     """
-    heads = tag("tr", [column.heading(sortable) for column in columns])
+    heads = tag("thead", tag("tr", [column.heading() for column in columns]))
     body = tag("tbody", [tag("tr", row) for row in rows])
-    classes = " ".join(word for word in ("sortable" if sortable else "", look or "") if word)
-    whole = tag("table", tag("caption", caption), tag("thead", heads), body, class_=classes or None)
-    return scrolled(whole, caption)
-
-
-def scrolled(content: Markup, name: str) -> Markup:
-    """Put something wide into a box that keys and fingers can scroll."""
-    return tag("div", content, class_="scroll", role="group", aria_label=name, tabindex=0)
+    whole = tag("table", tag("caption", caption), heads, body, class_=f"sortable {look}".rstrip())
+    return tag("div", whole, class_="scroll", role="group", aria_label=caption, tabindex=0)
 
 
 def head(*content: Content, value: str, look: str | None = None) -> Markup:
@@ -106,10 +92,10 @@ def head(*content: Content, value: str, look: str | None = None) -> Markup:
     return tag("th", content, scope="row", data_value=value, class_=look)
 
 
-def number(written: Content, value: float | None, look: str = "") -> Markup:
+def number(written: Content, value: float | None) -> Markup:
     """Write a cell that is sorted by a number; None comes last."""
     exact = repr(float(value)) if known(value) else None
-    return tag("td", written, class_=f"number {look}".rstrip(), data_value=exact)
+    return tag("td", written, class_="number", data_value=exact)
 
 
 def text(*content: Content, value: str | None = None, look: str | None = None) -> Markup:
@@ -162,19 +148,14 @@ class View:
     @cached_property
     def scale(self) -> tuple[float, float] | None:
         """The ends of the drawn intervals, without methods that are far behind."""
-        known_ones = [s for s in (*self.ranked, self.result.expected) if known(s.low)]
-        if not known_ones:
+        around = [(s.mean, s.low, s.high) for s in self.ranked]
+        ends = [(m, a, b) for m, a, b in around if known(m) and known(a) and known(b)]
+        if not ends:
             return None
-        lows = [s.low for s in known_ones if s.low is not None]
-        highs = [s.high for s in known_ones if s.high is not None]
-        low, high = min(lows), max(highs)
-        means = [s.mean for s in self.ranked if s.mean is not None]
+        means, lows, highs = zip(*ends, strict=True)
         widest = median(b - a for a, b in zip(lows, highs, strict=True))
         far = REACH * (abs(means[0] - median(means)) + widest / 2)
-        if self.result.metric.higher_is_better:
-            low = max(low, means[0] - far)
-        else:
-            high = min(high, means[0] + far)
+        low, high = max(min(lows), means[0] - far), min(max(highs), means[0] + far)
         return (low, high) if high > low else None
 
 
@@ -198,38 +179,40 @@ def leaderboard(view: View) -> Markup:
         Column("Folds", best_first="descending"),
         *(Column(_title(each), best_first=_best(each)) for each in others),
     ]
-    rows = [_method_row(view, standing) for standing in view.ranked]
-    blend = [_blend_row(view)] if view.members else []
+    rows = [_row(view, standing) for standing in view.ranked]
+    if view.members:
+        rows = [_blend_row(view), *rows]
     caption = f"Scores on held-out rows, best {first.title} first"
-    return table(caption, columns, [*blend, *rows], sortable=True, look="leaderboard")
+    return table(caption, columns, rows, "leaderboard")
 
 
 def _blend_row(view: View) -> list[Markup]:
-    expected, folds = view.result.expected, view.ranked[0].folds
-    time = _sum(_fit_time(each) for each in view.members)
-    note = tag("span", "weights from the other folds", class_="note")
-    title = tag("span", "Blend", class_="title")
-    return [
-        number("", 0.0),
-        head(title, note, value="Blend", look="used"),
-        _primary(view, expected.mean, expected.low, expected.high),
-        number("1.00", 1.0),
-        number(MISSING, None),
-        number(seconds(time), time),
-        number(str(folds), folds),
-        *(_score(view, each, expected.means.get(each.name)) for each in view.metrics[1:]),
-    ]
+    """Write the row of the blend, which is a method with the rank 0."""
+    expected, members = view.result.expected, view.members
+    standing = Standing(
+        method=Entry(BLEND, "Blend", "", "", "done"),
+        mean=expected.mean,
+        low=expected.low,
+        high=expected.high,
+        folds=members[0].folds,
+        planned=members[0].planned,
+        rank=0,
+        means=expected.means,
+        errors={},
+        seconds={"fit": _sum(map(_fit_time, members))},
+    )
+    return _row(view, standing)
 
 
-def _method_row(view: View, standing: Standing) -> list[Markup]:
-    entry, time = standing.method, _fit_time(standing)
-    weight = view.weights.get(entry.name, 0.0)
-    used = "used" if view.result.best == entry.name else None
+def _row(view: View, standing: Standing) -> list[Markup]:
+    """Write the scores, the weight, the difference and the time of a method."""
+    name, time = standing.method.name, _fit_time(standing)
+    weight = 1.0 if name == BLEND else view.weights.get(name)
     return [
-        number(standing.rank or MISSING, standing.rank),
-        _head(standing, look=used),
-        _primary(view, standing.mean, standing.low, standing.high),
-        number(f"{weight:.2f}" if weight else MISSING, weight or None),
+        number(standing.rank or "", standing.rank),
+        _head(standing, look="used" if name == view.result.best else None),
+        _primary(view, standing),
+        number(f"{weight:.2f}" if weight else MISSING, weight),
         _difference(view, standing),
         number(seconds(time), time),
         number(f"{standing.folds} of {standing.planned}", standing.folds),
@@ -244,8 +227,9 @@ def _head(standing: Standing, look: str | None = None) -> Markup:
     return head(tag("span", entry.title, class_="title"), note, value=entry.title, look=look)
 
 
-def _primary(view: View, mean: float | None, low: float | None, high: float | None) -> Markup:
+def _primary(view: View, standing: Standing) -> Markup:
     """Write a mean with its interval, drawn and as numbers."""
+    mean, low, high = standing.mean, standing.low, standing.high
     digits = view.digits(view.result.metric)
     written = tag("span", fixed(mean, digits), class_="mean")
     if not (known(mean) and known(low) and known(high)):
@@ -331,7 +315,7 @@ def costs(view: View) -> Markup | None:
         ]
         for each in ran
     ]
-    return table("Costs and settings of one fold", columns, rows, sortable=True)
+    return table("Costs and settings of one fold", columns, rows)
 
 
 def _settings(view: View, method: str) -> Markup:
@@ -346,46 +330,48 @@ def _settings(view: View, method: str) -> Markup:
     return text(tag("code", pairs), often, value=pairs, look="settings")
 
 
-def average_ranks(ranking: Across) -> Markup:
-    """Write the average rank of each method over tables, and its test against the reference."""
-    columns = [
-        Column("Average rank", sorted=True),
-        Column("Method", numeric=False),
-        Column("p", ranking.test or None),
-        Column("Tables", "won, tied, lost", best_first="descending"),
-    ]
-    rows = []
-    for entry, rank in zip(ranking.methods, ranking.ranks.tolist(), strict=True):
-        tests = [number(MISSING, None), number(MISSING, None)]
-        if entry.name == ranking.reference:
-            tests[0] = number(tag("span", "the reference", class_="note"), None)
-        if versus := ranking.versus.get(entry.name):
-            record = f"{versus.wins} – {versus.ties} – {versus.losses}"
-            tests = [
-                number(p_value(versus.p_value), versus.p_value),
-                number(record, versus.wins - versus.losses),
-            ]
-        rows.append([number(f"{rank:.2f}", rank), head(entry.title, value=entry.title), *tests])
-    return table("Average ranks over all tables", columns, rows, sortable=True, look="small")
-
-
-def scores_on_tables(views: Sequence[View]) -> Markup:
-    """Write the mean score of the blend and of each method on each table."""
+def over_tables(views: Sequence[View], ranking: Across | None) -> Markup:
+    """Write the scores of the blend and of each method on each table, and average ranks."""
     columns = [Column("Method", numeric=False)]
+    if ranking is not None:
+        columns += [
+            Column("Average rank", sorted=True),
+            Column("Against reference", f"won – tied – lost; p of {ranking.test}"),
+        ]
     for view in views:
         metric = view.result.metric
         columns.append(Column(view.result.sample["name"], metric.title, best_first=_best(metric)))
     titles = {entry.name: entry.title for view in views for entry in view.result.methods}
-    rows = [[head("Blend", value="Blend", look="used")]] if any(v.members for v in views) else []
-    for view in views if rows else ():
-        rows[0].append(_score(view, view.result.metric, view.result.expected.mean))
+    ranks: dict[str, float] = {}
+    if ranking is not None:
+        names = [entry.name for entry in ranking.methods]
+        ranks = dict(zip(names, ranking.ranks.tolist(), strict=True))
+        titles = {name: titles[name] for name in (*names, *titles)}
+    if any(view.members for view in views):
+        titles = {BLEND: "Blend", **titles}
+    rows = []
     for name, title in titles.items():
         row = [head(title, value=title)]
+        if ranking is not None:
+            rank = ranks.get(name)
+            row += [number(fixed(rank, 2), rank), _against(ranking, name)]
         for view in views:
-            standing = next((s for s in view.ranked if s.method.name == name), None)
-            row.append(_score(view, view.result.metric, standing and standing.mean))
+            means = {s.method.name: s.mean for s in view.ranked}
+            means[BLEND] = view.result.expected.mean
+            row.append(_score(view, view.result.metric, means.get(name)))
         rows.append(row)
-    return table("Mean scores on each table", columns, rows, sortable=True)
+    return table("Mean scores on held-out rows", columns, rows)
+
+
+def _against(ranking: Across, name: str) -> Markup:
+    """Write wins, ties and losses of a method against the reference, and the p-value."""
+    versus = ranking.versus.get(name)
+    if versus is None:
+        role = "the reference" if name == ranking.reference else MISSING
+        return number(tag("span", role, class_="note"), None)
+    record = f"{versus.wins} – {versus.ties} – {versus.losses}"
+    note = tag("span", f"p {p_value(versus.p_value)}", class_="note")
+    return number([record, note], versus.p_value)
 
 
 def _title(metric: Metric) -> str:

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.calibration import CalibrationDisplay, calibration_curve
 from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay, confusion_matrix
 
@@ -25,20 +26,16 @@ from pliant.comparison.cells import FittedMethod, predictions_of
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import Metric, metrics_of
 from pliant.comparison.pipeline import last_step, names_after
-from pliant.comparison.record import LEARNED
 from pliant.comparison.result import BLEND, ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import SearchResult
 from pliant.comparison.text import decimals, fixed, seconds, share_text
-from pliant.core.summary import summarize
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.plots import CriticalDifferenceDisplay, RelevanceDisplay, WeightsDisplay
 from pliant.plots._common import BLUE, GREY, VERMILION, class_label, text
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from pliant.comparison.across import Across
 
 SCALE = 1.8
@@ -50,8 +47,8 @@ COLOURS = 64
 WIDTH = 4.8
 """Inches of a picture, 100 pixels of the page each."""
 
-SLOWEST = 60.0
-"""Seconds of a fit, and of predictions for the importance, beyond which there is no picture."""
+SLOWEST_FIT, SLOWEST_IMPORTANCE = 60.0, 20.0
+"""Seconds that a picture may cost; one that would take longer is left out."""
 
 MOST_ROWS, REPEATS = 500, 3
 """Test rows and permutations of an importance."""
@@ -88,61 +85,51 @@ def pictures_of(result: ComparisonResult) -> dict[str, list[Picture]]:
     A picture that cannot be made, whatever the reason, is left out, with a warning.
     """
     found: dict[str, list[Picture]] = {}
-    if can_draw():
-        for section, drawer, size in _plans(result):
-            try:
-                found.setdefault(section, []).append(_drawn(drawer, size))
-            except Exception as error:
-                _left_out(error)
+    for section, drawer in _plans(result) if can_draw() else ():
+        if (picture := _drawn(drawer)) is not None:
+            found.setdefault(section, []).append(picture)
     return found
 
 
 def ranks_picture(ranking: Across) -> Picture | None:
-    """Return average ranks on a line, and a bar over each group; None without matplotlib."""
-    if not can_draw():
-        return None
+    """Return average ranks on a line, and a bar over each group; None if it cannot be made."""
     names = [entry.title for entry in ranking.methods]
     display = CriticalDifferenceDisplay(names, ranking.ranks, ranking.critical_difference)
 
     def draw(ax: Any) -> tuple[str, str]:
+        ax.figure.set_size_inches(*display._size)
         display.plot(ax)
         ranks = [f"{name} {rank:.2f}" for name, rank in zip(names, ranking.ranks, strict=True)]
         apart = f"critical difference {ranking.critical_difference:.2f}"
         return "Average ranks", f"Average ranks: {', '.join(ranks)}; {apart}"
 
-    return _drawn(draw, display._size)
+    return _drawn(draw) if can_draw() else None
 
 
-def _plans(result: ComparisonResult) -> Iterator[tuple[str, Drawer, tuple[float, float]]]:
-    """Yield the section, the function that draws and the size in inches of each picture."""
+def _plans(result: ComparisonResult) -> Iterator[tuple[str, Drawer]]:
+    """Yield the section of each picture, and the function that draws it."""
     blend = result.blend
     if blend is not None:
         if len(blend.weights) > 1:
-            height = 0.9 + 0.3 * len(blend.weights)
-            yield "weights", partial(_weights, result, blend), (WIDTH, height)
+            yield "weights", partial(_weights, result, blend)
         if blend.classes is None:
-            yield "predictions", partial(_scatter, result, blend), (WIDTH, 4.4)
+            yield "predictions", partial(_scatter, result, blend)
         else:
-            yield "predictions", partial(_calibration, blend), (WIDTH, 4.4)
-            side = min(3.2 + 0.3 * len(blend.classes), 8.0)
-            yield "predictions", partial(_confusion, blend), (side + 0.4, side)
+            yield "predictions", partial(_calibration, blend, blend.classes)
+            yield "predictions", partial(_confusion, blend, blend.classes)
     if result.source is None or result.best is None or result.interrupted:
         return
     try:
         model = _model_of(result)
-        importance = _importance(result, model, result.source.sample)
     except Exception as error:
         _left_out(error)
         return
-    shown = min(int(np.sum(importance.means != 0)) or 1, MOST_FEATURES)
-    yield "importance", importance.draw, (WIDTH, 1.2 + 0.26 * shown)
+    sample = result.source.sample
+    yield "importance", partial(_importance, result, sample, model)
     members = dict(model.members_) if result.best == BLEND else {result.best: model}
-    kinds = {entry.name: entry.kind for entry in result.methods}
-    for name, member in members.items():
-        if kinds[name] == LEARNED and "relevance" in summarize(last_step(member)).drawings:
-            names = names_after(member, result.source.sample.feature_names)
-            height = 1.4 + 0.26 * min(len(names), MOST_RELEVANT)
-            yield "importance", partial(_relevance, member, names), (WIDTH, height)
+    for member in members.values():
+        if hasattr(type(last_step(member)), "feature_relevance_"):
+            yield "importance", partial(_relevance, member, sample)
 
 
 def _left_out(error: Exception) -> None:
@@ -150,25 +137,22 @@ def _left_out(error: Exception) -> None:
     warnings.warn(text, UserWarning, stacklevel=3)
 
 
-def _drawn(drawer: Drawer, size: tuple[float, float]) -> Picture:
-    """Return the picture that a function draws on axes."""
-    from matplotlib.figure import Figure
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a glyph that the font lacks, a class without rows
-        figure = Figure(layout="constrained", figsize=size)
-        title, alt = drawer(figure.subplots())
-        return _png(figure, title, alt)
-
-
-def _png(figure: Figure, title: str, alt: str) -> Picture:
-    """Return a figure as a picture of few colours, sharp on fine screens."""
+def _drawn(drawer: Drawer) -> Picture | None:
+    """Return the picture that a function draws: of few colours, and sharp on fine screens."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
     from PIL import Image
 
-    figure.set_dpi(100 * SCALE)
-    canvas: Any = FigureCanvasAgg(figure)
-    canvas.draw()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a glyph that the font lacks, a class without rows
+            figure = Figure(layout="constrained", figsize=(WIDTH, 4.4), dpi=100 * SCALE)
+            title, alt = drawer(figure.subplots())
+            canvas: Any = FigureCanvasAgg(figure)
+            canvas.draw()
+    except Exception as error:
+        _left_out(error)
+        return None
     picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     few = picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     file = io.BytesIO()
@@ -182,6 +166,7 @@ def _weights(result: ComparisonResult, blend: BlendOutcome, ax: Any) -> tuple[st
     titles = {entry.name: entry.title for entry in result.methods}
     names, weights = [titles[name] for name in blend.weights], list(blend.weights.values())
     display = WeightsDisplay(weights, names).plot(ax)
+    ax.figure.set_size_inches(WIDTH, 0.9 + 0.3 * len(weights))
     ax.set_title("")  # the caption has it
     ax.bar_label(display.bars_, fmt="%.2f", padding=3)
     ax.set_xlim(0.0, 1.15 * max(weights))
@@ -193,6 +178,8 @@ def _weights(result: ComparisonResult, blend: BlendOutcome, ax: Any) -> tuple[st
 
 
 def _scatter(result: ComparisonResult, blend: BlendOutcome, ax: Any) -> tuple[str, str]:
+    from matplotlib.ticker import AutoLocator
+
     y, values = blend.y, blend.values
     low, high = np.quantile(y - values, [0.05, 0.95])
     drawn = np.linspace(0, len(y) - 1, min(len(y), MOST_POINTS)).astype(np.intp)
@@ -203,6 +190,8 @@ def _scatter(result: ComparisonResult, blend: BlendOutcome, ax: Any) -> tuple[st
         scatter_kwargs={"color": BLUE, "alpha": 0.45, "s": 12, "linewidths": 0},
         line_kwargs={"color": "black", "linewidth": 0.9},
     )
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(AutoLocator())
     for shift in (low, high):
         ax.axline((values.mean(), values.mean() + shift), slope=1, color=VERMILION, linewidth=0.9)
     ax.set(xlabel="predicted", ylabel=text(result.sample["target"]))
@@ -215,10 +204,8 @@ def _scatter(result: ComparisonResult, blend: BlendOutcome, ax: Any) -> tuple[st
     return title, f"{title}. Their correlation is {correlation:.3f}"
 
 
-def _calibration(blend: BlendOutcome, ax: Any) -> tuple[str, str]:
+def _calibration(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> tuple[str, str]:
     """Draw the share of rows of a class over its predicted probability."""
-    classes = blend.classes
-    assert classes is not None
     codes = np.searchsorted(classes, blend.y)
     frequent = np.argsort(-np.bincount(codes, minlength=len(classes)), kind="stable")
     chosen = frequent[1:] if len(classes) == 2 else frequent[:MOST_CURVES]
@@ -243,13 +230,13 @@ def _calibration(blend: BlendOutcome, ax: Any) -> tuple[str, str]:
     )
 
 
-def _confusion(blend: BlendOutcome, ax: Any) -> tuple[str, str]:
+def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> tuple[str, str]:
     """Draw the share of each true class by the predicted class."""
-    classes = blend.classes
-    assert classes is not None
     said = classes[blend.values.argmax(axis=1)]
     counts = np.bincount(np.searchsorted(classes, blend.y), minlength=len(classes))
     kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
+    side = min(3.2 + 0.3 * len(kept), 8.0)
+    ax.figure.set_size_inches(side + 0.4, side)
     matrix = confusion_matrix(blend.y, said, labels=classes[kept], normalize="true")
     names = [text(label, 16) for label in classes[kept].tolist()]
     display = ConfusionMatrixDisplay(100 * matrix, display_labels=names)
@@ -282,55 +269,17 @@ def _model_of(result: ComparisonResult) -> Any:
     names = result.blend.weights if result.best == BLEND and result.blend else [result.best]
     times = [s.seconds for s in result.standings() if s.method.name in names]
     expected = sum((each["search"] or 0.0) + (each["fit"] or 0.0) for each in times)
-    if expected > SLOWEST:
+    if expected > SLOWEST_FIT:
         raise TimeoutError(f"what matters is not measured: a fit takes {seconds(expected)}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the folds have reported them
         return result.fit_on_first_fold()
 
 
-@dataclass(frozen=True, eq=False)
-class Importance:
-    """The loss of score when a feature is permuted: means and standard deviations over repeats."""
-
-    metric: Metric
-    names: list[str]
-    means: Array
-    spreads: Array
-    rows: int
-
-    def draw(self, ax: Any) -> tuple[str, str]:
-        """Draw a bar for each feature that matters, the most important on top."""
-        order = np.argsort(-self.means, kind="stable")[:MOST_FEATURES]
-        order = [j for j in order if self.means[j] != 0] or list(order[:1])
-        ax.barh(
-            [text(self.names[j]) for j in order],
-            self.means[order],
-            xerr=self.spreads[order],
-            color=BLUE,
-            ecolor=GREY,
-            capsize=2.0,
-        )
-        ax.set_yticks(range(len(order)), [text(self.names[j]) for j in order])
-        ax.invert_yaxis()
-        ax.axvline(0.0, color="black", linewidth=0.8)
-        worse = "loss of" if self.metric.higher_is_better else "increase of"
-        ax.set_xlabel(f"{worse} {self.metric.title}, if permuted")
-        n = len(self.names)
-        some = f" ({len(order)} of {n} are drawn)" if len(order) < n else ""
-        title = (
-            f"Importance of columns{some}: {worse} {self.metric.title} on "
-            f"{count(self.rows, 'held-out row')} if the values of a column change places"
-        )
-        digits = decimals(self.means, self.spreads)
-        first = [f"{quoted(self.names[j])} {fixed(self.means[j], digits)}" for j in order[:3]]
-        return title, f"{title}. Most important: {', '.join(first)}"
-
-
-def _importance(result: ComparisonResult, model: Any, sample: Sample) -> Importance:
-    """Permute each column of test rows of the first fold; hashed words of a text together."""
-    _, test = outer_split(sample, result.protocol, 0, 0)
+def _importance(result: ComparisonResult, sample: Sample, model: Any, ax: Any) -> tuple[str, str]:
+    """Draw the loss of score when a feature of test rows of the first fold is permuted."""
     random = np.random.default_rng(result.protocol.seed)
+    test = outer_split(sample, result.protocol, 0, 0)[1]
     rows = np.sort(random.permutation(test)[:MOST_ROWS])
     X, y = sample.features(rows), sample.y[rows]
     fitted = FittedMethod(model, SearchResult({}, None, 0, {}), {})
@@ -339,43 +288,62 @@ def _importance(result: ComparisonResult, model: Any, sample: Sample) -> Importa
         value = metric.finite(y, predictions_of(fitted, X))
         return np.nan if value is None else value if metric.higher_is_better else -value
 
-    start = time.perf_counter()
-    metric = result.metric
+    start, metric = time.perf_counter(), result.metric
     if np.isnan(score(metric, X)):  # such as the AUC of a model without probabilities
         metric = metrics_of(result.task)[0]
-    whole = score(metric, X)
-    took = time.perf_counter() - start
-    groups = _columns(sample)
-    repeats = REPEATS if took * REPEATS * len(groups) < SLOWEST / 2 else 1
-    if took * repeats * len(groups) > SLOWEST:
-        raise TimeoutError(f"what matters of {len(groups)} columns takes too long to measure")
-    drops = np.zeros((len(groups), repeats))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for place, (_, columns) in enumerate(groups):
-            for repeat in range(repeats):
-                permuted = X.copy()
-                permuted[:, columns] = X[random.permutation(len(X))][:, columns]
-                drops[place, repeat] = whole - score(metric, permuted)
-    names = [name for name, _ in groups]
-    return Importance(metric, names, drops.mean(axis=1), drops.std(axis=1), len(rows))
+    whole, columns = score(metric, X), _columns(sample)
+    if (took := (time.perf_counter() - start) * REPEATS * len(columns)) > SLOWEST_IMPORTANCE:
+        raise TimeoutError(f"the importance of {len(columns)} features takes {seconds(took)}")
+    drops = np.zeros((len(columns), REPEATS))
+    for place, repeat in np.ndindex(drops.shape):
+        permuted, features = X.copy(), columns[place][1]
+        permuted[:, features] = X[random.permutation(len(X))][:, features]
+        drops[place, repeat] = whole - score(metric, permuted)
+    means, spreads = drops.mean(axis=1), drops.std(axis=1)
+    order = np.argsort(-means, kind="stable")[:MOST_FEATURES]
+    order = order[(means[order] != 0) | (order == order[0])]
+    names = [columns[j][0] for j in order]
+    ax.figure.set_size_inches(WIDTH, 1.2 + 0.26 * len(order))
+    places = np.arange(len(order))
+    ax.barh(places, means[order], xerr=spreads[order], color=BLUE, ecolor=GREY, capsize=2.0)
+    ax.set_yticks(places, [text(name) for name in names])
+    ax.invert_yaxis()
+    ax.axvline(0.0, color="black", linewidth=0.8)
+    change = f"{'loss' if metric.higher_is_better else 'increase'} of {metric.title}"
+    ax.set_xlabel(f"{change}, if permuted")
+    some = f" ({len(order)} of {len(columns)} are drawn)" if len(order) < len(columns) else ""
+    title = (
+        f"Importance{some}: {change} on {count(len(rows), 'held-out row')}, if values are permuted"
+    )
+    digits = decimals(means, spreads)
+    first = [
+        f"{quoted(n)} {fixed(means[j], digits)}" for n, j in zip(names[:3], order[:3], strict=True)
+    ]
+    return title, f"{title}. Most important: {', '.join(first)}"
 
 
 def _columns(sample: Sample) -> list[tuple[str, list[int]]]:
-    """Return the name and the features of each column: one, or the hashed words of a text."""
+    """Return names and numbers of features; the hashed words of a text are one."""
     names, inside = sample.feature_names, {j for a, b in sample.texts for j in range(a, b)}
     groups = [(names[j], [j]) for j in range(len(names)) if j not in inside]
-    texts = [(names[a].rpartition(" (")[0] or names[a], [*range(a, b)]) for a, b in sample.texts]
-    return groups + texts
+    return groups + [(names[a].rpartition(" (")[0], [*range(a, b)]) for a, b in sample.texts]
 
 
-def _relevance(member: Any, names: list[str], ax: Any) -> tuple[str, str]:
-    display = RelevanceDisplay.from_estimator(
-        last_step(member), feature_names=names, most_features=MOST_RELEVANT, ax=ax
+def _relevance(member: Any, sample: Sample, ax: Any) -> tuple[str, str]:
+    """Draw the share of each feature in the change of the predictions of LAB-RBF."""
+    machine, names = last_step(member), names_after(member, sample.feature_names)
+    ax.figure.set_size_inches(WIDTH, 1.4 + 0.26 * min(len(names), MOST_RELEVANT))
+    display = RelevanceDisplay(
+        machine.feature_relevance_,
+        spread=machine.feature_relevance_spread_,
+        correlated=machine.correlated_features_,
+        feature_names=names,
     )
-    ax.set_title("")
+    display.most_features = MOST_RELEVANT
+    display.plot(ax)
+    ax.set_title("")  # the caption has it
     shown = [
-        f"{display.feature_names[j]} {share_text(display.relevance[j], display.spread[j])}"
+        f"{quoted(display.feature_names[j])} {share_text(display.relevance[j], display.spread[j])}"
         for j in display.order[:3]
     ]
     title = "Relevance in LAB-RBF: the share of each feature in the change of its predictions"

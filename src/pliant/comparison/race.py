@@ -39,6 +39,9 @@ EARLY = ("lab-rbf", REFERENCE, DUMMY, "linear", "boosting")
 FIRST_SHARE = 1 / 3
 """The most of the budget that a cell of the first fold may take."""
 
+SHORTEST = 20.0
+"""Seconds that a cell of the first fold may take, if the budget has them."""
+
 HOPELESS = 1.5
 """A method leaves if its loss on the first fold is surely this many times the least one."""
 
@@ -207,7 +210,7 @@ class Race:
             return None
         if cell.place != self._protocol.places()[0]:
             return self._ends
-        return min(self._ends, now + FIRST_SHARE * self._budget)
+        return min(self._ends, now + max(SHORTEST, FIRST_SHARE * self._budget))
 
     def _perform(self, cell: Cell, ends: float | None, ended: Any) -> None:
         method, shared = self._methods[cell.method], (self._sample, self._protocol)
@@ -237,7 +240,7 @@ class Race:
         took = time.time() - self._running.pop(cell)
         if record["status"] == "cut":
             at_end = self._ends is not None and time.time() >= self._ends - BEAT
-            slow = f"a fold takes more than {seconds(took)}, a third of the budget"
+            slow = f"a fold takes more than {seconds(took)}"
             self._cut[cell.method] = "the budget ended" if at_end else slow
             return
         self.records[cell] = record

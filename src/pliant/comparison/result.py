@@ -182,7 +182,7 @@ class ComparisonResult:
         means = {name: _mean([each[name] for each in scores]) for name in names}
         own = [s for each in scores if is_number(s := each[self.metric.name])]
         share = held_out_share(r for r in self.records if r["status"] == "done")
-        around = interval_of(own, share)
+        around = interval_of(own, share, self.metric)
         low, high = (None, None) if around is None else around[1:]
         return Expected(means.get(self.metric.name), low, high, means)
 

@@ -190,7 +190,10 @@ def _scorer(
     metric: Metric, sample: Sample, tick: Tick | None
 ) -> Callable[[Any, Array, Array], float]:
     """Return scikit-learn's scorer of a metric, on the rows of a known class, with a tick."""
-    scorer = metric.scorer if callable(metric.scorer) else get_scorer(metric.scorer)
+    name = metric.scorer
+    if name == "roc_auc" and len(sample.classes or ()) > 2:
+        name = "roc_auc_ovr"
+    scorer = name if callable(name) else get_scorer(name)
 
     def score(model: Any, X: Array, y: Array) -> float:
         if tick is not None:

@@ -48,10 +48,9 @@ def warnings_of(result: ComparisonResult) -> list[str]:
     sample, ranked = result.sample, [s for s in result.standings() if s.rank is not None]
     texts = [*_rare(result), *_numbers(result)]
     if ranked and ranked[0].folds < FEWEST_FOLDS:
-        texts.append(
-            f"{count(ranked[0].folds, 'fold')} of {ranked[0].planned} were finished: "
-            "a larger budget makes the scores surer"
-        )
+        longer = ranked[0].folds < ranked[0].planned and result.budget is not None
+        how = "a larger budget" if longer else "more folds"
+        texts.append(f"scores on {count(ranked[0].folds, 'fold')} are unsure: {how} would help")
     elif sample["rows"] < FEW_ROWS:
         texts.append(f"{sample['rows']} rows are few: scores on new rows may differ a lot")
     if result.interrupted:

@@ -197,21 +197,27 @@ def reference_of(best_first: Sequence[Entry], ranked: Set[str]) -> str | None:
     return next((name for name in wanted if name in ranked), None)
 
 
-def interval_of(scores: Sequence[float], share: float) -> tuple[float, float, float] | None:
+def interval_of(
+    scores: Sequence[float], share: float, metric: Metric
+) -> tuple[float, float, float] | None:
     """Return the standard error of a mean, and the ends of its 90 % interval; None below two.
+
+    The interval ends where the range of the metric ends.
 
     Parameters
     ----------
     scores : sequence of r float
     share : float
         n_test / n_train.
+    metric : Metric
     """
     if len(scores) < 2:
         return None
     mean, r = fsum(scores) / len(scores), len(scores)
     error = sqrt((1 / r + share) * variance(scores))
     reach = float(stats.t.ppf((1 + LEVEL) / 2, r - 1)) * error
-    return error, mean - reach, mean + reach
+    least, largest = metric.range
+    return error, max(mean - reach, least), min(mean + reach, largest)
 
 
 def held_out_share(records: Iterable[Record]) -> float:
@@ -234,9 +240,7 @@ def _place(scores: Scores, metric: Metric, ranked: bool) -> tuple[int, int, floa
     return (0, 0, better_first) if ranked else (1, -len(scores), better_first)
 
 
-def _difference(
-    cells: Cells, mine: Scores, others: Scores, metric: Metric
-) -> dict[str, Any]:
+def _difference(cells: Cells, mine: Scores, others: Scores, metric: Metric) -> dict[str, Any]:
     """Return the mean difference to the reference with its error and its p-value."""
     sign = 1 if metric.higher_is_better else -1
     first, second = ([sign * score for score in s.values()] for s in (mine, others))
@@ -264,7 +268,7 @@ def _standing(entry: Entry, cells: Cells, metric: Metric, **place: Any) -> Stand
     named = {each.name: each for each in (*metrics_of(_task(metric, cells)), metric)}
     scores = {name: list(scores_of(cells, name).values()) for name in named}
     share = held_out_share(cells.values()) if cells else 0.0
-    intervals = {name: interval_of(values, share) for name, values in scores.items()}
+    intervals = {name: interval_of(values, share, named[name]) for name, values in scores.items()}
     own, records = intervals[metric.name], cells.values()
     return Standing(
         method=entry,

@@ -6,14 +6,14 @@ A table is a sequence of rows, each a mapping from column key to cell. Cells are
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+
+from pliant.core.text import printable
 
 LONGEST_CELL = 350
 """Characters of a cell or a heading at most; the largest float has 313 with three decimals."""
@@ -35,15 +35,6 @@ class Score:
     mean: float
     std: float | None = None
     mark: str = ""
-
-    @classmethod
-    def of(cls, values: npt.ArrayLike, mark: str = "") -> Score:
-        """Summarise repeated measurements by mean and sample standard deviation."""
-        scores = np.asarray(values, dtype=float)
-        if scores.ndim != 1 or len(scores) == 0:
-            raise ValueError(f"expected values of shape (r,) with r >= 1, got {scores.shape}")
-        std = float(np.std(scores, ddof=1)) if len(scores) > 1 else None
-        return cls(float(np.mean(scores)), std, mark)
 
 
 Cell: TypeAlias = str | float | Score | None
@@ -163,5 +154,4 @@ def _align(cut: Sequence[tuple[str, ...]]) -> list[str]:
 
 def _clean(text: str) -> str:
     """Turn runs of white space into single spaces, drop control and format characters, and cut."""
-    kept = "".join(c for c in " ".join(text.split()) if unicodedata.category(c)[0] != "C")
-    return kept if len(kept) <= LONGEST_CELL else kept[: LONGEST_CELL - 1] + "…"
+    return printable(" ".join(text.split()), LONGEST_CELL)

@@ -456,4 +456,6 @@ def with_target(
         return frame, ()
     left = int((~known).sum())
     rows = "1 row has" if left == 1 else f"{left} rows have"
-    return frame[known], (f"{rows} no {quoted(target)} and {'is' if left == 1 else 'are'} left out",)
+    return frame[known], (
+        f"{rows} no {quoted(target)} and {'is' if left == 1 else 'are'} left out",
+    )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import struct
-import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -56,27 +53,17 @@ SCORES = {
 }
 
 
-def png(width=160, height=120):
-    """Return a PNG file with a gradient, in base64."""
-    ramp = np.linspace(0, 255, width, dtype=np.uint8)
-    row = b"\0" + np.stack([ramp, ramp[::-1], np.full(width, 120, np.uint8)], 1).tobytes()
-    chunks = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
-        (b"IDAT", zlib.compress(row * height)),
-        (b"IEND", b""),
-    )
-    body = b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks
-    )
-    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + body).decode()
-
-
-def record(method, repeat, fold, task, truth, rng, pictures=()):
-    """Return a finished cell whose scores lie around the method's own."""
+def record(method, repeat, fold, task, truth, rng):
+    """Return a finished cell whose scores and predictions are about as good as the method."""
     level = GOODNESS[method] + 0.012 * rng.standard_normal()
-    curve = [[round(400 * share), level - 0.08 * (1 - share) ** 2] for share in (0.1, 0.25, 0.5)]
-    certified = method in ("dank", "tkl", "svm")
+    rows = range(fold, len(truth), 5)
+    if task == "regression":
+        errors = 60 * (1 - GOODNESS[method]) * rng.standard_normal(len(rows))
+        values = [truth[str(row)] + error for row, error in zip(rows, errors, strict=True)]
+    else:
+        codes = [sorted(set(truth.values())).index(truth[str(row)]) for row in rows]
+        true = np.where(rng.random(len(rows)) < level, codes, rng.integers(0, 3, len(rows)))
+        values = (0.1 + 0.7 * np.eye(3)[true]).tolist()
     return {
         "method": method,
         "repeat": repeat,
@@ -85,31 +72,14 @@ def record(method, repeat, fold, task, truth, rng, pictures=()):
         "error": None,
         "scores": SCORES[task](level),
         "chosen": {} if method == "dummy" else {"C": 8.0, "gamma": 2.0 ** -(fold % 2)},
-        "inner_score": level,
-        "candidates": 32,
         "rows": {"train": 400, "test": 100},
+        "kept": {"rows": [*rows], "values": values},
         "support": 80 + 7 * fold if method != "dummy" else None,
-        "gap": 10.0 ** -(5 + fold) if certified else None,
-        "curve": [*curve, [400, level]],
-        "predictions": _predictions(truth, fold, level, task, rng) if repeat == 0 else None,
+        "gap": 10.0 ** -(5 + fold) if method in ("dank", "tkl", "svm") else None,
         "seconds": {"search": 9.0, "fit": 0.4 + 0.1 * fold, "predict": 0.003, "total": 9.7},
-        "memory_mb": 12.5,
         "size_bytes": 34_000,
         "warnings": ["ConvergenceWarning: raise max_iter"] if method == "tkl" else [],
-        "pictures": list(pictures) if (repeat, fold) == (0, 0) else [],
     }
-
-
-def _predictions(truth, fold, level, task, rng):
-    rows = range(100 * fold, 100 * fold + 100)
-    if task == "regression":
-        return {
-            "rows": [*rows],
-            "values": [truth[str(row)] + 60 * (1 - level) * rng.standard_normal() for row in rows],
-        }
-    classes = sorted(set(truth.values()))
-    said = [truth[str(r)] if rng.random() < level else classes[rng.integers(3)] for r in rows]
-    return {"rows": [*rows], "values": said}
 
 
 def failed(method, fold, text):
@@ -129,7 +99,6 @@ def result(
     *,
     name="iris-like",
     methods=METHODS,
-    pictures=None,
     error="ValueError: no",
     warning=None,
     seed=0,
@@ -141,17 +110,14 @@ def result(
         truth = {str(row): float(50 + 20 * rng.standard_normal()) for row in range(500)}
     else:
         truth = {str(row): ("ham", "eggs", "spam")[row % 3] for row in range(500)}
-    if pictures is None:
-        pictures = [{"title": "Gram matrix", "alt": "Blocks by class", "png": png()}] * 2
     records = []
     for entry in methods:
         places = [(repeat, fold) for repeat in range(2) for fold in range(5)]
         if entry.name == "scg-ldk":
             records += [failed(entry.name, fold, error) for fold in range(5)]
-        elif entry.status in ("done", "cut"):
-            shown = pictures if entry.kind == LEARNED else ()
+        elif entry.name in GOODNESS:
             records += [
-                record(entry.name, *place, task, truth, rng, shown)
+                record(entry.name, *place, task, truth, rng)
                 for place in places[: 7 if entry.status == "cut" else None]
             ]
     if warning is not None:
@@ -164,10 +130,12 @@ def result(
         "features": 13,
         "feature_names": [f"feature {j}" for j in range(13)],
         "classes": ["eggs", "ham", "spam"] if task == "classification" else None,
+        "counts": [167, 167, 166] if task == "classification" else None,
         "categorical": 2,
         "missing": 17,
         "groups": None,
         "ordered": False,
+        "notes": [],
     }
     facts = {
         "sample": sample,
@@ -189,11 +157,10 @@ def hostile(text, task="classification", **changes):
     methods = tuple(
         replace(entry, title=text, reason=entry.reason and text, summary=text) for entry in METHODS
     )
-    pictures = [{"title": text, "alt": text, "png": png()}] * 2
-    case = result(task, name=text, methods=methods, error=text, warning=text, pictures=pictures)
-    sample = {**case.sample, "target": text, "feature_names": [text] * 13}
+    case = result(task, name=text, methods=methods, error=text, warning=text)
+    sample = {**case.sample, "target": text, "feature_names": [text] * 13, "notes": [text]}
     if task == "classification":
-        sample["classes"] = ["eggs", "ham", text]
+        sample["classes"] = sorted(["eggs", "ham", text])
         changes["truth"] = {row: text if y == "spam" else y for row, y in case.truth.items()}
     chosen = [{**each, "chosen": {text: text}} for each in case.records]
     changes = {"environment": {text: text}, "command": text, "records": tuple(chosen), **changes}

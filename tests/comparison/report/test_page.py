@@ -1,78 +1,148 @@
-"""The report as a page: whole, in order, for every reader, with or without a script."""
+"""The page of a comparison: whole, in order, for every reader, and true to the result."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import re
+from dataclasses import replace
 
 import pytest
 
-from pliant.comparison.record import Entry
+from pliant.comparison import ComparisonResult
 from pliant.comparison.page import report_html
-from tests.comparison.report.report_cases import result
+from pliant.comparison.record import Entry
+from pliant.core.text import fixed
+from tests.comparison.report.report_cases import METHODS, result
 from tests.comparison.report.report_page import Page
 
+RARE = {"counts": [20, 240, 240]}
+PLAIN = result(interrupted=True)
 CASES = {
-    "classification": lambda: [result()],
-    "regression": lambda: [result("regression")],
+    "classes": lambda: [result()],
+    "numbers": lambda: [result("regression")],
+    "rare": lambda: [replace(PLAIN, sample={**PLAIN.sample, **RARE})],
     "several": lambda: [result(name="one"), result("regression", name="two", seed=1)],
-    "nothing": lambda: [result(methods=(Entry("gp", "GP", "baseline", "", "skipped", "no"),))],
+    "single": lambda: [result(methods=[each for each in METHODS if each.name in ("svm", "dummy")])],
+    "nothing": lambda: [result(methods=(Entry("gp", "GP", "baseline", "", "cut", "too slow"),))],
+    "read": lambda: [ComparisonResult.from_dict(json.loads(json.dumps(PLAIN.to_dict())))],
 }
+PAGES = {}
 
 
-@pytest.fixture(scope="module", params=CASES)
-def page(request):
-    return Page(report_html(CASES[request.param]()))
+def page_of(name):
+    if name not in PAGES:
+        PAGES[name] = Page(report_html(CASES[name]()))
+    return PAGES[name]
 
 
-@pytest.fixture(scope="module")
-def plain():
-    return Page(report_html([result()]))
+def board(page):
+    (table,) = page.all("table", class_="leaderboard")
+    return [[cell["text"] for cell in row] for row in table["rows"]]
 
 
-def test_ids_are_unique_and_references_lead_somewhere(page):
+@pytest.mark.parametrize("name", CASES)
+def test_structure(name):
+    """Ids are unique, links lead somewhere, headings go down by one, rows are as long as heads."""
+    page = page_of(name)
     ids = page.values("id")
     assert len(set(ids)) == len(ids)
     assert {name for text in page.values("aria-labelledby") for name in text.split()} <= set(ids)
-    links = page.values("href")
-    assert links
-    assert all(link[0] == "#" and link[1:] in ids for link in links)
-    assert set(re.findall(r"#([^)]+)", " ".join(page.values("clip-path")))) <= set(ids)
-
-
-def test_headings_go_down_one_level_at_a_time(page):
+    assert all(link[0] == "#" and link[1:] in ids for link in page.values("href"))
     levels = [int(e["name"][1]) for e in page.elements if re.fullmatch("h[1-6]", e["name"])]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-
-
-def test_rows_are_as_long_as_their_heads(page):
     for table in page.all("table"):
         assert len({len(row) for row in table["rows"]}) == 1, table["text"]
-        assert all(cell["attributes"].get("scope") == "col" for cell in table["rows"][0])
         for row in table["rows"][1:]:
-            assert [cell["name"] for cell in row].count("th") == 1
+            assert [cell["attributes"].get("scope") for cell in row].count("row") == 1
+    assert all(image["attributes"]["alt"] for image in page.all("img"))
 
 
-def test_a_confusion_matrix_adds_up(plain):
-    matrix = plain.all("table", class_="matrix")[0]
-    rows = [[cell["attributes"].get("data-value") for cell in row[1:]] for row in matrix["rows"]]
-    counts = [[float(value) for value in row] for row in rows[1:]]
-    assert [len(row) for row in counts] == [3, 3, 3]
-    assert [sum(row) for row in counts] == [167, 167, 166]  # eggs, ham, spam
-    right = counts[0][0] + counts[1][1] + counts[2][2]
-    assert f"{right:.0f} of 500 test rows right" in plain.text
-    assert "Confusion matrix of DANK" in matrix["text"]
+@pytest.mark.parametrize("name", ["classes", "numbers"])
+def test_the_blend_leads_the_leaderboard_with_its_expected_score(name):
+    (case,) = CASES[name]()
+    page = page_of(name)
+    heads, blend, *rows = board(page)
+    assert heads[1:4] == ["Method", heads[2], "Weightin the blend"]
+    assert blend[1].startswith("Blend")
+    assert fixed(case.expected.mean, 3) in blend[2]
+    assert len(rows) == sum(standing.rank is not None for standing in case.standings())
+    shown = {row[1]: row[3] for row in rows}
+    for method, weight in case.blend.weights.items():
+        title = next(each.title for each in case.methods if each.name == method)
+        assert shown[f"{title}{method}"] == f"{weight:.2f}"
+    assert [row[4] for row in rows].count("the reference") == 1
+    (verdict,) = page.all("p", class_="verdict")
+    assert case.sentence().startswith(verdict["text"])
+
+
+def test_methods_without_all_folds_are_lines_with_the_reason():
+    (lines,) = page_of("classes").all("ul", class_="missing")
+    assert "SCG-LDK: failed, ValueError: no" in lines["text"]
+    assert "Gaussian process: not tried, takes at most 100 training rows" in lines["text"]
+    assert "TKL: cut short, 3 of 10 folds: the budget ended" in lines["text"]
+
+
+def test_warnings_are_listed_below_the_verdict():
+    (notice,) = page_of("rare").all("ul", class_="notice")
+    assert re.search(r"Class 'eggs' has 4.0% of the rows.*log loss", notice["text"])
+    assert "interrupted" in notice["text"]
+    assert page_of("classes").all("ul", class_="notice") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "pictures"),
+    [
+        ("classes", ["Weights", "Calibration", "Confusion"]),
+        ("numbers", ["Weights", "Truth"]),
+        ("single", ["Calibration", "Confusion"]),
+        ("read", ["Weights", "Calibration", "Confusion"]),
+        ("several", ["Average", "Weights", "Calibration", "Confusion", "Weights", "Truth"]),
+        ("nothing", []),
+    ],
+)
+def test_pictures(name, pictures):
+    alts = [image["attributes"]["alt"] for image in page_of(name).all("img")]
+    assert [alt.split()[0] for alt in alts] == pictures
+
+
+def test_a_single_method_has_all_the_weight():
+    page = page_of("single")
+    assert "Gaussian SVM has all the weight" in page.text
+    assert [row[1] for row in board(page)[1:]] == ["Gaussian SVMsvm", "Dummydummy"]
+
+
+def test_nothing_finished():
+    page = page_of("nothing")
+    assert page.all("table") == []
+    assert "GP: cut short, too slow" in page.text
 
 
 def test_several_tables_open_with_the_part_over_all():
-    page = Page(report_html(CASES["several"]()))
-    titles = [each["text"] for each in page.all("h2")]
-    assert titles == ["Over all tables", "one", "two"]
-    assert "critical difference" in page.all("img")[0]["attributes"]["alt"]
-    assert "TKL: " in page.text
+    page = page_of("several")
+    assert [each["text"] for each in page.all("h2")] == ["Over all tables", "one", "two"]
+    (table,) = [t for t in page.all("table") if "Average rank" in t["text"]]
+    assert [cell["text"] for cell in table["rows"][0][3:]] == ["oneaccuracy", "twoR2"]
+    assert table["rows"][1][0]["text"] == "Blend"
+    assert "GP" not in table["text"]
+
+
+def test_the_scores_of_all_folds_are_in_the_page():
+    (case,) = CASES["classes"]()
+    (block,) = page_of("classes").all("script", class_="scores")
+    data = json.loads(block["text"])
+    assert len(data["scores"]) == len(case.records)
+    assert data["scores"][0]["accuracy"] == case.records[0]["scores"]["accuracy"]
 
 
 def test_the_same_results_give_the_same_page():
-    assert report_html([result()]) == report_html([result()])
+    assert report_html(CASES["numbers"]()) == report_html(CASES["numbers"]())
+
+
+def test_without_matplotlib_the_page_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr("pliant.comparison.pictures.find_spec", lambda name: None)
+    page = Page(report_html(CASES["several"]()))
+    assert page.all("img") == []
+    assert "pip install 'pliant[plots]'" in page.text

@@ -1,0 +1,94 @@
+"""Pictures of the model to use, which is fitted once more: importance and relevance."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.linear_model import LogisticRegression
+
+from pliant import LABRBFRegressor, compare
+from pliant.comparison import pictures as module
+from pliant.comparison.page import report_html
+from pliant.comparison.pictures import pictures_of
+from pliant.comparison.sample import Sample
+
+NAMES = ["age", "dose $", "<script>"]
+LAB = LABRBFRegressor(n_support=8, n_members=2, max_iter=3, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    return X, 3 * X[:, 1] + np.sin(2 * X[:, 0])
+
+
+@pytest.fixture(scope="module")
+def compared(data):
+    methods = [("local", LAB), "linear", "dummy"]
+    X, y = data
+    options = {"folds": 3, "repeats": 1, "n_jobs": 1, "budget": None, "feature_names": NAMES}
+    return compare(X, y, methods=methods, **options)
+
+
+def test_what_matters_is_drawn_in_units_of_the_metric(compared):
+    found = pictures_of(compared)
+    importance = found["importance"][0]
+    assert "loss of R2 on 30 held-out rows" in importance.title
+    assert "Most important: 'dose $'" in importance.alt
+    for picture in [each for section in found.values() for each in section]:
+        image = Image.open(io.BytesIO(base64.b64decode(picture.png, validate=True)))
+        assert image.format == "PNG"
+        assert len(picture.png) < 120_000
+        assert 300 < picture.width < 900
+
+
+def test_permuting_a_feature_costs_twice_its_share_of_the_variance():
+    """R2 of y = 2 x_0 + x_1 with x_j permuted is 1 - 2 b_j^2 / var(y)."""
+    X = np.random.default_rng(0).normal(size=(1500, 3))
+    y = X @ np.array([2.0, 1.0, 0.0])
+    found = compare(X, y, methods=["linear"], folds=3, repeats=1, n_jobs=1, feature_names=NAMES)
+    alt = pictures_of(found)["importance"][0].alt
+    age, dose = re.search("'age' ([0-9.]+), 'dose \\$' ([0-9.]+)", alt).groups()
+    assert float(age) == pytest.approx(8 / 5, rel=0.15)
+    assert float(dose) == pytest.approx(2 / 5, rel=0.15)
+
+
+def test_the_words_of_a_text_are_permuted_together():
+    names = ("age", "note (hash 0)", "note (hash 1)")
+    y = np.arange(4) % 2
+    sample = Sample(np.zeros((4, 3)), y, "classification", names, texts=((1, 3),))
+    assert module._columns(sample) == [("age", [0]), ("note", [1, 2])]
+
+
+def test_a_member_with_a_relevance_has_its_picture(data):
+    X, y = data
+    found = compare(X, y, methods=[("local", LAB)], folds=3, repeats=1, n_jobs=1)
+    pictures = pictures_of(found)["importance"]
+    assert [each.title[:10] for each in pictures] == ["Importance", "Relevance "]
+    assert "Most relevant: 'feature 1'" in pictures[1].alt
+
+
+def test_the_log_loss_increases():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0, "high", "low")
+    model = LogisticRegression()
+    found = compare(X, y, methods=[model], metric="log_loss", folds=3, repeats=1, n_jobs=1)
+    assert "increase of log loss" in pictures_of(found)["importance"][0].title
+
+
+def test_a_picture_that_fails_is_left_out_and_the_page_is_written(compared, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("no picture")
+
+    monkeypatch.setattr(module, "_importance", fail)
+    with pytest.warns(UserWarning, match="a picture is left out: RuntimeError: no picture"):
+        page = report_html([compared])
+    assert "<h1>" in page
+    monkeypatch.setattr(type(compared), "fit_on_first_fold", fail)
+    with pytest.warns(UserWarning, match="a picture is left out"):
+        assert "importance" not in pictures_of(compared)
