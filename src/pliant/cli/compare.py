@@ -7,7 +7,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -428,26 +428,11 @@ def all_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
     data = [result.to_dict() for result in results]
     if len(data) == 1:
         return data[0]
-    return {"tables": data, "across": _data_over_tables(results)}
-
-
-def _data_over_tables(results: Sequence[ComparisonResult]) -> dict[str, Any]:
-    """Return the ranks and tests over all tables as plain data; or the reason for none."""
     try:
-        ranking = across(results)
+        over_all = across(results).to_dict()
     except ValueError as reason:
-        return {"reason": str(reason)}
-    names = [entry.name for entry in ranking.methods]
-    return {
-        "tables": ranking.tables,
-        "ranks": dict(zip(names, ranking.ranks.tolist(), strict=True)),
-        "p_value": ranking.friedman.p_value,
-        "critical_difference": ranking.critical_difference,
-        "reference": ranking.reference,
-        "versus": {name: asdict(test) for name, test in ranking.versus.items()},
-        "left_out": ranking.left_out,
-        "sentence": ranking.sentence(),
-    }
+        over_all = {"reason": str(reason)}
+    return {"tables": data, "across": over_all}
 
 
 def _text(result: ComparisonResult) -> str:

@@ -175,25 +175,32 @@ def _planned(
 
 
 def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric:
-    """Return the metric of a search: accuracy for the log loss of a method without probabilities.
+    """Return the metric of a search: accuracy where a method lacks the probabilities it needs.
 
-    Its probabilities are calibrated once its settings are chosen.
+    They are calibrated once its settings are chosen.
     """
-    default = metrics_of(sample.task)[0]
     metric = protocol.metric_for(sample.task)
     learner = method.machine(sample.task, seed=0, n_rows=0)
-    needs = metric.name == "log_loss"
-    return default if needs and not hasattr(learner, "predict_proba") else metric
+    many = len(sample.classes or ()) > 2
+    ways = getattr(_scorer_of(metric, many), "_response_method", "predict")
+    needs = ways == "predict_proba" or (many and "predict_proba" in ways)
+    return metrics_of(sample.task)[0] if needs and not hasattr(learner, "predict_proba") else metric
+
+
+def _scorer_of(metric: Metric, many_classes: bool) -> Callable[..., float]:
+    """Return scikit-learn's scorer of a metric."""
+    if callable(metric.scorer):
+        return metric.scorer
+    by_class = metric.name == "auc" and many_classes
+    scorer: Callable[..., float] = get_scorer("roc_auc_ovr" if by_class else metric.scorer)
+    return scorer
 
 
 def _scorer(
     metric: Metric, sample: Sample, tick: Tick | None
 ) -> Callable[[Any, Array, Array], float]:
     """Return scikit-learn's scorer of a metric, on the rows of a known class, with a tick."""
-    name = metric.scorer
-    if name == "roc_auc" and len(sample.classes or ()) > 2:
-        name = "roc_auc_ovr"
-    scorer = name if callable(name) else get_scorer(name)
+    scorer = _scorer_of(metric, len(sample.classes or ()) > 2)
 
     def score(model: Any, X: Array, y: Array) -> float:
         if tick is not None:
