@@ -14,7 +14,6 @@ from sklearn.pipeline import Pipeline
 
 from pliant.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.comparison.blending import BlendOutcome, blended
-from pliant.comparison.cells import fit_method
 from pliant.comparison.frames import TableEncoder
 from pliant.comparison.metrics import Metric, metric_of
 from pliant.comparison.protocol import Protocol
@@ -29,6 +28,7 @@ from pliant.comparison.standings import (
     is_number,
     standings,
 )
+from pliant.comparison.workers import fit_apart
 from pliant.core.text import meant, quoted
 from pliant.registry import Method
 from pliant.tables import TableSchema
@@ -250,10 +250,7 @@ class ComparisonResult:
             raise ValueError(f"unknown method {quoted(name)} in this comparison; {told}")
         sample, protocol = source.sample, self.protocol
         names = list(self.blend.weights) if name == BLEND and self.blend is not None else [name]
-        models = [
-            fit_method(known[each], sample, rows, protocol, protocol.seed, for_new_rows=True)
-            for each in names
-        ]
+        models = fit_apart(sample, protocol, [known[each] for each in names], rows)
         if name != BLEND or self.blend is None:
             return models[0].own
         kind = BlendClassifier if self.task == "classification" else BlendRegressor

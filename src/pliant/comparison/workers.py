@@ -13,18 +13,21 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import Any
 
+from joblib import cpu_count
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from pliant.comparison.cells import cut, failed, perform
+from pliant.comparison.cells import FittedMethod, cut, failed, fit_method, perform
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import Record
 from pliant.comparison.sample import Sample
 from pliant.core.progress import is_over
+from pliant.core.typing import Indices
 from pliant.registry import Method
 
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -66,35 +69,65 @@ def perform_apart(
         return perform(sample, protocol, method, cell)
     if is_over(ends):
         return cut(cell)
+    try:
+        with _lent() as process:
+
+            def ask(task: Callable[..., Any], *arguments: Any) -> Any:
+                left = None if ends is None else max(0.0, ends - time.time())
+                return process.submit(task, *arguments).result(timeout=left)
+
+            record: Record | None = ask(_serve, key, method, cell)
+            if record is None:
+                ask(_keep, key, sample, protocol)
+                record = ask(_serve, key, method, cell)
+            return record or failed(cell, "the process lost its table") | {"crashed": True}
+    except TimeoutError:
+        return cut(cell)
+    except TerminatedWorkerError:
+        reason = "the process died: out of memory, or a crash"
+        return failed(cell, reason) | {"crashed": True}
+    except Exception as error:  # such as a method that cannot be sent, or no memory for a process
+        return failed(cell, f"{type(error).__name__}: {error}") | {"crashed": True}
+
+
+def fit_apart(
+    sample: Sample, protocol: Protocol, methods: Sequence[Method], rows: Indices
+) -> list[FittedMethod]:
+    """Fit several methods on some rows for new rows, each in a process of one thread."""
+    given = sample, rows, protocol, protocol.seed
+    if len(methods) < 2 or multiprocessing.current_process().daemon:
+        return [fit_method(method, *given, for_new_rows=True) for method in methods]
+
+    def one(method: Method) -> FittedMethod:
+        with _lent() as process:
+            task = process.submit(fit_method, method, *given, for_new_rows=True)
+            fitted: FittedMethod = task.result()
+            return fitted
+
+    with ThreadPoolExecutor(min(len(methods), cpu_count())) as threads:
+        try:
+            return list(threads.map(one, methods))
+        except BaseException:
+            close_all()
+            raise
+
+
+@contextmanager
+def _lent() -> Iterator[ProcessPoolExecutor]:
+    """Lend a process; it is killed if the block raises."""
     with _LOCK:
         process = _FREE.pop() if _FREE else _started()
         _BUSY.add(process)
-
-    def ask(task: Callable[..., Any], *arguments: Any) -> Any:
-        left = None if ends is None else max(0.0, ends - time.time())
-        return process.submit(task, *arguments).result(timeout=left)
-
     try:
-        record: Record | None = ask(_serve, key, method, cell)
-        if record is None:
-            ask(_keep, key, sample, protocol)
-            record = ask(_serve, key, method, cell)
-    except TimeoutError:
-        record = cut(cell)
-    except TerminatedWorkerError:
-        reason = "the process died: out of memory, or a crash"
-        record = failed(cell, reason) | {"crashed": True}
-    except Exception as error:  # such as a method that cannot be sent, or no memory for a process
-        record = failed(cell, f"{type(error).__name__}: {error}") | {"crashed": True}
-    else:
+        yield process
+    except BaseException:
         with _LOCK:
             _BUSY.discard(process)
-            _FREE.append(process)
-        return record or failed(cell, "the process lost its table") | {"crashed": True}
+        process.shutdown(wait=True, kill_workers=True)
+        raise
     with _LOCK:
         _BUSY.discard(process)
-    process.shutdown(wait=True, kill_workers=True)
-    return record
+        _FREE.append(process)
 
 
 def perform_on(
