@@ -19,7 +19,7 @@ TYPE_CHECKING = False  # that of typing, which takes a while to import
 if TYPE_CHECKING:
     from typing import Any
 
-    from pliant.comparison import compare
+    from pliant.comparison import compare, fit
     from pliant.core.exceptions import (
         FeatureScaleWarning,
         ModelFileError,
@@ -87,6 +87,7 @@ __all__ = [
     "__version__",
     "batch_decision_function",
     "compare",
+    "fit",
     "kernel_alignment",
     "scg_loss",
 ]
@@ -99,6 +100,7 @@ _ELSEWHERE = {
     "TableError": "pliant.core.exceptions",
     "UniformWeightsWarning": "pliant.core.exceptions",
     "compare": "pliant.comparison",
+    "fit": "pliant.comparison",
     "kernel_alignment": "pliant.metrics",
     "scg_loss": "pliant.methods.side_information.information",
 }

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pliant.comparison.across import Across, across
     from pliant.comparison.blend import BlendClassifier, BlendRegressor
-    from pliant.comparison.comparing import compare, compare_sample
+    from pliant.comparison.comparing import compare, compare_sample, fit
     from pliant.comparison.contenders import BASELINES
-    from pliant.comparison.frames import TableEncoder
+    from pliant.comparison.frames import TableEncoder, TablePipeline
     from pliant.comparison.paired import PairedTest, corrected_t_test, verdict, wilcoxon_test
     from pliant.comparison.protocol import Cell, Protocol
     from pliant.comparison.ranks import (
@@ -47,10 +47,12 @@ _WHERE = {
     "Score": "text_tables",
     "Standing": "standings",
     "TableEncoder": "frames",
+    "TablePipeline": "frames",
     "across": "across",
     "average_ranks": "ranks",
     "compare": "comparing",
     "compare_sample": "comparing",
+    "fit": "comparing",
     "corrected_t_test": "paired",
     "friedman_test": "ranks",
     "nemenyi_critical_difference": "ranks",
@@ -77,11 +79,13 @@ __all__ = [
     "Score",
     "Standing",
     "TableEncoder",
+    "TablePipeline",
     "across",
     "average_ranks",
     "compare",
     "compare_sample",
     "corrected_t_test",
+    "fit",
     "friedman_test",
     "nemenyi_critical_difference",
     "read_sample",

@@ -22,8 +22,9 @@ from pliant.comparison.lines import Lines
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.race import Progress, Race
 from pliant.comparison.record import BASELINE, LEARNED, Entry, Record
-from pliant.comparison.result import ComparisonResult, Source
+from pliant.comparison.result import ComparisonResult, Source, from_frames
 from pliant.comparison.sample import Sample
+from pliant.comparison.workers import fit_apart
 from pliant.core.validation import check_integer, check_real
 from pliant.persistence import holds
 from pliant.registry import Method
@@ -160,6 +161,61 @@ def compare(
         progress=progress,
         schema=schema,
     )
+
+
+def fit(
+    X: Any,
+    y: Any,
+    *,
+    budget: float | None = None,
+    task: str | None = None,
+    groups: Any = None,
+    metric: str | Callable[..., float] | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> Any:
+    """Fit LAB-RBF to a table, or with a budget the blend of a race.
+
+    Parameters
+    ----------
+    X, y, task, groups, metric, random_state, n_jobs
+        As in `compare`; groups and metric only with a budget.
+    budget : float, optional
+        Seconds for a race and the fit of its blend. None: LAB-RBF alone, with its defaults.
+
+    Returns
+    -------
+    estimator
+        Fitted. It takes arrays, or data frames with the columns of X, whichever X was.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"size": rng.normal(size=80), "colour": rng.choice(["red", "blue"], 80)})
+    >>> y = X["size"] ** 2 + (X["colour"] == "red")
+    >>> fit(X, y).predict_interval(X).shape
+    (80, 2)
+    """
+    if budget is not None:
+        result = compare(
+            X,
+            y,
+            task=task,
+            groups=groups,
+            budget=budget,
+            metric=metric,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        return result.fit_best()
+    if groups is not None or metric is not None:
+        raise ValueError("expected groups and metric with a budget only: LAB-RBF is fitted alone")
+    sample, schema = sample_of(X, y, task=task)
+    (method,) = methods_of(["lab-rbf"], sample.task, len(sample.y))
+    rows, protocol = np.arange(len(sample.y)), Protocol(seed=random_state)
+    (fitted,) = fit_apart(sample, protocol, [method], rows)
+    return fitted.own if schema is None else from_frames(fitted.own, schema)
 
 
 def compare_sample(

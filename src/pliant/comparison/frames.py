@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.comparison.reading import sample_from_frame
@@ -191,13 +193,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise TableError("expected a table with rows, got none")
         return frame
 
-    def example_rows(self, n_rows: int) -> pd.DataFrame:
-        """Return rows of cells that the columns can hold: zeros, the first category, a date."""
-        import pandas as pd
-
-        columns = self._schema().columns
-        return pd.DataFrame({column.name: [column.example] * n_rows for column in columns})
-
     def _check_loaded(self) -> None:
         """Raise ValueError if a file holds no columns, or other ones than were fitted."""
         columns = self._schema().columns
@@ -205,4 +200,31 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"expected {self.n_features_in_} columns, got {len(columns)}")
 
 
-TableEncoder.__module__ = "pliant.comparison"
+class TablePipeline(Pipeline):
+    """Pipeline whose first step takes data frames, with the prediction intervals of its last one.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+        The first is a `TableEncoder`.
+    """
+
+    @available_if(lambda self: hasattr(self[-1], "predict_interval"))
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Return an interval for each row that holds its target with a given probability.
+
+        Parameters
+        ----------
+        X : data frame of shape (n_samples, n_columns)
+        coverage : float, default=0.9
+            Probability, in (0, 1).
+
+        Returns
+        -------
+        array of shape (n_samples, 2)
+            The lower and the upper end; the last step says what is guaranteed.
+        """
+        return np.asarray(self[-1].predict_interval(self[:-1].transform(X), coverage))
+
+
+TableEncoder.__module__ = TablePipeline.__module__ = "pliant.comparison"

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from pliant.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.comparison.blending import BlendOutcome, blended
-from pliant.comparison.frames import TableEncoder
+from pliant.comparison.frames import TableEncoder, TablePipeline
 from pliant.comparison.metrics import Metric, metric_of
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.record import DUMMY, Entry, Record
@@ -345,7 +345,7 @@ def from_frames(model: Any, schema: TableSchema) -> Any:
         model.regressor_ = Pipeline([first, *model.regressor_.steps])
         return model
     steps = model.steps if isinstance(model, Pipeline) else [("blend", model)]
-    return Pipeline([first, *steps])
+    return TablePipeline([first, *steps])
 
 
 def _mean(values: Sequence[Any]) -> float | None:

@@ -34,7 +34,8 @@ MAX_HEADER_BYTES = 1 << 16
 
 OWN_TYPES = (
     *("pliant.comparison.BlendClassifier", "pliant.comparison.BlendRegressor"),
-    *("pliant.comparison.TableEncoder", "pliant.tables.ColumnEncoder"),
+    *("pliant.comparison.TableEncoder", "pliant.comparison.TablePipeline"),
+    "pliant.tables.ColumnEncoder",
 )
 """Types of pliant beside its estimators and kernels: blends, and the first steps for tables."""
 
