@@ -136,7 +136,7 @@ def test_other_kernels_are_refused(kernel, gamma, message):
 
 
 def test_values_of_no_kernel_are_refused():
-    with pytest.raises(ValueError, match="expected the kernel function to return finite numbers"):
+    with pytest.raises(ValueError, match="expected finite kernel values"):
         checked_gram(FunctionKernel(lambda A, B: np.full((len(A), len(B)), np.nan)), POINTS)
     with pytest.raises(ValueError, match="expected a symmetric Gram matrix"):
         checked_gram(FunctionKernel(lambda A, B: A[:, :1] @ B[:, 1:2].T), POINTS)
