@@ -391,6 +391,17 @@ def test_the_relevance_of_a_line_is_its_share_of_the_variance():
     np.testing.assert_allclose(model.feature_relevance_, spread / spread.sum(), atol=0.02)
 
 
+def test_shares_of_a_support_point_far_from_all_points():
+    """Rounding made the sum of squares of its slopes negative: shares were as large as 1e294."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(120, 2))
+    points[0], points[1] = 10.0, -10.0
+    model = LABRBFRegressor(100, n_members=1, random_state=0, max_iter=30, linear=False)
+    shares = model.fit(points, np.sin(9 * points[:, 0])).support_relevance_
+    assert shares.min() >= 0.0
+    assert shares.max() <= 1.0 + 1e-12
+
+
 def test_the_relevance_does_not_depend_on_units():
     units = np.array([2.0**20, 1.0, 2.0**-30])
     model = clone(fitted()).fit(X * units, Y)

@@ -153,6 +153,7 @@ class LABRBFMember(BaseEstimator):
         squares = terms.slopes * terms.slopes
         ones = squares.sum(axis=0)[:, None]
         parts = squares.T @ (u * u) - 2.0 * C * (squares.T @ u) + C * C * ones
+        parts = np.maximum(parts, 0.0)  # rounding leaves less where all points are far away
         parts *= 4.0 * W * W * (c * c).sum(axis=1)[:, None] / len(X)
         variance = u.var(axis=0)
         self.support_slopes_ = parts * variance
