@@ -1,8 +1,8 @@
 """The blend of a comparison: weights from kept predictions, and scores that did not see them.
 
 The score of the blend on a fold uses the weights that were learned from the other folds of the same
-repeat, so it is as honest as the score of a method. The weights of the blend itself are learned
-from all folds.
+repeat (in the order of time: from earlier ones, so that the first fold has no score), so it is as
+honest as the score of a method. The weights of the blend itself are learned from all folds.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ def blended(
     truth: Mapping[int, Any],
     classes: Sequence[Any] | None,
     metric: Metric,
+    *,
+    ordered: bool = False,
 ) -> BlendOutcome | None:
     """Return the blend of the ranked methods; None where no method has kept predictions.
 
@@ -71,6 +73,8 @@ def blended(
         Sorted; None for regression.
     metric : Metric
         Of the scores, beside those of the task.
+    ordered : bool, default=False
+        Whether rows, and so folds, are in the order of time.
     """
     ranked = [s for s in standings if s.rank is not None and s.method.blends]
     ranked = [s for s in ranked if s.method.name != DUMMY]
@@ -92,6 +96,7 @@ def blended(
     scores, held_out = {}, {}
     for place in common:
         others = [p for p in common if p[0] == place[0] and p != place]
+        others = [p for p in others if p < place] if ordered else others
         weights = learned(others or [place])
         held_out[place] = np.tensordot(weights, values[place], 1)
         if others:

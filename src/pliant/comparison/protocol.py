@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from pliant.comparison.metrics import Metric, metric_of
 from pliant.core.validation import check_integer
@@ -73,6 +73,14 @@ class Protocol:
             check_integer("inner_folds", self.inner_folds, least=2)
         if self.metric is not None and not callable(self.metric):
             object.__setattr__(self, "metric", metric_of(self.metric).name)
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Self:
+        """Make a protocol from the dict of `to_dict`; scorers of the user's are forgotten."""
+        try:
+            return cls(**state)
+        except ValueError:
+            return cls(**{**state, "metric": None})
 
     def metric_for(self, task: str) -> Metric:
         """Return the metric of searches and ranks for a task."""

@@ -151,7 +151,15 @@ class ComparisonResult:
         """The weights and held-out predictions of the blend; None where nothing can be blended."""
         cells = finished(self.methods, self.records)
         truth = {int(row): value for row, value in self.truth.items()}
-        return blended(self._standings, cells, truth, self.sample["classes"], self.metric)
+        facts = self.sample
+        return blended(
+            self._standings,
+            cells,
+            truth,
+            facts["classes"],
+            self.metric,
+            ordered=bool(facts["ordered"]),
+        )
 
     @property
     def best_single(self) -> Standing | None:
@@ -332,7 +340,7 @@ class ComparisonResult:
             raise ValueError(f"expected the parts of a comparison, {sorted(absent)[0]!r} is absent")
         return cls(
             **{name: state[name] for name in PLAIN},
-            protocol=Protocol(**state["protocol"]),
+            protocol=Protocol.from_dict(state["protocol"]),
             methods=tuple(Entry(**entry) for entry in state["methods"]),
             records=tuple(state["records"]),
         )
