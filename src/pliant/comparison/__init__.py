@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pliant.comparison.comparing import compare, compare_sample, fit
     from pliant.comparison.contenders import BASELINES
     from pliant.comparison.frames import TableEncoder, TablePipeline
-    from pliant.comparison.paired import PairedTest, corrected_t_test, verdict, wilcoxon_test
+    from pliant.comparison.paired import PairedTest, corrected_t_test, wilcoxon_test
     from pliant.comparison.protocol import Cell, Protocol
     from pliant.comparison.ranks import (
         FriedmanTest,
@@ -58,7 +58,6 @@ _WHERE = {
     "nemenyi_critical_difference": "ranks",
     "read_sample": "reading",
     "text_table": "text_tables",
-    "verdict": "paired",
     "wilcoxon_test": "paired",
 }
 """The module of each name."""
@@ -90,7 +89,6 @@ __all__ = [
     "nemenyi_critical_difference",
     "read_sample",
     "text_table",
-    "verdict",
     "wilcoxon_test",
 ]
 

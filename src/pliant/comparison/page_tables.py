@@ -334,10 +334,7 @@ def over_tables(views: Sequence[View], ranking: Across | None) -> Markup:
     """Write the scores of the blend and of each method on each table, and average ranks."""
     columns = [Column("Method", numeric=False)]
     if ranking is not None:
-        columns += [
-            Column("Average rank", sorted=True),
-            Column("Against reference", f"won – tied – lost; p of {ranking.test}"),
-        ]
+        columns.append(Column("Average rank", sorted=True))
     for view in views:
         metric = view.result.metric
         columns.append(Column(view.result.sample["name"], metric.title, best_first=_best(metric)))
@@ -354,24 +351,13 @@ def over_tables(views: Sequence[View], ranking: Across | None) -> Markup:
         row = [head(title, value=title)]
         if ranking is not None:
             rank = ranks.get(name)
-            row += [number(fixed(rank, 2), rank), _against(ranking, name)]
+            row.append(number(fixed(rank, 2), rank))
         for view in views:
             means = {s.method.name: s.mean for s in view.ranked}
             means[BLEND] = view.result.expected.mean
             row.append(_score(view, view.result.metric, means.get(name)))
         rows.append(row)
     return table("Mean scores on held-out rows", columns, rows)
-
-
-def _against(ranking: Across, name: str) -> Markup:
-    """Write wins, ties and losses of a method against the reference, and the p-value."""
-    versus = ranking.versus.get(name)
-    if versus is None:
-        role = "the reference" if name == ranking.reference else MISSING
-        return number(tag("span", role, class_="note"), None)
-    record = f"{versus.wins} – {versus.ties} – {versus.losses}"
-    note = tag("span", f"p {p_value(versus.p_value)}", class_="note")
-    return number([record, note], versus.p_value)
 
 
 def _title(metric: Metric) -> str:

@@ -15,8 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from pliant.comparison.text import p_equals
-from pliant.core.text import count
 from pliant.core.typing import Array
 
 _DIGITS = 12
@@ -138,44 +136,6 @@ def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
     statistic = float(np.sum(np.sign(moved) * ranks))
     error = float(np.std(d, ddof=1)) / sqrt(len(d))
     return _report(name, d, statistic, p_value, error)
-
-
-def verdict(
-    test: PairedTest,
-    first: str,
-    second: str,
-    *,
-    level: float = 0.05,
-    higher_is_better: bool = True,
-) -> str:
-    """Return in one sentence whether one method is significantly better than the other.
-
-    Parameters
-    ----------
-    test : PairedTest
-        The test of `first` against `second`.
-    first, second : str
-        The names of the two methods.
-    level : float
-        Probability of calling a difference significant when there is none.
-    higher_is_better : bool
-        False if the scores are errors or times.
-
-    Returns
-    -------
-    str
-        For example ``"DANK is significantly better than SVM (mean difference +0.0120, p = 0.0311,
-        corrected paired t test; DANK has 8 wins, 0 ties, 2 losses)."``
-    """
-    side = test.favours(level) * (1 if higher_is_better else -1)
-    winner, loser = (first, second) if side >= 0 else (second, first)
-    claim = f"{winner} is significantly better than {loser}"
-    if side == 0:
-        claim = f"Neither {first} nor {second} is significantly better than the other"
-    wins, losses = (test.wins, test.losses) if higher_is_better else (test.losses, test.wins)
-    numbers = f"mean difference {test.mean_difference:+.4f}, {p_equals(test.p_value)}, {test.name}"
-    record = f"{count(wins, 'win')}, {count(test.ties, 'tie')}, {count(losses, 'loss', 'losses')}"
-    return f"{claim} ({numbers}; {first} has {record})."
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
