@@ -32,7 +32,7 @@ SHRINKAGE = 30.0
 BEST = 3
 """Models that weights are pulled to."""
 
-LEAST = 0.02
+LEAST = 0.05
 """Weights below it become 0: such a model costs more time than it gains."""
 
 SMALLEST = 1e-4
