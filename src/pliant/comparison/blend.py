@@ -35,6 +35,9 @@ BEST = 3
 LEAST = 0.05
 """Weights below it become 0: such a model costs more time than it gains."""
 
+PERMUTED_ROWS = 20_000
+"""Rows with a permuted feature that importances are computed from, over all features."""
+
 SMALLEST = 1e-4
 """Probabilities are at least this in the log loss."""
 
@@ -110,7 +113,7 @@ def blend_weights(
     )
     w = (
         found.x
-        if np.isfinite(found.x).all() and objective(found.x) <= objective(pulled)
+        if np.isfinite(found.x).all() and objective(found.x)[0] <= objective(pulled)[0]
         else pulled
     )
     w = np.where(w < LEAST, 0.0, w)
@@ -131,8 +134,9 @@ class _Blend(BaseEstimator):
         weights: npt.ArrayLike,
         held_out: tuple[Array, npt.NDArray[Any]],
         X: Array,
+        y: npt.NDArray[Any],
     ) -> Self:
-        """Return a blend of models that are fitted already, on samples X.
+        """Return a blend of models that are fitted already, on samples X and y.
 
         Parameters
         ----------
@@ -140,12 +144,13 @@ class _Blend(BaseEstimator):
         weights : array-like of shape (k,)
         held_out : (array of shape (n,) or (n, n_classes), array of shape (n,))
             Blended predictions for samples that members did not learn from, and their targets.
-        X : array of shape (n_samples, n_features)
+        X, y : arrays of shape (n_samples, n_features) and (n_samples,)
         """
         blend = cls([(name, clone(member)) for name, member in members])
         blend.members_, blend.weights_ = list(members), np.asarray(weights, dtype=np.float64)
         blend.n_features_in_ = X.shape[1]
         blend._keep(*held_out)
+        blend.feature_importances_ = blend._importances(X, y)
         return blend
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -177,11 +182,36 @@ class _Blend(BaseEstimator):
         self.weights_ = blend_weights(held_out, y, classes=classes)
         self.members_ = [(name, clone(each).fit(X, y)) for name, each in self.estimators]
         self._keep(np.tensordot(self.weights_, np.stack(held_out), 1), y)
+        self.feature_importances_ = self._importances(X, y)
         return self
 
     def _keep(self, held_out: Array, y: npt.NDArray[Any]) -> None:
         """Keep the facts of held-out predictions that predictions need."""
         raise NotImplementedError
+
+    def _importances(self, X: Array, y: npt.NDArray[Any]) -> Array:
+        """Return the shares of features in the loss that permuting each of them adds.
+
+        Rows are spread evenly over those of X; each feature is permuted once, by one permutation.
+        """
+        n_features = X.shape[1]
+        rows = min(len(X), max(20, PERMUTED_ROWS // n_features))
+        chosen = np.linspace(0, len(X) - 1, rows).astype(np.intp)
+        points, target = X[chosen], y[chosen]
+        order = np.random.default_rng(0).permutation(rows)
+        loss: Callable[[Any, Array], tuple[float, Array]] = squared_loss
+        method = "predict"
+        if is_classifier(self):
+            loss, method = log_loss, "predict_proba"
+            target = np.searchsorted(self.classes_, target)
+        base = loss(target, self._mean(points, method))[0]
+        added = np.zeros(n_features)
+        for j in range(n_features):
+            permuted = points.copy()
+            permuted[:, j] = points[order, j]
+            added[j] = max(loss(target, self._mean(permuted, method))[0] - base, 0.0)
+        total = float(added.sum())
+        return added / total if total > 0 else np.full(n_features, 1 / n_features)
 
     def _mean(self, X: npt.ArrayLike, method: str) -> Array:
         """Return the weighted mean of the predictions of members."""
@@ -222,6 +252,8 @@ class BlendRegressor(RegressorMixin, _Blend):
     members_ : list of (str, estimator)
         The estimators, fitted on all samples.
     weights_ : array of shape (n_members,)
+    feature_importances_ : array of shape (n_features,)
+        Shares in the squared error that permuting each feature adds on training samples.
     errors_ : array of shape (n_samples,)
         Sorted errors y - prediction of the blend for held-out samples.
     n_features_in_ : int
@@ -297,6 +329,8 @@ class BlendClassifier(ClassifierMixin, _Blend):
     members_ : list of (str, estimator)
         The estimators, fitted on all samples.
     weights_ : array of shape (n_members,)
+    feature_importances_ : array of shape (n_features,)
+        Shares in the log loss that permuting each feature adds on training samples.
     n_features_in_ : int
 
     See Also
@@ -311,7 +345,8 @@ class BlendClassifier(ClassifierMixin, _Blend):
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the most probable class of each sample, shape (n_samples,)."""
-        labels: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes_[most_probable]
         return labels
 
     def _keep(self, held_out: Array, y: npt.NDArray[Any]) -> None:

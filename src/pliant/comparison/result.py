@@ -265,7 +265,7 @@ class ComparisonResult:
         members = [(each, fitted.model) for each, fitted in zip(names, models, strict=True)]
         weights = list(self.blend.weights.values())
         held_out = (self.blend.values, self.blend.y)
-        return kind.of(members, weights, held_out, sample.X)
+        return kind.of(members, weights, held_out, sample.X[rows], sample.y[rows])
 
     def _source(self) -> Source:
         if self.source is None:
