@@ -1,4 +1,4 @@
-"""Paired tests against scipy and hand-made numbers, and the sentences made of them."""
+"""Paired tests against scipy and hand-made numbers, and Holm's adjustment."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pliant.comparison import corrected_t_test, wilcoxon_test
+from pliant.comparison.paired import holm
 
 FIRST = np.array([0.81, 0.84, 0.79, 0.88, 0.86, 0.83, 0.85])
 SECOND = np.array([0.80, 0.80, 0.81, 0.83, 0.86, 0.80, 0.79])
@@ -84,6 +85,18 @@ def test_a_constant_difference_is_certain(name):
     assert found.mean_difference == pytest.approx(0.1)
 
 
+def test_a_spread_is_at_least_that_of_one_test_row():
+    """Of 20 rows, with scores up to 0.9: 0.045, above the spread of equal differences only."""
+    first, second = [0.9, 0.8, 0.7], [0.8, 0.7, 0.6]
+    found = corrected_t_test(first, second, n_train=80, n_test=20, least_rows=20)
+    error = math.sqrt(1 / 3 + 20 / 80) * 0.9 / 20
+    assert found.standard_error == pytest.approx(error, rel=1e-12)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(0.1 / error, 2), rel=1e-10)
+    assert corrected_t_test(FIRST, SECOND, n_train=80, n_test=20, least_rows=100) == (
+        corrected_t_test(FIRST, SECOND, n_train=80, n_test=20)
+    )
+
+
 @settings(deadline=None, max_examples=30)
 @given(pairs)
 def test_exchanging_the_methods_only_turns_the_sign(both):
@@ -128,3 +141,36 @@ def test_favours_asks_for_a_level_between_0_and_1(any_test):
 def test_scores_that_do_not_pair_up_are_refused(any_test, first, second, message):
     with pytest.raises(ValueError, match=message):
         any_test(first, second)
+
+
+p_values = st.lists(st.floats(0, 1), max_size=12)
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.4, 0.9]) == [0.8, 0.9]
+    assert holm([0.7, 0.8]) == [1.0, 1.0]
+    assert holm([0.03]) == [0.03]
+    assert holm([]) == []
+
+
+@given(p_values)
+def test_adjusted_values_are_no_smaller_and_in_the_same_order(raw):
+    adjusted = holm(raw)
+    assert all(p <= q <= 1 for p, q in zip(raw, adjusted, strict=True))
+    pairs = sorted(zip(raw, adjusted, strict=True))
+    assert [q for _, q in pairs] == sorted(adjusted)
+
+
+@given(p_values, st.sampled_from([0.01, 0.05, 0.2]))
+def test_what_is_below_a_level_is_what_the_step_down_procedure_rejects(raw, level):
+    left, rejected = sorted(raw), []
+    while left and left[0] * len(left) < level:
+        rejected.append(left.pop(0))
+    assert sum(q < level for q in holm(raw)) == len(rejected)
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.5, float("nan")])
+def test_no_probability(wrong):
+    with pytest.raises(ValueError, match=rf"p-values in \[0, 1\], got {wrong}"):
+        holm([0.5, wrong])
