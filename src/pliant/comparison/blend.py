@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant.core.typing import Array
 from pliant.core.validation import check_share
 
-SHRINKAGE = 10.0
+SHRINKAGE = 30.0
 """Strength of the pull towards equal weights of the best models, in rows."""
 
 BEST = 3
@@ -37,6 +37,10 @@ LEAST = 0.02
 
 SMALLEST = 1e-4
 """Probabilities are at least this in the log loss."""
+
+
+EXACT = 1e-12
+"""Share of the largest loss below which losses are no larger than rounding errors."""
 
 
 def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
@@ -88,10 +92,12 @@ def blend_weights(
         loss, target = log_loss, np.searchsorted(classes, y)
         stacked = np.clip(stacked, SMALLEST, 1.0)
     alone = np.array([loss(target, each)[0] for each in stacked])
-    pulled = np.zeros(len(stacked))
-    pulled[np.argsort(alone, kind="stable")[:BEST]] = 1 / min(BEST, len(stacked))
+    best_first = np.argsort(alone, kind="stable")
+    pulled, best = np.zeros(len(stacked)), np.zeros(len(stacked))
+    pulled[best_first[:BEST]] = 1 / min(BEST, len(stacked))
+    best[best_first[0]] = 1.0
     strength = SHRINKAGE / len(target)
-    unit = max(float(alone.min()), np.finfo(np.float64).tiny)
+    unit = max(alone.min(), EXACT * alone.max(), np.finfo(np.float64).tiny)
 
     def objective(w: Array) -> tuple[float, Array]:
         value, by_values = loss(target, np.tensordot(w, stacked, 1))
@@ -101,18 +107,15 @@ def blend_weights(
 
     found = minimize(
         objective,
-        pulled,
+        best,  # from the mean of models far apart, steps are too long by their ratio
         jac=True,
         method="SLSQP",
         bounds=[(0.0, 1.0)] * len(stacked),
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
         options={"maxiter": 200, "ftol": 1e-9},
     )
-    w = (
-        found.x
-        if np.isfinite(found.x).all() and objective(found.x) <= objective(pulled)
-        else pulled
-    )
+    known = [w for w in (found.x, pulled, best) if np.isfinite(w).all()]
+    w = min(known, key=lambda w: objective(w)[0])
     w = np.where(w < LEAST, 0.0, w)
     return np.asarray(w / w.sum())
 
@@ -208,8 +211,8 @@ class BlendRegressor(RegressorMixin, _Blend):
     """Weighted mean of regressors with the weights that fit held-out predictions best.
 
     The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, with a slight pull
-    towards equal weights of the best three; p_ij is the prediction of member j for sample i, learned
-    from the other folds.
+    towards equal weights of the best three; p_ij is the prediction of member j for sample i,
+    learned from the other folds.
 
     Parameters
     ----------
@@ -311,7 +314,8 @@ class BlendClassifier(ClassifierMixin, _Blend):
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the most probable class of each sample, shape (n_samples,)."""
-        labels: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes_[most_probable]
         return labels
 
     def _keep(self, held_out: Array, y: npt.NDArray[Any]) -> None:
