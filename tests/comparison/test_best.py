@@ -10,16 +10,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import compare
+from pliant.comparison import cells as cell_module
+from pliant.comparison.cells import perform
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.frames import sample_of
+from pliant.comparison.given import methods_of
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.record import Entry
 from pliant.comparison.result import ComparisonResult
-from pliant.comparison import cells as cell_module
-from pliant.comparison.cells import perform
-from pliant.comparison.given import methods_of
-from pliant.comparison.search import search
 from pliant.comparison.sample import Sample
+from pliant.comparison.search import search
 from pliant.persistence import load_model, save_model
 from tests.comparison.comparison_cases import result_of
 from tests.comparison.report.report_cases import HOSTILE

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.contenders import named
 from pliant.comparison.cells import kept_rows, perform
-from pliant.comparison.search import rounds, search
+from pliant.comparison.contenders import named
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
+from pliant.comparison.search import rounds, search
 from tests.reference import naive_comparison as naive
 
 METHODS = ("dummy", "linear", "svm", "dank")

@@ -7,9 +7,9 @@ from sklearn.base import clone
 
 from pliant import TableError, compare
 from pliant.comparison.frames import TableEncoder, sample_of
-from pliant.comparison.reading import read_sample
 from pliant.comparison.given import methods_of
 from pliant.comparison.pipeline import pipeline
+from pliant.comparison.reading import read_sample
 from pliant.tables import TableSchema, UnknownCategoryWarning
 
 

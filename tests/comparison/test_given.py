@@ -12,12 +12,12 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
-from pliant.comparison.comparing import compare_sample
-from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.cells import perform
+from pliant.comparison.comparing import compare_sample
 from pliant.comparison.folds import outer_split
 from pliant.comparison.given import methods_of
 from pliant.comparison.journal import method_key
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from tests.comparison.comparison_cases import perform_here
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pliant.comparison.protocol import Cell
 from pliant.comparison.contenders import named
 from pliant.comparison.journal import Journal, key_of, method_key
+from pliant.comparison.protocol import Cell
 from pliant.core.exceptions import TableError
 from tests.comparison.test_resume import CELLS, KEY, PROTOCOL, made
 

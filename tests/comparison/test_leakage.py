@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.contenders import named
 from pliant.comparison.cells import perform
+from pliant.comparison.contenders import named
 from pliant.comparison.folds import check_folds, outer_split
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.registry import Method
 from pliant.tables import ColumnEncoder

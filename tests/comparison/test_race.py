@@ -9,14 +9,14 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 
-from pliant.comparison.comparing import compare_sample
-from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison import cells as cell_module
 from pliant.comparison import isolation
 from pliant.comparison.cells import cut, perform
-from pliant.comparison.workers import close_all, perform_apart, warm_up
+from pliant.comparison.comparing import compare_sample
 from pliant.comparison.journal import key_of
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
+from pliant.comparison.workers import close_all, perform_apart, warm_up
 from pliant.registry import Method
 
 PROTOCOL = Protocol(folds=2, repeats=1, seed=3)
@@ -199,8 +199,6 @@ def test_a_cell_in_another_process_gives_what_it_gives_here(sample):
     ],
 )
 def test_what_cannot_be_used_is_refused_before_anything_runs(sample, monkeypatch, options, said):
-    monkeypatch.setattr(
-        "pliant.comparison.race.perform_apart", lambda *_: pytest.fail("ran")
-    )
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", lambda *_: pytest.fail("ran"))
     with pytest.raises((ValueError, TypeError), match=said):
         compare_sample(sample, **options)

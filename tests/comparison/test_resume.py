@@ -14,13 +14,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pliant.comparison.comparing import compare_sample
-from pliant.comparison.protocol import DEFAULT, SEARCHED, Protocol
 from pliant.comparison import cells as cell_module
 from pliant.comparison import running
-from pliant.comparison.contenders import named
 from pliant.comparison.cells import perform
+from pliant.comparison.comparing import compare_sample
+from pliant.comparison.contenders import named
 from pliant.comparison.journal import key_of
+from pliant.comparison.protocol import DEFAULT, SEARCHED, Protocol
 from pliant.comparison.sample import Sample
 from tests.comparison.comparison_cases import record
 

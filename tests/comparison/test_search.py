@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
 
-from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison import cells
-from pliant.comparison.search import search
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
+from pliant.comparison.search import search
 from pliant.registry import METHODS
 
 ROWS, PART = 120, 40

@@ -12,9 +12,9 @@ the number of its categories.
 * rounds: all candidates on few rows, the best third of them on three times as many, ...; the mean
   score over the inner folds decides, the first of equal candidates in the last round is chosen
 * a search for the log loss of a method without probabilities takes the accuracy
-* what a method calls rough holds for the fits of a search: DANK of full rank, to a tolerance of .001
+* what a method calls rough holds for the fits of a search: DANK of full rank, tolerance .001
 * what is filled in, encoded and scaled is learned from the rows that are fitted, each time anew
-* probabilities of decision values: Platt's sigmoid for each class, fitted to the values that three
+* probabilities of decision values: Platt's sigmoid of each class, fitted to the values that three
   inner folds have when the others are learned from, with the settings of the final fit; none in
   the order of time, or where an inner fold lacks a class to learn from
 * kept are the predictions or probabilities of all test rows, to 7 digits
