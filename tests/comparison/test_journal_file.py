@@ -13,7 +13,11 @@ from pliant.comparison.contenders import named
 from pliant.comparison.journal import Journal, key_of, method_key
 from pliant.comparison.protocol import Cell
 from pliant.core.exceptions import TableError
-from tests.comparison.test_resume import CELLS, KEY, PROTOCOL, made
+from tests.comparison.comparison_cases import record
+from tests.comparison.test_resume import PROTOCOL, made
+
+KEY = key_of(made(), PROTOCOL)
+CELLS = [record("dummy", 0, k, {"accuracy": 0.1 * k, "auc": None}) for k in range(3)]
 
 
 def written(path):
@@ -48,6 +52,7 @@ def test_a_file_cut_off_anywhere_goes_on_to_the_same_bytes(tmp_path):
         key_of(made(), replace(PROTOCOL, seed=4)),
         key_of(made(), replace(PROTOCOL, folds=4)),
         key_of(made(), replace(PROTOCOL, metric="auc")),
+        key_of(made(), replace(PROTOCOL, metric="f1_macro")),
     ],
 )
 def test_a_stale_file_is_refused(other, tmp_path):
@@ -90,7 +95,7 @@ HOSTILE = {
     "no record": '{"method_key": "m"}',
     "no key": json.dumps({"record": CELLS[0]}),
     "a record of something else": '{"method_key": "m", "record": [1]}',
-    "status": spoiled(status="fine"),
+    "status": spoiled(status="cut"),
     "fold of a list": spoiled(fold=[1]),
     "scores": spoiled(scores=[1]),
     "nan": spoiled(scores={"accuracy": float("nan")}),

@@ -1,8 +1,8 @@
-"""Killed, interrupted and resumed runs give the same scores; files that do not fit are refused."""
+"""Killed, interrupted and resumed runs give the same scores as one run."""
 
 from __future__ import annotations
 
-import json
+import ast
 import os
 import shutil
 import signal
@@ -14,15 +14,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pliant.comparison import cells as cell_module
-from pliant.comparison import running
-from pliant.comparison.cells import perform
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import named
-from pliant.comparison.journal import key_of
-from pliant.comparison.protocol import DEFAULT, SEARCHED, Protocol
+from pliant.comparison.protocol import Protocol
 from pliant.comparison.sample import Sample
-from tests.comparison.comparison_cases import record
+from tests.comparison.comparison_cases import perform_here, without_costs
 
 METHODS = ("dummy", "linear", "svm")
 PROTOCOL = Protocol(folds=3, repeats=1, inner_folds=2, candidates=3, seed=3)
@@ -34,79 +30,43 @@ def made(seed=0):
     return Sample(X, (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int), "classification")
 
 
-def only_scores(patch):
-    """Leave out what takes time and changes no score: pictures, and collecting garbage."""
-    patch.setattr(cell_module, "figures", lambda *model: [])
-    patch.setattr(cell_module, "reset_peak_memory", lambda: None)
-
-
 @pytest.fixture
 def here(monkeypatch):
     """Run cells in this process, which is quicker; return a list of those that were run."""
     done = []
 
-    def perform_here(sample, protocol, method, cell, key, ends=None):
+    def perform(sample, protocol, method, cell, *_):
         done.append(cell)
-        return perform(sample, protocol, method, cell)
+        return perform_here(sample, protocol, method, cell)
 
-    monkeypatch.setattr(running, "perform_apart", perform_here)
-    only_scores(monkeypatch)
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform)
     return done
 
 
 def run(methods=METHODS, **options):
     chosen = {"budget": None, "n_jobs": 1} | options
-    return compare_sample(chosen.pop("sample", made()), methods, PROTOCOL, **chosen)
+    return compare_sample(made(), methods, PROTOCOL, **chosen)
 
 
-def lines(result):
-    """The score table as a set of lines."""
-    return set(result.score_text().splitlines())
-
-
-def without_costs(records):
-    """Records as JSON has them, without what is measured by the clock and in bytes."""
-    costs = {"seconds", "memory_mb", "size_bytes", "pictures"}
-    kept = [{k: v for k, v in each.items() if k not in costs} for each in records]
-    return json.loads(json.dumps(kept))
+def scores(result):
+    """The scores of each cell."""
+    return {(r["method"], r["repeat"], r["fold"]): r["scores"] for r in result.records}
 
 
 @pytest.fixture(scope="module")
 def whole():
     """An uninterrupted run, in this process."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "perform_apart", lambda *cell, **_: perform(*cell[:4]))
-        only_scores(patch)
+        patch.setattr("pliant.comparison.race.perform_apart", perform_here)
         return run()
 
 
-def test_methods_beside_it_change_no_score(whole, here):
+@pytest.mark.usefixtures("here")
+def test_methods_beside_it_their_order_and_a_budget_change_no_score(whole):
     backwards = run(METHODS[::-1], budget=500.0)
-    default = {line for line in lines(backwards) if ",default," in line and "dummy" not in line}
-    assert lines(backwards) - default == lines(whole)
-    assert len(default) == 2 * 3 * 4  # of linear and svm, before their searches
+    assert scores(backwards) == scores(whole)
     assert [entry.name for entry in backwards.methods] == list(METHODS[::-1])
-    assert lines(run(("svm",))) < lines(whole)
-
-
-def test_what_a_budget_cuts_leaves_the_others_as_they_are(whole, monkeypatch):
-    def slow_search(sample, protocol, method, cell, key, ends=None):
-        if method.name == "svm" and cell.stage == SEARCHED and cell.fold > 0:
-            return cell_module.cut(cell)
-        return perform(sample, protocol, method, cell)
-
-    monkeypatch.setattr(running, "perform_apart", slow_search)
-    only_scores(monkeypatch)
-    some = run(budget=500.0)
-    assert [entry.status for entry in some.methods] == ["done"] * 3
-    reason = "default settings: a search takes more than its share of the budget, 4 min 10 s"
-    assert some.methods[2].reason == reason
-    assert {each.method.name: each.stage for each in some.standings()} == {
-        "dummy": DEFAULT, "linear": SEARCHED, "svm": DEFAULT,
-    }  # fmt: skip
-    searched = {line for line in lines(some) if ",searched," in line}
-    assert searched < lines(whole)
-    assert len({line for line in lines(whole) if ",searched," in line} - searched) == 2 * 4
+    assert scores(run(("svm",))).items() <= scores(whole).items()
 
 
 def test_a_resumed_run_is_the_uninterrupted_one(whole, here, tmp_path):
@@ -115,57 +75,68 @@ def test_a_resumed_run_is_the_uninterrupted_one(whole, here, tmp_path):
     assert len(here) == 3
     resumed = run(cache=cache, resume=True)
     assert len(here) == 9
-    assert resumed.score_text() == whole.score_text()
     assert without_costs(resumed.records) == without_costs(whole.records)
     again = run(cache=cache, resume=True)
     assert len(here) == 9
-    assert again.score_text() == whole.score_text()
+    assert without_costs(again.records) == without_costs(whole.records)
     assert again.truth == whole.truth
     assert again.sentence() == whole.sentence()
+    assert again.blend.weights == whole.blend.weights
+
+
+def test_without_resume_a_file_is_kept_beside_the_new_one(here, tmp_path):
+    cache = tmp_path / "cells.jsonl"
+    run(("dummy",), cache=cache)
+    before = cache.read_bytes()
+    run(("dummy",), cache=cache)
+    assert len(here) == 6
+    assert (tmp_path / "cells.jsonl.old").read_bytes() == before
 
 
 def test_a_method_that_was_changed_is_run_again(here, tmp_path):
     cache = tmp_path / "cells.jsonl"
     run(("dummy", "linear"), cache=cache)
-    changed = replace(named("linear"), grid={"C": (1.0, 2.0)})
+    changed = replace(named("linear"), grid={"C": (0.3, 0.4)})
     found = run(("dummy", changed), cache=cache, resume=True)
     assert {cell.method for cell in here[6:]} == {"linear"}
-    assert all(each["candidates"] == 2 for each in found.records if each["method"] == "linear")
+    chosen = [each["chosen"]["C"] for each in found.records if each["method"] == "linear"]
+    assert set(chosen) <= {0.3, 0.4}
+    assert len(chosen) == 3
 
 
-def test_a_file_that_cannot_be_written_any_more_loses_no_run(whole, here, tmp_path):
+@pytest.mark.usefixtures("here")
+def test_a_file_that_cannot_be_written_any_more_loses_no_run(whole, tmp_path):
     folder = tmp_path / "results"
     folder.mkdir()
 
-    def remove(record, done, total):
-        if done == 2:
+    def remove(moment):
+        if len(moment.records) == 2 and folder.exists():
             shutil.rmtree(folder)
 
     with pytest.warns(UserWarning, match=r"cells\.jsonl") as told:
         found = run(cache=folder / "cells.jsonl", progress=remove)
     assert len(told) == 1
-    assert found.score_text() == whole.score_text()
+    assert scores(found) == scores(whole)
 
 
 SCRIPT = """
     import os, signal, sys
-    from pliant.comparison.comparing import compare_sample
-    from tests.comparison.test_resume import METHODS, PROTOCOL, made
+    from tests.comparison.test_resume import run, scores
 
-    def run(name, after, resume, n_jobs):
-        def tell(record, done, total):
-            if done == after:
+    def until(name, after, **options):
+        sent = []
+
+        def tell(moment):
+            if len(moment.records) >= after and not sent:
+                sent.append(name)
                 os.kill(os.getpid(), getattr(signal, name))
 
-        return compare_sample(
-            made(), METHODS, PROTOCOL, budget=None, n_jobs=n_jobs, cache=sys.argv[1],
-            resume=resume, progress=tell,
-        )
+        return run(cache=sys.argv[1], progress=tell, **options)
 
     if __name__ == "__main__":
-        found = run("SIGINT", 3, False, 1)
-        print(found.interrupted, len(found.records), found.score_text(), flush=True)
-        run("SIGKILL", 6, True, 2)
+        found = until("SIGINT", 3)
+        print(found.interrupted, scores(found), flush=True)
+        until("SIGKILL", 6, resume=True, n_jobs=2)
 """
 
 
@@ -191,17 +162,13 @@ def test_interrupted_then_killed_then_resumed(whole, here, tmp_path):
     assert found.returncode == -signal.SIGKILL, errors.read_text()
     assert "Traceback" not in errors.read_text()
     assert "cancelled" not in errors.read_text()
-    interrupted, count, table = told.read_text().split(" ", 2)
+    interrupted, table = told.read_text().split(" ", 1)
     assert interrupted == "True"
-    assert 3 <= int(count) < 9
-    assert set(table.split()) <= lines(whole)
+    some = ast.literal_eval(table)
+    assert 3 <= len(some) < 9
+    assert some.items() <= scores(whole).items()
     with cache.open("a") as file:
         file.write('{"method_key": "cut off whi')
     resumed = run(cache=cache, resume=True)
     assert 6 <= 9 - len(here) < 9
-    assert resumed.score_text() == whole.score_text()
     assert without_costs(resumed.records) == without_costs(whole.records)
-
-
-KEY = key_of(made(), PROTOCOL)
-CELLS = [record("dummy", 0, k, {"accuracy": 0.1 * k, "auc": None}) for k in range(3)]
