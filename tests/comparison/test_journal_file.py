@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import fbeta_score, make_scorer
 
 from pliant.comparison.contenders import named
 from pliant.comparison.journal import Journal, key_of, method_key
@@ -52,7 +53,7 @@ def test_a_file_cut_off_anywhere_goes_on_to_the_same_bytes(tmp_path):
         key_of(made(), replace(PROTOCOL, seed=4)),
         key_of(made(), replace(PROTOCOL, folds=4)),
         key_of(made(), replace(PROTOCOL, metric="auc")),
-        key_of(made(), replace(PROTOCOL, metric="f1_macro")),
+        key_of(made(), replace(PROTOCOL, metric=make_scorer(fbeta_score, beta=2.0))),
     ],
 )
 def test_a_stale_file_is_refused(other, tmp_path):
@@ -151,6 +152,13 @@ def test_a_line_that_a_full_disk_cuts_off_is_taken_back(tmp_path, monkeypatch):
     kept.add("other", CELLS[1])
     assert kept.find("other", Cell("dummy", 0, 0))
     assert path.read_bytes() == before
+
+
+def test_scorers_have_keys_of_their_own():
+    scorers = [None, "auc", *(make_scorer(fbeta_score, beta=beta) for beta in (1.0, 2.0, 2.0))]
+    keys = [key_of(made(), replace(PROTOCOL, metric=scorer)) for scorer in scorers]
+    assert len(set(keys)) == 4
+    assert keys[-1] == keys[-2]
 
 
 def test_methods_have_keys_of_their_own():
