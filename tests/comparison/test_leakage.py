@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from pliant.comparison.cells import perform
 from pliant.comparison.contenders import named
-from pliant.comparison.folds import check_folds, outer_split
+from pliant.comparison.folds import check_folds, outer_split, without_rare_classes
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.registry import Method
@@ -176,6 +176,37 @@ def test_outer_folds(n, folds, seed, task, kind):
                 assert not set(groups[train]) & set(groups[test])
         if kind != "time":
             assert sorted(tested) == list(range(n))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(1, 30), min_size=2, max_size=6), st.integers(2, 6))
+def test_folds_hold_every_class_that_is_not_left_out(sizes, folds):
+    """At least two rows of each to learn from; those of the others are named and counted."""
+    y = np.repeat(np.array([*"abcdef"])[: len(sizes)], sizes)
+    sample = Sample(np.arange(len(y))[:, None].astype(float), y, "classification")
+    protocol = Protocol(folds=folds, repeats=1)
+    found = without_rare_classes(sample, folds)
+    rare = [size for size in sizes if size < folds or size - -(-size // folds) < 2]
+    if not rare or len(sizes) - len(rare) < 2:
+        assert found is sample
+        return
+    check_folds(found, protocol)
+    assert len(sample.y) - len(found.y) == sum(rare)
+    assert len(found.classes) == len(sizes) - len(rare)
+    np.testing.assert_array_equal(found.y, y[found.X[:, 0].astype(int)])
+    assert f"{sum(rare)} row" in found.notes[-1]
+    assert f"left out: fewer than the {folds} folds need" in found.notes[-1]
+
+
+def test_a_class_in_few_groups_is_left_out_with_its_groups():
+    y = np.repeat([*"abc"], [20, 20, 10])
+    groups = np.concatenate([np.arange(40) // 4, np.full(10, 99)])
+    sample = Sample(np.zeros((50, 1)), y, "classification", groups=groups)
+    found = without_rare_classes(sample, 3)
+    assert found.classes == ["a", "b"]
+    np.testing.assert_array_equal(found.groups, groups[:40])
+    later = Sample(np.zeros((50, 1)), y, "classification", ordered=True)
+    assert without_rare_classes(later, 40) is later
 
 
 def test_means_of_many_categories_are_learned_inside_each_fold():
