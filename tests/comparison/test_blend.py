@@ -14,9 +14,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pliant import ModelFileError
 from pliant.comparison import BlendClassifier, BlendRegressor, blend
@@ -232,13 +230,3 @@ def test_altered_weights_in_a_file_are_refused(weights, tmp_path):
             file.writestr(name, written[1].getvalue() if same else content)
     with pytest.raises(ModelFileError, match=r"expected 3 weights >= 0 of sum 1, got"):
         load_model(tmp_path / "altered.pliant")
-
-
-@parametrize_with_checks(
-    [
-        BlendRegressor([("linear", Ridge()), ("tree", TREE)], cv=3),
-        BlendClassifier([("linear", LogisticRegression()), ("near", KNeighborsClassifier(3))], 3),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    assert check(estimator) is None
