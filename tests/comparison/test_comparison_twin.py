@@ -178,8 +178,7 @@ def test_rounds_are_the_twins(n, n_candidates, rare, search_rows):
 
 
 def test_rounds_by_hand():
-    y = np.repeat([0, 1], [900, 100])
-    assert naive.rounds(1000, 32, y, "regression", 2000) == [333, 999]
-    assert naive.rounds(1000, 2, y, "regression", 2000) == [1000]
-    assert naive.rounds(5000, 32, y, "regression", 2000) == [222, 666, 1998]
-    assert naive.rounds(1000, 32, np.repeat([0, 1], [990, 10]), "classification", 2000) == [1000]
+    assert rounds(1000, 32, 1.0, Protocol()) == (333, 1000)
+    assert rounds(1000, 2, 1.0, Protocol()) == (1000, 1000)
+    assert rounds(5000, 32, 1.0, Protocol()) == (222, 2000)
+    assert rounds(1000, 32, 0.01, Protocol()) == (1000, 1000)

@@ -55,11 +55,9 @@ def test_a_frame_is_read_as_a_file_is(tmp_path, kind):
     [
         ({"y": lambda X, y: y[:5]}, r"expected y of shape \(60,\), got \(5,\)"),
         ({"y": lambda X, y: X["age"]}, "expected X without the target, got y as column 'age' of X"),
-        ({"y": lambda X, y: y.where(y == "yes")}, "column 'sick' has .* missing values"),
         ({"X": lambda X, y: X.assign(d=[object()] * 60)}, "column 'd' holds"),
         ({"X": lambda X, y: X.set_axis(["a", "b", "a"], axis=1)}, "more than one column named 'a'"),
         ({"task": lambda X, y: "regress"}, "expected task .* got 'regress'"),
-        ({"feature_names": lambda X, y: ["a"]}, "expected 3 feature names, got 1"),
         ({"groups": lambda X, y: y, "time": lambda X, y: y}, "groups or an order of time"),
     ],
 )
@@ -111,10 +109,7 @@ def test_the_encoder_finds_columns_by_name_and_tells_unknown_from_missing():
         (X.drop(columns="ok"), lacking),
         (X.to_numpy(), "expected a data frame with the columns 'age', 'colour' and 'ok'"),
         (X.assign(age="old"), "column 'age': expected a number in row 1, got 'old'"),
-        (X[:0], "expected a table with rows"),
     ):
         with pytest.raises(TableError, match=message):
             encoder.transform(wrong)
-    with pytest.raises(TableError, match="schema: expected"):
-        TableEncoder({"name": "a"}).fit(X)
     assert TableSchema.from_dict(encoder.schema) == schema
