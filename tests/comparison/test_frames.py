@@ -7,8 +7,6 @@ from sklearn.base import clone
 
 from pliant import TableError, compare
 from pliant.comparison.frames import TableEncoder, sample_of
-from pliant.comparison.given import methods_of
-from pliant.comparison.pipeline import pipeline
 from pliant.comparison.reading import read_sample
 from pliant.tables import TableSchema, UnknownCategoryWarning
 
@@ -66,32 +64,6 @@ def test_a_frame_that_cannot_be_used(change, message):
     given = {"X": X, "y": y} | {name: make(X, y) for name, make in change.items()}
     with pytest.raises(ValueError, match=message):
         compare(**given, methods=["dummy"])
-
-
-def test_filling_encoding_and_scaling_are_learned_from_training_rows_alone():
-    """What test rows hold, text that occurs nowhere else included, changes no learned step."""
-    X, y = frame()
-    learned = []
-    sample, _ = sample_of(X, y)
-    (method,) = methods_of(["linear"], "classification", 40)
-    changed = X.copy()
-    changed.loc[40:, "age"] = 1e6
-    changed.loc[40:, "colour"] = "a new one"
-    for data in (X, changed):
-        sample, _ = sample_of(data, y)
-        model = pipeline(method, sample, 40, 0).fit(sample.X[:40], sample.y[:40])
-        columns = model["columns"]
-        texts = columns.get_feature_names_out(sample.feature_names).tolist()
-        learned.append(
-            (
-                texts,
-                columns.parts_[0][1].statistics_.tolist(),
-                model["scaler"].mean_.tolist(),
-                model["machine"].coef_.tolist(),
-            )
-        )
-    assert learned[0] == learned[1]
-    assert learned[0][0][-2:] == ["colour=blue", "colour=red"]
 
 
 def test_the_encoder_finds_columns_by_name_and_tells_unknown_from_missing():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -120,25 +122,25 @@ def test_later_rows_are_never_learned_from(task):
             assert rows.min() > last
 
 
-@pytest.mark.parametrize("method", ["linear", "svm", "dank"])
+@pytest.mark.parametrize("method", ["linear", "dank"])
 def test_what_test_rows_hold_changes_nothing_that_is_learned(method):
-    """Another target, other features, gaps: the same settings, the same predictions elsewhere."""
+    """Another target, features, gaps, categories: the same settings and predictions elsewhere."""
     rng = np.random.default_rng(2)
-    X, noise = rng.standard_normal((60, 3)), rng.standard_normal(60)
-    X[::7, 1] = np.nan
-    y = X[:, 0] + np.nan_to_num(X[:, 1]) + 0.1 * noise
-    cell = Cell(method, 0, 1)
-    train, test = outer_split(Sample(X, y, "regression"), PROTOCOL, 0, 1)
-    changed_X, changed_y = X.copy(), y.copy()
-    changed_y[test] = 1e3
-    changed_y[test[0]] = -1e3
-    changed_X[test[:3]] = [1e6, np.nan, -5.0]
-    before = perform(Sample(X, y, "regression"), PROTOCOL, named(method), cell)
-    after = perform(Sample(changed_X, changed_y, "regression"), PROTOCOL, named(method), cell)
-    assert after["chosen"] == before["chosen"]
-    assert before["kept"]["rows"] == after["kept"]["rows"] == test.tolist()
-    assert after["kept"]["values"][3:] == pytest.approx(before["kept"]["values"][3:], rel=1e-6)
-    assert after["scores"] != before["scores"]
+    X, y = rng.standard_normal((60, 3)), rng.standard_normal(60)
+    X[::7, 1], X[:, 2] = np.nan, rng.integers(0, 2, 60)
+    y = X[:, 0] + np.nan_to_num(X[:, 1]) + X[:, 2] + 0.1 * y
+    before = Sample(X.copy(), y.copy(), "regression", categories={2: ("a", "b", "c")})
+    after = replace(before, X=X, y=y)
+    train, test = outer_split(before, PROTOCOL, 0, 1)
+    y[test], y[test[0]] = 1e3, -1e3
+    X[test[:3]] = [1e6, np.nan, 2.0]
+    records = [perform(s, PROTOCOL, named(method), Cell(method, 0, 1)) for s in (before, after)]
+    assert records[0]["chosen"] == records[1]["chosen"]
+    first, second = (record["kept"] for record in records)
+    assert first["rows"] == second["rows"] == test.tolist()
+    assert first["values"][3:] == pytest.approx(second["values"][3:], rel=1e-6)
+    assert first["values"][:3] != second["values"][:3]
+    assert records[0]["scores"] != records[1]["scores"]
     assert not set(train) & set(test)
 
 
