@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant.core.typing import Array
 from pliant.core.validation import check_share
 
-SHRINKAGE = 30.0
+SHRINKAGE = 10.0
 """Strength of the pull towards equal weights of the best models, in rows."""
 
 BEST = 3
