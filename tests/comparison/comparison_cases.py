@@ -60,7 +60,7 @@ def result_of(
 ):
     """A result of methods whose scores come fold by fold."""
     cut = reasons or {}
-    facts = {"rows": 500, "features": 3, "classes": None}
+    facts = {"rows": 500, "features": 3, "classes": None, "ordered": False}
     return ComparisonResult(
         sample={"name": name, "task": METRICS[metric].task, **facts, **sample},
         truth={},

@@ -201,7 +201,7 @@ def test_a_further_repeat_begins_if_it_is_expected_to_fit(spare, folds):
 def test_a_fold_of_a_third_of_the_budget_is_cut():
     run = Simulated({"a": 1.0, "b": 1e6, "c": 2.0}, budget=300.0)
     assert (run.folds("a"), run.folds("b"), run.folds("c")) == (10, 0, 10)
-    assert run.race.reason("b") == "a fold takes more than 1 min 40 s, a third of the budget"
+    assert run.race.reason("b").startswith("a fold takes more than 1 min 40 s")
     assert run.seconds == pytest.approx(FIRST_SHARE * 300.0 + 30.0)
     assert not run.race.is_done("b")
 
@@ -235,7 +235,7 @@ def test_the_methods_of_a_race():
     few, many = ({each.name for each in contenders_for("regression", n)} for n in (1000, 1001))
     assert few - many == {"gp"}
     assert many - few == {"kernel-ridge"}
-    assert few >= {"lab-rbf", "svm", "linear", "extra-trees", "boosting", "dummy"}
+    assert few >= {"lab-rbf", "svm", "linear", "boosting", "dummy"}
 
 
 class Trouble(ClassifierMixin, BaseEstimator):
