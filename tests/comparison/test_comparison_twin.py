@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison import cells as cell_module
+from pliant.comparison.cells import kept_rows, perform
 from pliant.comparison.contenders import named
-from pliant.comparison.cells import perform
-from pliant.comparison.search import rounds, search
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
+from pliant.comparison.search import rounds, search
 from tests.reference import naive_comparison as naive
 
 METHODS = ("dummy", "linear", "svm", "dank")
@@ -26,14 +25,8 @@ SMALL = {
     "candidates": 3,
     "search_rows": 2000,
     "seed": 7,
+    "metric": None,
 }
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Collecting garbage and pictures take longer than these cells."""
-    monkeypatch.setattr(cell_module, "figures", lambda *model: [])
-    monkeypatch.setattr(cell_module, "reset_peak_memory", lambda: None)
 
 
 def table(task, n=60, *, classes=2, categories=True, groups=None, ordered=False, seed=0):
@@ -76,22 +69,16 @@ def check(made, method, repeat, fold, **changes):
     expected = naive.cell(method, made, protocol, repeat, fold)
     assert found["error"] is None
     assert found["chosen"] == expected["chosen"]
-    assert found["candidates"] == expected["candidates"]
-    if expected["inner_score"] is None:
-        assert found["inner_score"] is None
+    if expected["values"] is None:
+        assert found["kept"] is None
     else:
-        assert found["inner_score"] == pytest.approx(expected["inner_score"], rel=1e-12)
-    assert found["curve"] == [
-        [rows, pytest.approx(value, rel=1e-12, abs=1e-14)] for rows, value in expected["curve"]
-    ]
-    if repeat == 0:
-        assert found["predictions"]["rows"] == expected["rows"]
-        close = pytest.approx if made["task"] == "regression" else list
-        assert found["predictions"]["values"] == close(expected["predicted"])
+        assert found["kept"]["rows"] == expected["rows"]
+        np.testing.assert_allclose(found["kept"]["values"], expected["values"], rtol=2e-6)
     assert found["scores"].keys() == expected["scores"].keys()
     for name, value in expected["scores"].items():
         tolerance = 1e-6 if name == "log_loss" else 1e-12
-        assert found["scores"][name] == pytest.approx(value, rel=tolerance, abs=1e-14), name
+        close = value if value is None else pytest.approx(value, rel=tolerance, abs=1e-14)
+        assert found["scores"][name] == close, name
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -139,6 +126,21 @@ def test_rounds_on_more_and_more_rows(task):
     check(made, "svm", 1, 0, folds=2, candidates=5, search_rows=460)
 
 
+@pytest.mark.parametrize("method", ["linear", "svm"])
+def test_a_search_for_the_log_loss(method):
+    check(table("classification", 60), method, 0, 1, metric="log_loss", candidates=6)
+
+
+def test_the_same_rows_are_kept_of_all_methods():
+    """2000 of a larger fold, and all of a smaller one."""
+    test = np.arange(100, 3100)
+    kept = kept_rows(Protocol(seed=3), (1, 2), test)
+    assert len(np.unique(kept)) == 2000
+    assert (np.diff(kept) > 0).all()
+    np.testing.assert_array_equal(kept_rows(Protocol(), (0, 0), test[:50]), np.arange(50))
+    assert set(kept) != set(kept_rows(Protocol(seed=3), (1, 3), test))
+
+
 def test_a_rare_class_is_in_every_round():
     """AUC of one class alone is no number, and would leave the choice to chance."""
     rng = np.random.default_rng(0)
@@ -176,8 +178,7 @@ def test_rounds_are_the_twins(n, n_candidates, rare, search_rows):
 
 
 def test_rounds_by_hand():
-    y = np.repeat([0, 1], [900, 100])
-    assert naive.rounds(1000, 32, y, "regression", 2000) == [333, 999]
-    assert naive.rounds(1000, 2, y, "regression", 2000) == [1000]
-    assert naive.rounds(5000, 32, y, "regression", 2000) == [222, 666, 1998]
-    assert naive.rounds(1000, 32, np.repeat([0, 1], [990, 10]), "classification", 2000) == [1000]
+    assert rounds(1000, 32, 1.0, Protocol()) == (333, 1000)
+    assert rounds(1000, 2, 1.0, Protocol()) == (1000, 1000)
+    assert rounds(5000, 32, 1.0, Protocol()) == (222, 2000)
+    assert rounds(1000, 32, 0.01, Protocol()) == (1000, 1000)

@@ -2,6 +2,8 @@
 
 import joblib
 import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pliant
@@ -20,6 +22,7 @@ from pliant import (
     SketchedKernelRidgeClassifier,
     TKLClassifier,
 )
+from pliant.comparison import BlendClassifier, BlendRegressor
 from tests.contracts.discovery import ESTIMATORS
 
 QUICK = {
@@ -44,6 +47,10 @@ SETTINGS = [
     SketchedKernelRidgeClassifier(gamma=0.1, solver="direct", dtype="float32", cache_mb=0.0),
     LearnedKernelClassifier(OrderSpectralLearner()),
     KernelEmbedding(SCGLogDetLearner(strength=100.0), n_components=1, center=False),
+    BlendRegressor([("linear", Ridge()), ("tree", DecisionTreeRegressor(random_state=0))], cv=3),
+    BlendClassifier(
+        [("linear", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))], cv=3
+    ),
 ]
 
 QUARTIC = "a sample of weight 2 is not two samples: the quartic term; scikit-learn's SVC fails too"

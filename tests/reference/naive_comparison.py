@@ -11,13 +11,13 @@ the number of its categories.
   or groups, of the rarest class, or than half the rows of a regression, or its groups
 * rounds: all candidates on few rows, the best third of them on three times as many, ...; the mean
   score over the inner folds decides, the first of equal candidates in the last round is chosen
-* what a method calls rough holds for the fits of a search, and of the calibration below: 50 trees
-  of 200; DANK of full rank, to a tolerance of .001
+* a search for the log loss of a method without probabilities takes the accuracy
+* what a method calls rough holds for the fits of a search: DANK of full rank, tolerance .001
 * what is filled in, encoded and scaled is learned from the rows that are fitted, each time anew
-* learning curve: the metric after learning from 10, 25 and 50 % of the training rows (20 at least),
-  the first of a permutation by ``default_rng`` with the cell's seed; settings as for the whole
-* log loss of decision values: Platt's sigmoid, fitted to the values that the inner folds have when
-  the others are learned from
+* probabilities of decision values: Platt's sigmoid of each class, fitted to the values that three
+  inner folds have when the others are learned from, with the settings of the final fit; none in
+  the order of time, or where an inner fold lacks a class to learn from
+* kept are the predictions or probabilities of all test rows, to 7 digits
 """
 
 import hashlib
@@ -26,7 +26,6 @@ import math
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import (
@@ -64,7 +63,6 @@ CLASSIFIERS = {
     "linear": lambda seed: LogisticRegression(max_iter=2000, random_state=seed),
     "svm": lambda seed: SVC(random_state=seed),
     "dank": lambda seed: DANKClassifier(random_state=seed),
-    "forest": lambda seed: RandomForestClassifier(200, random_state=seed),
     "ldk": on_learned_kernel,
 }
 REGRESSORS = {
@@ -72,13 +70,11 @@ REGRESSORS = {
     "linear": lambda seed: Ridge(random_state=seed),
     "svm": lambda seed: SVR(),
     "dank": lambda seed: DANKRegressor(random_state=seed),
-    "forest": lambda seed: RandomForestRegressor(200, random_state=seed),
 }
 STRENGTHS = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
 PRICES = [0.125, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0]
 WIDTHS = [1 / 16, 1 / 4, 1.0, 4.0]
-ANY_SCALE = ("forest",)
-ROUGH = {"forest": {"n_estimators": 50}, "dank": {"tau": 0.0, "tol": 1e-3}}
+ROUGH = {"dank": {"tau": 0.0, "tol": 1e-3}}
 
 
 def grid(method, task, n_columns):
@@ -87,8 +83,6 @@ def grid(method, task, n_columns):
         return {}
     if method == "linear":
         return {"C" if task == "classification" else "alpha": STRENGTHS}
-    if method == "forest":
-        return {"max_features": ["sqrt", 0.4, 1.0], "min_samples_leaf": [1, 4]}
     if method == "ldk":
         widths = [1.0 / n_columns * width for width in WIDTHS]
         return {"learner__gamma": widths, "machine__C": [0.125, 1.0, 8.0, 64.0, 512.0]}
@@ -130,7 +124,7 @@ def inner_folds(y, task, groups, ordered, protocol, seed):
 class Prepared:
     """Features filled in, encoded and scaled as the training rows say."""
 
-    def __init__(self, X, categories, scaled):
+    def __init__(self, X, categories):
         self.texts = sorted(categories)
         self.numbers = [j for j in range(X.shape[1]) if j not in categories]
         self.marked = [j for j in self.numbers if np.isnan(X[:, j]).any()]
@@ -140,7 +134,7 @@ class Prepared:
         self.medians.fit(X[:, self.numbers])
         if self.texts:
             self.encoder.fit(self.commonest.fit_transform(X[:, self.texts]))
-        self.scaler = StandardScaler().fit(self.filled(X)) if scaled else None
+        self.scaler = StandardScaler().fit(self.filled(X))
 
     def filled(self, X):
         blocks = [self.medians.transform(X[:, self.numbers])]
@@ -150,22 +144,20 @@ class Prepared:
         return np.ascontiguousarray(np.hstack(blocks))
 
     def __call__(self, X):
-        filled = self.filled(X)
-        return filled if self.scaler is None else self.scaler.transform(filled)
+        return self.scaler.transform(self.filled(X))
 
 
 class Fitted:
     """A machine fitted to prepared features and, for regression, a scaled target."""
 
     def __init__(self, method, task, settings, X, y, categories, seed):
-        scaled = method not in ANY_SCALE
-        self.prepared = Prepared(X, categories, scaled)
+        self.prepared = Prepared(X, categories)
         self.scaled = None
         if task == "classification":
             machine = CLASSIFIERS[method](seed)
         else:
             machine = REGRESSORS[method](seed)
-        if task == "regression" and scaled:
+        if task == "regression":
             self.scaled = StandardScaler().fit(y[:, None])
             y = self.scaled.transform(y[:, None])[:, 0]
         self.machine = machine.set_params(**settings).fit(self.prepared(X), y)
@@ -196,18 +188,18 @@ def rounds(n_rows, n_candidates, y, task, search_rows):
 
 
 def searched(method, table, rows, protocol, seed):
-    """The settings that do best on inner folds, their score, how many were tried."""
+    """The settings that do best on inner folds."""
     X, y, task, categories = table["X"][rows], table["y"][rows], table["task"], table["categories"]
     n_columns = X.shape[1] - len(categories) + sum(categories.values())
     choices = grid(method, task, n_columns)
     if not choices:
-        return {}, None, 1
+        return {}
     size = math.prod(len(values) for values in choices.values())
     n_candidates = min(size, protocol["candidates"])
     candidates = list(ParameterSampler(choices, n_candidates, random_state=seed))
     groups = None if table["groups"] is None else table["groups"][rows]
     inner = inner_folds(y, task, groups, table["ordered"], protocol, seed)
-    better = accuracy_score if task == "classification" else r2_score
+    metric = protocol["metric"] or ("accuracy" if task == "classification" else "r2")
     for number, n_rows in enumerate(
         taken := rounds(len(rows), n_candidates, y, task, protocol["search_rows"])
     ):
@@ -224,13 +216,12 @@ def searched(method, table, rows, protocol, seed):
                 )
                 rough = settings | ROUGH.get(method, {})
                 model = Fitted(method, task, rough, X[learn], y[learn], categories, seed)
-                scores.append(better(y[test], model.predict(X[test])))
+                scores.append(measured(metric, model, X[test], y[test]))
             means.append(np.mean(scores))
         if number < len(taken) - 1:
             best = np.argsort(means)[-math.ceil(len(candidates) / 3) :]
             candidates = [candidates[k] for k in best]
-    first = int(np.argmax(means))
-    return candidates[first], means[first], n_candidates
+    return candidates[int(np.argmax(means))]
 
 
 def platt(values, positive):
@@ -250,27 +241,33 @@ def platt(values, positive):
     return found.x[0] / scale, found.x[1]
 
 
+def measured(metric, model, X, y):
+    """The metric of a search, higher is better."""
+    if metric == "log_loss" and hasattr(model.machine, "predict_proba"):
+        return -log_loss(y, model.probability(X), labels=model.machine.classes_)
+    better = r2_score if metric == "r2" else accuracy_score
+    return better(y, model.predict(X))
+
+
 def calibrated(model, method, settings, table, train, test, protocol, seed):
-    """Probabilities of the test rows, from decision values that inner folds have."""
+    """Probabilities of the test rows from decision values that inner folds have; None of some."""
     X, y, categories = table["X"], table["y"], table["categories"]
-    if len(train) > protocol["search_rows"]:
-        order = np.random.default_rng(seed).permutation(train)
-        train = np.sort(order[: protocol["search_rows"]])
+    classes = model.machine.classes_
     groups = None if table["groups"] is None else table["groups"][train]
+    three = protocol | {"inner_folds": min(3, protocol["inner_folds"] or 3)}
+    inner = inner_folds(y[train], table["task"], groups, table["ordered"], three, seed)
     values, truth = [], []
-    for learn, held in inner_folds(
-        y[train], table["task"], groups, table["ordered"], protocol, seed
-    ):
+    for learn, held in inner:
         learn, held = train[learn], train[held]
-        if len(np.unique(y[learn])) < len(model.machine.classes_):
-            continue
-        rough = settings | ROUGH.get(method, {})
-        part = Fitted(method, table["task"], rough, X[learn], y[learn], categories, seed)
+        if len(np.unique(y[learn])) < len(classes):
+            return None
+        part = Fitted(method, table["task"], settings, X[learn], y[learn], categories, seed)
         values += part.decision(X[held]).tolist()
         truth += y[held].tolist()
+    if len(truth) < len(train):
+        return None
     values, truth = np.array(values), np.array(truth)
     decision = model.decision(X[test])
-    classes = model.machine.classes_
     if len(classes) == 2:
         a, b = platt(values, truth == classes[1])
         positive = 1 / (1 + np.exp(-(a * decision + b)))
@@ -284,35 +281,21 @@ def calibrated(model, method, settings, table, train, test, protocol, seed):
 
 
 def cell(method, table, protocol, repeat, fold):
-    """Scores, chosen settings, their inner score and the number of candidates of one cell."""
+    """Scores, chosen settings, and what is kept of the predictions of one cell."""
     X, y, task = table["X"], table["y"], table["task"]
     outer = splits(
         y, task, table["groups"], table["ordered"], protocol["folds"], protocol["seed"] + repeat
     )
     train, test = outer[fold]
     seed = cell_seed(protocol["seed"], method, repeat, fold)
-    chosen, inner, candidates = searched(method, table, train, protocol, seed)
+    chosen = searched(method, table, train, protocol, seed)
     model = Fitted(method, task, chosen, X[train], y[train], table["categories"], seed)
     predicted = model.predict(X[test])
-    primary = accuracy_score if task == "classification" else r2_score
-    order = np.random.default_rng(seed).permutation(train)
-    curve = []
-    for share in (0.1, 0.25, 0.5):
-        rows = np.sort(order[: round(share * len(train))])
-        if len(rows) >= 20:
-            part = Fitted(method, task, chosen, X[rows], y[rows], table["categories"], seed)
-            curve.append([len(rows), primary(y[test], part.predict(X[test]))])
-    found = {
-        "chosen": chosen,
-        "inner_score": inner,
-        "candidates": candidates,
-        "curve": [*curve, [len(train), primary(y[test], predicted)]],
-        "rows": test.tolist(),
-        "predicted": predicted.tolist(),
-    }
+    found = {"chosen": chosen, "rows": test.tolist()}
     if task == "regression":
         measures = {"r2": r2_score, "rmse": root_mean_squared_error, "mae": mean_absolute_error}
-        return found | {"scores": {name: f(y[test], predicted) for name, f in measures.items()}}
+        scores = {name: f(y[test], predicted) for name, f in measures.items()}
+        return found | {"values": predicted, "scores": scores}
     if hasattr(model.machine, "predict_proba"):
         probability = model.probability(X[test])
         ranking = probability[:, 1]
@@ -320,15 +303,15 @@ def cell(method, table, protocol, repeat, fold):
         probability = calibrated(model, method, chosen, table, train, test, protocol, seed)
         ranking = model.decision(X[test])
     classes = model.machine.classes_
-    if len(classes) > 2:
-        auc = roc_auc_score(y[test], probability, multi_class="ovr", labels=classes)
-    else:
+    loss = None if probability is None else log_loss(y[test], probability, labels=classes)
+    if len(classes) == 2:
         auc = roc_auc_score(y[test] == classes[1], ranking)
-    return found | {
-        "scores": {
-            "accuracy": accuracy_score(y[test], predicted),
-            "balanced_accuracy": balanced_accuracy_score(y[test], predicted),
-            "log_loss": log_loss(y[test], probability, labels=classes),
-            "auc": auc,
-        }
+    else:
+        auc = roc_auc_score(y[test], probability, multi_class="ovr", labels=classes)
+    scores = {
+        "accuracy": accuracy_score(y[test], predicted),
+        "balanced_accuracy": balanced_accuracy_score(y[test], predicted),
+        "log_loss": loss,
+        "auc": auc,
     }
+    return found | {"values": probability, "scores": scores}

@@ -42,6 +42,10 @@ SMALLEST = 1e-4
 """Probabilities are at least this in the log loss."""
 
 
+EXACT = 1e-12
+"""Share of the largest loss below which losses are no larger than rounding errors."""
+
+
 def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
     """Return the mean squared error of values of shape (n,), and its gradient by them."""
     error = values - y
@@ -91,10 +95,12 @@ def blend_weights(
         loss, target = log_loss, np.searchsorted(classes, y)
         stacked = np.clip(stacked, SMALLEST, 1.0)
     alone = np.array([loss(target, each)[0] for each in stacked])
-    pulled = np.zeros(len(stacked))
-    pulled[np.argsort(alone, kind="stable")[:BEST]] = 1 / min(BEST, len(stacked))
+    best_first = np.argsort(alone, kind="stable")
+    pulled, best = np.zeros(len(stacked)), np.zeros(len(stacked))
+    pulled[best_first[:BEST]] = 1 / min(BEST, len(stacked))
+    best[best_first[0]] = 1.0
     strength = SHRINKAGE / len(target)
-    unit = max(float(alone.min()), np.finfo(np.float64).tiny)
+    unit = max(alone.min(), EXACT * alone.max(), np.finfo(np.float64).tiny)
 
     def objective(w: Array) -> tuple[float, Array]:
         value, by_values = loss(target, np.tensordot(w, stacked, 1))
@@ -104,18 +110,15 @@ def blend_weights(
 
     found: Any = minimize(  # type: ignore[call-overload]
         objective,
-        pulled,
+        best,  # from the mean of models far apart, steps are too long by their ratio
         jac=True,
         method="SLSQP",
         bounds=[(0.0, 1.0)] * len(stacked),
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
         options={"maxiter": 200, "ftol": 1e-9},
     )
-    w = (
-        found.x
-        if np.isfinite(found.x).all() and objective(found.x)[0] <= objective(pulled)[0]
-        else pulled
-    )
+    known = [w for w in (found.x, pulled, best) if np.isfinite(w).all()]
+    w = min(known, key=lambda w: objective(w)[0])
     w = np.where(w < LEAST, 0.0, w)
     return np.asarray(w / w.sum())
 

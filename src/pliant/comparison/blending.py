@@ -18,7 +18,7 @@ from pliant.comparison.blend import blend_weights
 from pliant.comparison.metrics import Metric, Predictions, metrics_of
 from pliant.comparison.protocol import Place
 from pliant.comparison.record import DUMMY
-from pliant.comparison.standings import Cells, Standing
+from pliant.comparison.standings import Cells, Standing, scores_of
 from pliant.core.typing import Array
 
 
@@ -76,11 +76,12 @@ def blended(
     ordered : bool, default=False
         Whether rows, and so folds, are in the order of time.
     """
-    ranked = [s for s in standings if s.rank is not None and s.method.blends]
-    ranked = [s for s in ranked if s.method.name != DUMMY]
-    common = _places(cells[ranked[0].method.name], ranked[0]) if ranked else []
-    names = [s.method.name for s in ranked if _kept_all(cells[s.method.name], common)]
-    if not names or not common:
+    ranked = [s.method for s in standings if s.rank is not None]
+    scored = [set(scores_of(cells[method.name], metric.name)) for method in ranked]
+    common = sorted(set.intersection(*scored)) if scored else []
+    members = [method.name for method in ranked if method.blends and method.name != DUMMY]
+    names = [name for name in members if all(cells[name][p].get("kept") for p in common)]
+    if not names:
         return None
     labels = None if classes is None else np.array(classes)
     values = {p: np.stack([_values(cells[name][p]) for name in names]) for p in common}
@@ -107,15 +108,6 @@ def blended(
     largest_first = sorted(final.items(), key=lambda pair: -pair[1])
     chosen = {name: weight for name, weight in largest_first if weight > 0}
     return BlendOutcome(chosen, scores, kept, targets, means, labels)
-
-
-def _places(cells: Cells, standing: Standing) -> list[Place]:
-    """Return the common folds, of which a ranked method has no more and no less in its mean."""
-    return sorted(cells)[: standing.folds]
-
-
-def _kept_all(cells: Cells, places: Sequence[Place]) -> bool:
-    return all(place in cells and cells[place].get("kept") for place in places)
 
 
 def _values(record: Any) -> Array:

@@ -188,8 +188,9 @@ def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
     values, classes = np.ravel(own.predict(X)), getattr(own, "classes_", None)  # CatBoost: (n, 1)
     if classes is None:
         return Predictions(values)
-    decision = own.decision_function(X) if own is not model else None
     probability = model.predict_proba(X) if hasattr(model, "predict_proba") else None
+    ranks = hasattr(own, "decision_function") and not hasattr(own, "predict_proba")
+    decision = own.decision_function(X) if ranks else None
     return Predictions(values, decision, probability, classes)
 
 

@@ -42,7 +42,8 @@ DIGITS = 32
 def key_of(sample: Sample, protocol: Protocol) -> str:
     """Return a hash of everything but the method that decides the score of a cell."""
     versions = [__version__, *(version(package) for package in PACKAGES)]
-    plain = json.dumps([FORMAT, sample.fingerprint(), protocol.to_dict(), versions], sort_keys=True)
+    given = protocol.to_dict() | {"metric": described(protocol.metric)}
+    plain = json.dumps([FORMAT, sample.fingerprint(), given, versions], sort_keys=True)
     return _hash(plain)
 
 

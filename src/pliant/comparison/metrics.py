@@ -21,6 +21,7 @@ from sklearn.metrics import (
     roc_auc_score,
     root_mean_squared_error,
 )
+from sklearn.utils.metaestimators import available_if
 
 from pliant.core.text import meant
 from pliant.core.typing import Array
@@ -175,10 +176,14 @@ class _StoredClassifier(ClassifierMixin, _Stored):
     def __init__(self, predictions: Predictions) -> None:
         super().__init__(predictions)
         self.classes_ = predictions.classes
-        for name in ("probability", "decision"):
-            if (values := getattr(predictions, name)) is not None:
-                method = "predict_proba" if name == "probability" else "decision_function"
-                setattr(self, method, lambda X, values=values: values)
+
+    @available_if(lambda self: self.predictions.probability is not None)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: object) -> Array | None:
+        return self.predictions.probability
+
+    @available_if(lambda self: self.predictions.decision is not None)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: object) -> Array | None:
+        return self.predictions.decision
 
 
 def _scored(
@@ -188,8 +193,16 @@ def _scored(
     kind = _StoredRegressor if predictions.classes is None else _StoredClassifier
     try:
         return float(scorer(kind(predictions), np.empty((len(y), 0)), y))
-    except ValueError:
+    except (AttributeError, ValueError):  # a model without the values that it takes
         return None
+
+
+def _scorer_name(scorer: Callable[..., float]) -> str:
+    """Return the name of a scorer's function; never that of a metric with another direction."""
+    function = getattr(scorer, "_score_func", scorer)
+    name = str(getattr(function, "__name__", type(function).__name__))
+    name = f"neg_{name}" if getattr(scorer, "_sign", 1) < 0 else name
+    return f"{name} (scorer)" if name in METRICS or name in SCORERS else name
 
 
 def metric_of(given: str | Callable[..., float] | None, task: str | None = None) -> Metric:
@@ -218,7 +231,7 @@ def metric_of(given: str | Callable[..., float] | None, task: str | None = None)
     if given is None:
         return metrics_of(str(task))[0]
     if callable(given):
-        name = getattr(given, "__name__", type(given).__name__)
+        name = _scorer_name(given)
         return Metric(name, name, "", partial(_scored, given), given)
     plain_name = str(given)
     plain_name = SCORERS.get(plain_name, plain_name)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
 
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison import cells
-from pliant.comparison.search import search
+from pliant.comparison.cells import fit_method
+from pliant.comparison.contenders import named
+from pliant.comparison.protocol import Protocol
 from pliant.comparison.sample import Sample
+from pliant.comparison.search import is_searched, search
 from pliant.registry import METHODS
 
 ROWS, PART = 120, 40
@@ -24,13 +25,19 @@ def test_a_search_scales_what_it_chose_on_a_part(rows):
     assert found.chosen == found.on_part | {name: found.on_part[name] * rows / PART}
 
 
-def test_cells_fit_all_rows_with_the_scaled_penalty_and_calibrate_with_the_chosen_one(monkeypatch):
-    """The fits of a calibration have as many rows as those of the search."""
+def test_cells_fit_all_rows_with_the_scaled_penalty_and_calibrate_with_it():
     labels = Sample(X, np.where(Y - np.median(Y) > 0.0, "a", "b"), "classification")
-    rough = []
-    monkeypatch.setattr(cells, "calibrated", lambda values, model, _: rough.append(model) or values)
-    record = cells.perform(labels, PROTOCOL, METHODS["tkl"], Cell("tkl", 0, 0))
-    assert record["error"] is None
-    chosen = rough[0].get_params()["machine__C"]
+    rows = np.arange(ROWS)
+    fitted = fit_method(METHODS["tkl"], labels, rows, PROTOCOL, 0)
+    chosen = fitted.choice.on_part["machine__C"]
     assert chosen in METHODS["tkl"].grid["C"]
-    assert record["chosen"]["C"] == chosen * record["rows"]["train"] / PART
+    assert fitted.own.get_params()["machine__C"] == chosen * ROWS / PART
+    assert fitted.model.get_params()["estimator__machine__C"] == chosen * ROWS / PART
+
+
+def test_what_is_not_searched_has_its_defaults():
+    for name in ("extra-trees", "boosting", "dummy"):
+        assert not is_searched(named(name), SAMPLE)
+        found = fit_method(named(name), SAMPLE, np.arange(40), PROTOCOL, 0)
+        assert found.choice.chosen == {}
+    assert is_searched(named("svm"), SAMPLE)

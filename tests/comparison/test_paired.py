@@ -1,4 +1,4 @@
-"""Paired tests against scipy and hand-made numbers, and the sentences made of them."""
+"""Paired tests against scipy and hand-made numbers, and Holm's adjustment."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pliant.comparison import corrected_t_test, wilcoxon_test
+from pliant.comparison.paired import holm
 
 FIRST = np.array([0.81, 0.84, 0.79, 0.88, 0.86, 0.83, 0.85])
 SECOND = np.array([0.80, 0.80, 0.81, 0.83, 0.86, 0.80, 0.79])
@@ -59,14 +60,6 @@ def test_wilcoxon_of_six_wins_has_its_exact_probability():
     assert found.statistic == 21
 
 
-def test_wilcoxon_leaves_ties_out():
-    with_ties = wilcoxon_test([*FIRST, 0.5, 0.5], [*SECOND, 0.5, 0.5])
-    without = wilcoxon_test(FIRST, SECOND)
-    assert with_ties.p_value == without.p_value
-    assert with_ties.statistic == without.statistic
-    assert with_ties.ties == without.ties + 2
-
-
 def test_equal_scores_are_no_difference(any_test):
     found = any_test(FIRST, FIRST)
     assert (found.statistic, found.p_value, found.mean_difference) == (0.0, 1.0, 0.0)
@@ -84,27 +77,30 @@ def test_a_constant_difference_is_certain(name):
     assert found.mean_difference == pytest.approx(0.1)
 
 
+def test_a_spread_is_at_least_that_of_one_test_row():
+    """Of 20 rows, with scores up to 0.9: 0.045, above the spread of equal differences only."""
+    first, second = [0.9, 0.8, 0.7], [0.8, 0.7, 0.6]
+    found = corrected_t_test(first, second, n_train=80, n_test=20, least_rows=20)
+    error = math.sqrt(1 / 3 + 20 / 80) * 0.9 / 20
+    assert found.standard_error == pytest.approx(error, rel=1e-12)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(0.1 / error, 2), rel=1e-10)
+    assert corrected_t_test(FIRST, SECOND, n_train=80, n_test=20, least_rows=100) == (
+        corrected_t_test(FIRST, SECOND, n_train=80, n_test=20)
+    )
+
+
 @settings(deadline=None, max_examples=30)
-@given(pairs)
-def test_exchanging_the_methods_only_turns_the_sign(both):
-    a, b = zip(*both, strict=True)
+@given(pairs, st.sampled_from([1e-6, 1e-3, 100.0, 1e6]))
+def test_order_turns_the_sign_and_the_unit_does_not_matter(both, unit):
+    a, b = np.array(both).T
     for test in TESTS.values():
-        forth, back = test(a, b), test(b, a)
+        forth, back, scaled = test(a, b), test(b, a), test(unit * a, unit * b)
         assert back.statistic == pytest.approx(-forth.statistic, rel=1e-9, abs=1e-12)
         assert back.p_value == pytest.approx(forth.p_value, rel=1e-9)
         assert 0 <= forth.p_value <= 1
         assert (back.wins, back.losses) == (forth.losses, forth.wins)
         assert forth.wins + forth.ties + forth.losses == len(both)
-
-
-@settings(deadline=None, max_examples=30)
-@given(pairs, st.sampled_from([1e-6, 1e-3, 100.0, 1e6]))
-def test_the_unit_of_the_scores_does_not_matter(both, unit):
-    a, b = np.array(both).T
-    for test in TESTS.values():
-        here, there = test(a, b), test(unit * a, unit * b)
-        assert there.p_value == pytest.approx(here.p_value, rel=1e-6, abs=1e-12)
-        assert (there.wins, there.ties, there.losses) == (here.wins, here.ties, here.losses)
+        assert scaled.p_value == pytest.approx(forth.p_value, rel=1e-6, abs=1e-12)
 
 
 def test_favours_asks_for_a_level_between_0_and_1(any_test):
@@ -120,7 +116,6 @@ def test_favours_asks_for_a_level_between_0_and_1(any_test):
     ("first", "second", "message"),
     [
         ([1.0], [2.0], "at least 2 pairs of scores, got 1"),
-        ([1.0, 2.0], [1.0], r"one shape \(r,\), got \(2,\) and \(1,\)"),
         (np.ones((2, 2)), np.ones((2, 2)), r"got \(2, 2\) and \(2, 2\)"),
         ([1.0, np.nan], [1.0, 2.0], "finite scores, got nan or inf"),
     ],
@@ -128,3 +123,22 @@ def test_favours_asks_for_a_level_between_0_and_1(any_test):
 def test_scores_that_do_not_pair_up_are_refused(any_test, first, second, message):
     with pytest.raises(ValueError, match=message):
         any_test(first, second)
+
+
+p_values = st.lists(st.floats(0, 1), max_size=12)
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.7, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+    with pytest.raises(ValueError, match=r"p-values in \[0, 1\], got 1\.5"):
+        holm([0.5, 1.5])
+
+
+@given(p_values, st.sampled_from([0.01, 0.05, 0.2]))
+def test_what_is_below_a_level_is_what_the_step_down_procedure_rejects(raw, level):
+    left, rejected = sorted(raw), []
+    while left and left[0] * len(left) < level:
+        rejected.append(left.pop(0))
+    assert sum(q < level for q in holm(raw)) == len(rejected)

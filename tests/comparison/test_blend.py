@@ -1,0 +1,232 @@
+"""Weights of a blend against a conic solver, and the blends as estimators and in files."""
+
+import io
+import zipfile
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import make_classification, make_friedman1
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeRegressor
+
+from pliant import ModelFileError
+from pliant.comparison import BlendClassifier, BlendRegressor, blend
+from pliant.comparison.blend import BEST, LEAST, SHRINKAGE, SMALLEST, blend_weights
+from pliant.persistence import load_model, save_model
+
+TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
+REGRESSORS = [("linear", Ridge()), ("tree", TREE), ("mean", DummyRegressor())]
+CLASSIFIERS = [("linear", LogisticRegression()), ("bayes", GaussianNB()), ("d", DummyClassifier())]
+
+
+def held_out(seed, task, n=60, k=5, n_classes=3):
+    """Predictions of k models that are better and worse, and the truth."""
+    rng = np.random.default_rng(seed)
+    errors = rng.normal(size=(k, n)) * rng.uniform(0.3, 2.0, (k, 1))
+    if task == "regression":
+        y = 50 + 20 * rng.normal(size=n)
+        return list(y + 20 * errors + 5 * rng.normal(size=n)), y, None
+    y = rng.integers(0, n_classes, n)
+    heights = (np.arange(n_classes) == y[:, None]) + rng.normal(size=(k, n, n_classes))
+    odds = np.exp(heights * rng.uniform(0.5, 2.0, (k, 1, 1)))
+    labels = np.array(["a", "b", "c"])[:n_classes]
+    return list(odds / odds.sum(axis=2, keepdims=True)), labels[y], labels
+
+
+def by_cvxpy(predictions, y, classes, shrinkage):
+    """The weights as the documentation defines them, before small ones become 0."""
+    P, n = np.stack(predictions), len(y)
+    if classes is not None:
+        codes = np.searchsorted(classes, y)
+        P = np.clip(P, SMALLEST, 1.0)[:, np.arange(n), codes]
+        alone = -np.log(P).mean(axis=1)
+    else:
+        alone = ((P - y) ** 2).mean(axis=1)
+    u = np.zeros(len(P))
+    u[np.argsort(alone)[:BEST]] = 1 / min(BEST, len(P))
+    w = cp.Variable(len(P), nonneg=True)
+    mixed = P.T @ w
+    loss = cp.sum_squares(mixed - y) / n if classes is None else -cp.sum(cp.log(mixed)) / n
+    pull = shrinkage / n * cp.sum_squares(w - u)
+    problem = cp.Problem(cp.Minimize(loss / alone.min() + pull), [cp.sum(w) == 1])
+    problem.solve(solver=cp.CLARABEL)
+    return w.value
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("shrinkage", [0.0, SHRINKAGE])
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_weights_are_the_conic_solvers(task, shrinkage, seed, monkeypatch):
+    monkeypatch.setattr(blend, "SHRINKAGE", shrinkage)
+    monkeypatch.setattr(blend, "LEAST", 0.0)
+    predictions, y, classes = held_out(seed, task, k=2 + seed)
+    found = blend_weights(predictions, y, classes=classes)
+    np.testing.assert_allclose(found, by_cvxpy(predictions, y, classes, shrinkage), atol=1e-4)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_small_weights_leave(task, monkeypatch):
+    some = 0
+    for seed in range(6):
+        predictions, y, classes = held_out(seed, task)
+        w = by_cvxpy(predictions, y, classes, SHRINKAGE)
+        left = np.where(w < LEAST, 0.0, w)
+        found = blend_weights(predictions, y, classes=classes)
+        np.testing.assert_allclose(found, left / left.sum(), atol=2e-4)
+        some += (found == 0.0).sum()
+    assert some > 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from(["regression", "classification"]),
+    st.integers(1, 7),
+    st.integers(4, 40),
+    st.sampled_from([1e-9, 1.0, 1e9]),
+)
+def test_weights_lie_on_the_simplex_and_are_at_least_as_good_as_equal_ones(seed, task, k, n, unit):
+    predictions, y, classes = held_out(seed, task, n, k)
+    if task == "regression":
+        predictions, y = [unit * p for p in predictions], unit * y
+    w = blend_weights(predictions, y, classes=classes)
+    assert w.shape == (k,)
+    assert ((w == 0.0) | (w >= LEAST)).all()
+    assert w.sum() == pytest.approx(1.0, abs=1e-12)
+    order = np.random.default_rng(seed).permutation(k)
+    turned = blend_weights([predictions[j] for j in order], y, classes=classes)
+    np.testing.assert_allclose(turned, w[order], atol=2e-3)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_one_model_that_dominates_gets_all_weight(task):
+    predictions, y, classes = held_out(3, task, n=4000)
+    perfect = y if classes is None else (classes == y[:, None]).astype(float)
+    close = 0.999 * perfect + 0.001 * predictions[0]
+    w = blend_weights([*predictions, close], y, classes=classes)
+    np.testing.assert_array_equal(w, [0, 0, 0, 0, 0, 1])
+
+
+def test_impossible_truths_and_exact_models_leave_finite_weights():
+    sure = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    w = blend_weights([sure, sure[::-1], np.full((3, 2), 0.5)], ["a", "b", "b"], classes=["a", "b"])
+    assert w.sum() == pytest.approx(1.0)
+    y = np.arange(4.0)
+    assert blend_weights([y, y + 1.0], y)[0] > 0.9
+    np.testing.assert_allclose(blend_weights([y, y], y), [0.5, 0.5])
+
+
+def regression(n=200, seed=0):
+    return make_friedman1(n, 5, noise=1.0, random_state=seed)
+
+
+def classification(n=200, seed=0):
+    X, y = make_classification(n, 6, n_informative=4, n_classes=3, random_state=seed)
+    return X, np.array(["low", "mid", "top"])[y]
+
+
+CASES = {"regression": (BlendRegressor, REGRESSORS, regression, KFold, "predict")}
+CASES["classification"] = (
+    *(BlendClassifier, CLASSIFIERS, classification, StratifiedKFold, "predict_proba"),
+)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_blend_is_the_weighted_mean_of_members_that_learn_from_all_samples(case):
+    kind, members, data, folds, method = case
+    X, y = data()
+    model = kind(members).fit(X, y)
+    learned = [cross_val_predict(m, X, y, cv=folds(5), method=method) for _, m in members]
+    classes = None if kind is BlendRegressor else np.unique(y)
+    weights = blend_weights(learned, y, classes=classes)
+    np.testing.assert_allclose(model.weights_, weights, rtol=1e-12)
+    fitted = [getattr(m.fit(X, y), method)(X) for _, m in members]
+    expected = np.tensordot(model.weights_, np.stack(fitted), 1)
+    np.testing.assert_allclose(getattr(model, method)(X), expected, rtol=1e-12)
+    if classes is not None:
+        np.testing.assert_array_equal(model.predict(X), classes[expected.argmax(axis=1)])
+    else:
+        errors = np.sort(y - np.tensordot(weights, np.stack(learned), 1))
+        np.testing.assert_allclose(model.errors_, errors, atol=1e-12)
+
+
+def test_intervals_hold_as_many_new_targets_as_they_say():
+    """Of 2000 new targets, over 10 draws of 200 samples; at most one of two ends each is off."""
+    members = [("linear", Ridge()), ("trees", ExtraTreesRegressor(20, random_state=0))]
+    held = {0.5: [], 0.9: []}
+    for seed in range(10):
+        model = BlendRegressor(members).fit(*regression(200, seed))
+        X, y = regression(2000, 1000 + seed)
+        for coverage, found in held.items():
+            low, high = model.predict_interval(X, coverage).T
+            found.append(np.mean((low <= y) & (y <= high)))
+    for coverage, found in held.items():
+        assert coverage - 0.02 < np.mean(found) < coverage + 0.06
+
+
+def test_intervals_by_hand():
+    X, y = regression(19)
+    model = BlendRegressor([("mean", DummyRegressor())], cv=19).fit(X, y)
+    low, high = (model.predict_interval(X, 0.9) - model.predict(X)[:, None]).T
+    np.testing.assert_allclose(low, model.errors_[0])  # 5 % of 20 places: the outermost errors
+    np.testing.assert_allclose(high, model.errors_[-1])
+    assert np.isinf(model.predict_interval(X, 0.95)).all()
+    low, high = (model.predict_interval(X[:1], 0.5) - model.predict(X[:1])[:, None]).T
+    assert (low, high) == pytest.approx((model.errors_[4], model.errors_[14]))
+    with pytest.raises(ValueError, match="coverage"):
+        model.predict_interval(X, 1.0)
+
+
+def test_what_cannot_be_blended_is_refused():
+    X, y = regression(30)
+    with pytest.raises(ValueError, match=r"at least one pair \('name', estimator\), got none"):
+        BlendRegressor([]).fit(X, y)
+    with pytest.raises(ValueError, match=r"[Uu]nknown label type"):
+        BlendClassifier(CLASSIFIERS).fit(X, y)
+
+
+def test_gaps_are_for_the_members():
+    X, y = regression()
+    X[::5, 1] = np.nan
+    trees = [(f"{k}", DecisionTreeRegressor(max_depth=k, random_state=0)) for k in (1, 3)]
+    assert np.isfinite(BlendRegressor(trees).fit(X, y).predict(X)).all()
+    with pytest.raises(ValueError, match="NaN"):
+        BlendRegressor(REGRESSORS).fit(X, y)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_model_file_holds_a_blend(case, tmp_path):
+    kind, members, data, _, method = case
+    X, y = data()
+    model = kind(members).fit(X, y)
+    save_model(model, tmp_path / "blend.pliant")
+    loaded = load_model(tmp_path / "blend.pliant").model
+    np.testing.assert_array_equal(getattr(loaded, method)(X), getattr(model, method)(X))
+    if kind is BlendRegressor:
+        np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
+
+
+@pytest.mark.parametrize(
+    "weights", [[0.5, 0.5], [0.5, 0.6, 0.1], [1.5, -0.5, 0.0], [np.nan, 0.5, 0.5], [[1.0, 0, 0]]]
+)
+def test_altered_weights_in_a_file_are_refused(weights, tmp_path):
+    model = BlendRegressor(REGRESSORS).fit(*regression())
+    save_model(model, tmp_path / "blend.pliant")
+    written = [io.BytesIO(), io.BytesIO()]
+    for file, array in zip(written, (model.weights_, weights), strict=True):
+        np.save(file, array)
+    with zipfile.ZipFile(tmp_path / "blend.pliant") as file:
+        contents = {name: file.read(name) for name in file.namelist()}
+    with zipfile.ZipFile(tmp_path / "altered.pliant", "w") as file:
+        for name, content in contents.items():
+            same = content == written[0].getvalue()
+            file.writestr(name, written[1].getvalue() if same else content)
+    with pytest.raises(ModelFileError, match=r"expected 3 weights >= 0 of sum 1, got"):
+        load_model(tmp_path / "altered.pliant")

@@ -1,0 +1,392 @@
+"""The order of a race, who leaves it, and what becomes of cells that are cut, fail or crash.
+
+Times are those of a made-up clock, so that no load of the computer matters.
+"""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from pliant.comparison import workers
+from pliant.comparison.cells import cut, perform
+from pliant.comparison.comparing import compare_sample
+from pliant.comparison.contenders import contenders_for
+from pliant.comparison.journal import Journal
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.race import FIRST_SHARE, KEPT, Race, hopeless, row_losses
+from pliant.comparison.sample import Sample
+from pliant.comparison.workers import close_all, perform_apart, warm_up
+from pliant.registry import Method
+from tests.comparison.comparison_cases import perform_here, record, without_costs
+
+PROTOCOL = Protocol(folds=2, repeats=1, seed=3)
+NUMBERS = Sample(np.zeros((50, 1)), np.arange(50.0), "regression")
+
+
+def method(name, maker=DummyClassifier, **grid):
+    return Method(name, name, "", maker, DummyRegressor, grid, 10_000, "for tests")
+
+
+class Clock:
+    """A clock that stands still but where a test moves it."""
+
+    def __init__(self):
+        self.now = 1e9
+
+    def time(self):
+        return self.now
+
+
+class AtOnce:
+    """Runs what is submitted at once, in place of threads."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def submit(self, task, *arguments):
+        task(*arguments)
+
+    def shutdown(self):
+        pass
+
+
+class Simulated:
+    """A race of made-up methods: seconds of their cells, and errors of their predictions."""
+
+    def __init__(
+        self, times, errors=None, *, budget=None, places=(5, 2), journal=None, stop=None, **options
+    ):
+        self.began, self.cut, self.clock = [], set(), Clock()
+        protocol = Protocol(folds=places[0], repeats=places[1])
+        journal = journal or Journal(None, "key", resume=False)
+
+        def fake(sample, protocol, learner, cell, key, ends):
+            self.began.append(cell)
+            took = times[cell.method]
+            if stop == len(self.began):
+                raise KeyboardInterrupt
+            if ends is not None and self.clock.now + took > ends:
+                self.clock.now = ends
+                self.cut.add(cell.method)
+                return cut(cell)
+            self.clock.now += took
+            rows = np.arange(cell.fold, 50, 5)
+            values = NUMBERS.y[rows] + (errors or {}).get(cell.method, 1.0) * (-1.0) ** rows
+            kept = {"rows": rows.tolist(), "values": values.tolist()}
+            return record(cell.method, *cell.place, {"r2": 0.5}, kept=kept, seconds={"total": took})
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("pliant.comparison.race.perform_apart", fake)
+            patch.setattr("pliant.comparison.race.close_all", lambda: None)
+            patch.setattr("pliant.comparison.race.time", self.clock)
+            patch.setattr("pliant.comparison.race.ThreadPoolExecutor", AtOnce)
+            methods = [method(name) for name in times]
+            chosen = {"n_jobs": 1, "budget": budget, "selective": budget is not None} | options
+            self.race = Race(NUMBERS, protocol, methods, journal, **chosen)
+            self.race.run()
+        self.left, self.seconds = self.race.left, self.clock.now - 1e9
+
+    def folds(self, name):
+        return len([cell for cell in self.race.records if cell.method == name])
+
+
+TIMES = {"a": 1.0, "dummy": 0.1, "b": 2.0, "svm": 1.0, "lab-rbf": 3.0, "linear": 0.5}
+
+
+def test_all_methods_run_fold_by_fold_the_best_known_first():
+    run = Simulated(TIMES)
+    order = ["lab-rbf", "svm", "dummy", "linear", "a", "b"]
+    assert run.began == [Cell(n, *p) for p in product(range(2), range(5)) for n in order]
+    assert all(map(run.race.is_done, TIMES))
+    assert not run.race.interrupted
+    assert run.left == {}
+
+
+names = st.sampled_from(["svm", "lab-rbf", "dummy", "linear", "gp", "a", "b", "c"])
+seconds = st.floats(0.01, 40.0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.dictionaries(names, st.tuples(seconds, seconds), min_size=1),
+    st.integers(1, 3),
+    st.none() | st.floats(1.0, 3000.0),
+)
+def test_no_method_is_a_fold_ahead_of_others_that_stay(made, n_jobs, budget):
+    """Cells begin in the order of folds, once each; nothing begins when the time is up."""
+    times, errors = ({n: pair[k] for n, pair in made.items()} for k in (0, 1))
+    run = Simulated(times, errors, budget=budget, n_jobs=n_jobs)
+    places = [cell.place for cell in run.began]
+    assert places == sorted(places)
+    assert len(set(run.began)) == len(run.began)
+    assert budget is None or run.seconds <= budget * (1 + 1e-9)
+    staying = times.keys() - run.left.keys() - run.cut
+    counts = {len([cell for cell in run.began if cell.method == n]) for n in staying}
+    assert not counts or max(counts) - min(counts) <= 1
+    if budget is None:
+        assert len(run.began) == 10 * len(times)
+    else:  # the best three stay unless they are slow
+        far = [name for name, why in run.left.items() if "loss" in why]
+        assert len(times) - len(far) >= min(KEPT, len(times))
+
+
+def test_hopeless_by_its_formula():
+    rng = np.random.default_rng(0)
+    levels = {"a": 1.0, "b": 1.1, "c": 3.0, "d": 1.4, "e": 2.5, "dummy": 9.0}
+    for n in (4, 10, 300):
+        losses = {name: level * rng.uniform(0.5, 1.5, n) for name, level in levels.items()}
+        ranked = sorted(levels, key=lambda name: losses[name].mean())
+        best, expected = losses[ranked[0]], set()
+        for name in ranked[3:]:
+            d = losses[name] - best
+            sure = d.mean() - 2 * d.std(ddof=1) / n**0.5
+            if sure > 0.5 * best.mean() and name != "dummy":
+                expected.add(name)
+        assert set(hopeless(losses)) == expected
+        assert expected or n < 10
+
+
+def test_losses_of_rows():
+    rows = {"kept": {"rows": [1, 3], "values": [2.0, 2.5]}}
+    np.testing.assert_array_equal(row_losses(NUMBERS, rows), [1.0, 0.25])
+    y = np.array(["n", "y"] * 10)
+    labels = Sample(np.zeros((20, 1)), y, "classification")
+    rows = {"kept": {"rows": [1, 2], "values": [[0.4, 0.6], [0.0, 1.0]]}}
+    np.testing.assert_allclose(row_losses(labels, rows), -np.log([0.6, 1e-4]))
+
+
+def test_methods_far_behind_leave_after_the_first_fold_but_not_the_best_three():
+    times = dict.fromkeys(["a", "b", "c", "d", "e", "dummy"], 1.0)
+    errors = {"a": 1.0, "b": 3.0, "c": 5.0, "d": 5.1, "e": 1.1, "dummy": 9.0}
+    run = Simulated(times, errors, budget=1e4)
+    assert set(run.left) == {"c", "d"}
+    assert run.left["c"] == "its loss on the first fold is far above the best one"
+    assert {name: run.folds(name) for name in "abcd"} == {"a": 10, "b": 10, "c": 1, "d": 1}
+    assert run.folds("dummy") == 10
+    assert Simulated(times, errors, budget=1e4, selective=False).left == {}
+
+
+def test_slow_methods_leave_until_the_first_repeat_fits_but_not_the_best():
+    times = {"a": 1.0, "b": 10.0, "c": 6.0, "d": 4.0}
+    errors = {"a": 1.0, "b": 1.01, "c": 0.9, "d": 1.02}
+    run = Simulated(times, errors, budget=21.0 + 40.0, final_fits=1.0)
+    # for 4 folds and a fit on all rows: of a, c and d 55 s, of a and c, which is the best, 35 s
+    assert run.left == {
+        "b": "too slow for the budget: 10.0 s for a fold",
+        "d": "too slow for the budget: 4.0 s for a fold",
+    }
+    assert {name: run.folds(name) for name in times} == {"a": 5, "b": 1, "c": 5, "d": 1}
+    assert Simulated(times, errors, budget=21.0 + 106.0, final_fits=1.0).left == {}
+    assert Simulated(times, errors, budget=21.0 + 53.0, final_fits=1.0, n_jobs=2).left == {}
+    assert set(Simulated(times, errors, budget=30.0, final_fits=1.0).left) == {"a", "b", "d"}
+
+
+@pytest.mark.parametrize(("spare", "folds"), [(0.01, 10), (-0.01, 5)])
+def test_a_further_repeat_begins_if_it_is_expected_to_fit(spare, folds):
+    times = {"a": 2.0, "b": 3.0}
+    run = Simulated(times, budget=25.0 + 5.0 * (5 + 1.25) + spare, final_fits=1.25)
+    assert {run.folds(name) for name in times} == {folds}
+    assert run.race.is_done("a")
+    assert run.race.is_done("b")
+
+
+def test_a_fold_of_a_third_of_the_budget_is_cut():
+    run = Simulated({"a": 1.0, "b": 1e6, "c": 2.0}, budget=300.0)
+    assert (run.folds("a"), run.folds("b"), run.folds("c")) == (10, 0, 10)
+    assert run.race.reason("b").startswith("a fold takes more than 1 min 40 s")
+    assert run.seconds == pytest.approx(FIRST_SHARE * 300.0 + 30.0)
+    assert not run.race.is_done("b")
+
+
+def test_the_end_of_the_budget_is_no_fault_of_a_method():
+    run = Simulated({"a": 1.0, "b": 20.0}, budget=70.0, selective=False, final_fits=-2.0)
+    assert (run.folds("a"), run.folds("b")) == (4, 3)
+    assert [run.race.is_done(name) for name in "ab"] == [False, False]
+    assert run.race.reason("b") == run.race.reason("a") == "the budget ended"
+
+
+def test_a_race_goes_on_where_its_journal_ends():
+    """The methods that leave do so by the same fold, whoever ran it."""
+    journal = Journal(None, "key", resume=False)
+    times = dict.fromkeys("abcdef", 1.0)
+    errors = {name: 3.0 * k + 1.0 for k, name in enumerate("abcdef")}
+    whole = Simulated(times, errors, budget=1e4, journal=journal)
+    assert set(whole.left) == {"d", "e", "f"}
+    for after in (1, 6, 7, 12):
+        part = Journal(None, "key", resume=False)
+        some = Simulated(times, errors, budget=1e4, journal=part, stop=after)
+        assert some.race.interrupted
+        assert len(some.race.records) == after - 1
+        rest = Simulated(times, errors, budget=1e4, journal=part)
+        assert rest.left == whole.left
+        assert rest.began == whole.began[after - 1 :]
+        assert rest.race.records == whole.race.records
+
+
+def test_the_methods_of_a_race():
+    few, many = ({each.name for each in contenders_for("regression", n)} for n in (1000, 1001))
+    assert few - many == {"gp"}
+    assert many - few == {"kernel-ridge"}
+    assert few >= {"lab-rbf", "svm", "linear", "boosting", "dummy"}
+
+
+class Trouble(ClassifierMixin, BaseEstimator):
+    """A classifier that sleeps, dies or complains when it is fitted."""
+
+    def __init__(self, what="sleep"):
+        self.what = what
+
+    def fit(self, X, y):
+        if self.what == "sleep":
+            time.sleep(86_400.0)
+        if self.what == "die":
+            os._exit(7)
+        raise ValueError("expected better rows, got these")
+
+    def predict(self, X):
+        raise NotImplementedError
+
+
+def trouble(what):
+    return method(what, lambda: Trouble(what))
+
+
+@pytest.fixture(scope="module")
+def sample():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    return Sample.of(X, (X[:, 0] > 0).astype(int))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_process_is_left():
+    yield
+    close_all()
+
+
+def entry(result, name):
+    return next(entry for entry in result.methods if entry.name == name)
+
+
+def test_a_failing_method_is_a_row_with_its_error(sample, monkeypatch):
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    methods = [trouble("complain"), method("plain")]
+    result = compare_sample(sample, methods, PROTOCOL, budget=None, n_jobs=1)
+    assert entry(result, "plain").status == "done"
+    assert entry(result, "complain").status == "error"
+    assert entry(result, "complain").reason == "ValueError: expected better rows, got these"
+    assert [each["status"] for each in result.records] == ["error", "error", "done", "done"]
+    assert result.best == "plain"
+
+
+def test_ctrl_c_returns_the_table_so_far(sample, monkeypatch):
+    def stop(sample, protocol, learner, cell, *_):
+        if (cell.method, cell.fold) == ("b", 1):
+            raise KeyboardInterrupt
+        return perform(sample, protocol, learner, cell)
+
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", stop)
+    result = compare_sample(sample, [method("a"), method("b")], PROTOCOL, n_jobs=1)
+    assert result.interrupted
+    assert [(each["method"], each["fold"]) for each in result.records] == [
+        ("a", 0), ("a", 1), ("b", 0),
+    ]  # fmt: skip
+    assert (entry(result, "a").status, entry(result, "a").reason) == ("done", "")
+    assert (entry(result, "b").status, entry(result, "b").reason) == ("cut", "interrupted")
+    assert "The comparison was interrupted, so some methods are missing." in result.sentence()
+    assert len(result.fit_best().predict(sample.X)) == 60
+
+
+def test_other_errors_of_the_engine_are_raised(sample, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", broken)
+    with pytest.raises(RuntimeError, match="no such thing"):
+        compare_sample(sample, [method("a")], PROTOCOL, n_jobs=1)
+
+
+def test_a_line_for_each_fold(sample, monkeypatch, capsys):
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    compare_sample(sample, ["dummy", "linear"], PROTOCOL, n_jobs=1, progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "4 fits at most on 2 folds"
+    assert len(lines) == 3
+    assert lines[1].startswith("1 fold after ")
+    assert "left: accuracy Linear 0." in lines[2]
+
+
+def test_a_process_that_dies_is_an_error_that_is_tried_again(sample, tmp_path):
+    cache = tmp_path / "cells.jsonl"
+    result = compare_sample(sample, [trouble("die")], PROTOCOL, budget=None, n_jobs=2, cache=cache)
+    assert entry(result, "die").status == "error"
+    assert "the process died" in entry(result, "die").reason
+    assert len(cache.read_text().splitlines()) == 1
+
+
+def test_a_cell_is_killed_when_its_time_is_up(sample):
+    """It sleeps for a day: that there is a record shows that nobody waited for its end."""
+    close_all()
+    ends = time.time() + 3.0
+    found = perform_apart(sample, PROTOCOL, trouble("sleep"), Cell("sleep", 0, 0), "k", ends)
+    assert found["status"] == "cut"
+    assert not workers._FREE
+    assert not workers._BUSY
+
+
+def test_processes_and_executors_give_what_this_process_gives(sample, monkeypatch):
+    warm_up(1)
+    methods, options = ["dummy", "linear"], {"budget": None, "n_jobs": 2}
+    there = compare_sample(sample, methods, PROTOCOL, **options)
+    with ThreadPoolExecutor(2) as threads:
+        threaded = compare_sample(sample, methods, PROTOCOL, executor=threads, **options)
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    here = compare_sample(sample, methods, PROTOCOL, **options)
+    for other in (there, threaded):
+        assert without_costs(other.records) == without_costs(here.records)
+        assert other.sentence() == here.sentence()
+
+
+def test_an_executor_that_fails_or_is_late(sample):
+    class Broken:
+        def submit(self, *_):
+            return self
+
+        def result(self, timeout):
+            raise TimeoutError if timeout is not None else OSError("no worker")
+
+        def cancel(self):
+            self.cancelled = True
+
+    executor, cell = Broken(), Cell("a", 0, 0)
+    shared = executor, sample, PROTOCOL, method("a"), cell
+    assert workers.perform_on(*shared, time.time())["status"] == "cut"
+    assert executor.cancelled
+    found = workers.perform_on(*shared)
+    assert (found["status"], found["error"]) == ("error", "OSError: no worker")
+    assert found["crashed"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n_jobs": 0}, "expected n_jobs >= 1, an integer, got 0"),
+        ({"n_jobs": "two"}, "'two'"),
+        ({"budget": 0.0}, "expected budget > 0"),
+        ({"methods": ["dnk"]}, "unknown method 'dnk'; did you mean 'dank'"),
+        ({"protocol": Protocol(metric="r2")}, "expected a metric out of accuracy"),
+        ({"protocol": Protocol(folds=40)}, "expected at least 40 rows of each class for 40 folds"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_anything_runs(sample, monkeypatch, options, said):
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", lambda *_: pytest.fail("ran"))
+    with pytest.raises((ValueError, TypeError), match=said):
+        compare_sample(sample, **options)

@@ -1,0 +1,275 @@
+"""The result of a comparison: its words, its frames, and the model to use, fitted on all rows."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pliant import compare
+from pliant.comparison.given import methods_of
+from pliant.comparison.record import Entry
+from pliant.comparison.result import ComparisonResult
+from pliant.comparison.sample import Sample
+from pliant.comparison.search import search
+from pliant.comparison.sentences import missing_of
+from pliant.persistence import load_model, save_model
+from tests.comparison.comparison_cases import entry, perform_here, result_of
+from tests.comparison.report.report_cases import HOSTILE
+from tests.comparison.test_blending import CLASSES, NAMES, made
+from tests.comparison.test_frames import frame
+
+OPTIONS = {"folds": 2, "repeats": 1, "budget": None, "n_jobs": 1}
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch):
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+
+
+def with_predictions(task="regression", repeats=2):
+    """A result of three folds with predictions, so that there is a blend."""
+    records, truth = made(task, repeats=repeats)
+    metric = "r2" if task == "regression" else "accuracy"
+    facts = {"target": "y", "classes": None if task == "regression" else CLASSES}
+    plain = result_of({name: [] for name in NAMES}, "t", metric, folds=3, repeats=repeats, **facts)
+    known = {str(row): value for row, value in truth.items()}
+    return replace(plain, records=tuple(records), truth=known)
+
+
+def test_the_blend_is_recommended_with_its_score_and_the_best_single_method():
+    result = with_predictions()
+    scores = [each["r2"] for each in result.blend.scores.values()]
+    error = np.sqrt((1 / 6 + 1000 / 4000) * np.var(scores, ddof=1))
+    low, high = stats.t.interval(0.9, 5, np.mean(scores), error)
+    expected = result.expected
+    assert (expected.mean, expected.low, expected.high) == pytest.approx(
+        (np.mean(scores), low, high), rel=1e-12
+    )
+    assert result.best == "blend"
+    single = result.best_single
+    assert single.mean == max(each.mean for each in result.standings())
+    assert result.sentence() == (
+        f"Predict with the blend: R2 {expected.mean:.3f} ({low:.3f} to {high:.3f}) on held-out "
+        f"rows; best single method Linear {single.mean:.3f}."
+    )
+    assert set(expected.means) == {"r2", "rmse", "mae"}
+    lines = repr(result).splitlines()
+    assert lines[0] == "Comparison: R2 of 'y', 500 rows, 3 features; 1.0 s"
+    assert lines[1].strip() == result.sentence()
+    assert len(lines) == 2 + len(NAMES)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_result_becomes_plain_data_and_frames(task):
+    result = with_predictions(task)
+    plain = json.loads(json.dumps(result.to_dict()))
+    again = ComparisonResult.from_dict(plain)
+    assert again.sentence() == result.sentence() == plain["sentence"]
+    assert again.standings() == result.standings()
+    assert again.blend.weights == result.blend.weights == plain["weights"]
+    assert plain["expected"]["mean"] == result.expected.mean
+    board, scores = result.leaderboard, result.scores
+    assert board["name"].tolist() == [each.method.name for each in result.standings()]
+    assert board["weight"].sum() == pytest.approx(1.0)
+    assert board.set_index("name")["mean"].to_dict() == pytest.approx(
+        scores.groupby("method")["value"].mean().to_dict()
+    )
+    assert len(scores) == 6 * len(NAMES)
+
+
+TEN = [0.9, 0.8, 0.85, 0.9, 0.8] * 2
+
+
+def said(scores=None, **facts):
+    chosen = {"folds": 5, "repeats": 2} | facts
+    return result_of(scores or {"svm": TEN}, **chosen).sentence()
+
+
+def test_sentences():
+    assert said() == "Predict with Gaussian SVM: accuracy 0.850 (0.799 to 0.901) on held-out rows."
+    assert said({"svm": []}) == "No method finished a fold, so none can be recommended."
+    only = {"dummy": TEN}
+    assert said(only) == "No method finished a fold, so none can be recommended."
+    counts = {"classes": ["no", "yes"], "counts": [480, 20]}
+    assert said(**counts).endswith(
+        "Class 'yes' has 4.0% of the rows: predicting the most frequent class alone has accuracy "
+        "0.960, so look at probabilities (--proba, --threshold), log loss and balanced accuracy."
+    )
+    assert said(classes=["no", "yes"], counts=[450, 50]) == said()
+    whole = {"classes": [3, 4, 5, 6, 7, 8], "target": "quality"}
+    assert said(**whole).endswith(
+        "The 6 values of 'quality' are taken for classes: --task regression (task='regression' in "
+        "Python) predicts a number."
+    )
+    assert said(classes=[3, 4, 5, 6, 7]) == said(classes=[*"abcdefgh"]) == said()
+    assert said({"svm": TEN[:4]}).endswith(
+        "4 folds of 10 were finished: a larger budget makes the scores surer."
+    )
+    assert said(rows=150).endswith("150 rows are few: scores on new rows may differ a lot.")
+    one = said({"svm": TEN[:1]})
+    assert one.startswith("Predict with Gaussian SVM: accuracy 0.900 on held-out rows. 1 fold of")
+
+
+def test_methods_without_all_folds_are_a_line_for_each_reason():
+    methods = (
+        *(entry("svm"), entry("a", "left", "far"), entry("b", "skipped", "is not installed")),
+        *(entry("c", "left", "far"), entry("d", "error", "ValueError: no"), entry("e", "cut")),
+    )
+    assert missing_of(replace(result_of({"svm": TEN}), methods=methods)) == [
+        "A and C: left early, far",
+        "B: not tried, is not installed",
+        "D: failed, ValueError: no",
+        "E: cut short",
+    ]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_the_table_of_a_notebook_escapes_names(hostile):
+    result = result_of({"svm": [0.8, 0.9], "dank": [0.9, 1.0]})
+    entries = (
+        replace(result.methods[0], title=hostile),
+        Entry("dank", hostile, hostile, "", "done"),
+    )
+    html = replace(result, methods=entries)._repr_html_()
+    assert html.count("<tr>") == 3
+    assert not {"<script", "<img", "http", "\u202e", "\x1b"} & set(html.split())
+    assert "<script" not in html
+    assert "<img" not in html
+    assert "http" not in html
+    assert "\u202e" not in html
+
+
+def noisy(n=90):
+    r = np.random.default_rng(0)
+    X = r.normal(size=(n, 2))
+    return X, 1e3 * (np.sin(2 * X[:, 0]) - 0.5 * X[:, 1] + 0.3 * r.normal(size=n))
+
+
+@pytest.fixture(scope="module")
+def blended():
+    """A comparison of which two methods have weight."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pliant.comparison.race.perform_apart", perform_here)
+        return compare(*noisy(), methods=["dummy", "linear", "svm"], **OPTIONS | {"folds": 3})
+
+
+def test_the_blend_is_fitted_on_all_rows_and_saved(blended, tmp_path):
+    assert blended.best == "blend"
+    X, y = noisy()
+    model = blended.fit_best()
+    assert set(blended.blend.weights) == {"linear", "svm"}
+    alone = {name: blended.fit_best(name).predict(X) for name in blended.blend.weights}
+    mixed = sum(w * alone[name] for name, w in blended.blend.weights.items())
+    np.testing.assert_allclose(model.predict(X), mixed, rtol=1e-12)
+    errors = y[blended.blend.rows] - blended.blend.values
+    np.testing.assert_array_equal(model.errors_, np.sort(errors))
+    save_model(model, tmp_path / "model.pliant")
+    loaded = load_model(tmp_path / "model.pliant").model
+    np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
+
+
+def test_the_blend_takes_the_frames_that_it_was_compared_on(tmp_path):
+    X, _ = frame(120)
+    y = X["age"].fillna(0.0) + np.sin(3.0 * X["age"].fillna(0.0)) + X["ok"]
+    result = compare(X, y, methods=["linear", "extra-trees"], **OPTIONS)
+    assert result.best == "blend"
+    model = result.best_estimator_
+    assert result.best_estimator_ is model
+    np.testing.assert_array_equal(model.predict(X.iloc[:, ::-1]), model.predict(X))
+    assert np.corrcoef(model.predict(X), y)[0, 1] > 0.9
+    assert model.n_features_in_ == 3
+    with pytest.raises(ValueError, match="the table lacks the column 'ok'"):
+        model.predict(X.drop(columns="ok"))
+    save_model(model, tmp_path / "model.pliant")
+    loaded = load_model(tmp_path / "model.pliant").model
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_decision_values_have_probabilities_in_a_blend():
+    X, y = noisy(120)
+    labels = np.where(y > 0, "up", "down")
+    result = compare(X, labels, methods=["linear", "svm"], **OPTIONS | {"folds": 3})
+    model = result.fit_best("blend")
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[p.argmax(axis=1)])
+    alone = result.fit_best("svm")
+    assert hasattr(alone, "decision_function")
+    assert not hasattr(alone, "predict_proba")
+
+
+def test_the_search_is_made_once_more_on_all_rows(blended):
+    """The settings are those of the same search on all rows, not those of any fold."""
+    X, y = noisy()
+    (linear,) = methods_of(["linear"], "regression", 60)
+    protocol = blended.protocol
+    chosen = search(linear, Sample.of(X, y), np.arange(90), protocol, protocol.seed).chosen
+    (alpha,) = chosen.values()
+    expected = make_pipeline(StandardScaler(), Ridge(alpha)).fit(X, (y - y.mean()) / y.std())
+    found = blended.fit_best("linear").predict(X)
+    np.testing.assert_allclose(found, expected.predict(X) * y.std() + y.mean())
+    np.testing.assert_allclose(blended.fit_best("dummy").predict(X), y.mean())
+
+
+def test_what_was_given_is_fitted_as_it_was_given():
+    X, y = frame()
+    numbers = np.column_stack([X["age"].fillna(0.0), X["ok"]])
+    forest = RandomForestClassifier(5, random_state=1)
+    result = compare(numbers, y.to_numpy(), methods=[forest], **OPTIONS)
+    expected = RandomForestClassifier(5, random_state=1).fit(numbers, y)
+    found = result.fit_best().predict_proba(numbers)
+    np.testing.assert_array_equal(found, expected.predict_proba(numbers))
+
+
+def test_what_no_file_holds_is_compared_and_never_blended():
+    X, y = frame(120)
+    strange = type("Strange", (RandomForestClassifier,), {"__module__": __name__})
+    globals()["Strange"] = strange  # so that it can be pickled
+    numbers = np.column_stack([X["age"].fillna(0.0), X["ok"]])
+    result = compare(numbers, y.to_numpy(), methods=["linear", strange(9)], **OPTIONS)
+    assert [each.blends for each in result.methods] == [True, False]
+    assert list(result.blend.weights) == ["linear"]
+    assert result.best == "linear"
+
+
+def test_what_cannot_be_fitted_is_refused():
+    X, y = frame()
+    result = compare(X, y, methods=["dummy"], **OPTIONS)
+    with pytest.raises(ValueError, match=r"unknown method 'dumy' .* did you mean 'dummy'"):
+        result.fit_best("dumy")
+    with pytest.raises(ValueError, match="read from plain data, without its table"):
+        ComparisonResult.from_dict(result.to_dict()).fit_best()
+    with pytest.raises(ValueError, match="no fold was finished"):
+        replace(result, records=()).fit_best()
+
+
+def test_a_class_that_is_too_rare_for_the_folds_is_left_out_with_a_note():
+    X, y = frame(120)
+    y = pd.Series(np.where(np.arange(120) < 3, "perhaps", y), name="sick")
+    result = compare(X, y, methods=["dummy", "linear"], **OPTIONS | {"folds": 4})
+    assert (
+        "3 rows of class 'perhaps' left out: fewer than the 4 folds need"
+        in (result.sample["notes"])
+    )
+    assert (result.sample["rows"], result.sample["classes"]) == (117, ["no", "yes"])
+    assert set(result.fit_best("linear").predict(X)) == {"no", "yes"}
+
+
+def test_a_rare_class_asks_for_the_log_loss():
+    """It ranks methods with probabilities and with calibrated ones."""
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    for rare, metric in ((9, "log_loss"), (10, "accuracy")):
+        y = (X[:, 0].argsort().argsort() < rare).astype(int)
+        result = compare(X, y, methods=["dummy", "svm", "linear"], **OPTIONS)
+        assert result.metric.name == metric
+        assert all(each.means["log_loss"] is not None for each in result.standings())
+        if metric == "log_loss":
+            means = [each.mean for each in result.standings()]
+            assert means == sorted(means)
