@@ -165,6 +165,7 @@ def compare(
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
     na_values: options.NaValues = None,
+    no_header: options.NoHeader = False,
     metric: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="What to rank by: r2, log_loss, f1_macro, ..."),
@@ -204,7 +205,7 @@ def compare(
 
     Example:  pliant compare patients.csv --target diagnosis --report report.html
     """
-    form = options.table_format(sep, decimal, thousands, encoding, na_values)
+    form = options.table_format(sep, decimal, thousands, encoding, na_values, no_header)
     plan = Plan(
         tables=tuple(tables),
         target=target,

@@ -44,6 +44,10 @@ NaValues: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(metavar="WORD", help="A cell that stands for a missing value; repeatable."),
 ]
+NoHeader: TypeAlias = Annotated[
+    bool,
+    typer.Option("--no-header", help="The first line is data; columns are 'column 1' and so on."),
+]
 
 
 def table_format(
@@ -52,9 +56,11 @@ def table_format(
     thousands: str | None,
     encoding: str | None,
     na_values: list[str] | None,
+    no_header: bool,
 ) -> TableFormat:
     """Return what the options say of a file; the rest is detected."""
-    return TableFormat(sep, decimal, thousands, encoding, tuple(na_values or ()))
+    header = False if no_header else None
+    return TableFormat(sep, decimal, thousands, encoding, tuple(na_values or ()), header)
 
 
 @dataclass(frozen=True)
@@ -113,4 +119,5 @@ class TableOptions:
         }
         words = [word for flag, values in repeated.items() for v in values for word in (flag, v)]
         given = [(flag, value) for flag, value in single.items() if value is not None]
+        words += ["--no-header"] if self.form.header is False else []
         return [*words, *(word for pair in given for word in pair)]

@@ -44,6 +44,7 @@ def fit(
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
     na_values: options.NaValues = None,
+    no_header: options.NoHeader = False,
     out: Annotated[Path | None, typer.Option(metavar="MODEL", help="Save the model here.")] = None,
     param: Annotated[
         list[str] | None,
@@ -99,7 +100,7 @@ def fit(
     if out == STDOUT:
         raise ValueError("expected --out FILE, got '-': a model does not go to stdout")
     check_outputs([out, json], inputs=[table])
-    form = options.table_format(sep, decimal, thousands, encoding, na_values)
+    form = options.table_format(sep, decimal, thousands, encoding, na_values, no_header)
     table_options = options.TableOptions.of(missing, drop, keep, categorical, date_order, form)
     if budget is not None:
         _check_alone(method, param, tune)
