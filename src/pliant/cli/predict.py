@@ -91,7 +91,7 @@ def predict(
     Example:  pliant predict model.pliant new.csv --out predictions.csv
     """
     check_outputs([out], inputs=[model, table])
-    given = options.table_format(sep, decimal, thousands, encoding, na_values, no_header)
+    given = options.table_format(locals())
     predictor = TablePredictor(
         model,
         decision=decision,

@@ -110,7 +110,7 @@ def blend_weights(
     )
     w = (
         found.x
-        if np.isfinite(found.x).all() and objective(found.x) <= objective(pulled)
+        if np.isfinite(found.x).all() and objective(found.x)[0] <= objective(pulled)[0]
         else pulled
     )
     w = np.where(w < LEAST, 0.0, w)

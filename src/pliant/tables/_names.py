@@ -80,6 +80,8 @@ def row_name(index: pd.Index[Any], position: int) -> str:
 
     if isinstance(index, pd.RangeIndex):
         return f"row {int(index[position]) + 1}"
+    if index.name == "row":  # of a file, counted from 1
+        return f"row {index[position]}"
     return f"the row labelled {quoted(index[position])}"
 
 
