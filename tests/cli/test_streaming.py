@@ -141,7 +141,7 @@ def test_too_many_rows(refused, table, monkeypatch):
     method = replace(METHODS["lab-rbf"], max_rows=10_500)
     monkeypatch.setitem(METHODS, "lab-rbf", method)
     line = refused("fit", "t.csv", "--target", "price", "--method", "lab-rbf")
-    assert line.startswith("the table has more than 10500 rows, the most that lab-rbf takes: ")
+    assert line.startswith("the table has more than 10500 rows, the most that are taken: ")
 
 
 def test_a_target_that_does_not_vary(refused, folder):
