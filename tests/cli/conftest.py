@@ -109,3 +109,22 @@ def captured(*words):
     with redirect_stdout(out), redirect_stderr(err):
         code = main([str(word) for word in words])
     return Done(code, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Comparisons in this process, which is quicker than in others."""
+    run_here(monkeypatch)
+
+
+def run_here(patch):
+    """Let comparisons fit in this process."""
+    from pliant.comparison.cells import fit_method, perform
+
+    def fitted(sample, protocol, methods, rows, *_, **__):
+        given = (sample, rows, protocol, protocol.seed)
+        return [fit_method(method, *given, for_new_rows=True) for method in methods]
+
+    patch.setattr("pliant.comparison.race.perform_apart", lambda *cell: perform(*cell[:4]))
+    patch.setattr("pliant.comparison.result.fit_apart", fitted, raising=False)
+    patch.setattr("pliant.cli.compare.warm_up", lambda n: None)

@@ -109,7 +109,7 @@ def test_a_fit_that_is_asked_to_end_leaves_nothing(number, code, last, folder):
 
 
 @posix_only
-@pytest.mark.parametrize("imported", ["numpy", "pliant.core.files"])
+@pytest.mark.parametrize("imported", ["numpy", "pliant.registry"])
 def test_ctrl_c_while_packages_are_imported(imported):
     """Python writes a line when a package has been imported; the signal comes then."""
     command = [sys.executable, "-X", "importtime", *PLIANT[1:], "methods"]

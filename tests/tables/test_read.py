@@ -223,6 +223,7 @@ def test_a_missing_package_names_its_extra(tmp_path, monkeypatch, package):
         read_table(tmp_path / "t.parquet")
 
 
+@pytest.mark.filterwarnings("ignore:the first line")
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=60) | st.text('ab,;"\n\r\t1.é\ufeff', max_size=60).map(str.encode))
 def test_any_bytes_are_a_table_or_a_table_error(content):
@@ -391,3 +392,28 @@ def test_what_is_no_table_of_several_files_is_named(tmp_path):
     said(folder, r"a\.csv' has a header but no rows")
     (tmp_path / "odd[1].csv").write_text("x\n1\n")  # a file of this name is no pattern
     assert read_table(tmp_path / "odd[1].csv")["x"].tolist() == [1]
+
+
+# The first line
+
+
+@pytest.mark.parametrize("line", ["2020,2021,7", "5.1,x,red", "2024-01-31,3,4.0", "1,31.12.2023,2"])
+def test_a_first_line_of_data_is_warned_of(tmp_path, line):
+    path = put(tmp_path, f"{line}\n1,2,3\n4,5,6\n")
+    with pytest.warns(UserWarning, match=r"the first line of .* looks like data.*--no-header"):
+        names = list(read_table(path))
+    assert names == line.split(",")
+    for header in (True, False):
+        assert len(read_table(path, form=TableFormat(header=header))) == 3 - header
+
+
+def test_columns_without_names_are_named_by_position(tmp_path):
+    path = put(tmp_path, "1,1,a\n2,3,b\n")
+    with pytest.raises(TableError, match=r"more than one column named '1': .* --no-header"):
+        read_table(path)
+    form = TableFormat(header=False)
+    frame = read_table(path, form=form)
+    assert frame.to_dict("list") == {"column 1": [1, 2], "column 2": [1, 3], "column 3": ["a", "b"]}
+    pd.testing.assert_frame_equal(pd.concat(iter_table(path, 1, form)), frame)
+    written = TableFormat.from_dict(frame.attrs["format"])
+    assert (written.header, written.described) == (False, "columns named by position")

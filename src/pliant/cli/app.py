@@ -22,7 +22,7 @@ DISK = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENO
 """Errors of a disk that is full or broken."""
 
 COMMANDS = {
-    "fit": ("pliant.cli.fit.command", "Learn a model from a table."),
+    "fit": ("pliant.cli.fit", "Learn a model from a table."),
     "predict": (
         "pliant.cli.predict",
         "Predict the target for each row of a table, in the order of its rows.",

@@ -18,7 +18,7 @@ from joblib import cpu_count
 from pliant.cli import table_options as options
 from pliant.cli.console import show, tell
 from pliant.cli.exit_codes import INTERRUPTED
-from pliant.cli.model_facts import versions
+from pliant.cli.model_facts import summarised, versions
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
 from pliant.cli.parameters import whole
 from pliant.cli.report import facts, paragraph, program, word
@@ -28,6 +28,7 @@ from pliant.comparison.contenders import named
 from pliant.comparison.folds import check_folds, settled
 from pliant.comparison.journal import key_of, read_journal
 from pliant.comparison.lines import Lines
+from pliant.comparison.metrics import metric_of
 from pliant.comparison.page import write_report
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import read_sample_with_schema, table_name
@@ -127,7 +128,7 @@ def compare(
             help="CSV (also .gz, .tsv) or Parquet, or a folder of such; one or more.",
         ),
     ],
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to learn.")],
+    target: options.Target,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -151,10 +152,7 @@ def compare(
         str | None,
         typer.Option(metavar="COLUMN", help="Test on later rows only, by number or date."),
     ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(metavar="classification|regression", help="Default: guessed from the target."),
-    ] = None,
+    task: options.Task = None,
     missing: options.Missing = "impute",
     drop: options.Drop = None,
     keep: options.Keep = None,
@@ -165,13 +163,12 @@ def compare(
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
     na_values: options.NaValues = None,
+    no_header: options.NoHeader = False,
     metric: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="What to rank by: r2, log_loss, f1_macro, ..."),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(parser=whole(0, 2**32 - 1), metavar="N", help="Decides all draws.")
-    ] = 0,
+    seed: options.Seed = 0,
     jobs: Annotated[
         int | None,
         typer.Option(parser=whole(1, 1024), metavar="N", help="Default: one for each core."),
@@ -204,35 +201,41 @@ def compare(
 
     Example:  pliant compare patients.csv --target diagnosis --report report.html
     """
-    form = options.table_format(sep, decimal, thousands, encoding, na_values)
-    plan = Plan(
-        tables=tuple(tables),
-        target=target,
-        methods=method_names(methods),
-        budget=budget,
-        protocol=Protocol(folds=folds, repeats=repeats, metric=metric, seed=seed),
-        task=task,
-        table=options.TableOptions.of(missing, drop, keep, categorical, date_order, form),
-        group=group,
-        time=time,
-        jobs=jobs,
-        cache=cache,
-        resume=resume,
-        report=report,
-        json=json,
-        out=out,
-        single=single,
+    read = options.TableOptions.of(locals())
+    carry_out(
+        Plan(
+            tables=tuple(tables),
+            target=options.only(target),
+            methods=method_names(methods),
+            budget=budget,
+            protocol=Protocol(folds=folds, repeats=repeats, metric=metric, seed=seed),
+            task=task,
+            table=read,
+            group=group,
+            time=time,
+            jobs=jobs,
+            cache=cache,
+            resume=resume,
+            report=report,
+            json=json,
+            out=out,
+            single=single,
+        )
     )
+
+
+def carry_out(plan: Plan) -> None:
+    """Race, show the results, and write what is asked for."""
     results = run_plan(plan)
-    if json != STDOUT:
+    if plan.json != STDOUT:
         show(all_as_text(results))
-    if json is not None:
-        write_json(json, all_as_data(results))
-    if out is not None:
-        save_best(results[0], out, single=single)
-    if report is not None:
-        write_report(results, report)
-    if json != STDOUT:
+    if plan.json is not None:
+        write_json(plan.json, all_as_data(results))
+    if plan.out is not None:
+        save_best(results[0], plan.out, single=plan.single)
+    if plan.report is not None:
+        write_report(results, plan.report)
+    if plan.json != STDOUT:
         show(f"\n{ending(plan, results)}")
     if results[-1].interrupted:
         raise typer.Exit(INTERRUPTED)
@@ -322,16 +325,16 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
 
 def _metadata(result: ComparisonResult, chosen: str, took: float) -> dict[str, Any]:
     """Return what ``pliant info`` shows of a model that a comparison chose."""
-    standing = next((s for s in result.standings() if s.method.name == chosen), None)
-    means = result.expected.means if standing is None else standing.means
-    folds = max((s.folds for s in result.standings()), default=0)
-    scores = {name: {"mean": m, "std": 0.0} for name, m in means.items() if m is not None}
+    blend = result.blend if chosen == BLEND else None
+    folds = [each["scores"] for each in result.records if each["method"] == chosen]
+    folds = folds if blend is None else [*blend.scores.values()]
+    titled = [{metric_of(name).title: value for name, value in each.items()} for each in folds]
     return {
         "method": chosen,
-        "weights": dict(result.blend.weights) if chosen == BLEND and result.blend else {},
+        "weights": {} if blend is None else blend.weights,
         "data": {"rows": result.sample["rows"]},
-        "cross_validation": {"folds": folds, "scores": scores} if folds else None,
-        "sentence": result.sentence(),
+        "cross_validation": summarised(titled),
+        "sentence": result.sentence() if chosen == result.best else None,
         "seconds": took,
         "versions": versions(),
     }
@@ -468,7 +471,7 @@ def _leaderboard(result: ComparisonResult) -> str:
         first = {"method": "Blend", "score": fixed(expected.mean, digits), "around": around}
         rows.insert(0, {name: text.replace("−", "-") for name, text in first.items()})
     better = "" if metric.higher_is_better else " (lower is better)"
-    columns = (
+    columns = [
         Column("method", missing=""),
         Column("score", f"{metric.title}{better}", missing=""),
         Column("around", "90 % interval", missing=""),
@@ -476,11 +479,12 @@ def _leaderboard(result: ComparisonResult) -> str:
         Column("difference", "better by", missing=""),
         Column("p", missing=""),
         Column("fit", "one fit", missing=""),
-    )
+    ]
     against = next((s.method.title for s in places if s.is_reference), None)
     tested = any(s.p_value is not None for s in places)
     note = f"\nbetter by: than {against} on the same rows" if against else ""
     note += "; p: corrected t test, Holm" if tested else ""
+    columns = [each for each in columns if any(row.get(each.key) for row in rows)]
     return text_table(rows, columns).rstrip() + note if rows else "No method finished a fold."
 
 

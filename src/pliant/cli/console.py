@@ -25,11 +25,6 @@ def show(text: str) -> None:
     print(harmless(text), flush=True)
 
 
-def learning(rows: int, fits: int) -> str:
-    """Return what progress is about while models are fitted."""
-    return f"Learning from {rows} rows: {fits} fit{'' if fits == 1 else 's'}"
-
-
 @contextmanager
 def diagnostics() -> Iterator[None]:
     """Show the notes of the logger "pliant" and each different warning as one line on stderr."""

@@ -10,11 +10,11 @@ import pandas as pd
 import typer
 from sklearn.datasets import load_breast_cancer, make_friedman1
 
+from pliant.cli import table_options as options
 from pliant.cli.compare import Plan, all_as_text, duration, run_plan
 from pliant.cli.console import show
 from pliant.cli.exit_codes import INTERRUPTED
 from pliant.cli.outputs import check_outputs
-from pliant.cli.parameters import whole
 from pliant.cli.report import program, word
 from pliant.comparison.page import write_report
 from pliant.comparison.protocol import Protocol
@@ -34,10 +34,7 @@ def demo(
     budget: Annotated[
         str, typer.Option(metavar="TIME", help="Time for both tables, such as 90s or 2m.")
     ] = "80s",
-    seed: Annotated[
-        int,
-        typer.Option(parser=whole(0, 2**32 - 1), metavar="N", help="Decides who is in which fold."),
-    ] = 0,
+    seed: options.Seed = 0,
 ) -> None:
     """Compare LAB-RBF with a tuned SVM, boosting and a forest; write a report to open.
 

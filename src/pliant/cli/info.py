@@ -37,7 +37,7 @@ def info(
         known = _known(loaded, schema)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise ModelFileError(f"{quoted(model, 200)} has notes that cannot be read") from None
-    show(facts(known))
+    show(facts((name, text) for name, text in known if text))
 
 
 def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
@@ -45,13 +45,14 @@ def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
     estimator = last_step(loaded.model)
     names = names_after(loaded.model, schema.feature_names)
     summary = summarize(estimator)
-    parameters = (f"{name}={number(v)}" for name, v in plain_parameters(estimator).items())
+    blend = isinstance(estimator, BlendClassifier | BlendRegressor)
+    parameters = {} if blend else plain_parameters(estimator)
     return [
         ("method", _method(estimator)),
         *_table(estimator, schema),
         *kernel_facts(kernel(estimator, names)),
         *function_facts(summary.n_support, functions(estimator, names)),
-        ("parameters", ", ".join(parameters)),
+        ("parameters", ", ".join(f"{name}={number(v)}" for name, v in parameters.items())),
         *_noted(loaded),
         ("saved by", f"pliant {loaded.pliant_version}"),
     ]
@@ -95,5 +96,7 @@ def _noted(loaded: LoadedModel) -> list[Fact]:
     if cv is not None:
         scores = (f"{n} {score_text(s['mean'], s['std'])}" for n, s in cv["scores"].items())
         noted.append(("scores", f"{', '.join(scores)} ({int(cv['folds'])} folds)"))
+    if sentence := loaded.metadata.get("sentence"):
+        noted.append(("expected", printable(sentence, 600)))
     versions = (f"{name} {version}" for name, version in loaded.metadata["versions"].items())
     return [*noted, ("versions", printable(", ".join(versions), 300))]

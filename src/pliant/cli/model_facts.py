@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from pliant._version import __version__
@@ -76,6 +77,19 @@ def plain_parameters(estimator: Any) -> dict[str, Any]:
         name: value if isinstance(value, plain) else repr(value)
         for name, value in settings(estimator).items()
     }
+
+
+def summarised(folds: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return mean, spread (sample standard deviation) and values of each score of all folds."""
+    if not folds:
+        return None
+    titles = [title for title in folds[0] if all(fold.get(title) is not None for fold in folds)]
+    values = {title: [fold[title] for fold in folds] for title in titles}
+    scores = {
+        title: {"mean": float(np.mean(v)), "std": float(np.std(v, ddof=len(v) > 1)), "folds": v}
+        for title, v in values.items()
+    }
+    return {"folds": len(folds), "scores": scores}
 
 
 def versions() -> dict[str, str]:

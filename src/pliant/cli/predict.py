@@ -80,6 +80,7 @@ def predict(
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
     na_values: options.NaValues = None,
+    no_header: options.NoHeader = False,
 ) -> None:
     """Predict the target for each row of a table, in the order of its rows.
 
@@ -90,7 +91,7 @@ def predict(
     Example:  pliant predict model.pliant new.csv --out predictions.csv
     """
     check_outputs([out], inputs=[model, table])
-    given = options.table_format(sep, decimal, thousands, encoding, na_values)
+    given = options.table_format(locals())
     predictor = TablePredictor(
         model,
         decision=decision,

@@ -45,7 +45,7 @@ Fact: TypeAlias = tuple[str, str]
 
 
 def fit_report(result: Mapping[str, Any]) -> str:
-    """Return the result of `pliant.cli.fit.training.train` as text."""
+    """Return the result of `pliant.cli.fit.train` as text."""
     blocks = [_headline(result), _score_table(result), _model_facts(result), _ending(result)]
     return "\n\n".join(block for block in blocks if block)
 

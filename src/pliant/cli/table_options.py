@@ -1,14 +1,27 @@
-"""The options that say how a table is read, the same for ``fit``, ``compare`` and ``predict``."""
+"""The options that several commands share, most of them on how a table is read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 import typer
 
+from pliant.cli.parameters import whole
+from pliant.core.text import listed, quoted
 from pliant.tables import TableFormat
 
+Target: TypeAlias = Annotated[
+    list[str], typer.Option(metavar="COLUMN", help="The column to learn.", show_default=False)
+]
+Task: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="classification|regression", help="Default: guessed from the target."),
+]
+Seed: TypeAlias = Annotated[
+    int, typer.Option(parser=whole(0, 2**32 - 1), metavar="N", help="Decides all draws.")
+]
 Missing: TypeAlias = Annotated[
     str, typer.Option(metavar="impute|error", help="Fill in missing features, or refuse them.")
 ]
@@ -44,17 +57,25 @@ NaValues: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(metavar="WORD", help="A cell that stands for a missing value; repeatable."),
 ]
+NoHeader: TypeAlias = Annotated[
+    bool,
+    typer.Option("--no-header", help="The first line is data; columns are 'column 1' and so on."),
+]
 
 
-def table_format(
-    sep: str | None,
-    decimal: str | None,
-    thousands: str | None,
-    encoding: str | None,
-    na_values: list[str] | None,
-) -> TableFormat:
-    """Return what the options say of a file; the rest is detected."""
-    return TableFormat(sep, decimal, thousands, encoding, tuple(na_values or ()))
+def only(targets: Sequence[str]) -> str:
+    """Return the target; refuse several."""
+    if len(targets) > 1:
+        named = listed([quoted(name) for name in targets])
+        raise ValueError(f"expected one --target, got {named}: learn one at a time")
+    return targets[0]
+
+
+def table_format(given: Mapping[str, Any]) -> TableFormat:
+    """Return what the options of a command, by name, say of a file; the rest is detected."""
+    marks = {name: given[name] for name in ("sep", "decimal", "thousands", "encoding")}
+    header = False if given["no_header"] else None
+    return TableFormat(**marks, na_values=tuple(given["na_values"] or ()), header=header)
 
 
 @dataclass(frozen=True)
@@ -69,30 +90,18 @@ class TableOptions:
     form: TableFormat = field(default_factory=TableFormat)
 
     @classmethod
-    def of(
-        cls,
-        missing: str,
-        drop: list[str] | None,
-        keep: list[str] | None,
-        categorical: list[str] | None,
-        date_order: str | None,
-        form: TableFormat,
-    ) -> TableOptions:
-        """Return options as typer gives them."""
-        return cls(
-            missing,
-            tuple(drop or ()),
-            tuple(keep or ()),
-            tuple(categorical or ()),
-            date_order,
-            form,
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Return the options of a command, by name."""
+        drop, keep, categorical = (
+            tuple(given[name] or ()) for name in ("drop", "keep", "categorical")
         )
+        form = table_format(given)
+        return cls(given["missing"], drop, keep, categorical, given["date_order"], form)
 
     @property
     def choices(self) -> dict[str, Any]:
         """The options by name, as `pliant.comparison.read_sample` takes them."""
-        names = ("missing", "drop", "keep", "categorical", "date_order", "form")
-        return {name: getattr(self, name) for name in names}
+        return dict(vars(self))
 
     @property
     def words(self) -> list[str]:
@@ -113,4 +122,5 @@ class TableOptions:
         }
         words = [word for flag, values in repeated.items() for v in values for word in (flag, v)]
         given = [(flag, value) for flag, value in single.items() if value is not None]
+        words += ["--no-header"] if self.form.header is False else []
         return [*words, *(word for pair in given for word in pair)]

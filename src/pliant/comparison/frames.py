@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.comparison.reading import sample_from_frame
-from pliant.comparison.sample import Sample
+from pliant.comparison.sample import Sample, check_column
 from pliant.core.exceptions import TableError
 from pliant.core.text import listed, quoted
 from pliant.core.typing import Array
@@ -98,8 +98,7 @@ def _series(role: str, values: Any, n: int) -> pd.Series:
     if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
         values = values.iloc[:, 0]
     column = values if isinstance(values, pd.Series) else np.asarray(values)
-    if column.shape != (n,):
-        raise ValueError(f"expected {role} of shape ({n},), got {column.shape}")
+    check_column(role, column.shape, n)
     series = pd.Series(column)
     return series.reset_index(drop=True).rename(role if series.name is None else str(series.name))
 

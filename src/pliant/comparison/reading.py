@@ -135,7 +135,10 @@ def read_sample_with_schema(
         date_order=date_order,
     )
     if most_rows is not None and len(frame) > most_rows:
-        raise TableError(f"the table has more than {most_rows} rows: take a sample")
+        raise TableError(
+            f"the table has more than {most_rows} rows, the most that are taken: take a sample, or "
+            "another method (see pliant methods)"
+        )
     sample = _sample(
         frame,
         schema,

@@ -192,10 +192,17 @@ def _features(X: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ..
     return np.ascontiguousarray(features), tuple(map(str, given if given is not None else ()))
 
 
+def check_column(name: str, shape: tuple[int, ...], n: int) -> None:
+    """Raise ValueError unless this is the shape of n values; several targets get the way out."""
+    if shape != (n,):
+        several = name == "y" and len(shape) == 2
+        hint = ": compare one target at a time" if several else ""
+        raise ValueError(f"expected {name} of shape ({n},), got {shape}{hint}")
+
+
 def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
     column = np.asarray(values)
-    if column.shape != (n,):
-        raise ValueError(f"expected {name} of shape ({n},), got {column.shape}")
+    check_column(name, column.shape, n)
     if column.dtype.kind == "O":
         column = np.array([str(value) for value in column])
     if column.dtype.kind == "f" and not np.isfinite(column).all():

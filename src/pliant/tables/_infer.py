@@ -99,6 +99,9 @@ class TableFormat:
         Such as ``utf-8``, ``utf-16`` or ``cp1252``.
     na_values : sequence of str, default=()
         Cells that stand for a missing value beside empty ones.
+    header : bool, optional
+        Whether the first line has the names of the columns; else they are ``column 1`` and so on.
+        None stands for True, with a warning if the first line looks like data.
     texts : sequence of str, default=()
         Columns that are read exactly as they are written.
     numbers : mapping of str to {"integer", "number"}, optional
@@ -114,6 +117,7 @@ class TableFormat:
     thousands: str | None = None
     encoding: str | None = None
     na_values: tuple[str, ...] = ()
+    header: bool | None = None
     texts: tuple[str, ...] = ()
     numbers: Mapping[str, NumberKind] | None = None
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -169,6 +173,8 @@ class TableFormat:
             words.append(f"thousands {NAMES.get(self.thousands, quoted(self.thousands))}")
         if self.encoding not in (None, "utf-8", "utf-8-sig"):
             words.append(f"encoding {self.encoding}")
+        if self.header is False:
+            words.append("columns named by position")
         return ", ".join(words)
 
     def to_dict(self) -> dict[str, Any]:

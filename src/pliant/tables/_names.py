@@ -50,11 +50,11 @@ def listed(names: Iterable[object], most: int = 10, longest: int = 80) -> str:
     return ", ".join(quotes[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def check_unique(names: Iterable[str], table: str) -> None:
+def check_unique(names: Iterable[str], table: str, hint: str = "") -> None:
     """Raise TableError if two columns of ``table`` share a name."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
-        raise TableError(f"{table} has more than one column named {listed(twice)}")
+        raise TableError(f"{table} has more than one column named {listed(twice)}{hint}")
 
 
 def named(header: Iterable[str]) -> list[str]:
@@ -80,6 +80,8 @@ def row_name(index: pd.Index[Any], position: int) -> str:
 
     if isinstance(index, pd.RangeIndex):
         return f"row {int(index[position]) + 1}"
+    if index.name == "row":  # of a file, counted from 1
+        return f"row {index[position]}"
     return f"the row labelled {quoted(index[position])}"
 
 
@@ -128,6 +130,6 @@ def from_plain(kind: Any, value: Any, what: str) -> Any:
         return {key: from_plain(args[1], each, what) for key, each in value.items()}
     elif kind is float and type(value) in (int, float) and abs(value) < 1e9:  # finite, no bool
         return float(value)
-    elif kind in (str, int) and type(value) is kind:
+    elif kind in (str, int, bool) and type(value) is kind:
         return value
     raise TableError(f"{what}: expected {getattr(kind, '__name__', kind)}, got {quoted(value)}")

@@ -9,6 +9,7 @@ import gzip
 import io
 import os
 import re
+import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
+from pliant.tables._dates import orders_of
 from pliant.tables._infer import TableFormat, blanked, gathered, inferred, typed
 from pliant.tables._names import check_unique, listed, named, require
 
@@ -114,7 +116,8 @@ def read_table(
         A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file; or a folder
         of such files, or a pattern such as ``"sales/2024-*.parquet"``: files of one kind with the
         same columns, whose rows follow each other in the order of the files' names, all written
-        as the first one. CSV has a header; empty cells are missing values.
+        as the first one. CSV has a header unless `form` says otherwise; empty cells are missing
+        values.
     stop : int, optional
         Stop when this number of rows has been read.
     form : TableFormat, optional
@@ -133,6 +136,11 @@ def read_table(
     TableError
         If the file is absent, damaged, of another kind, ragged, empty or not text, if two columns
         share a name, or as for `detect_format`.
+
+    Warns
+    -----
+    UserWarning
+        If the first line looks like data: all its cells are numbers or dates, or one is a fraction.
     """
     files = _files(path)
     form, tables, rows = _start(files, form), list[Any](), 0
@@ -206,12 +214,31 @@ def _start(
         form,
         na_values=tuple(dict.fromkeys((*usual.na_values, *form.na_values))),
         texts=tuple(dict.fromkeys((*usual.texts, *form.texts))),
+        header=usual.header if form.header is None else form.header,
     )
     if not _is_csv(files[0]):
         return form
     with readable(files[0]):
         form = replace(form, encoding=form.encoding or encoding_of(files[0]))
-        return replace(form, sep=form.sep or separator_of(files[0], str(form.encoding)))
+        form = replace(form, sep=form.sep or separator_of(files[0], str(form.encoding)))
+        if form.header is None:
+            _warn_of_data(next(_checked_records(files[0], form)), files[0])
+        return replace(form, header=form.header is not False)
+
+
+def _warn_of_data(cells: Sequence[str], path: PathLike) -> None:
+    """Warn if all cells of a first line are numbers or dates, or one is a fraction."""
+    plain = [cell.strip() for cell in cells if cell.strip()]
+    numbers = [cell for cell in plain if NUMERAL.fullmatch(cell)]
+    fraction = any(re.fullmatch(r"-?\d*[.,]\d+", cell) for cell in numbers)
+    if plain and (fraction or all(cell in numbers or orders_of([cell])[0] for cell in plain)):
+        warnings.warn(
+            f"the first line of {quoted(path, 200)} looks like data, such as {listed(cells, 3)}, "
+            "but is taken for names of columns: --no-header (TableFormat(header=False) in Python) "
+            "names them by position",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _pandas(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
@@ -370,9 +397,14 @@ def _csv_tables(
 
 
 def _csv_of(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
-    """Yield the tables of one file, without its header."""
+    """Yield the tables of one file, without its header if it has one."""
     with readable(path):
-        header = _checked_header(next(_checked_records(path, form)), quoted(path, 200))
+        header = next(_checked_records(path, form))
+        header = (
+            [f"column {k}" for k in range(1, len(header) + 1)]
+            if form.header is False
+            else _checked_header(header, quoted(path, 200))
+        )
         most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
         for table in _blocks(path, header, form):
             for start in range(0, table.num_rows, most):
@@ -380,10 +412,10 @@ def _csv_of(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.
 
 
 def _blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa.Table]:
-    """Yield the rows of a file block by block, without its header."""
+    """Yield the rows of a file block by block, without its header if it has one."""
     pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
     keys = [str(k) for k in range(len(header))]
-    skip, strict = 1, False
+    skip, strict = int(form.header is not False), False
     with opened(path) as file:
         try:
             reader = arrow_csv.open_csv(
@@ -481,7 +513,7 @@ def _checked_header(header: Sequence[str], name: str) -> list[str]:
     if not any(column.strip() for column in header):
         raise TableError(f"{name}: expected a header with the names of the columns, got blanks")
     names = named(header)
-    check_unique(names, name)
+    check_unique(names, name, ": if its first line is data, add --no-header")
     return names
 
 

@@ -247,7 +247,7 @@ class TableSchema:
                 "the target (--keep brings a column back)"
             )
         notes = tuple(note for profile in profiles.values() for note in profile.notes)
-        if spaced := [quoted(name) for name in [*names, *target_names] if has_spaces(frame[name])]:
+        if spaced := [name for name in [*names, *target_names] if has_spaces(frame[name])]:
             notes += (f"spaces around texts of {listed(spaced)} are dropped",)
         written = frame.attrs.get("format")
         form = None if written is None else TableFormat.from_dict(written)
@@ -449,6 +449,9 @@ def with_target(
 
     All rows are returned where missing values are errors, or no row has a target.
     """
+    parts = target.split(",")
+    if target not in frame and len(parts) > 1 and {*parts} <= {*frame}:
+        raise TableError(f"expected one target, got {listed(parts)}: learn one at a time")
     if target not in frame or missing == "error":
         return frame, ()
     known = frame[target].notna().to_numpy()
@@ -456,6 +459,6 @@ def with_target(
         return frame, ()
     left = int((~known).sum())
     rows = "1 row has" if left == 1 else f"{left} rows have"
-    return frame[known], (
-        f"{rows} no {quoted(target)} and {'is' if left == 1 else 'are'} left out",
-    )
+    frame = frame[known]
+    frame.index = (frame.index + 1).rename("row")
+    return frame, (f"{rows} no {quoted(target)} and {'is' if left == 1 else 'are'} left out",)

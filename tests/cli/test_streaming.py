@@ -113,7 +113,6 @@ FAULTS = {
     "infinite": ("inf,x,A,2.5,yes", "column 'size': expected a finite number in row"),
     "number": ("1e999,1,A,2.5,yes", "column 'size': expected a finite number in row 11001, got"),
     "ragged": ("1,1,A", "'t.csv', line 11002: expected 5 cells as in the header, got 3"),
-    "target": ("1,1,A,,yes", "column 'price' has a missing value in row 11001: "),
 }
 
 
@@ -142,10 +141,10 @@ def test_too_many_rows(refused, table, monkeypatch):
     method = replace(METHODS["lab-rbf"], max_rows=10_500)
     monkeypatch.setitem(METHODS, "lab-rbf", method)
     line = refused("fit", "t.csv", "--target", "price", "--method", "lab-rbf")
-    assert line.startswith("the table has more than 10500 rows, the most that lab-rbf takes: ")
+    assert line.startswith("the table has more than 10500 rows, the most that are taken: ")
 
 
 def test_a_target_that_does_not_vary(refused, folder):
     write("t.csv", "a,y", *(f"{k},2.5" for k in range(9)))
     line = refused("fit", "t.csv", "--target", "y", "--method", "lab-rbf")
-    assert line.startswith("column 'y' holds '2.5' in all 9 rows")
+    assert line.startswith("column 'y': expected a target that varies, got '2.5' in all rows")

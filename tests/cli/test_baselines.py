@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from pliant import LABRBFClassifier
-from pliant.cli.fit.training import _default_method
+from pliant.cli.fit import _default_method
 from pliant.comparison import BASELINES, Protocol, Sample
 from pliant.comparison.folds import outer_split
 from pliant.persistence import load_model

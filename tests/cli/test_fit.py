@@ -13,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor
 from pliant.comparison import Protocol, compare_sample, read_sample
-from pliant.comparison import running
 from pliant.comparison.cells import perform
 from pliant.persistence import load_model
 from pliant.registry import METHODS
@@ -112,7 +111,7 @@ def test_tuned_scores_are_those_of_a_comparison(result, few_settings, monkeypatc
     words += ("--metric", "roc_auc")
     found = result(*words)["cross_validation"]["scores"]
     method = replace(few_settings, given={"gamma": 0.25})
-    monkeypatch.setattr(running, "perform_apart", lambda *cell: perform(*cell[:4]))
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", lambda *cell: perform(*cell[:4]))
     sample = read_sample("patients.csv", "sick", drop=["grade", "amount"])
     protocol = Protocol(folds=2, repeats=1, metric="auc", seed=4)
     compared = compare_sample(sample, [method], protocol, budget=None, n_jobs=1)

@@ -1,1 +1,0 @@
-"""``pliant fit``: `command` parses its options, `training` does what they ask."""

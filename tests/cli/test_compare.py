@@ -1,0 +1,600 @@
+"""``pliant compare``: a race on a table, its blend in a file, and tables of real life."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import f1_score, log_loss, make_scorer, roc_auc_score
+
+import pliant as package
+from pliant.cli.compare import Plan, all_as_text, duration, ending
+from pliant.cli.table_options import TableOptions
+from pliant.comparison import BlendClassifier, BlendRegressor, ComparisonResult
+from pliant.persistence import load_model
+from pliant.registry import METHODS as REGISTERED
+from tests.cli.conftest import captured, patients, run_here, write
+from tests.comparison.report.report_cases import HOSTILE, METHODS, result
+
+QUICK = ("--folds", 3, "--repeats", 1, "--budget", "none", "--jobs", 1)
+AMOUNT = ("--target", "amount", "--drop", "sick", "--drop", "grade")
+
+
+def unwrapped(text):
+    return " ".join(text.split())
+
+
+def blended(name, target="y", n=120, seed=0):
+    """Write a table on which a line and trees are better together: ``a`` by lines, ``b`` by steps.
+
+    The target is a number, two or three classes.
+    """
+    r = np.random.default_rng(seed)
+    a, b = r.normal(size=(2, n)).round(3)
+    value = 2 * a + 1.2 * (np.abs(b) < 0.7) + r.normal(0, 0.5, n)
+    labels = {
+        "y": value.round(3),
+        "two": np.where(value > 0.6, "high", "low"),
+        "three": np.select([value > 1.3, value > 0.3], ["high", "mid"], "low"),
+    }
+    pd.DataFrame({"a": a, "b": b, target: labels[target]}).to_csv(name, index=False)
+    return name
+
+
+# The race and what it says
+
+NAMES = ("<script>alert(1)</script>", "=cmd()\x1b[2J", "colour", "sick")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """One comparison of a hostile table, and where its files are."""
+    place = tmp_path_factory.mktemp("compare")
+    lines = [line.split(",")[:4] for line in patients()[1:]]
+    for number, cells in enumerate(lines):
+        cells[0] = "" if number % 9 == 0 else cells[0]
+        cells[2] = "<img src=x onerror=alert(2)>" if number % 5 == 0 else cells[2]
+    write(place / "t.csv", ",".join(NAMES), *map(",".join, lines))
+    files = {name: place / name for name in ("report.html", "r.json", "cells.jsonl")}
+    words = ["compare", place / "t.csv", "--target", "sick", "--methods", "dummy,linear,dank"]
+    words += [*QUICK, "--cache", files["cells.jsonl"]]
+    written = ["--report", files["report.html"], "--json", files["r.json"]]
+    with pytest.MonkeyPatch.context() as patch:
+        run_here(patch)
+        patch.setitem(REGISTERED, "dank", replace(REGISTERED["dank"], grid={"C": (1.0, 10.0)}))
+        yield words, captured(*words, *written), files
+
+
+def test_a_comparison_is_told(run):
+    _, done, files = run
+    assert done.code == 0, done.err
+    assert (done.out + done.err).replace("\n", "").isprintable()
+    assert max(map(len, done.out.splitlines())) < 80
+    told = done.out.splitlines()
+    assert told[0] == "t: classification of 'sick', 60 rows, 3 features, 2 classes"
+    assert told[1].startswith("Scores on 3 held-out folds, ")
+    assert {"DANK", "Linear", "Dummy"} <= {line.split()[0] for line in told[5:9]}
+    assert re.search(r"Predict with .*: accuracy .* on held-out rows", unwrapped(done.out))
+    notes = done.err.splitlines()
+    assert notes[0].startswith(f"Note: finished folds are kept in '{files['cells.jsonl']}'")
+    assert notes[1] == "t: 9 fits at most on 3 folds"
+    assert [line.startswith(f"t: {k} fold") for k, line in enumerate(notes[2:], 1)] == [True] * 3
+
+
+def test_its_data_are_those_of_the_result(run):
+    words, _, files = run
+    data = json.loads(files["r.json"].read_text("utf-8"))
+    found = ComparisonResult.from_dict(data)
+    assert [each.name for each in found.methods] == ["dummy", "linear", "dank"]
+    assert [each.status for each in found.methods] == ["done"] * 3
+    assert len(found.records) == 9
+    assert found.sample["feature_names"] == list(NAMES[:3])
+    assert found.sample["missing"] > 0
+    assert found.command.startswith(f"pliant compare {words[1]} --target sick --methods dummy,")
+    assert "--budget none --folds 3 --repeats 1 --seed 0" in found.command
+
+
+class Tags(HTMLParser):
+    """Collects tags with their attributes."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+
+def test_names_of_a_table_are_text_in_the_report(run):
+    html = run[2]["report.html"].read_text("utf-8")
+    assert "<script>alert(1)" not in html
+    assert "\x1b" not in html
+    parser = Tags()
+    parser.feed(html)
+    assert not any("onerror" in attributes for _, attributes in parser.tags)
+    policies = [a for tag, a in parser.tags if a.get("http-equiv") == "Content-Security-Policy"]
+    assert len(policies) == 1
+
+
+def test_resuming_runs_nothing_and_gives_the_same(run, refused, folder):
+    words, first, files = run
+    before = files["cells.jsonl"].read_bytes()
+    again = captured(*words, "--resume", "--json", "-")
+    assert again.code == 0
+    kept = json.loads(files["r.json"].read_text("utf-8"))
+    assert json.loads(again.out)["records"] == kept["records"]
+    assert captured(*words, "--resume").out.split("\n\n")[1] == first.out.split("\n\n")[1]
+    assert "is of another table, other options" in refused(*words, "--resume", "--seed", 1)
+    assert files["cells.jsonl"].read_bytes() == before
+
+
+@pytest.mark.parametrize("folds", [3, 5])
+def test_the_blend_is_recommended_without_p_values_on_few_folds(pliant, folder, here, folds):
+    blended("t.csv")
+    words = ("--methods", "linear,extra-trees,dummy", *QUICK, "--folds", folds, "--json", "r.json")
+    done = pliant("compare", "t.csv", "--target", "y", *words)
+    assert done.code == 0, done.err
+    sentence = (
+        r"Predict with the blend: R2 0\.\d+ \(0\.\d+ to [01]\.\d+\) on held-out rows; "
+        r"best single method (Extra trees|Linear) 0\.\d+\."
+    )
+    assert re.search(sentence, unwrapped(done.out))
+    assert ("corrected t test" in done.out) == (folds == 5)
+    assert ("folds are unsure: more folds would help" in unwrapped(done.out)) == (folds == 3)
+    data = json.loads(Path("r.json").read_text("utf-8"))
+    tested = {each["name"]: each["p_value"] is not None for each in data["leaderboard"]}
+    second = data["leaderboard"][1]["name"]
+    assert tested == {"linear": False, "extra-trees": False, "dummy": False} | {second: folds == 5}
+    assert data["best"] == "blend"
+    assert sum(data["weights"].values()) == pytest.approx(1)
+    assert data["expected"]["low"] < data["expected"]["mean"] < data["expected"]["high"]
+    assert data["expected"]["mean"] > max(each["mean"] for each in data["leaderboard"])
+
+
+def test_all_methods_are_asked_for(pliant, asked):
+    assert pliant("compare", "patients.csv", "--target", "sick", "--methods", "all").code == 0
+    assert asked[0][1] == "all"
+
+
+# A blend in a file
+
+
+def test_a_blend_of_numbers_is_saved_shown_and_predicts_intervals(pliant, folder, here):
+    blended("t.csv")
+    words = ("--methods", "linear,extra-trees,dummy", *QUICK, "--out", "m.pliant")
+    done = pliant("compare", "t.csv", "--target", "y", *words)
+    assert done.code == 0, done.err
+    assert "Fitting the blend on all rows" in done.err
+    assert "  pliant predict m.pliant NEW_TABLE --out predictions.csv" in done.out.splitlines()
+    shown = unwrapped(pliant("info", "m.pliant").out)
+    assert re.search(r"method blend: 0\.\d\d (linear|extra-trees), 0\.\d\d ", shown)
+    assert "Predict with the blend: R2" in shown
+    assert re.search(r"scores R2 0\.\d+ ± 0\.\d+, RMSE", shown)
+    model = load_model("m.pliant").model
+    assert isinstance(model, BlendRegressor)
+    found = pliant("predict", "m.pliant", "t.csv", "--interval", 0.8)
+    frame, truth = pd.read_csv(io.StringIO(found.out)), pd.read_csv("t.csv").y
+    assert list(frame) == ["prediction", "low", "high"]
+    assert 0.7 < ((frame.low <= truth) & (truth <= frame.high)).mean() <= 1
+    np.testing.assert_allclose((frame.high - frame.low).std(), 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("target", ["two", "three"])
+def test_a_blend_of_classes_is_saved_and_predicts_probabilities(pliant, folder, here, target):
+    blended("t.csv", target)
+    words = ("--methods", "linear,forest,dummy", *QUICK, "--out", "m.pliant")
+    done = pliant("compare", "t.csv", "--target", target, *words)
+    assert done.code == 0, done.err
+    assert isinstance(load_model("m.pliant").model, BlendClassifier)
+    found = pliant("predict", "m.pliant", "t.csv", "--proba")
+    frame = pd.read_csv(io.StringIO(found.out))
+    labels = sorted(set(pd.read_csv("t.csv")[target]))
+    assert list(frame) == ["prediction", *(f"probability {label}" for label in labels)]
+    np.testing.assert_allclose(frame.iloc[:, 1:].sum(axis=1), 1)
+    refused = pliant("predict", "m.pliant", "t.csv", "--interval", 0.8)
+    assert "--interval belongs to a regression model of lab-rbf or a blend" in refused.err
+    late = pliant("predict", "m.pliant", "t.csv", "--threshold", 0.9)
+    if target == "three":
+        assert "--threshold belongs to a model of two classes" in late.err
+        return
+    chosen = pd.read_csv(io.StringIO(late.out)).prediction
+    assert chosen.tolist() == np.where(frame["probability low"] >= 0.9, "low", "high").tolist()
+    assert "got 1.5" in pliant("predict", "m.pliant", "t.csv", "--threshold", 1.5).err
+
+
+def test_single_saves_the_best_single_method(pliant, folder, here):
+    blended("t.csv")
+    words = ("--methods", "linear,extra-trees,dummy", *QUICK, "--out", "m.pliant", "--single")
+    done = pliant("compare", "t.csv", "--target", "y", *words)
+    assert done.code == 0, done.err
+    (best,) = re.findall(r"best single method (.*?) 0", unwrapped(done.out))
+    name = {"Linear": "linear", "Extra trees": "extra-trees"}[best]
+    assert f"method {name}: " in unwrapped(pliant("info", "m.pliant").out)
+
+
+@pytest.mark.parametrize("single", [(), ("--single",)])
+def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monkeypatch, single):
+    blended("t.csv")
+    names = ("linear", "extra-trees", "dummy")
+    monkeypatch.setattr(
+        "pliant.comparison.given.contenders_for",
+        lambda *_: [package.comparison.BASELINES[name] for name in names],
+    )
+    words = ("--target", "y", "--budget", "60s", "--cv", 3, "--out", "m.pliant", *single)
+    done = pliant("fit", "t.csv", *words, "--json", "r.json")
+    assert done.code == 0, done.err
+    assert "Predict with the blend" in done.out
+    assert isinstance(load_model("m.pliant").model, BlendRegressor) == (not single)
+    assert json.loads(Path("r.json").read_text("utf-8"))["budget"] <= 60
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "m.pliant", "patients.csv", "r.json", "t.csv",
+    ]  # fmt: skip
+
+
+class Odd(Ridge):
+    """A regressor that is not of scikit-learn, so that no model file holds it."""
+
+
+def test_what_a_file_cannot_hold_enters_no_blend(folder, here):
+    blended("t.csv")
+    frame = pd.read_csv("t.csv")
+    found = package.compare(
+        frame[["a", "b"]].to_numpy(), frame.y, methods=["linear", "extra-trees", ("odd", Odd())],
+        folds=3, repeats=1, n_jobs=1, budget=None,
+    )  # fmt: skip
+    assert {each.name: each.blends for each in found.methods} == {
+        "linear": True, "extra-trees": True, "odd": False,
+    }  # fmt: skip
+    assert "odd" not in found.blend.weights
+    assert next(s for s in found.standings() if s.method.name == "odd").mean is not None
+
+
+# Tables of real life
+
+
+def rare(n=120, share=0.06):
+    """Lines of two classes, one of them rare, with spaces around texts."""
+    r = np.random.default_rng(1)
+    lines = ["a,b,y"]
+    for k in range(n):
+        sick = k < share * n
+        lines.append(
+            f"{r.normal(3 * sick):.2f},{' x' if k % 3 else 'z '},{'sick ' if sick else 'well'}"
+        )
+    return lines
+
+
+def test_rare_classes_are_warned_of_and_ranked_by_the_log_loss(pliant, folder, here):
+    write("t.csv", *rare())
+    words = ("--methods", "linear,dummy", *QUICK, "--out", "m.pliant", "--report", "r.html")
+    done = pliant("compare", "t.csv", "--target", "y", *words)
+    assert done.code == 0, done.err
+    text = unwrapped(done.out)
+    assert "log loss (lower is better)" in text
+    assert "class 'sick' has 6.7% of the rows" in text.replace("Class", "class")
+    assert "--proba, --threshold" in text
+    assert "has 6.7% of the rows" in unwrapped(Path("r.html").read_text("utf-8"))
+    chosen = [
+        pd.read_csv(io.StringIO(pliant("predict", "m.pliant", "t.csv", *more).out)).prediction
+        for more in ((), ("--threshold", 0.99))  # well from .99 on
+    ]
+    assert (chosen[1] == "sick").sum() > (chosen[0] == "sick").sum()
+    told = pliant("compare", "t.csv", "--target", "y", *words, "--metric", "f1_macro")
+    assert "f1_macro" in told.out
+    assert "has 6.7%" in unwrapped(told.out)
+
+
+@pytest.mark.parametrize("command", ["compare", "fit"])
+def test_a_class_with_fewer_rows_than_folds_is_left_out(pliant, folder, here, command):
+    write("t.csv", *patients(), "40,1,red,perhaps,low,6", "40,1,red,perhaps,low,6")
+    words = ("--methods", "linear,dummy", *QUICK) if command == "compare" else ("--cv", 3)
+    words += ("--method", "linear") if command == "fit" else ()
+    done = pliant(command, "t.csv", "--target", "sick", *words)
+    assert done.code == 0, done.err
+    line = "2 rows of class 'perhaps' left out: fewer than the 3 folds need"
+    assert done.err.count(line) == 1
+    assert "60 rows" in done.out
+
+
+@pytest.mark.parametrize("command", ["compare", "fit"])
+def test_rows_without_a_target_are_left_out(pliant, folder, here, command):
+    write("t.csv", *patients(), "40,1,red,,low,6", "40,1,red,,low,6")
+    words = ("--methods", "linear,dummy", *QUICK) if command == "compare" else ("--cv", 3)
+    done = pliant(command, "t.csv", "--target", "sick", *words)
+    assert done.code == 0, done.err
+    assert done.err.count("2 rows have no 'sick' and are left out") == 1
+    assert "60 rows" in done.out
+    strict = pliant(command, "t.csv", "--target", "sick", *words, "--missing", "error")
+    assert "column 'sick' has 2 missing values, the first in row 61" in strict.err
+
+
+@pytest.mark.parametrize("command", ["compare", "fit"])
+def test_spaces_around_texts_do_not_matter(pliant, folder, here, command):
+    write("t.csv", *rare(share=0.3))
+    write("plain.csv", *(line.replace(" ", "") for line in rare(share=0.3)))
+    words = ("--methods", "linear,dummy", *QUICK) if command == "compare" else ("--cv", 0)
+    words += ("--method", "linear") if command == "fit" else ()
+    told = []
+    for table in ("t", "plain"):
+        done = pliant(command, f"{table}.csv", "--target", "y", *words, "--out", f"{table}.pliant")
+        assert done.code == 0, done.err
+        note = "spaces around texts of 'b', 'y' are dropped"
+        assert done.err.count(note) == (table == "t")
+        for later in ("t", "plain"):
+            predicted = pliant("predict", f"{table}.pliant", f"{later}.csv", "--proba")
+            assert (predicted.code, predicted.err) == (0, "")
+            told.append(predicted.out)
+    assert told[0].startswith("prediction,probability sick,probability well\n")
+    assert told == [told[0]] * 4
+
+
+def test_many_integers_may_be_meant_as_numbers(pliant, folder, here):
+    r = np.random.default_rng(0)
+    write("t.csv", "a,quality", *(f"{v:.2f},{3 + k % 7}" for k, v in enumerate(r.normal(size=105))))
+    words = ("--methods", "linear,dummy", *QUICK, "--target", "quality")
+    told = unwrapped(pliant("compare", "t.csv", *words).out)
+    assert "7 values of 'quality' are taken for classes: --task regression" in told
+    again = pliant("compare", "t.csv", *words, "--task", "regression").out
+    assert "regression of 'quality'" in again
+    assert "taken for classes" not in unwrapped(again)
+
+
+def test_a_table_without_a_header(pliant, folder, here):
+    lines = [line.replace("no", "0").replace("yes", "1").split(",") for line in patients()[1:]]
+    write("t.csv", *(f"{cells[0]},{cells[1]},{cells[3]}" for cells in lines))
+    words = ("--methods", "linear,dummy", *QUICK)
+    unnamed = pliant("compare", "t.csv", "--target", lines[0][3], *words)
+    assert "the first line of 't.csv' looks like data" in unnamed.err
+    for command, more in (("compare", words), ("fit", ("--method", "linear", "--cv", 2))):
+        asked = ("--target", "column 3", "--no-header", "--out", "m.pliant", *more)
+        done = pliant(command, "t.csv", *asked)
+        assert done.code == 0, done.err
+        assert "60 rows, 2 features, 2 classes" in done.out
+        assert "columns named by position" in done.err
+        assert "looks like data" not in done.err
+        for given in ((), ("--no-header",)):  # the model remembers it
+            predicted = pliant("predict", "m.pliant", "t.csv", *given)
+            assert len(predicted.out.splitlines()) == 61, predicted.err
+
+
+def test_several_targets_are_refused_with_the_way_out(refused, folder, here):
+    words = ("compare", "patients.csv", "--methods", "linear,dummy", *QUICK)
+    for several in (("--target", "sick", "--target", "grade"), ("--target", "sick,grade")):
+        assert "learn one at a time" in refused(*words, *several)
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    expected = r"expected y of shape \(30,\), got \(30, 2\): compare one target at a time"
+    for features in (X, pd.DataFrame(X, columns=["a", "b"])):
+        with pytest.raises(ValueError, match=expected):
+            package.compare(features, X, methods=["linear"])
+
+
+# Metrics, executors, Ctrl-C
+
+
+def test_metrics_have_the_names_of_scikit_learn(pliant, folder, here):
+    """Those of three classes, among them the area under the curve, as scikit-learn gives them."""
+    blended("t.csv", "three")
+    words = ("--methods", "linear,dummy", *QUICK, "--target", "three", "--json", "r.json")
+    frame = pd.read_csv("t.csv")
+    y, labels = frame.three.to_numpy(str), np.array(["high", "low", "mid"])
+    twins = {
+        "f1_macro": lambda y, p: f1_score(y, labels[p.argmax(axis=1)], average="macro"),
+        "roc_auc": lambda y, p: roc_auc_score(y, p, multi_class="ovr", labels=labels),
+        "neg_log_loss": lambda y, p: log_loss(y, p, labels=labels),
+    }
+    for name, twin in twins.items():
+        assert pliant("compare", "t.csv", *words, "--metric", name).code == 0
+        data = json.loads(Path("r.json").read_text("utf-8"))
+        metric = data["protocol"]["metric"]
+        cells = [each for each in data["records"] if each["method"] == "linear"]
+        for cell in cells:
+            p = np.array(cell["kept"]["values"])
+            expected = twin(y[cell["kept"]["rows"]], p / p.sum(axis=1, keepdims=True))
+            assert cell["scores"][metric] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_scorer_ranks_in_python(folder, here):
+    frame = pd.read_csv("patients.csv")[["age", "dose", "sick"]]
+    scorer = make_scorer(f1_score, pos_label="yes")
+    options = {"methods": ["linear", "dummy"], "folds": 3, "repeats": 1, "n_jobs": 1}
+    found = package.compare(frame[["age", "dose"]], frame.sick, metric=scorer, **options)
+    named = found.metric.name
+    assert all(named in each["scores"] for each in found.records)
+    assert found.best_single.mean == max(each.mean for each in found.standings())
+
+
+def test_an_executor_gives_the_same_scores(folder, here, capsys):
+    frame = pd.read_csv("patients.csv")[["age", "dose", "sick"]]
+    X, y = frame[["age", "dose"]].to_numpy(), frame.sick.to_numpy(str)
+    options = {"methods": ["linear", "dummy"], "folds": 3, "repeats": 1, "n_jobs": 2}
+    plain = package.compare(X, y, **options)
+    with ThreadPoolExecutor(2) as executor:
+        found = package.compare(X, y, executor=executor, progress=True, **options)
+    assert [r["scores"] for r in found.records] == [r["scores"] for r in plain.records]
+    assert "3 folds after" in capsys.readouterr().err  # progress in Python too
+
+
+def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
+    from pliant.comparison import race
+
+    performed, calls = race.perform_apart, []
+
+    def interrupted(*cell):
+        calls.append(cell)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return performed(*cell)
+
+    monkeypatch.setattr(race, "perform_apart", interrupted)
+    words = ("--target", "sick", "--methods", "linear,dummy", *QUICK, "--report", "r.html")
+    done = pliant("compare", "patients.csv", *words)
+    assert done.code == 130
+    assert "Scores on 2 held-out folds" in done.out
+    assert "The comparison was interrupted" in unwrapped(done.out)
+    assert "  the same command and --resume: runs what is missing\n" in done.out
+    assert Path("r.html").stat().st_size > 1000
+    assert len(Path("patients.compare.jsonl").read_text("utf-8").splitlines()) == 5
+    again = pliant("compare", "patients.csv", *words, "--resume")
+    assert again.code == 0
+    assert "Scores on 3 held-out folds" in again.out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_in_a_real_run(folder):
+    words = ["compare", "patients.csv", "--target", "sick", "--budget", "none", "--jobs", "1"]
+    command = [sys.executable, "-m", "pliant.cli", *words, "--methods", "dummy,gp,tkl"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while "fits at most" not in process.stderr.readline():
+            assert process.poll() is None
+        while Path("patients.compare.jsonl").read_text("utf-8").count("\n") < 2:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "--resume" in out
+    assert Path("patients.compare.jsonl").read_text("utf-8").count("\n") >= 2
+
+
+# Options
+
+
+@pytest.fixture
+def asked(folder, monkeypatch):
+    """What `compare_sample` is asked for, with results made by hand in place of its own."""
+    calls = []
+
+    def compare_sample(sample, methods, protocol, **options):
+        calls.append((sample, methods, protocol, options))
+        return result(sample.task, name=sample.name, seed=len(calls), command=options["command"])
+
+    monkeypatch.setattr("pliant.cli.compare.compare_sample", compare_sample)
+    monkeypatch.setattr("pliant.cli.compare.warm_up", lambda n: None)
+    return calls
+
+
+def test_options_reach_the_comparison(pliant, asked):
+    lines = patients()
+    write("t.csv", f"{lines[0]},at", *(f"{line},{-k}" for k, line in enumerate(lines[1:])))
+    words = "--methods svm,dank --budget 1h30m --folds 3 --repeats 4 --metric auc --seed 7 --jobs 2"
+    words += " --time at --drop grade --drop amount --task classification --cache c --resume"
+    assert pliant("compare", "t.csv", "--target", "sick", *words.split()).code == 0
+    ((sample, methods, protocol, options),) = asked
+    assert sample.feature_names == ("age", "dose", "colour")
+    assert sample.ordered
+    assert sample.y.tolist() == ["yes", "no"] * 30  # the last row first
+    assert methods == ("svm", "dank")
+    assert (protocol.folds, protocol.repeats, protocol.metric, protocol.seed) == (3, 4, "auc", 7)
+    assert 5390 < options["budget"] <= 5400
+    assert (options["n_jobs"], options["resume"], options["cache"]) == (2, True, Path("c"))
+    told = options["command"].split()
+    assert told[:3] == ["pliant", "compare", "t.csv"]
+    assert all(word in told for word in ("svm,dank", "1h30m", "auc", "7", "at", "grade", "amount"))
+
+
+def test_several_tables_share_the_budget(pliant, asked):
+    for name in ("a.csv", "b.csv", "sub/a.csv"):
+        Path(name).parent.mkdir(exist_ok=True)
+        write(name, *patients())
+    tables = ("a.csv", "b.csv", "sub/a.csv")
+    done = pliant("compare", *tables, "--target", "sick", "--budget", "30s", "--json", "r.json")
+    assert done.code == 0
+    assert [sample.name for sample, *_ in asked] == ["a", "b", "a-2"]
+    budgets = [options["budget"] for *_, options in asked]
+    # each call returns at once, so that the next table may have more
+    assert budgets == pytest.approx([10, 15, 30], abs=3)
+    caches = [str(options["cache"]) for *_, options in asked]
+    assert caches == ["a.compare.jsonl", "b.compare.jsonl", "a-2.compare.jsonl"]
+    assert "\nOver 3 tables\n" in done.out
+    assert "average rank" in done.out
+    data = json.loads(Path("r.json").read_text("utf-8"))
+    assert [each["sample"]["name"] for each in data["tables"]] == ["a", "b", "a-2"]
+    ranked = {each.name for each in METHODS if each.status in ("done", "cut")}
+    assert set(data["across"]["ranks"]) == ranked - {"dummy"}
+
+
+REFUSED = {
+    ("--methods", "dank,svmm"): "unknown method 'svmm'; did you mean 'svm'?",
+    ("--methods", "dank,dank"): "expected each method once in --methods, got dank twice",
+    ("--budget", "10"): "expected --budget TIME, such as 90s, 10m or 1h, or none, got '10'",
+    ("--folds", "1"): "'--folds': expected an integer from 2 to 100, got '1'",
+    ("--folds", "31"): "31",
+    ("--metric", "acuracy"): "unknown metric 'acuracy'; did you mean 'accuracy'",
+    ("--time", "colour"): "expected a number or a date such as 2024-01-31 in row 1, got",
+    ("--time", "age", "--group", "grade"): "expected --group or --time, got both",
+    ("--single",): "--single says what --out saves: add --out FILE",
+    ("--out", "patients.csv"): "'patients.csv' is in use by this command",
+    ("--report", "-"): "expected the name of a file, got '-': only --json can go to stdout",
+    ("--json", "r", "--report", "r"): "'r' is in use by this command: choose another name",
+    ("--cache", "patients.csv"): "'patients.csv' is in use by this command",
+    ("--json", "patients.compare.jsonl"): "'patients.compare.jsonl' is in use by this command",
+    ("patients.csv",): "expected each table once, got 'patients.csv' twice",
+    ("other.csv", "--cache", "c"): "--cache names the file of one table: leave it out for several",
+    ("other.csv", "--out", "m"): "--out saves one model: give one table",
+    ("--cache", "thesis.txt"): "'thesis.txt', line 1: expected JSON of a cell",
+    ("--cache", "thesis.txt", "--resume"): "'thesis.txt', line 1: expected JSON of a cell",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED, ids=" ".join)
+def test_options(refused, folder, words):
+    write("other.csv", *patients())
+    write("thesis.txt", "my thesis")
+    assert REFUSED[words] in refused("compare", "patients.csv", "--target", "sick", *words)
+    assert Path("thesis.txt").read_text("utf-8") == "my thesis\n"
+
+
+TABLES = {
+    "empty column": (
+        ["a,b,y", *(f"{k},,{'pq'[k % 2]}" for k in range(60))],
+        "no feature column is left: 'a' (a value of its own in nearly every row), 'b' (no value at",
+    ),
+    "one class": (["a,y", "1,p", "2,p", "3,p"], "column 'y': expected a target that varies"),
+    "few": (["a,y", "1,p", "2,q", "3,p"], "class 'q'"),
+    "names": (["a,y", *(f"{k},name {k}" for k in range(60))], "expected classes that recur"),
+    "no target": (["\x1b[31m<script>,y", "x\x1b]0;,", "y,"], "column 'y' has 2 missing values"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(refused, folder, name):
+    lines, said = TABLES[name]
+    write("t.csv", *lines)
+    assert said in refused("compare", "t.csv", "--target", "y")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_comes_from_outside_is_printable(text):
+    found = result(name=text, error=f"ValueError: {text}\nand more")
+    found.sample["target"] = text
+    plan = Plan(
+        (Path(text.replace("\x00", "").replace("/", "")),), text, table=TableOptions(drop=(text,))
+    )
+    shown = all_as_text([found, found]) + ending(plan, [found])
+    assert shown.replace("\n", "").isprintable()
+    assert max(map(len, all_as_text([result("regression")] * 3).splitlines())) < 80
+
+
+def test_a_command_to_copy_runs_nothing_else():
+    plan = Plan((Path("t.csv"),), "$(rm -rf x)`;", table=TableOptions(drop=("a b",)), group="g'h")
+    assert plan.command.startswith("pliant compare t.csv --target '$(rm -rf x)`;' --drop 'a b'")
+    assert """--group 'g'"'"'h'""" in plan.command
+
+
+def test_times():
+    times = {"90s": 90, "10m": 600, "1h": 3600, "1h30m": 5400, " 1.5H ": 5400, "None": None}
+    assert {text: duration(text) for text in times} == times
