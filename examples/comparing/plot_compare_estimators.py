@@ -38,7 +38,7 @@ print(result.leaderboard[["title", "mean", "error"]].round(3).to_string())
 
 import matplotlib.pyplot as plt
 
-scores = result.scores.query("metric == 'r2'").drop_duplicates(["method", "fold"], keep="last")
+scores = result.scores.query("metric == 'r2'")
 scores = scores.pivot(index="fold", columns="method", values="value")
 scores = scores[scores.mean().sort_values().index]
 figure, ax = plt.subplots(figsize=(5, 3.5), layout="constrained")
@@ -49,7 +49,9 @@ ax.set(xlabel="R2 of each of five folds")
 plt.show()
 
 # %%
-# ``best_estimator_`` is the best method, fitted to all rows.
+# The model to use is a blend of those that a model file can hold. ``fit_best`` fits it on all rows,
+# or any other method that was compared.
 
-best = result.best_estimator_
-print(f"{result.best}, R2 {scores.mean().max():.3f}; predicts {best.predict(X[:1])[0]:.1f}")
+print(result.sentence())
+model, trees = result.fit_best(), result.fit_best("trees")
+print(f"{model.predict(X[:1])[0]:.1f}; the trees alone predict {trees.predict(X[:1])[0]:.1f}")
