@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from pliant.cli import main
-from pliant.cli.compare.text import all_as_text
+from pliant.cli.compare import all_as_text
 from pliant.cli.console import _Notes, diagnostics, show
 from pliant.cli.errors import one_line
 from pliant.comparison import ComparisonResult

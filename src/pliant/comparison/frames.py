@@ -208,7 +208,7 @@ class TablePipeline(Pipeline):
         The first is a `TableEncoder`.
     """
 
-    @available_if(lambda self: hasattr(self[-1], "predict_interval"))
+    @available_if(lambda self: hasattr(self[-1], "predict_interval"))  # type: ignore[untyped-decorator]
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Return an interval for each row that holds its target with a given probability.
 
