@@ -211,8 +211,8 @@ class BlendRegressor(RegressorMixin, _Blend):
     """Weighted mean of regressors with the weights that fit held-out predictions best.
 
     The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, with a slight pull
-    towards equal weights of the best three; p_ij is the prediction of member j for sample i,
-    learned from the other folds.
+    towards equal weights of the best three; p_ij is the prediction of member j for sample i, which
+    it did not learn from.
 
     Parameters
     ----------
