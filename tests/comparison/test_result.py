@@ -116,6 +116,15 @@ def test_sentences():
     assert "1 fold " in one
 
 
+def test_a_blend_of_one_fold_has_no_score_yet():
+    result = with_predictions()
+    one = replace(result, records=tuple(r for r in result.records if r["fold"] + r["repeat"] == 0))
+    assert one.best == "blend"
+    single = f"{one.best_single.method.title} {one.best_single.mean:.3f}"
+    said = f"Predict with the blend: its R2 is known from two folds on; best single method {single}"
+    assert one.sentence().startswith(f"{said}. ")
+
+
 def test_methods_without_all_folds_are_a_line_for_each_reason():
     methods = (
         *(entry("svm"), entry("a", "left", "far"), entry("b", "skipped", "is not installed")),
