@@ -97,8 +97,7 @@ def _series(role: str, values: Any, n: int) -> pd.Series:
         values = values.iloc[:, 0]
     column = values if isinstance(values, pd.Series) else np.asarray(values)
     if column.shape != (n,):
-        way_out = ": take one column at a time" if column.ndim > 1 else ""
-        raise ValueError(f"expected {role} of shape ({n},), got {column.shape}{way_out}")
+        raise ValueError(f"expected {role} of shape ({n},), got {column.shape}")
     series = pd.Series(column)
     return series.reset_index(drop=True).rename(role if series.name is None else str(series.name))
 

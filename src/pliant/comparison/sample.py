@@ -195,8 +195,7 @@ def _features(X: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ..
 def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
     column = np.asarray(values)
     if column.shape != (n,):
-        way_out = ": take one column at a time" if column.ndim > 1 else ""
-        raise ValueError(f"expected {name} of shape ({n},), got {column.shape}{way_out}")
+        raise ValueError(f"expected {name} of shape ({n},), got {column.shape}")
     if column.dtype.kind == "O":
         column = np.array([str(value) for value in column])
     if column.dtype.kind == "f" and not np.isfinite(column).all():

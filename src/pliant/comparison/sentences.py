@@ -68,8 +68,6 @@ def _claim(result: ComparisonResult) -> str:
     if expected.low is not None and expected.high is not None:
         around = f" ({fixed(expected.low, digits)} to {fixed(expected.high, digits)})"
     score = f"{metric.title} {fixed(expected.mean, digits)}{around} on held-out rows"
-    if expected.mean is None:
-        score = f"its {metric.title} is known from two folds on"
     if best != "blend":
         title = next(s.method.title for s in result.standings() if s.method.name == best)
         return f"predict with {title}: {score}"
