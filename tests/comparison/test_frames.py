@@ -52,6 +52,7 @@ def test_a_frame_is_read_as_a_file_is(tmp_path, kind):
     ("change", "message"),
     [
         ({"y": lambda X, y: y[:5]}, r"expected y of shape \(60,\), got \(5,\)"),
+        ({"y": lambda X, y: X[["age", "ok"]]}, r"expected y of .* got \(60, 2\)"),
         ({"y": lambda X, y: X["age"]}, "expected X without the target, got y as column 'age' of X"),
         ({"X": lambda X, y: X.assign(d=[object()] * 60)}, "column 'd' holds"),
         ({"X": lambda X, y: X.set_axis(["a", "b", "a"], axis=1)}, "more than one column named 'a'"),
