@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from pliant.cli.exit_codes import FAILED, MISUSED
+from pliant.cli import FAILED, MISUSED
 from pliant.comparison.memory import shortage
-from pliant.comparison.text import bytes_of
 from pliant.core.text import printable, quoted
 
 USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
@@ -34,24 +33,13 @@ def one_line(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return shortage(error)
     if isinstance(error, RuntimeError) and NO_THREAD in str(error):
-        return f"not enough memory for another thread: its stack takes {_stack()}; add --param " + (
-            "n_jobs=1 or --jobs 1, or allow more memory or processes (ulimit -v, ulimit -u)"
+        return (
+            "not enough memory for another thread: add --param n_jobs=1 or --jobs 1, or allow more "
+            "memory or processes (ulimit -v, ulimit -u)"
         )
     if isinstance(error, WRONG_INPUT + SURROUNDINGS):
         return text or type(error).__name__
     return f"unexpected {type(error).__name__}: {text} (PLIANT_TRACEBACK=1 shows where)"
-
-
-def _stack() -> str:
-    """Return the bytes of a thread's stack, as the system reserves them."""
-    try:
-        import resource
-
-        size = resource.getrlimit(resource.RLIMIT_STACK)[0]
-    except ImportError:
-        size = -1
-    size = size if 0 < size < 1 << 40 else 1 << 23
-    return f"{size} bytes ({bytes_of(size)})"
 
 
 def _message(error: Exception) -> str:

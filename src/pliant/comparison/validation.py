@@ -6,13 +6,11 @@ with the same seeds, so it has the same scores.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from pliant.comparison.folds import cell_seed, outer_split
 from pliant.comparison.metrics import Predictions, metrics_of
@@ -20,7 +18,7 @@ from pliant.comparison.pipeline import pipeline
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import Tick, count_fits, search
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Indices
 from pliant.registry import Method
 
 
@@ -63,53 +61,20 @@ Maker: TypeAlias = Callable[[Sample, Indices, int | None, Tick], Any]
 """From a sample, rows, their fold and a tick to an estimator for these rows, not fitted."""
 
 
-@dataclass(frozen=True, eq=False)
-class TestedFold:
-    """A fold of a cross-validation.
-
-    Attributes
-    ----------
-    model : fitted estimator
-        Learned on the other folds.
-    seconds : float
-        Time of that fit, without the search.
-    test : array of shape (n_rows,)
-        The rows of this fold.
-    predicted : array of shape (n_rows,)
-        The predictions of the model for them.
-    scores : dict
-        The metrics that need no more than predicted values, by title.
-    """
-
-    model: Any
-    seconds: float
-    test: Indices
-    predicted: npt.NDArray[Any]
-    scores: dict[str, float]
-
-
 def cross_validate(
     maker: Maker, sample: Sample, protocol: Protocol, tick: Tick
-) -> list[TestedFold]:
-    """Fit on all folds but one and test on that one, for each fold of the first repeat."""
-    return [_tested(maker, sample, protocol, fold, tick) for fold in range(protocol.folds)]
+) -> list[dict[str, float]]:
+    """Return the scores by title of each fold of the first repeat, learned on the others.
 
-
-def timed_fit(model: Any, X: Array, y: npt.NDArray[Any]) -> float:
-    """Fit an estimator; return the seconds that it takes."""
-    start = time.perf_counter()
-    model.fit(X, y)
-    return time.perf_counter() - start
-
-
-def _tested(maker: Maker, sample: Sample, protocol: Protocol, fold: int, tick: Tick) -> TestedFold:
-    train, test = outer_split(sample, protocol, 0, fold)
-    model = maker(sample, train, fold, tick)
-    seconds = timed_fit(model, sample.features(train), sample.y[train])
-    tick(1)
-    predicted = model.predict(sample.features(test))
-    known = sample.labelled(sample.y[test])
-    values, y = Predictions(predicted[known]), sample.y[test][known]
-    scores = {metric.title: metric.finite(y, values) for metric in metrics_of(sample.task)}
-    defined = {title: score for title, score in scores.items() if score is not None}
-    return TestedFold(model, seconds, test, predicted, defined)
+    They are those metrics that need no more than predicted values.
+    """
+    scores = []
+    for fold in range(protocol.folds):
+        train, test = outer_split(sample, protocol, 0, fold)
+        model = maker(sample, train, fold, tick).fit(sample.features(train), sample.y[train])
+        tick(1)
+        test = test[sample.labelled(sample.y[test])]
+        predictions, y = Predictions(model.predict(sample.features(test))), sample.y[test]
+        found = {each.title: each.finite(y, predictions) for each in metrics_of(sample.task)}
+        scores.append({title: score for title, score in found.items() if score is not None})
+    return scores
