@@ -12,7 +12,7 @@ import pytest
 from pliant.comparison import ComparisonResult
 from pliant.comparison.page import report_html
 from pliant.comparison.record import Entry
-from pliant.core.text import fixed
+from pliant.comparison.text import fixed
 from tests.comparison.report.report_cases import METHODS, result
 from tests.comparison.report.report_page import Page
 
