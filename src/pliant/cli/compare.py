@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal
 import typer
 from joblib import cpu_count
 
-from pliant.cli import INTERRUPTED
 from pliant.cli import table_options as options
 from pliant.cli.console import show, tell
+from pliant.cli.exit_codes import INTERRUPTED
 from pliant.cli.model_facts import summarised, versions
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
 from pliant.cli.parameters import whole
