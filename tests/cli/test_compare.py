@@ -454,6 +454,19 @@ def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
     assert "Scores on 3 held-out folds" in again.out
 
 
+def test_ctrl_c_before_the_first_fold_saves_nothing(pliant, folder, here, monkeypatch):
+    def interrupted(*cell):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", interrupted)
+    words = ("--target", "sick", "--methods", "linear,dummy", *QUICK, "--out", "m.pliant")
+    done = pliant("compare", "patients.csv", *words)
+    assert done.code == 130
+    assert "No method finished a fold" in done.out
+    assert not re.search(r"^m\.pliant", done.out, re.MULTILINE)
+    assert not Path("m.pliant").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_in_a_real_run(folder):

@@ -227,6 +227,8 @@ def compare(
 def carry_out(plan: Plan) -> None:
     """Race, show the results, and write what is asked for."""
     results = run_plan(plan)
+    if results[0].interrupted and results[0].best is None:
+        plan = replace(plan, out=None)  # there is nothing to save
     if plan.json != STDOUT:
         show(all_as_text(results))
     if plan.json is not None:
