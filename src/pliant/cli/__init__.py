@@ -12,17 +12,13 @@ import signal
 import sys
 import threading
 
+from pliant.cli.exit_codes import FAILED, INTERRUPTED, TERMINATED
+
 TYPE_CHECKING = False  # that of typing: whatever is imported here can be interrupted too early
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["main"]
-
-FAILED, MISUSED = 1, 2
-"""Exit codes: trouble with files, packages or memory; wrong usage or data."""
-
-INTERRUPTED, READER_GONE, TERMINATED = 130, 141, 143
-"""Exit codes as of a shell: Ctrl-C, stdout is a closed pipe, SIGTERM."""
 
 
 class _Terminated(BaseException):

@@ -14,9 +14,9 @@ import typer
 from typer.main import get_command
 
 from pliant._version import __version__
-from pliant.cli import READER_GONE
 from pliant.cli.console import diagnostics, tell
 from pliant.cli.errors import exit_code, one_line
+from pliant.cli.exit_codes import READER_GONE
 
 DISK = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
 """Errors of a disk that is full or broken."""

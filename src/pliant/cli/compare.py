@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal
 import typer
 from joblib import cpu_count
 
-from pliant.cli import INTERRUPTED
 from pliant.cli import table_options as options
 from pliant.cli.console import show, tell
+from pliant.cli.exit_codes import INTERRUPTED
 from pliant.cli.model_facts import summarised, versions
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
 from pliant.cli.parameters import whole
@@ -227,6 +227,8 @@ def compare(
 def carry_out(plan: Plan) -> None:
     """Race, show the results, and write what is asked for."""
     results = run_plan(plan)
+    if results[0].interrupted and results[0].best is None:
+        plan = replace(plan, out=None)  # there is nothing to save
     if plan.json != STDOUT:
         show(all_as_text(results))
     if plan.json is not None:

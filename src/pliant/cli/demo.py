@@ -10,10 +10,10 @@ import pandas as pd
 import typer
 from sklearn.datasets import load_breast_cancer, make_friedman1
 
-from pliant.cli import INTERRUPTED
 from pliant.cli import table_options as options
 from pliant.cli.compare import Plan, all_as_text, duration, run_plan
 from pliant.cli.console import show
+from pliant.cli.exit_codes import INTERRUPTED
 from pliant.cli.outputs import check_outputs
 from pliant.cli.report import program, word
 from pliant.comparison.page import write_report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from pliant.cli import FAILED, MISUSED
+from pliant.cli.exit_codes import FAILED, MISUSED
 from pliant.comparison.memory import shortage
 from pliant.core.text import printable, quoted
 
