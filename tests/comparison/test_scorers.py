@@ -48,7 +48,7 @@ def beta(model, X, y):
         beta,
         make_scorer(log_loss, greater_is_better=False, response_method="predict_proba"),
     ],
-    ids=str,
+    ids=lambda metric: metric if isinstance(metric, str) else type(metric).__name__,
 )
 def test_scores_of_a_classifier_are_scikit_learns(metric, n_classes):
     forest = RandomForestClassifier(20, random_state=3)
