@@ -206,13 +206,17 @@ def test_a_blend_of_classes_is_saved_and_predicts_probabilities(pliant, folder, 
     np.testing.assert_allclose(frame.iloc[:, 1:].sum(axis=1), 1)
     refused = pliant("predict", "m.pliant", "t.csv", "--interval", 0.8)
     assert "--interval belongs to a regression model of lab-rbf or a blend" in refused.err
-    late = pliant("predict", "m.pliant", "t.csv", "--threshold", 0.9)
+    late = pliant("predict", "m.pliant", "t.csv", "--threshold", "low=0.9")
     if target == "three":
         assert "--threshold belongs to a model of two classes" in late.err
         return
     chosen = pd.read_csv(io.StringIO(late.out)).prediction
     assert chosen.tolist() == np.where(frame["probability low"] >= 0.9, "low", "high").tolist()
-    assert "got 1.5" in pliant("predict", "m.pliant", "t.csv", "--threshold", 1.5).err
+    assert pliant("predict", "m.pliant", "t.csv", "--threshold", 0.9).out == late.out
+    rare = pliant("predict", "m.pliant", "t.csv", "--threshold", "high=0.1").out.splitlines()[1:]
+    assert rare == np.where(frame["probability high"] >= 0.1, "high", "low").tolist()
+    for wrong, said in (("1.5", "got 1.5"), ("up=0.3", "'high' or 'low', got 'up'"), ("x", "'x'")):
+        assert said in pliant("predict", "m.pliant", "t.csv", "--threshold", wrong).err
 
 
 def test_single_saves_the_best_single_method(pliant, folder, here):
@@ -289,7 +293,7 @@ def test_rare_classes_are_warned_of_and_ranked_by_the_log_loss(pliant, folder, h
     assert "has 6.7% of the rows" in unwrapped(Path("r.html").read_text("utf-8"))
     chosen = [
         pd.read_csv(io.StringIO(pliant("predict", "m.pliant", "t.csv", *more).out)).prediction
-        for more in ((), ("--threshold", 0.99))  # well from .99 on
+        for more in ((), ("--threshold", "sick=0.01"))
     ]
     assert (chosen[1] == "sick").sum() > (chosen[0] == "sick").sum()
     told = pliant("compare", "t.csv", "--target", "y", *words, "--metric", "f1_macro")

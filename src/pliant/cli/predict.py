@@ -69,10 +69,10 @@ def predict(
         ),
     ] = None,
     threshold: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            metavar="SHARE",
-            help="Predict the second of two classes from this probability on; default: 0.5.",
+            metavar="CLASS=SHARE",
+            help="Of two classes, predict this one from that probability on, such as sick=0.2.",
         ),
     ] = None,
     sep: options.Sep = None,
@@ -158,7 +158,7 @@ class TablePredictor:
         interval: float | None = None,
         proba: bool = False,
         columns: Sequence[str] = (),
-        threshold: float | None = None,
+        threshold: str | None = None,
     ) -> None:
         loaded, self._schema = load_with_schema(path)
         self._model = loaded.model
@@ -184,16 +184,28 @@ class TablePredictor:
         self._reported: set[str] = set()
         self.n_rows = 0
 
-    def _checked(self, threshold: float) -> float:
-        """Return a threshold that the model can use."""
-        check_share("--threshold", threshold)
-        n_classes = len(getattr(self._model, "classes_", ()))
+    def _checked(self, threshold: str) -> tuple[int, float]:
+        """Return the number of a class and its least probability; without a name, the second."""
+        labels = [str(label) for label in getattr(self._model, "classes_", ())]
+        name, equals, share = threshold.rpartition("=")
+        n_classes = len(labels)
         if n_classes != 2 or not hasattr(self._model, "predict_proba"):
             raise ValueError(
                 "--threshold belongs to a model of two classes with probabilities, got one of "
                 f"{type(last_step(self._model)).__name__} with {n_classes} classes"
             )
-        return threshold
+        if equals and name not in labels:
+            known = " or ".join(map(quoted, labels))
+            raise ValueError(f"expected --threshold CLASS=SHARE of {known}, got {quoted(name)}")
+        try:
+            least = float(share)
+        except ValueError:
+            raise ValueError(
+                f"expected --threshold CLASS=SHARE, such as {labels[1]}=0.2, got "
+                f"{quoted(threshold)}"
+            ) from None
+        check_share("--threshold", least)
+        return labels.index(name) if equals else 1, least
 
     @property
     def reading(self) -> TableFormat:
@@ -224,11 +236,12 @@ class TablePredictor:
         return pd.DataFrame({**self._through(frame if text is None else text, columns), **columns})
 
     def _predicted(self, X: Array) -> npt.NDArray[Any]:
-        """Return predictions; with a threshold, the second class from this probability on."""
+        """Return predictions; with a threshold, its class from this probability on."""
         if self._threshold is None:
             return np.asarray(self._model.predict(X))
-        likely = self._model.predict_proba(X)[:, 1] >= self._threshold
-        labels: npt.NDArray[Any] = self._model.classes_[likely.astype(int)]
+        place, least = self._threshold
+        likely = self._model.predict_proba(X)[:, place] >= least
+        labels: npt.NDArray[Any] = self._model.classes_[np.where(likely, place, 1 - place)]
         return labels
 
     def _check_finite(self, columns: Mapping[str, Any]) -> None:
