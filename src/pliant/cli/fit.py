@@ -34,7 +34,7 @@ from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import read_sample_with_schema
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import Tick
-from pliant.comparison.validation import Maker, Tuned, cross_validate, timed_fit
+from pliant.comparison.validation import Maker, Tuned, cross_validate
 from pliant.core.exceptions import TableError
 from pliant.core.summary import summarize
 from pliant.core.text import count, listed, quoted
@@ -211,7 +211,9 @@ def train(
     with _progress(sample, maker, cv) as tick:
         folds = cross_validate(maker, sample, protocol, tick) if cv else []
         model = maker(sample, np.arange(len(sample.y)), None, tick)
-        seconds = timed_fit(model, sample.X, sample.y)
+        begun = time.perf_counter()
+        model.fit(sample.X, sample.y)
+        seconds = time.perf_counter() - begun
         tick(1)
     fitted, names = last_step(model), names_after(model, schema.feature_names)
     result = {
@@ -220,7 +222,7 @@ def train(
         "data": {**_described(sample, schema, known), "features": len(names)},
         "parameters": plain_parameters(fitted),
         "tuned": {name: settings(fitted)[name] for name in method.grid} if tune else None,
-        "cross_validation": summarised([fold.scores for fold in folds]),
+        "cross_validation": summarised(folds),
         "fit": {
             "n_support": summarize(fitted).n_support,
             "functions": functions(fitted, names),

@@ -4,8 +4,7 @@ It is scikit-learn's ``HalvingRandomSearchCV`` over rows: all candidates start o
 best third of them goes on with three times as many, and so on. Tables below 450 training rows, and
 grids of few settings, have one round with all rows. Where the last round has fewer rows than there
 are, penalty parameters are scaled to all of them (`pliant.registry.Method.at_size`). A method's
-``rough`` parameters hold in the search only. What candidates have in common is computed once, where
-it pays.
+``rough`` parameters hold in the search only.
 """
 
 from __future__ import annotations
@@ -89,26 +88,14 @@ def search(
     seed: int,
     tick: Tick | None = None,
 ) -> SearchResult:
-    """Choose the settings of a method by its scores on inner folds of some rows.
+    """Choose the settings of a method by its scores on inner folds of some training rows.
 
-    Parameters
-    ----------
-    rows : array of shape (n_rows,)
-        Training rows of an outer fold.
-    seed : int
-        Decides candidates, folds, and the rows of each round.
-    tick : callable, optional
-        See `Tick`.
-
-    Raises
-    ------
-    ValueError
-        If there are too few rows for two inner folds, or no candidate could be fitted; the message
-        has that of the last one.
+    The seed decides candidates, folds, and the rows of each round. Raises ValueError if there are
+    too few rows for two inner folds, or no candidate could be fitted.
     """
     plan = _planned(method, sample, rows, protocol, seed)
-    if isinstance(plan, SearchResult):
-        return plan
+    if plan is None:
+        return defaults(method, sample)
     halving = HalvingRandomSearchCV(
         pipeline(method, sample, plan.most, seed, rough=True),
         plan.grid,
@@ -125,7 +112,14 @@ def search(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        _fit(halving, sample, rows)
+        try:
+            halving.fit(sample.features(rows), sample.y[rows])
+        except ValueError as error:
+            text = str(error).strip()
+            if "fits failed" not in text:
+                raise
+            last = text.splitlines()[-1]
+            raise ValueError(f"every fit of the search failed: {last}") from None
     score = float(halving.best_score_)
     if not math.isfinite(score):
         raise ValueError(
@@ -136,42 +130,51 @@ def search(
 
 
 def count_fits(method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int) -> int:
-    """Return how many fits `search` makes with these arguments."""
-    return sum(n for n, _ in planned_fits(method, sample, rows, protocol, seed))
-
-
-def planned_fits(
-    method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int
-) -> list[tuple[int, int]]:
-    """Return the fits of each round of `search` with these arguments, and their rows."""
+    """Return the number of fits that `search` makes with these arguments."""
     plan = _planned(method, sample, rows, protocol, seed)
-    if isinstance(plan, SearchResult):
-        return []
-    left, size = plan.candidates, plan.fewest
-    rounds = []
+    if plan is None:
+        return 0
+    left, size, fits = plan.candidates, plan.fewest, 0
     while size <= plan.most:
-        rounds.append((left * len(plan.splits), size))
+        fits += left * len(plan.splits)
         left, size = math.ceil(left / FACTOR), size * FACTOR
-    return rounds
+    return fits
 
 
 def _planned(
     method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int
-) -> _Plan | SearchResult:
-    """Return the plan of a search; its result where there is nothing to choose."""
+) -> _Plan | None:
+    """Return the plan of a search; None where there is nothing to choose."""
     grid = search_grid(method, sample)
-    size = len(ParameterGrid(grid))
-    if size == 1:
-        return defaults(method, sample)
-    candidates = min(size, protocol.candidates)
+    candidates = min(len(ParameterGrid(grid)), protocol.candidates)
+    if len(ParameterGrid(grid)) == 1:
+        return None
     n_folds = inner_count(sample, rows, protocol)
     if n_folds < 2:
         raise ValueError("tuning needs at least 4 rows, and 2 of each class; there are fewer")
-    metric = _search_metric(method, sample, protocol)
-    rarest = _rarest(sample, rows) / (n_folds if metric.name == "auc" else 1)
+    metric, rarest = _search_metric(method, sample, protocol), 1.0
+    if sample.task == "classification":
+        y = sample.y[rows]
+        counts = np.unique(y[sample.labelled(y)], return_counts=True)[1]
+        rarest = float(counts.min() / len(rows)) / (n_folds if metric.name == "auc" else 1)
     fewest, most = rounds(len(rows), candidates, rarest, protocol)
     splits = inner_splits(sample, rows, n_folds, seed)
     return _Plan(grid, candidates, splits, fewest, most, metric)
+
+
+def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
+    """Return the rows of the first and of the last round.
+
+    The last has all rows, at most ``search_rows``. Each one before has a third of them, as long
+    as candidates are left to drop and no round has less than 150 rows, or less than ten of the
+    rarest class on average. Its share `rarest` is for "auc" that in one test part of a fold.
+    """
+    most = min(n_rows, protocol.search_rows)
+    least = max(FEWEST_ROWS, math.ceil(ROWS_OF_RAREST / rarest))
+    n_rounds = 1
+    while FACTOR**n_rounds <= candidates and most // FACTOR**n_rounds >= least:
+        n_rounds += 1
+    return most // FACTOR ** (n_rounds - 1), most
 
 
 def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric:
@@ -205,49 +208,7 @@ def _scorer(
     def score(model: Any, X: Array, y: Array) -> float:
         if tick is not None:
             tick(1)
-        if sample.unlabeled is not None:
-            known = sample.labelled(y)
-            X, y = X[known], y[known]
-        return float(scorer(model, X, y))
+        known = sample.labelled(y)
+        return float(scorer(model, X[known], y[known]))
 
     return score
-
-
-def _fit(halving: Any, sample: Sample, rows: Indices) -> None:
-    """Run a search; if every fit fails, raise the last error."""
-    try:
-        halving.fit(sample.features(rows), sample.y[rows])
-    except ValueError as error:
-        text = str(error).strip()
-        if "fits failed" not in text:
-            raise
-        raise ValueError(f"every fit of the search failed: {text.splitlines()[-1]}") from None
-
-
-def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
-    """Return the rows of the first and of the last round.
-
-    The last has all rows, at most ``search_rows``. Each one before has a third of them, as long
-    as candidates are left to drop and no round has less than 150 rows, or less than ten of the
-    rarest class on average.
-
-    Parameters
-    ----------
-    n_rows, candidates : int
-    rarest : float
-        The share of the rarest class, for "auc" in one test part of a fold; 1 for regression.
-    """
-    most = min(n_rows, protocol.search_rows)
-    least = max(FEWEST_ROWS, math.ceil(ROWS_OF_RAREST / rarest))
-    n_rounds = 1
-    while FACTOR**n_rounds <= candidates and most // FACTOR**n_rounds >= least:
-        n_rounds += 1
-    return most // FACTOR ** (n_rounds - 1), most
-
-
-def _rarest(sample: Sample, rows: Indices) -> float:
-    if sample.task == "regression":
-        return 1.0
-    y = sample.y[rows]
-    counts = np.unique(y[sample.labelled(y)], return_counts=True)[1]
-    return float(counts.min() / len(rows))

@@ -6,13 +6,11 @@ with the same seeds, so it has the same scores.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from pliant.comparison.folds import cell_seed, outer_split
 from pliant.comparison.metrics import Predictions, metrics_of
@@ -20,8 +18,14 @@ from pliant.comparison.pipeline import pipeline
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import Tick, count_fits, search
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Indices
 from pliant.registry import Method
+
+Maker: TypeAlias = Callable[[Sample, Indices, int | None, Tick], Any]
+"""From a sample, rows, their fold and a tick to an estimator for these rows, not fitted.
+
+Without a fold it is for the final model, which takes new rows.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +36,7 @@ class Tuned:
     protocol: Protocol
 
     def __call__(self, sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
-        """Return an estimator for the training rows of a fold, not fitted.
-
-        Without a fold it is for the final model, which takes new rows.
-        """
+        """Return an estimator for the training rows of a fold, or for all rows; see `Maker`."""
         seed = self._seed(fold)
         choice = search(self.method, sample, rows, self.protocol, seed, tick)
         model = pipeline(self.method, sample, len(rows), seed, for_new_rows=fold is None)
@@ -43,15 +44,13 @@ class Tuned:
 
     def count_fits(self, sample: Sample, folds: Iterable[int | None]) -> int:
         """Return the number of fits of the searches in these folds; None is all rows."""
-        return sum(
-            count_fits(self.method, sample, self._rows(sample, k), self.protocol, self._seed(k))
-            for k in folds
-        )
-
-    def _rows(self, sample: Sample, fold: int | None) -> Indices:
-        if fold is None:
-            return np.arange(len(sample.y))
-        return outer_split(sample, self.protocol, 0, fold)[0]
+        fits = 0
+        for fold in folds:
+            rows = np.arange(len(sample.y))
+            if fold is not None:
+                rows = outer_split(sample, self.protocol, 0, fold)[0]
+            fits += count_fits(self.method, sample, rows, self.protocol, self._seed(fold))
+        return fits
 
     def _seed(self, fold: int | None) -> int:
         if fold is None:
@@ -59,57 +58,20 @@ class Tuned:
         return cell_seed(self.protocol, Cell(self.method.name, 0, fold))
 
 
-Maker: TypeAlias = Callable[[Sample, Indices, int | None, Tick], Any]
-"""From a sample, rows, their fold and a tick to an estimator for these rows, not fitted."""
-
-
-@dataclass(frozen=True, eq=False)
-class TestedFold:
-    """A fold of a cross-validation.
-
-    Attributes
-    ----------
-    model : fitted estimator
-        Learned on the other folds.
-    seconds : float
-        Time of that fit, without the search.
-    test : array of shape (n_rows,)
-        The rows of this fold.
-    predicted : array of shape (n_rows,)
-        The predictions of the model for them.
-    scores : dict
-        The metrics that need no more than predicted values, by title.
-    """
-
-    model: Any
-    seconds: float
-    test: Indices
-    predicted: npt.NDArray[Any]
-    scores: dict[str, float]
-
-
 def cross_validate(
     maker: Maker, sample: Sample, protocol: Protocol, tick: Tick
-) -> list[TestedFold]:
-    """Fit on all folds but one and test on that one, for each fold of the first repeat."""
-    return [_tested(maker, sample, protocol, fold, tick) for fold in range(protocol.folds)]
+) -> list[dict[str, float]]:
+    """Return the scores on each fold of the first repeat of a model fitted on the others.
 
-
-def timed_fit(model: Any, X: Array, y: npt.NDArray[Any]) -> float:
-    """Fit an estimator; return the seconds that it takes."""
-    start = time.perf_counter()
-    model.fit(X, y)
-    return time.perf_counter() - start
-
-
-def _tested(maker: Maker, sample: Sample, protocol: Protocol, fold: int, tick: Tick) -> TestedFold:
-    train, test = outer_split(sample, protocol, 0, fold)
-    model = maker(sample, train, fold, tick)
-    seconds = timed_fit(model, sample.features(train), sample.y[train])
-    tick(1)
-    predicted = model.predict(sample.features(test))
-    known = sample.labelled(sample.y[test])
-    values, y = Predictions(predicted[known]), sample.y[test][known]
-    scores = {metric.title: metric.finite(y, values) for metric in metrics_of(sample.task)}
-    defined = {title: score for title, score in scores.items() if score is not None}
-    return TestedFold(model, seconds, test, predicted, defined)
+    They are the metrics that need no more than predicted values, by title, on rows of known class.
+    """
+    folds = []
+    for fold in range(protocol.folds):
+        train, test = outer_split(sample, protocol, 0, fold)
+        model = maker(sample, train, fold, tick).fit(sample.X[train], sample.y[train])
+        tick(1)
+        test = test[sample.labelled(sample.y[test])]
+        predictions = Predictions(model.predict(sample.X[test]))
+        scores = {m.title: m.finite(sample.y[test], predictions) for m in metrics_of(sample.task)}
+        folds.append({title: score for title, score in scores.items() if score is not None})
+    return folds
