@@ -6,6 +6,7 @@ import ctypes
 import gc
 import math
 import pickle
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -25,11 +26,9 @@ ADVICE = (
 def peak_memory() -> int | None:
     """Return the largest resident size so far, in bytes; None where it is not known."""
     with suppress(OSError):
-        for line in (
-            Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-        ):
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        if found := re.search(r"^VmHWM:\s*(\d+)", status, re.MULTILINE):
+            return int(found[1]) * 1024
     try:
         import resource
     except ImportError:

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from pliant.comparison.folds import without_rare_classes
 from pliant.comparison.sample import Sample, check_column
@@ -271,12 +270,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     schema : dict
         What the columns mean, as `pliant.tables.TableSchema.to_dict` returns it.
-
-    Attributes
-    ----------
-    n_features_in_ : int
-    feature_names_in_ : array of shape (n_features,)
-        The names of the columns.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -284,13 +277,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @classmethod
     def of(cls, schema: TableSchema) -> Self:
-        """Return a fitted encoder of the columns of a schema."""
-        return cls(schema.to_dict())._settle()
+        """Return an encoder of the columns of a schema."""
+        return cls(schema.to_dict())
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[np.object_]:
+        """The names of the columns, shape (n_features_in_,)."""
+        return np.array([column.name for column in self._schema().columns], dtype=object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns."""
+        return len(self._schema().columns)
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Check the columns of a data frame; nothing is learned from its rows."""
         self._checked(X)
-        return self._settle()
+        return self
 
     def transform(self, X: Any) -> Array:
         """Return the numbers of a data frame, shape (n_samples, n_features).
@@ -305,27 +308,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         UnknownCategoryWarning
             If a text is none of the categories; the column and the text are named.
         """
-        check_is_fitted(self, "n_features_in_")
         return self._schema().features(self._checked(X))
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
         """Return the names of the features, such as ``day (year)``, shape (n_features_out,)."""
-        check_is_fitted(self, "n_features_in_")
         return np.array(self._schema().feature_names, dtype=object)
 
-    def _settle(self) -> Self:
-        names = [column.name for column in self._schema().columns]
-        self.feature_names_in_ = np.array(names, dtype=object)
-        self.n_features_in_ = len(names)
-        return self
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
 
     def _schema(self) -> TableSchema:
         return TableSchema.from_dict(self.schema)
 
     def _checked(self, X: Any) -> pd.DataFrame:
         """Return a data frame that has all columns."""
-        frame = as_frame(X)
-        names = [column.name for column in self._schema().columns]
+        frame, names = as_frame(X), self.feature_names_in_.tolist()
         if frame is None:
             expected = listed([quoted(name) for name in names], 10)
             raise TableError(
@@ -339,10 +336,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return frame
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if a file holds no columns, or other ones than were fitted."""
-        columns = self._schema().columns
-        if len(columns) != self.n_features_in_:
-            raise ValueError(f"expected {self.n_features_in_} columns, got {len(columns)}")
+        """Raise ValueError if a file holds no columns."""
+        self._schema()
 
 
 class TablePipeline(Pipeline):

@@ -90,15 +90,11 @@ class Sample:
         feature_names: Sequence[str] | None = None,
         groups: Any = None,
         time: Any = None,
-        name: str = "table",
-        target: str = "y",
     ) -> Sample:
         """Check arrays or a data frame of numbers; rows are sorted by time if it is given.
 
-        Raises
-        ------
-        ValueError
-            If a shape, a type or a value cannot be used; the message quotes it.
+        The parameters are those of `pliant.compare`. Raises ValueError if a shape, a type or a
+        value cannot be used.
         """
         if task is not None:
             check_choice("task", task, get_args(Task))
@@ -114,16 +110,8 @@ class Sample:
             order = np.argsort(_column("time", time, len(features)), kind="stable")
             features, labels = features[order], labels[order]
             groups = None if groups is None else groups[order]
-        return cls(
-            features,
-            labels,
-            kind,
-            tuple(names),
-            groups=groups,
-            ordered=time is not None,
-            name=name,
-            target=target,
-        )
+        ordered = time is not None
+        return cls(features, labels, kind, tuple(names), groups=groups, ordered=ordered)
 
     @property
     def classes(self) -> list[Any] | None:

@@ -5,13 +5,16 @@ best third of them goes on with three times as many, and so on. Tables below 450
 grids of few settings, have one round with all rows. Where the last round has fewer rows than there
 are, penalty parameters are scaled to all of them (`pliant.registry.Method.at_size`). A method's
 ``rough`` parameters hold in the search only.
+
+`cross_validate` tests one model on the folds of the first repeat of a comparison. One that is
+`Tuned` in each of them has the scores of the cells, since seeds are the same.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,10 +24,10 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import HalvingRandomSearchCV, ParameterGrid
 
-from pliant.comparison.folds import Split, inner_count, inner_splits
-from pliant.comparison.metrics import Metric, metrics_of
+from pliant.comparison.folds import Split, cell_seed, inner_count, inner_splits, outer_split
+from pliant.comparison.metrics import Metric, Predictions, metrics_of
 from pliant.comparison.pipeline import pipeline, search_grid
-from pliant.comparison.protocol import Protocol
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
@@ -212,3 +215,59 @@ def _scorer(
         return float(scorer(model, X[known], y[known]))
 
     return score
+
+
+Maker: TypeAlias = Callable[[Sample, Indices, int | None, Tick], Any]
+"""From a sample, rows, their fold and a tick to an estimator for these rows, not fitted.
+
+Without a fold it is for the final model, which takes new rows.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """Makes the pipeline of a method with the settings that a search chooses."""
+
+    method: Method
+    protocol: Protocol
+
+    def __call__(self, sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
+        """Return an estimator for the training rows of a fold, or for all rows; see `Maker`."""
+        seed = self._seed(fold)
+        choice = search(self.method, sample, rows, self.protocol, seed, tick)
+        model = pipeline(self.method, sample, len(rows), seed, for_new_rows=fold is None)
+        return model.set_params(**choice.chosen)
+
+    def count_fits(self, sample: Sample, folds: Iterable[int | None]) -> int:
+        """Return the number of fits of the searches in these folds; None is all rows."""
+        fits = 0
+        for fold in folds:
+            rows = np.arange(len(sample.y))
+            if fold is not None:
+                rows = outer_split(sample, self.protocol, 0, fold)[0]
+            fits += count_fits(self.method, sample, rows, self.protocol, self._seed(fold))
+        return fits
+
+    def _seed(self, fold: int | None) -> int:
+        if fold is None:
+            return self.protocol.seed
+        return cell_seed(self.protocol, Cell(self.method.name, 0, fold))
+
+
+def cross_validate(
+    maker: Maker, sample: Sample, protocol: Protocol, tick: Tick
+) -> list[dict[str, float]]:
+    """Return the scores on each fold of the first repeat of a model fitted on the others.
+
+    They are the metrics that need no more than predicted values, by title, on rows of known class.
+    """
+    folds = []
+    for fold in range(protocol.folds):
+        train, test = outer_split(sample, protocol, 0, fold)
+        model = maker(sample, train, fold, tick).fit(sample.X[train], sample.y[train])
+        tick(1)
+        test = test[sample.labelled(sample.y[test])]
+        predictions = Predictions(model.predict(sample.X[test]))
+        scores = {m.title: m.finite(sample.y[test], predictions) for m in metrics_of(sample.task)}
+        folds.append({title: score for title, score in scores.items() if score is not None})
+    return folds
