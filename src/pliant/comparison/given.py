@@ -34,15 +34,9 @@ def methods_of(
 ) -> list[Method]:
     """Return methods from names, methods, estimators, and pairs of a name and an estimator.
 
-    None stands for the contenders of a race, "all" for all methods that are installed.
-
-    Raises
-    ------
-    ValueError
-        If there is none, one is given twice, a name is unknown, or an estimator cannot be copied
-        or sent to another process.
-    TypeError
-        If an object is none of these.
+    None stands for the contenders of a race, "all" for all methods that are installed. Raises
+    TypeError if an object is none of these; ValueError if there is none, one is given twice, a name
+    is unknown, or an estimator cannot be copied or sent to another process.
     """
     if given is None:
         return contenders_for(task, n_rows)

@@ -60,22 +60,11 @@ def _hash(value: Any) -> str:
 
 
 class Journal:
-    """The records of one comparison, here and in a file.
+    """The records of one comparison, here and, if there is a path, in a file.
 
-    Parameters
-    ----------
-    path : path-like or None
-        The file; None keeps records here only.
-    key : str
-        As `key_of` returns it.
-    resume : bool
-        Whether to go on with what the file holds. Else a file of an earlier comparison is kept
-        beside as ``NAME.old``, and a new one begins.
-
-    Raises
-    ------
-    TableError
-        If the file is of another key, holds anything else, or cannot be read or written.
+    To resume is to go on with what the file holds. Else a file of an earlier comparison is kept
+    beside as ``NAME.old``, and a new one begins. Raises TableError if the file is of another key,
+    holds anything else, or cannot be read or written.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, key: str, *, resume: bool) -> None:

@@ -24,7 +24,7 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import HalvingRandomSearchCV, ParameterGrid
 
-from pliant.comparison.folds import Split, cell_seed, inner_count, inner_splits, outer_split
+from pliant.comparison.folds import cell_seed, inner_count, inner_splits, outer_split
 from pliant.comparison.metrics import Metric, Predictions, metrics_of
 from pliant.comparison.pipeline import pipeline, search_grid
 from pliant.comparison.protocol import Cell, Protocol
@@ -58,18 +58,6 @@ class SearchResult:
     on_part: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """The grid of a search, its inner folds, and the rows of its first and its last round."""
-
-    grid: dict[str, list[Any]]
-    candidates: int
-    splits: list[Split]
-    fewest: int
-    most: int
-    metric: Metric
-
-
 def is_searched(method: Method, sample: Sample) -> bool:
     """Return whether a comparison searches settings of a method."""
     return method.searched and len(ParameterGrid(search_grid(method, sample))) > 1
@@ -96,23 +84,9 @@ def search(
     The seed decides candidates, folds, and the rows of each round. Raises ValueError if there are
     too few rows for two inner folds, or no candidate could be fitted.
     """
-    plan = _planned(method, sample, rows, protocol, seed)
-    if plan is None:
+    halving = _planned(method, sample, rows, protocol, seed, tick)
+    if halving is None:
         return defaults(method, sample)
-    halving = HalvingRandomSearchCV(
-        pipeline(method, sample, plan.most, seed, rough=True),
-        plan.grid,
-        n_candidates=plan.candidates,
-        factor=FACTOR,
-        min_resources=plan.fewest,
-        max_resources=plan.most,
-        scoring=_scorer(plan.metric, sample, tick),
-        cv=plan.splits,
-        refit=False,
-        return_train_score=False,
-        error_score=np.nan,
-        random_state=seed,
-    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
@@ -129,28 +103,34 @@ def search(
             "no setting has a score on every inner fold: too few rows, or a rare class"
         )
     best = halving.best_params_
-    return SearchResult(method.at_size(best, len(rows) / plan.most), score, plan.candidates, best)
+    chosen = method.at_size(best, len(rows) / halving.max_resources)
+    return SearchResult(chosen, score, halving.n_candidates, best)
 
 
 def count_fits(method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int) -> int:
     """Return the number of fits that `search` makes with these arguments."""
-    plan = _planned(method, sample, rows, protocol, seed)
-    if plan is None:
+    halving = _planned(method, sample, rows, protocol, seed)
+    if halving is None:
         return 0
-    left, size, fits = plan.candidates, plan.fewest, 0
-    while size <= plan.most:
-        fits += left * len(plan.splits)
+    left, size, fits = halving.n_candidates, halving.min_resources, 0
+    while size <= halving.max_resources:
+        fits += left * len(halving.cv)
         left, size = math.ceil(left / FACTOR), size * FACTOR
     return fits
 
 
 def _planned(
-    method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int
-) -> _Plan | None:
-    """Return the plan of a search; None where there is nothing to choose."""
+    method: Method,
+    sample: Sample,
+    rows: Indices,
+    protocol: Protocol,
+    seed: int,
+    tick: Tick | None = None,
+) -> Any:
+    """Return a search, not fitted; None where there is nothing to choose."""
     grid = search_grid(method, sample)
-    candidates = min(len(ParameterGrid(grid)), protocol.candidates)
-    if len(ParameterGrid(grid)) == 1:
+    size = len(ParameterGrid(grid))
+    if size == 1:
         return None
     n_folds = inner_count(sample, rows, protocol)
     if n_folds < 2:
@@ -160,9 +140,22 @@ def _planned(
         y = sample.y[rows]
         counts = np.unique(y[sample.labelled(y)], return_counts=True)[1]
         rarest = float(counts.min() / len(rows)) / (n_folds if metric.name == "auc" else 1)
+    candidates = min(size, protocol.candidates)
     fewest, most = rounds(len(rows), candidates, rarest, protocol)
-    splits = inner_splits(sample, rows, n_folds, seed)
-    return _Plan(grid, candidates, splits, fewest, most, metric)
+    return HalvingRandomSearchCV(
+        pipeline(method, sample, most, seed, rough=True),
+        grid,
+        n_candidates=candidates,
+        factor=FACTOR,
+        min_resources=fewest,
+        max_resources=most,
+        scoring=_scorer(metric, sample, tick),
+        cv=inner_splits(sample, rows, n_folds, seed),
+        refit=False,
+        return_train_score=False,
+        error_score=np.nan,
+        random_state=seed,
+    )
 
 
 def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
