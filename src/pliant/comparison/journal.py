@@ -28,8 +28,7 @@ from pliant.core.files import plain_data, replacing
 from pliant.core.text import printable, quoted
 from pliant.registry import Method
 
-FAMILY = "pliant comparison "
-FORMAT = f"{FAMILY}6"
+FORMAT = "pliant comparison 6"
 """The first line of a file names it."""
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
@@ -135,19 +134,14 @@ def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell]
     if not lines:
         return {}
     header = _parsed(lines[0])
-    if not str(header.get("format")).startswith(FAMILY):
+    if not str(header.get("format")).startswith("pliant comparison "):
         raise TableError(
             f"{quoted(path, 200)} is no file of a comparison (expected {FORMAT!r} in its first "
             "line): choose another name"
         )
     if not resume:
         return {}
-    if header["format"] != FORMAT:
-        raise TableError(
-            f"{quoted(path, 200)} is of an earlier version of pliant (expected {FORMAT!r}, got "
-            f"{quoted(header['format'])}): leave --resume out to start again"
-        )
-    if header.get("key") != key:
+    if header != {"format": FORMAT, "key": key}:
         raise TableError(
             f"{quoted(path, 200)} is of another table, other options or other versions: choose "
             "another file, or leave --resume out to start again"

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import check_array
 
 from pliant.core.blocks import in_blocks
 from pliant.core.text import quoted
@@ -99,7 +100,9 @@ class Sample:
         if task is not None:
             check_choice("task", task, get_args(Task))
         names = getattr(X, "columns", ()) if feature_names is None else feature_names
-        features = _features(X)
+        features = check_array(
+            X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X"
+        )
         labels = _column("y", y, len(features))
         kind: Any = task or _guess_task(labels)
         if kind == "regression" and labels.dtype.kind not in "iufb":
@@ -157,24 +160,6 @@ def _guess_task(y: npt.NDArray[Any]) -> Task:
     whole = bool(np.isfinite(y).all() and (y == np.floor(y)).all())
     few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= y.size
     return "classification" if whole and (few or distinct == 2) else "regression"
-
-
-def _features(X: Any) -> Array:
-    """Return features as float64, NaN where one is missing."""
-    if hasattr(X, "toarray"):
-        raise ValueError(f"expected a dense X, got {type(X).__name__}: pass X.toarray()")
-    try:
-        features = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "expected X of numbers, got other values: encode them, or give the table to "
-            "pliant.comparison.read_sample, which does"
-        ) from None
-    if features.ndim != 2 or not features.size:
-        raise ValueError(f"expected X of shape (n, d), got {features.shape}")
-    if np.isinf(features).any():
-        raise ValueError("expected finite features or nan for missing ones, got inf")
-    return np.ascontiguousarray(features)
 
 
 def check_column(name: str, shape: tuple[int, ...], n: int) -> None:
