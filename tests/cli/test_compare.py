@@ -565,8 +565,8 @@ REFUSED = {
     ("patients.csv",): "expected each table once, got 'patients.csv' twice",
     ("other.csv", "--cache", "c"): "--cache names the file of one table: leave it out for several",
     ("other.csv", "--out", "m"): "--out saves one model: give one table",
-    ("--cache", "thesis.txt"): "'thesis.txt', line 1: expected JSON of a cell",
-    ("--cache", "thesis.txt", "--resume"): "'thesis.txt', line 1: expected JSON of a cell",
+    ("--cache", "thesis.txt"): "'thesis.txt' is no file of a comparison",
+    ("--cache", "thesis.txt", "--resume"): "'thesis.txt' is no file of a comparison",
 }
 
 

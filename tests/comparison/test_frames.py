@@ -6,8 +6,7 @@ import pytest
 from sklearn.base import clone
 
 from pliant import TableError, compare
-from pliant.comparison.frames import TableEncoder, sample_of
-from pliant.comparison.reading import read_sample
+from pliant.comparison.reading import TableEncoder, read_sample, sample_of
 from pliant.tables import TableSchema, UnknownCategoryWarning
 
 

@@ -33,8 +33,7 @@ from pliant.comparison.pipeline import around, last_step, names_after
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import read_sample_with_schema
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import Tick
-from pliant.comparison.validation import Maker, Tuned, cross_validate
+from pliant.comparison.search import Maker, Tick, Tuned, cross_validate
 from pliant.core.exceptions import TableError
 from pliant.core.summary import summarize
 from pliant.core.text import count, listed, quoted

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pliant.comparison.blend import BlendClassifier, BlendRegressor
     from pliant.comparison.comparing import compare, compare_sample, fit
     from pliant.comparison.contenders import BASELINES
-    from pliant.comparison.frames import TableEncoder, TablePipeline
     from pliant.comparison.paired import PairedTest, corrected_t_test, wilcoxon_test
     from pliant.comparison.protocol import Cell, Protocol
     from pliant.comparison.ranks import (
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
         friedman_test,
         nemenyi_critical_difference,
     )
-    from pliant.comparison.reading import read_sample
+    from pliant.comparison.reading import TableEncoder, TablePipeline, read_sample
     from pliant.comparison.record import Entry
     from pliant.comparison.result import ComparisonResult
     from pliant.comparison.sample import Sample
@@ -46,8 +45,8 @@ _WHERE = {
     "Sample": "sample",
     "Score": "text_tables",
     "Standing": "standings",
-    "TableEncoder": "frames",
-    "TablePipeline": "frames",
+    "TableEncoder": "reading",
+    "TablePipeline": "reading",
     "across": "across",
     "average_ranks": "ranks",
     "compare": "comparing",

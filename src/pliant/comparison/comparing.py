@@ -15,12 +15,12 @@ from joblib import cpu_count
 from pliant._version import __version__
 from pliant.comparison.contenders import BASELINES, NOT_SAVED, available
 from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
-from pliant.comparison.frames import sample_of
 from pliant.comparison.given import is_given, methods_of
 from pliant.comparison.journal import PACKAGES, Journal, key_of
 from pliant.comparison.lines import Lines
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.race import Progress, Race
+from pliant.comparison.reading import sample_of
 from pliant.comparison.record import BASELINE, LEARNED, Entry, Record
 from pliant.comparison.result import ComparisonResult, Source, from_frames
 from pliant.comparison.sample import Sample

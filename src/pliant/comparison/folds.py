@@ -33,16 +33,12 @@ Split: TypeAlias = tuple[Indices, Indices]
 FEW_ROWS = 1000
 """With fewer training rows the search takes five folds, else three."""
 
-
 RARE = 0.1
 """Share of the rows of a class below which methods are ranked by the log loss by default."""
 
 
 def settled(protocol: Protocol, sample: Sample) -> Protocol:
-    """Return the protocol with what the sample decides.
-
-    Rows in the order of time have one repeat, and a rare class asks for the log loss.
-    """
+    """Return the protocol with one repeat for ordered rows, and the log loss for a rare class."""
     if sample.ordered:
         protocol = replace(protocol, repeats=1)
     if protocol.metric is None and sample.task == "classification":
@@ -59,8 +55,8 @@ def without_rare_classes(sample: Sample, folds: int) -> Sample:
     """
     if sample.task == "regression" or sample.ordered:
         return sample
-    sizes = _class_sizes(sample.y, sample.groups)
-    rare = [label for label, size in sizes.items() if _too_rare(size, folds)]
+    sizes, least = _class_sizes(sample.y, sample.groups), _least_size(folds)
+    rare = [label for label, size in sizes.items() if size < least]
     if not rare or len(sizes) - len(rare) < 2:
         return sample
     rows = np.flatnonzero(~np.isin(sample.y, rare))
@@ -69,34 +65,14 @@ def without_rare_classes(sample: Sample, folds: int) -> Sample:
         f"{count(len(sample.y) - len(rows), 'row')} of class {names} left out: fewer than the "
         f"{folds} folds need"
     )
-    return replace(
-        sample,
-        X=sample.X[rows],
-        y=sample.y[rows],
-        groups=None if sample.groups is None else sample.groups[rows],
-        notes=(*sample.notes, note),
-    )
-
-
-def _too_rare(size: int, folds: int) -> bool:
-    """Return whether a class of some rows, or groups, leaves less than two to learn from."""
-    return size < folds or size - -(-size // folds) < 2
-
-
-def _class_sizes(y: npt.NDArray[Any], groups: npt.NDArray[Any] | None) -> dict[Any, int]:
-    """Return the number of rows, or of groups, of each class."""
-    labels, counts = np.unique(y, return_counts=True)
-    if groups is not None:
-        counts = np.array([len(np.unique(groups[y == label])) for label in labels])
-    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    y, groups = _target_of(sample, rows)
+    return replace(sample, X=sample.X[rows], y=y, groups=groups, notes=(*sample.notes, note))
 
 
 def outer_split(sample: Sample, protocol: Protocol, repeat: int, fold: int) -> Split:
     """Return the rows to learn from and the rows to test on, ascending."""
-    splits = _splits(
-        sample.y, sample.task, sample.groups, sample.ordered, protocol.folds, protocol.seed + repeat
-    )
-    return splits[fold]
+    every = np.arange(len(sample.y))
+    return _splits(sample, every, protocol.folds, protocol.seed + repeat)[fold]
 
 
 def inner_splits(sample: Sample, rows: Indices, n_folds: int, seed: int) -> list[Split]:
@@ -104,19 +80,17 @@ def inner_splits(sample: Sample, rows: Indices, n_folds: int, seed: int) -> list
 
     Those with one class to learn from, as the first in the order of time may have, are left out.
     """
-    groups = None if sample.groups is None else sample.groups[rows]
     y = sample.y[rows]
-    splits = _splits(y, sample.task, groups, sample.ordered, n_folds, seed)
+    splits = _splits(sample, rows, n_folds, seed)
     return [(learn, test) for learn, test in splits if len(np.unique(y[learn])) > 1]
 
 
 def inner_count(sample: Sample, rows: Indices, protocol: Protocol) -> int:
-    """Return how many folds a search among `rows` takes: those asked for, or as many as can be."""
+    """Return the number of folds of a search: those asked for, or the most possible."""
     wanted = protocol.inner_folds or (5 if len(rows) < FEW_ROWS else 3)
-    groups = None if sample.groups is None else sample.groups[rows]
-    known = sample.labelled(sample.y[rows])
-    groups = groups if groups is None else groups[known]
-    return min(wanted, most_folds(sample.y[rows][known], sample.task, groups))
+    known = rows[sample.labelled(sample.y[rows])]
+    y, groups = _target_of(sample, known)
+    return min(wanted, most_folds(y, sample.task, groups))
 
 
 def cell_seed(protocol: Protocol, cell: Cell) -> int:
@@ -133,50 +107,24 @@ def check_folds(sample: Sample, protocol: Protocol) -> None:
     """Raise ValueError unless every outer fold leaves two inner folds to learn from."""
     what = "rows" if sample.groups is None else "groups"
     if sample.task == "classification" and not sample.ordered:
-        name, size = _rarest_class(sample.y, sample.groups)
-        if _too_rare(size, protocol.folds):
-            least = protocol.folds + (2 if protocol.folds == 2 else 0)
+        sizes, least = _class_sizes(sample.y, sample.groups), _least_size(protocol.folds)
+        rarest = min(sizes, key=lambda label: sizes[label])
+        if sizes[rarest] < least:
             raise ValueError(
                 f"expected at least {least} {what} of each class for {protocol.folds} folds, got "
-                f"{size} of class {quoted(name)}: leave them out, or lower folds"
+                f"{sizes[rarest]} of class {quoted(rarest)}: leave them out, or lower folds"
             )
     most = most_folds(sample.y, sample.task, sample.groups)
     if not sample.ordered and protocol.folds > most:
         raise ValueError(f"expected folds <= {most} for so few {what}, got {protocol.folds}")
     for repeat, fold in protocol.places():
         train, test = outer_split(sample, protocol, repeat, fold)
-        groups = None if sample.groups is None else sample.groups[train]
-        if not len(test) or most_folds(sample.y[train], sample.task, groups) < 2:
+        y, groups = _target_of(sample, train)
+        if not len(test) or most_folds(y, sample.task, groups) < 2:
             raise ValueError(
                 f"expected more {what}: fold {fold + 1} of {protocol.folds} has {len(train)} rows "
                 f"to learn from and {len(test)} to test on, too few of one class or at all"
             )
-
-
-def _rarest_class(y: npt.NDArray[Any], groups: npt.NDArray[Any] | None) -> tuple[Any, int]:
-    """Return the class of the fewest rows, or groups, and how many it has."""
-    sizes = _class_sizes(y, groups)
-    rarest = min(sizes, key=lambda label: sizes[label])
-    return rarest, sizes[rarest]
-
-
-def _splits(
-    y: npt.NDArray[Any],
-    task: str,
-    groups: npt.NDArray[Any] | None,
-    ordered: bool,
-    n_folds: int,
-    seed: int,
-) -> list[Split]:
-    if ordered:
-        return list(TimeSeriesSplit(n_folds).split(y))
-    classes = task == "classification"
-    if groups is None:
-        kind: Any = StratifiedKFold if classes else KFold
-    else:
-        kind = StratifiedGroupKFold if classes else GroupKFold
-    folds = kind(n_folds, shuffle=True, random_state=seed)
-    return [(train, test) for train, test in folds.split(np.zeros(len(y)), y, groups)]
 
 
 def most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None = None) -> int:
@@ -186,4 +134,36 @@ def most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None =
     """
     if task == "regression":
         return len(np.unique(groups)) if groups is not None else len(y) // 2
-    return _rarest_class(y, groups)[1] if len(np.unique(y)) > 1 else 0
+    sizes = _class_sizes(y, groups)
+    return min(sizes.values()) if len(sizes) > 1 else 0
+
+
+def _least_size(folds: int) -> int:
+    """Return the rows, or groups, of a class that leave two of them to learn from in each fold."""
+    return 4 if folds == 2 else folds
+
+
+def _class_sizes(y: npt.NDArray[Any], groups: npt.NDArray[Any] | None) -> dict[Any, int]:
+    """Return the number of rows, or of groups, of each class."""
+    labels, counts = np.unique(y, return_counts=True)
+    if groups is not None:
+        counts = np.array([len(np.unique(groups[y == label])) for label in labels])
+    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+
+
+def _target_of(sample: Sample, rows: Indices) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
+    """Return the target and the groups of some rows."""
+    return sample.y[rows], None if sample.groups is None else sample.groups[rows]
+
+
+def _splits(sample: Sample, rows: Indices, n_folds: int, seed: int) -> list[Split]:
+    """Return folds of some rows, as positions among them."""
+    y, groups = _target_of(sample, rows)
+    if sample.ordered:
+        return list(TimeSeriesSplit(n_folds).split(y))
+    classes = sample.task == "classification"
+    kind: Any = StratifiedKFold if classes else KFold
+    if groups is not None:
+        kind = StratifiedGroupKFold if classes else GroupKFold
+    folds = kind(n_folds, shuffle=True, random_state=seed)
+    return list(folds.split(np.zeros(len(y)), y, groups))

@@ -7,17 +7,19 @@ line that was cut off while it was written is dropped.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+import pickle
+import re
 import warnings
-from collections.abc import Iterator
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import joblib
+
 from pliant._version import __version__
-from pliant.comparison.described import described
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import Record, cell_of
 from pliant.comparison.sample import Sample
@@ -26,63 +28,45 @@ from pliant.core.files import plain_data, replacing
 from pliant.core.text import printable, quoted
 from pliant.registry import Method
 
-FORMAT = "pliant comparison 5"
+FORMAT = "pliant comparison 6"
 """The first line of a file names it."""
 
-FAMILY = "pliant comparison "
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-
-MAX_BYTES = 1 << 30
-"""The largest file that is read; a cell with its pictures takes some hundred kilobytes."""
-
-DIGITS = 32
-"""Hexadecimal digits that are kept of a hash."""
 
 
 def key_of(sample: Sample, protocol: Protocol) -> str:
     """Return a hash of everything but the method that decides the score of a cell."""
+    given = protocol.to_dict() | {"metric": _hash(protocol.metric)}
     versions = [__version__, *(version(package) for package in PACKAGES)]
-    given = protocol.to_dict() | {"metric": described(protocol.metric)}
-    plain = json.dumps([FORMAT, sample.fingerprint(), given, versions], sort_keys=True)
-    return _hash(plain)
+    return _hash([FORMAT, sample.fingerprint(), given, versions])
 
 
 def method_key(method: Method, task: str) -> str:
     """Return a hash of a method: all settings of its estimator, and its grid."""
     try:
-        learner = described(method.machine(task, seed=0, n_rows=0))
+        learner = method.machine(task, seed=0, n_rows=0)
     except (ValueError, ImportError):
-        learner = ""
-    plain = repr((method.name, learner, sorted(method.grid.items()), method.many, method.rough))
-    return _hash(plain)[: DIGITS // 2]
+        learner = None
+    return _hash([method.name, learner, method.grid, method.many, method.rough])
+
+
+def _hash(value: Any) -> str:
+    """Return a hash of a value, the same in every process; of the text of what no file can hold."""
+    try:
+        return str(joblib.hash(value))
+    except (pickle.PicklingError, AttributeError, TypeError):  # such as a lambda
+        return str(joblib.hash(re.sub(r" at 0x[0-9a-f]+", "", repr(value))))
 
 
 class Journal:
-    """The records of one comparison, here and in a file.
+    """The records of one comparison, here and, if there is a path, in a file.
 
-    Parameters
-    ----------
-    path : path-like or None
-        The file; None keeps records here only.
-    key : str
-        As `key_of` returns it.
-    resume : bool
-        Whether to go on with what the file holds. Else a file of an earlier comparison is kept
-        beside as ``NAME.old``, and a new one begins.
-
-    Raises
-    ------
-    TableError
-        If the file is of another key, holds anything else, or cannot be read or written.
+    To resume is to go on with what the file holds. Else a file of an earlier comparison is kept
+    beside as ``NAME.old``, and a new one begins. Raises TableError if the file is of another key,
+    holds anything else, or cannot be read or written.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str] | None,
-        key: str,
-        *,
-        resume: bool,
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None, key: str, *, resume: bool) -> None:
         self.key = key
         self._path = None if path is None else Path(path)
         self._records: dict[tuple[str, Cell], Record] = {}
@@ -95,13 +79,7 @@ class Journal:
         return self._records.get((method_key, cell))
 
     def add(self, method_key: str, record: Record) -> None:
-        """Keep a record, here and in the file.
-
-        Warns
-        -----
-        UserWarning
-            If the file cannot be written any more; records are kept here alone from then on.
-        """
+        """Keep a record, here and in the file; warn once if the file takes no more."""
         self._records[method_key, cell_of(record)] = record
         if self._path is None:
             return
@@ -146,87 +124,66 @@ def _line(method_key: str, record: Record) -> str:
     return json.dumps(content, allow_nan=False) + "\n"
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
-
-
 def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell], Record]:
-    """Return the records to go on with; check a file that is there, and write nothing.
+    """Return the records to go on with; raise TableError for a file that `Journal` refuses.
 
-    Raises TableError for a file that `Journal` refuses.
+    Nothing is written. Without `resume`, the first line is enough to refuse a file that nobody
+    wants to lose.
     """
-    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+    lines = _lines(path, None if resume else 1)
+    if not lines:
         return {}
-    records: dict[tuple[str, Cell], Record] = {}
-    for number, entry in _entries(path):
-        if number == 1:
-            _check_header(path, entry, key if resume else None)
-        elif not resume:  # the first line is enough to refuse a file that nobody wants to lose
-            break
-        else:
-            try:
-                record = entry["record"]
-                records[str(entry["method_key"]), cell_of(record)] = record
-                if record["status"] not in ("done", "error") or type(record["scores"]) is not dict:
-                    raise ValueError
-            except (KeyError, TypeError, ValueError):
-                raise TableError(
-                    f"{quoted(path, 200)}, line {number}: expected a finished cell; leave --resume "
-                    "out to start again"
-                ) from None
-    return records
-
-
-def _check_header(path: Path, header: dict[str, Any], key: str | None) -> None:
-    """Refuse the file of anything but a comparison, and, if there is a key, of another one."""
-    form = header.get("format")
-    if not str(form).startswith(FAMILY):
+    header = _parsed(lines[0])
+    if not str(header.get("format")).startswith("pliant comparison "):
         raise TableError(
             f"{quoted(path, 200)} is no file of a comparison (expected {FORMAT!r} in its first "
             "line): choose another name"
         )
-    if key is None:
-        return
-    if form != FORMAT:
-        raise TableError(
-            f"{quoted(path, 200)} is of an earlier version of pliant (expected {FORMAT!r}, got "
-            f"{quoted(form)}): leave --resume out to start again"
-        )
-    if header.get("key") != key:
+    if not resume:
+        return {}
+    if header != {"format": FORMAT, "key": key}:
         raise TableError(
             f"{quoted(path, 200)} is of another table, other options or other versions: choose "
             "another file, or leave --resume out to start again"
         )
+    records: dict[tuple[str, Cell], Record] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            entry = _parsed(line)
+            record: Record = entry["record"]
+            records[str(entry["method_key"]), cell_of(record)] = record
+            if record["status"] not in ("done", "error") or type(record["scores"]) is not dict:
+                raise ValueError
+        except (KeyError, TypeError, ValueError):
+            raise TableError(
+                f"{quoted(path, 200)}, line {number}: expected a finished cell; leave --resume "
+                "out to start again"
+            ) from None
+    return records
 
 
-def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the whole lines of a file with their numbers, from 1; refuse what is no JSON."""
-    number = 0
+def _lines(path: Path, most: int | None) -> list[bytes]:
+    """Return the whole lines of a file, and the first whether it is whole or not."""
     try:
+        if not path.exists():
+            return []
         if not path.is_file():  # a pipe would wait for its other end
-            raise TableError(f"cannot read {quoted(path, 200)}: it is not a regular file")
-        if path.stat().st_size > MAX_BYTES:
-            raise TableError(f"cannot read {quoted(path, 200)}: it has more than {MAX_BYTES} bytes")
+            raise OSError("it is not a regular file")
         with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.endswith(b"\n"):
-                    yield number, _parsed(path, number, line)
-                elif number == 1:
-                    _parsed(path, number, b"")
+            lines = file.readlines() if most is None else [*islice(file, most)]
     except OSError as error:
         reason = error.strerror or printable(error)
         raise TableError(f"cannot read {quoted(path, 200)}: {reason}") from None
+    return [*lines[:1], *(line for line in lines[1:] if line.endswith(b"\n"))]
 
 
-def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    """Return the object of a line."""
+def _parsed(line: bytes) -> dict[str, Any]:
+    """Return the object of a line; an empty one for anything else."""
     try:
-        entry = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+        entry = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        entry = None
-    if not isinstance(entry, dict):
-        raise TableError(f"{quoted(path, 200)}, line {number}: expected JSON of a cell")
-    return entry
+        return {}
+    return entry if isinstance(entry, dict) else {}
 
 
 def _refuse_constant(text: str) -> None:

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import math
 import pickle
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -21,16 +22,13 @@ ADVICE = (
     "not with their square, or allow more memory"
 )
 
-_STATUS = Path("/proc/self/status")
-_CLEAR = Path("/proc/self/clear_refs")
-
 
 def peak_memory() -> int | None:
     """Return the largest resident size so far, in bytes; None where it is not known."""
     with suppress(OSError):
-        for line in _STATUS.read_text(encoding="ascii", errors="replace").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        if found := re.search(r"^VmHWM:\s*(\d+)", status, re.MULTILINE):
+            return int(found[1]) * 1024
     try:
         import resource
     except ImportError:
@@ -49,26 +47,14 @@ def reset_peak_memory() -> None:
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
-        _CLEAR.write_text("5", encoding="ascii")
-
-
-class _Counter:
-    """A file that counts the bytes written to it and keeps none."""
-
-    def __init__(self) -> None:
-        self.size = 0
-
-    def write(self, data: Any) -> int:
-        written = memoryview(data).nbytes
-        self.size += written
-        return written
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def pickled_size(value: Any) -> int:
-    """Return the bytes of an object's pickle, without making one in memory."""
-    counter = _Counter()
-    pickle.Pickler(counter, protocol=5).dump(value)
-    return counter.size
+    """Return the bytes of an object's pickle, without a copy of its arrays."""
+    arrays: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+    return len(rest) + sum(array.raw().nbytes for array in arrays)
 
 
 def shortage(error: MemoryError) -> str:
@@ -76,15 +62,13 @@ def shortage(error: MemoryError) -> str:
 
     Where the error does not say how many (only NumPy's does), it is more than the process has had.
     """
-    return f"not enough memory: {_needed(error)}; {ADVICE}"
-
-
-def _needed(error: MemoryError) -> str:
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
-    if shape is not None and dtype is not None:  # NumPy's error
+    if shape is not None and dtype is not None:
         size = math.prod(shape) * np.dtype(dtype).itemsize
-        return f"{size} bytes ({bytes_of(size)}) for an array of shape {printable(shape)}"
-    text = printable(" ".join(str(error).split()), 200).rstrip(".")
-    peak = peak_memory()
-    held = "" if peak is None else f"more than {peak} bytes ({bytes_of(peak)})"
-    return " - ".join(part for part in (held, text) if part) or "more than there is"
+        needed = f"{size} bytes ({bytes_of(size)}) for an array of shape {printable(shape)}"
+    else:
+        text = printable(" ".join(str(error).split()), 200).rstrip(".")
+        peak = peak_memory()
+        held = "" if peak is None else f"more than {peak} bytes ({bytes_of(peak)})"
+        needed = " - ".join(part for part in (held, text) if part) or "more than there is"
+    return f"not enough memory: {needed}; {ADVICE}"

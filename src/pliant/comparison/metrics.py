@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,17 +29,10 @@ from pliant.core.validation import plain
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The predictions of a model for test rows.
+    """The predictions of a model for n test rows: labels or numbers; of k classes also others.
 
-    Parameters
-    ----------
-    values : array of shape (n_rows,)
-        Labels or numbers.
-    decision : array of shape (n_rows,) or (n_rows, n_classes), or None
-        Decision values; higher means the second class, or that class.
-    probability : array of shape (n_rows, n_classes) or None
-    classes : array of shape (n_classes,) or None
-        The classes of the model.
+    Decision values have the shape (n,), higher means the second class, or (n, k); probabilities
+    have the shape (n, k).
     """
 
     values: npt.NDArray[Any]
@@ -53,18 +45,9 @@ class Predictions:
 class Metric:
     """A number for the quality of predictions.
 
-    Parameters
-    ----------
-    name : str
-        Its name in options and in data.
-    title : str
-        Its heading in tables.
-    task : {"classification", "regression", ""}
-        "" for a scorer of scikit-learn, whose task is not known.
-    measure : callable
-        From the true values and `Predictions` to the number; None where it is not defined.
-    scorer : str or callable
-        Scikit-learn's scorer, for the search.
+    It has a `name` in options and data, and a `title` in tables. The `task` is "" for a scorer of
+    scikit-learn, for which it is not known. `measure` takes the true values and predictions, and
+    gives None where the number is not defined. Searches use scikit-learn's `scorer`.
     """
 
     name: str
@@ -76,7 +59,7 @@ class Metric:
     @property
     def range(self) -> tuple[float, float]:
         """The least and the largest value that it can have."""
-        return RANGES.get(self.name, (-np.inf, np.inf))
+        return _RANGES.get(self.name, (-np.inf, np.inf))
 
     @property
     def higher_is_better(self) -> bool:
@@ -111,48 +94,37 @@ def _auc(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
     return float(roc_auc_score(y, probability, multi_class="ovr", labels=classes))
 
 
-def _of_values(
-    function: Callable[..., Any],
-) -> Callable[[npt.NDArray[Any], Predictions], float]:
+def _of_values(function: Callable[..., Any]) -> Callable[..., float]:
     """Return a measure that needs the predicted values only."""
     return lambda y, predictions: float(function(y, predictions.values))
 
 
-CLASSIFICATION, REGRESSION = "classification", "regression"
+_BY_TASK = {
+    "classification": (
+        ("accuracy", "accuracy", _of_values(accuracy_score), "accuracy"),
+        ("balanced_accuracy", "balanced accuracy", _of_values(balanced_accuracy_score), None),
+        ("log_loss", "log loss", _log_loss, "neg_log_loss"),
+        ("auc", "AUC", _auc, "roc_auc"),
+    ),
+    "regression": (
+        ("r2", "R2", _of_values(r2_score), None),
+        ("rmse", "RMSE", _of_values(root_mean_squared_error), "neg_root_mean_squared_error"),
+        ("mae", "MAE", _of_values(mean_absolute_error), "neg_mean_absolute_error"),
+    ),
+}
 
 METRICS: dict[str, Metric] = {
-    name: Metric(name, title, task, measure, scorer)
-    for name, title, task, measure, scorer in (
-        ("accuracy", "accuracy", CLASSIFICATION, _of_values(accuracy_score), "accuracy"),
-        (
-            "balanced_accuracy",
-            "balanced accuracy",
-            CLASSIFICATION,
-            _of_values(balanced_accuracy_score),
-            "balanced_accuracy",
-        ),
-        ("log_loss", "log loss", CLASSIFICATION, _log_loss, "neg_log_loss"),
-        ("auc", "AUC", CLASSIFICATION, _auc, "roc_auc"),
-        ("r2", "R2", REGRESSION, _of_values(r2_score), "r2"),
-        (
-            "rmse",
-            "RMSE",
-            REGRESSION,
-            _of_values(root_mean_squared_error),
-            "neg_root_mean_squared_error",
-        ),
-        ("mae", "MAE", REGRESSION, _of_values(mean_absolute_error), "neg_mean_absolute_error"),
-    )
+    name: Metric(name, title, task, measure, scorer or name)
+    for task, metrics in _BY_TASK.items()
+    for name, title, measure, scorer in metrics
 }
 """All metrics, by name; the first of a task is the default for the search and the ranks."""
 
-
-RANGES = {
+_RANGES = {
     **dict.fromkeys(("accuracy", "balanced_accuracy", "auc"), (0.0, 1.0)),
     **dict.fromkeys(("log_loss", "rmse", "mae"), (0.0, np.inf)),
     "r2": (-np.inf, 1.0),
 }
-"""The ranges of metrics."""
 
 SCORERS = {metric.scorer: metric.name for metric in METRICS.values()}
 """The metrics by the names that scikit-learn gives to their scorers."""
@@ -173,9 +145,9 @@ class _StoredRegressor(RegressorMixin, _Stored):
 
 
 class _StoredClassifier(ClassifierMixin, _Stored):
-    def __init__(self, predictions: Predictions) -> None:
-        super().__init__(predictions)
-        self.classes_ = predictions.classes
+    @property
+    def classes_(self) -> npt.NDArray[Any] | None:
+        return self.predictions.classes
 
     @available_if(lambda self: self.predictions.probability is not None)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: object) -> Array | None:
@@ -186,40 +158,31 @@ class _StoredClassifier(ClassifierMixin, _Stored):
         return self.predictions.decision
 
 
-def _scored(
-    scorer: Callable[..., float], y: npt.NDArray[Any], predictions: Predictions
-) -> float | None:
-    """Return what a scorer of scikit-learn gives; None where it cannot score."""
-    kind = _StoredRegressor if predictions.classes is None else _StoredClassifier
-    try:
-        return float(scorer(kind(predictions), np.empty((len(y), 0)), y))
-    except (AttributeError, ValueError):  # a model without the values that it takes
-        return None
+def _of_scorer(scorer: Callable[..., float], name: str | None = None) -> Metric:
+    """Return a scorer of scikit-learn as a metric, which is None where it cannot score."""
 
+    def measure(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
+        kind = _StoredRegressor if predictions.classes is None else _StoredClassifier
+        try:
+            return float(scorer(kind(predictions), np.empty((len(y), 0)), y))
+        except (AttributeError, ValueError):  # a model without the values that it takes
+            return None
 
-def _scorer_name(scorer: Callable[..., float]) -> str:
-    """Return the name of a scorer's function; never that of a metric with another direction."""
+    if name is not None:
+        return Metric(name, name, "", measure, name)
     function = getattr(scorer, "_score_func", scorer)
     name = str(getattr(function, "__name__", type(function).__name__))
     name = f"neg_{name}" if getattr(scorer, "_sign", 1) < 0 else name
-    return f"{name} (scorer)" if name in METRICS or name in SCORERS else name
+    if name in METRICS or name in SCORERS:  # whose direction is another one
+        name = f"{name} (scorer)"
+    return Metric(name, name, "", measure, scorer)
 
 
 def metric_of(given: str | Callable[..., float] | None, task: str | None = None) -> Metric:
     """Return a metric from its name, or from scikit-learn's name of a scorer or a scorer itself.
 
-    Parameters
-    ----------
-    given : str, callable or None
-        A scorer is called with a model, features and targets; higher is better. None stands for
-        the first metric of the task.
-    task : str, optional
-        Refuse a metric of another task.
-
-    Raises
-    ------
-    ValueError
-        If there is no such metric; the message has close matches, or all names.
+    None stands for the first metric of the task. Raises ValueError if there is no such metric, or
+    it is one of another task.
 
     Examples
     --------
@@ -231,18 +194,15 @@ def metric_of(given: str | Callable[..., float] | None, task: str | None = None)
     if given is None:
         return metrics_of(str(task))[0]
     if callable(given):
-        name = _scorer_name(given)
-        return Metric(name, name, "", partial(_scored, given), given)
-    plain_name = str(given)
-    plain_name = SCORERS.get(plain_name, plain_name)
-    if plain_name in METRICS:
-        metric = METRICS[plain_name]
-    elif plain_name in get_scorer_names():
-        scorer = get_scorer(plain_name)
-        metric = Metric(plain_name, plain_name, "", partial(_scored, scorer), plain_name)
+        return _of_scorer(given)
+    name = SCORERS.get(str(given), str(given))
+    if name in METRICS:
+        metric = METRICS[name]
+    elif name in get_scorer_names():
+        metric = _of_scorer(get_scorer(name), name)
     else:
         known = [*METRICS, *get_scorer_names()]
-        raise ValueError(f"unknown metric {plain(given)!r}; {meant(plain_name, known)}")
+        raise ValueError(f"unknown metric {plain(given)!r}; {meant(name, known)}")
     if task is not None and metric.task not in ("", task):
         names = ", ".join(each.name for each in metrics_of(task))
         raise ValueError(f"expected a metric out of {names} to rank by, got {metric.name!r}")

@@ -29,18 +29,20 @@ def pipeline(
 ) -> Any:
     """Return an estimator for n_rows training rows, not fitted: preprocessing, then the learner.
 
-    What is missing is filled in and categories and texts are encoded, see
-    `pliant.tables.ColumnEncoder`; then all features are standardised, and for regression the
-    target too, unless the method takes features on any scale. A rough estimator has the method's
-    ``rough`` parameters, for a search. One `for_new_rows` fills in gaps even if this sample has
-    none.
+    A rough one has the method's ``rough`` parameters, for a search; see `around`.
     """
     learner = method.machine(sample.task, seed=seed, n_rows=n_rows, rough=rough)
     return around(learner, method, sample, for_new_rows=for_new_rows)
 
 
 def around(learner: Any, method: Method, sample: Sample, *, for_new_rows: bool = False) -> Any:
-    """Return a learner of a method with the preprocessing of `pipeline`."""
+    """Return a learner of a method with its preprocessing.
+
+    What is missing is filled in and categories and texts are encoded, see
+    `pliant.tables.ColumnEncoder`; then all features are standardised, and for regression the
+    target too, unless the method takes features on any scale. `for_new_rows`, gaps are filled in
+    even if this sample has none.
+    """
     encoded = for_new_rows or sample.needs_encoder
     steps: list[tuple[str, Any]] = [("columns", sample.encoder())] if encoded else []
     if not method.streams:
@@ -78,12 +80,11 @@ def _scales_target(method: Method, sample: Sample) -> bool:
 
 def _n_columns(sample: Sample) -> int:
     """Return the number of columns that the learner gets if all categories occur."""
-    encoder = sample.encoder()
-    many = [each for each in sample.categories.values() if len(each) > encoder.most_one_hot]
-    one_hot = sum(map(len, sample.categories.values())) - sum(map(len, many))
-    n_classes = len(sample.classes or ())
-    means = len(many) * (n_classes if n_classes > 2 else 1)
-    widths = [stop - start for start, stop in sample.texts]
-    words = sum(min(width, encoder.n_components) for width in widths)
-    plain = sample.X.shape[1] - len(sample.categories) - sum(widths)
-    return plain + one_hot + means + words
+    encoder, n_classes = sample.encoder(), len(sample.classes or ())
+    means = n_classes if n_classes > 2 else 1
+    n_columns = sample.X.shape[1]
+    for size in map(len, sample.categories.values()):
+        n_columns += (size if size <= encoder.most_one_hot else means) - 1
+    for start, stop in sample.texts:
+        n_columns -= max(0, stop - start - encoder.n_components)
+    return n_columns

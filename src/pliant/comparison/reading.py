@@ -1,4 +1,4 @@
-"""From a table in a file to a sample to compare methods on.
+"""Tables, in files and as data frames, as samples to compare methods on.
 
 Nothing is learned here from the rows: a missing number stays NaN, a text becomes the number of its
 category or hashed words, and what stands for either is decided inside each fold.
@@ -7,22 +7,25 @@ category or hashed words, and what stands for either is decided inside each fold
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
 
 from pliant.comparison.folds import without_rare_classes
-from pliant.comparison.sample import Sample
+from pliant.comparison.sample import Sample, check_column
 from pliant.core.exceptions import TableError
-from pliant.core.text import quoted
-from pliant.core.typing import Indices
+from pliant.core.text import listed, quoted
+from pliant.core.typing import Array, Indices
 from pliant.tables import TableFormat, TableSchema
 from pliant.tables._dates import DateOrder, moments, orders_of
-from pliant.tables._names import row_name
+from pliant.tables._names import check_present, check_unique, row_name
 from pliant.tables._schema import read_with_schema
 from pliant.tables._values import advice, kind_of, numbers, refuse_missing, shown
 
@@ -32,55 +35,11 @@ if TYPE_CHECKING:
 OTHER_ROWS = "leave these rows out"
 
 
-def read_sample(
-    path: str | os.PathLike[str],
-    target: str,
-    *,
-    task: str | None = None,
-    missing: str = "impute",
-    drop: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    date_order: str | None = None,
-    form: TableFormat | None = None,
-    group: str | None = None,
-    time: str | None = None,
-    most_rows: int | None = None,
-) -> Sample:
-    """Read a table of n rows into a sample; see `read_sample_with_schema`."""
-    return read_sample_with_schema(
-        path,
-        target,
-        task=task,
-        missing=missing,
-        drop=drop,
-        keep=keep,
-        categorical=categorical,
-        date_order=date_order,
-        form=form,
-        group=group,
-        time=time,
-        most_rows=most_rows,
-    )[0]
+def read_sample(path: str | os.PathLike[str], target: str, **choices: Any) -> Sample:
+    """Read a table of n rows into a sample.
 
-
-def read_sample_with_schema(
-    path: str | os.PathLike[str],
-    target: str,
-    *,
-    task: str | None = None,
-    missing: str = "impute",
-    drop: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    date_order: str | None = None,
-    form: TableFormat | None = None,
-    group: str | None = None,
-    time: str | None = None,
-    most_rows: int | None = None,
-    folds: int | None = None,
-) -> tuple[Sample, TableSchema]:
-    """Read a table of n rows into a sample, with the schema that says what its columns mean.
+    Numeric features stay as they are, booleans become 0 and 1, dates calendar features, texts the
+    numbers of their categories in alphabetical order, or hashed words; NaN where one is missing.
 
     Parameters
     ----------
@@ -106,106 +65,134 @@ def read_sample_with_schema(
     folds : int, optional
         Leave out the rows of classes that are too rare for them.
 
-    Returns
-    -------
-    Sample, TableSchema
-        Numeric features as they are, boolean ones as 0 and 1, dates as calendar features, texts
-        as the numbers of their categories in alphabetical order or as hashed words; NaN where one
-        is missing.
-
     Raises
     ------
     TableError
         If the file cannot be read, or a column is absent or cannot be used.
     """
-    _check_roles(target, group, time)
+    return read_sample_with_schema(path, target, **choices)[0]
+
+
+def read_sample_with_schema(
+    path: str | os.PathLike[str],
+    target: str,
+    *,
+    form: TableFormat | None = None,
+    group: str | None = None,
+    time: str | None = None,
+    most_rows: int | None = None,
+    folds: int | None = None,
+    **choices: Any,
+) -> tuple[Sample, TableSchema]:
+    """Return the sample of `read_sample`, and the schema that says what the columns mean."""
+    if group is not None and time is not None:
+        raise TableError("expected groups (--group) or an order of time (--time), got both")
+    aside = {role: name for role, name in (("group", group), ("time", time)) if name is not None}
+    for role, name in aside.items():
+        if name == target:
+            raise TableError(f"column {quoted(target)} is the target: it cannot be --{role} too")
     form = form or TableFormat()
     form = form if group is None else replace(form, texts=(*form.texts, group))
+    stop = None if most_rows is None else most_rows + 1
     frame, schema = read_with_schema(
-        path,
-        target,
-        stop=None if most_rows is None else most_rows + 1,
-        form=form,
-        aside=[name for name in (group, time) if name is not None],
-        task=task,
-        missing=missing,
-        drop=drop,
-        keep=keep,
-        categorical=categorical,
-        date_order=date_order,
+        path, target, stop=stop, form=form, aside=[*aside.values()], **choices
     )
     if most_rows is not None and len(frame) > most_rows:
         raise TableError(
             f"the table has more than {most_rows} rows, the most that are taken: take a sample, or "
             "another method (see pliant methods)"
         )
-    sample = _sample(
-        frame,
-        schema,
-        groups=None if group is None else frame[group],
-        time=None if time is None else frame[time],
-        name=table_name(path),
-        date_order=date_order,
-    )
-    form = schema.form or form
-    sample = replace(sample, notes=(*described_format(form), *sample.notes))
+    columns = {role: frame[name] for role, name in aside.items()}
+    sample = _sample(frame, schema, **columns, date_order=choices.get("date_order"))
+    notes = (*described_format(schema.form or form), *sample.notes)
+    sample = replace(sample, name=table_name(path), notes=notes)
     return sample if folds is None else without_rare_classes(sample, folds), schema
 
 
-def sample_from_frame(
-    frame: pd.DataFrame, target: str, *, groups: Any = None, time: Any = None, **choices: Any
-) -> tuple[Sample, TableSchema]:
-    """Return a data frame of n rows as a sample, with the schema that says what its columns mean.
+def sample_of(
+    X: Any,
+    y: Any,
+    *,
+    task: str | None = None,
+    feature_names: Sequence[str] | None = None,
+    groups: Any = None,
+    time: Any = None,
+) -> tuple[Sample, TableSchema | None]:
+    """Return arrays or a data frame as a sample, and the schema of a frame; see `compare`."""
+    frame = as_frame(X)
+    if frame is None:
+        sample = Sample.of(X, y, task=task, feature_names=feature_names, groups=groups, time=time)
+        return sample, None
+    if feature_names is not None:
+        frame = frame.set_axis([str(name) for name in feature_names], axis=1)
+    if groups is not None and time is not None:
+        raise ValueError("expected groups or an order of time, got both")
+    target = _series("y", y, len(frame))
+    name = str(target.name)
+    if name in frame.columns and target.equals(frame[name].rename(name)):
+        raise ValueError(f"expected X without the target, got y as column {quoted(name)} of X")
+    while name in frame.columns:
+        name = f"{name} (target)"
+    frame = frame.assign(**{name: target})
+    schema = TableSchema.fit(frame, name, task=task)  # type: ignore[arg-type]
+    group = None if groups is None else _series("groups", groups, len(frame))
+    moment = None if time is None else _series("time", time, len(frame))
+    return _sample(frame, schema, group=group, time=moment), schema
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The features and the target.
-    target
-        As in `read_sample`.
-    groups, time : pandas.Series, optional
-        With n values: rows with the same one stay together; rows are put in this order.
-    choices
-        As for `pliant.tables.TableSchema.fit`.
 
-    Raises
-    ------
-    TableError
-        If a column is absent or cannot be used.
+def as_frame(X: Any) -> pd.DataFrame | None:
+    """Return a data frame of pandas, or of a library that converts to one; None for anything else.
+
+    The names of its columns are text, its rows are counted from 0.
     """
-    schema = TableSchema.fit(frame, target, **choices)
-    return _sample(frame, schema, groups=groups, time=time), schema
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if not (hasattr(X, "columns") and hasattr(X, "iloc")):
+        return None
+    frame: pd.DataFrame = X.reset_index(drop=True)
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def _series(role: str, values: Any, n: int) -> pd.Series:
+    """Return n values as a column whose rows are counted from 0."""
+    import pandas as pd
+
+    if hasattr(values, "to_pandas"):
+        values = values.to_pandas()
+    if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
+        values = values.iloc[:, 0]
+    column = values if isinstance(values, pd.Series) else np.asarray(values)
+    check_column(role, column.shape, n)
+    series = pd.Series(column)
+    return series.reset_index(drop=True).rename(role if series.name is None else str(series.name))
 
 
 def _sample(
     frame: pd.DataFrame,
     schema: TableSchema,
     *,
-    groups: pd.Series | None,
-    time: pd.Series | None,
-    name: str = "table",
-    date_order: Any = None,
+    group: pd.Series | None = None,
+    time: pd.Series | None = None,
+    date_order: DateOrder | None = None,
 ) -> Sample:
     """Return a data frame as a sample."""
     assert schema.target is not None
-    target = schema.target.name
-    order = slice(None) if time is None else _order(time, date_order)
+    target, order = schema.target, slice(None) if time is None else _order(time, date_order)
     try:
         return Sample(
             schema.features(frame)[order],
             schema.target_values(frame)[order],
-            schema.target.task,
+            target.task,
             schema.feature_names,
             schema.categories,
-            groups=None if groups is None else _groups(groups)[order],
+            groups=None if group is None else _numbered(group)[order],
             ordered=time is not None,
-            name=name,
-            target=target,
+            target=target.name,
             texts=schema.texts,
             notes=tuple(schema.remarks()),
         )
     except ValueError as error:
-        raise TableError(f"column {quoted(target)}: {error}") from None
+        raise TableError(f"column {quoted(target.name)}: {error}") from None
 
 
 def described_format(form: TableFormat) -> list[str]:
@@ -220,47 +207,37 @@ def table_name(path: str | os.PathLike[str]) -> str:
     return Path(unpacked).stem
 
 
-def _check_roles(target: str, group: str | None, time: str | None) -> None:
-    """Raise TableError if a column is to be two things at once."""
-    if group is not None and time is not None:
-        raise TableError("expected groups (--group) or an order of time (--time), got both")
-    for role, name in (("group", group), ("time", time)):
-        if name == target:
-            raise TableError(f"column {quoted(target)} is the target: it cannot be --{role} too")
-
-
-def _groups(cells: pd.Series) -> npt.NDArray[np.intp]:
+def _numbered(cells: pd.Series) -> npt.NDArray[np.intp]:
     """Return the number of each row's group, in the order in which groups appear."""
     import pandas as pd
 
     refuse_missing(cells, OTHER_ROWS)
     try:
-        codes, _ = pd.factorize(cells)
+        return pd.factorize(cells)[0]
     except TypeError:
         raise TableError(
             f"column {quoted(cells.name)} cannot name groups: expected numbers, dates or text"
         ) from None
-    return codes
 
 
 def _order(cells: pd.Series, date_order: DateOrder | None) -> Indices:
-    """Return the order of rows in time; rows of one moment keep theirs.
+    """Return the order of rows in time; rows of one moment keep theirs."""
+    refuse_missing(cells, OTHER_ROWS)
+    rising = _times(cells, date_order).argsort(kind="stable")
+    return np.asarray(rising, dtype=np.intp)
 
-    Raises
-    ------
-    TableError
-        If a cell is missing, or is neither a number nor a date, or dates have day and month in an
-        order that the values do not show.
-    """
+
+def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
+    """Return numbers or dates as values that can be sorted; refuse anything else."""
     import pandas as pd
 
-    refuse_missing(cells, OTHER_ROWS)
-    if pd.api.types.is_numeric_dtype(cells) and not pd.api.types.is_bool_dtype(cells):
-        return _rising(cells)
+    types = pd.api.types
+    if types.is_datetime64_any_dtype(cells):
+        return cells
+    if types.is_numeric_dtype(cells) and not types.is_bool_dtype(cells):
+        return cells
     if kind_of(cells) == "numeric":
-        return _rising(pd.Series(numbers(cells)))
-    if pd.api.types.is_datetime64_any_dtype(cells):
-        return _rising(cells)
+        return pd.Series(numbers(cells))
     texts = list(dict.fromkeys(map(str, cells)))
     orders, strange = orders_of(texts)
     if strange or not orders:
@@ -277,9 +254,117 @@ def _order(cells: pd.Series, date_order: DateOrder | None) -> Indices:
     if "ymd" in orders:
         stamps = pd.to_datetime(cells, format="ISO8601", utc=True, errors="coerce")
         if stamps.notna().all():  # of two time zones, the moments count
-            return _rising(stamps)
-    return _rising(pd.Series(moments(cells.astype(str), date_order or orders[0])))
+            return stamps
+    return pd.Series(moments(cells.astype(str), date_order or orders[0]))
 
 
-def _rising(cells: pd.Series) -> Indices:
-    return np.asarray(cells.argsort(kind="stable"), dtype=np.intp)
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn data frames into the numbers that a comparison learns from, column by column.
+
+    Columns are found by name, in any order; others are left aside. Categories become their
+    numbers, an unknown one the number after the last, dates calendar features, texts hashed words,
+    and NaN stands where a value is missing. Nothing is learned from the rows: the next steps of a
+    pipeline do that.
+
+    Parameters
+    ----------
+    schema : dict
+        What the columns mean, as `pliant.tables.TableSchema.to_dict` returns it.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = schema
+
+    @classmethod
+    def of(cls, schema: TableSchema) -> Self:
+        """Return an encoder of the columns of a schema."""
+        return cls(schema.to_dict())
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[np.object_]:
+        """The names of the columns, shape (n_features_in_,)."""
+        return np.array([column.name for column in self._schema().columns], dtype=object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns."""
+        return len(self._schema().columns)
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Check the columns of a data frame; nothing is learned from its rows."""
+        self._checked(X)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Return the numbers of a data frame, shape (n_samples, n_features).
+
+        Raises
+        ------
+        TableError
+            If X is no data frame, lacks a column, or holds what its column did not.
+
+        Warns
+        -----
+        UnknownCategoryWarning
+            If a text is none of the categories; the column and the text are named.
+        """
+        return self._schema().features(self._checked(X))
+
+    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
+        """Return the names of the features, such as ``day (year)``, shape (n_features_out,)."""
+        return np.array(self._schema().feature_names, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def _schema(self) -> TableSchema:
+        return TableSchema.from_dict(self.schema)
+
+    def _checked(self, X: Any) -> pd.DataFrame:
+        """Return a data frame that has all columns."""
+        frame, names = as_frame(X), self.feature_names_in_.tolist()
+        if frame is None:
+            expected = listed([quoted(name) for name in names], 10)
+            raise TableError(
+                f"expected a data frame with the columns {expected}, as the model was fitted on, "
+                f"got {type(X).__name__}"
+            )
+        check_present(names, list(frame.columns))
+        check_unique([name for name in frame.columns if name in set(names)], "the table")
+        if frame.empty:
+            raise TableError("expected a table with rows, got none")
+        return frame
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if a file holds no columns."""
+        self._schema()
+
+
+class TablePipeline(Pipeline):
+    """Pipeline whose first step takes data frames, with the prediction intervals of its last one.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+        The first is a `TableEncoder`.
+    """
+
+    @available_if(lambda self: hasattr(self[-1], "predict_interval"))  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Return an interval for each row that holds its target with a given probability.
+
+        Parameters
+        ----------
+        X : data frame of shape (n_samples, n_columns)
+        coverage : float, default=0.9
+            Probability, in (0, 1).
+
+        Returns
+        -------
+        array of shape (n_samples, 2)
+            The lower and the upper end; the last step says what is guaranteed.
+        """
+        return np.asarray(self[-1].predict_interval(self[:-1].transform(X), coverage))
+
+
+TableEncoder.__module__ = TablePipeline.__module__ = "pliant.comparison"

@@ -14,9 +14,9 @@ from sklearn.pipeline import Pipeline
 
 from pliant.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.comparison.blending import BlendOutcome, blended
-from pliant.comparison.frames import TableEncoder, TablePipeline
 from pliant.comparison.metrics import Metric, metric_of
 from pliant.comparison.protocol import Protocol
+from pliant.comparison.reading import TableEncoder, TablePipeline
 from pliant.comparison.record import DUMMY, Entry, Record
 from pliant.comparison.sample import Sample
 from pliant.comparison.sentences import as_html, as_text, sentence

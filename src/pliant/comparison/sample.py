@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import check_array
 
 from pliant.core.blocks import in_blocks
 from pliant.core.text import quoted
@@ -69,7 +70,14 @@ class Sample:
         object.__setattr__(self, "feature_names", names)
         if len(names) != self.X.shape[1]:
             raise ValueError(f"expected {self.X.shape[1]} feature names, got {len(names)}")
-        _check_target(self.y, self.task)
+        distinct = np.unique(self.y)
+        if len(distinct) < 2:
+            got = quoted(distinct[0])
+            raise ValueError(f"expected a target that varies, got {got} in all rows")
+        n, most = len(self.y), max(MAX_CLASSES, len(self.y) / FEWEST_ROWS)
+        if self.task == "classification" and len(distinct) > most:
+            got = f"{len(distinct)} different ones in {n} rows"
+            raise ValueError(f"expected classes that recur, got {got}")
         if self.groups is not None and self.ordered:
             raise ValueError("expected groups or an order of time, got both")
 
@@ -83,41 +91,30 @@ class Sample:
         feature_names: Sequence[str] | None = None,
         groups: Any = None,
         time: Any = None,
-        name: str = "table",
-        target: str = "y",
     ) -> Sample:
         """Check arrays or a data frame of numbers; rows are sorted by time if it is given.
 
-        Raises
-        ------
-        ValueError
-            If a shape, a type or a value cannot be used; the message quotes it.
+        The parameters are those of `pliant.compare`. Raises ValueError if a shape, a type or a
+        value cannot be used.
         """
         if task is not None:
             check_choice("task", task, get_args(Task))
-        features, names = _features(X, feature_names)
+        names = getattr(X, "columns", ()) if feature_names is None else feature_names
+        features = check_array(
+            X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X"
+        )
         labels = _column("y", y, len(features))
-        kind: Any = task or guess_task(labels)
-        if kind == "regression":
-            if labels.dtype.kind not in "iufb":
-                got = quoted(labels[0])
-                raise ValueError(f"expected numbers in y for regression, got {got}")
-            labels = labels.astype(np.float64)
+        kind: Any = task or _guess_task(labels)
+        if kind == "regression" and labels.dtype.kind not in "iufb":
+            raise ValueError(f"expected numbers in y for regression, got {quoted(labels[0])}")
+        labels = labels.astype(np.float64) if kind == "regression" else labels
         groups = None if groups is None else _column("groups", groups, len(features))
         if time is not None:
             order = np.argsort(_column("time", time, len(features)), kind="stable")
             features, labels = features[order], labels[order]
             groups = None if groups is None else groups[order]
-        return cls(
-            features,
-            labels,
-            kind,
-            names,
-            groups=groups,
-            ordered=time is not None,
-            name=name,
-            target=target,
-        )
+        ordered = time is not None
+        return cls(features, labels, kind, tuple(names), groups=groups, ordered=ordered)
 
     @property
     def classes(self) -> list[Any] | None:
@@ -125,14 +122,11 @@ class Sample:
         return np.unique(self.y).tolist() if self.task == "classification" else None
 
     @cached_property
-    def has_gaps(self) -> bool:
-        """Whether a feature is missing somewhere."""
-        return bool(in_blocks(self.X, self.X.shape[1], lambda X: np.isnan(X).any(axis=1)).any())
-
-    @property
     def needs_encoder(self) -> bool:
         """Whether features are missing somewhere, or are categories or texts."""
-        return bool(self.categories) or bool(self.texts) or self.has_gaps
+        if self.categories or self.texts:
+            return True
+        return bool(in_blocks(self.X, self.X.shape[1], lambda X: np.isnan(X).any(axis=1)).any())
 
     def encoder(self) -> ColumnEncoder:
         """Return the step that fills in missing values and encodes the features, not fitted."""
@@ -152,44 +146,20 @@ class Sample:
         for part in (self.X, self.y, self.groups):
             array = np.ascontiguousarray("" if part is None else part)
             digest.update(f"{array.dtype.str}{array.shape}".encode())
-            plain_bytes = repr(array.tolist()).encode() if array.dtype.hasobject else array.data
-            digest.update(plain_bytes)
+            digest.update(repr(array.tolist()).encode() if array.dtype.hasobject else array.data)
         plain = (self.task, self.feature_names, sorted(self.categories.items()), self.ordered)
         digest.update(repr((*plain, *self.texts)).encode())
         return digest.hexdigest()
 
 
-def guess_task(y: npt.NDArray[Any]) -> Task:
-    """Return "regression" for numbers that are no labels: fractions, or many different ones.
-
-    Integers are labels if there are two different ones, or at most 20 with ten rows each on
-    average, as for the target of a table.
-    """
+def _guess_task(y: npt.NDArray[Any]) -> Task:
+    """Return the task of a target as `pliant.tables.TableSchema.fit` guesses it."""
     if y.dtype.kind not in "iuf":
         return "classification"
     distinct = np.unique(y).size
     whole = bool(np.isfinite(y).all() and (y == np.floor(y)).all())
     few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= y.size
     return "classification" if whole and (few or distinct == 2) else "regression"
-
-
-def _features(X: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...]]:
-    """Return features as float64, NaN where one is missing, and their names."""
-    given = getattr(X, "columns", None) if names is None else names
-    if hasattr(X, "toarray"):
-        raise ValueError(f"expected a dense X, got {type(X).__name__}: pass X.toarray()")
-    try:
-        features = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "expected X of numbers, got other values: encode them, or give the table to "
-            "pliant.comparison.read_sample, which does"
-        ) from None
-    if features.ndim != 2 or not features.size:
-        raise ValueError(f"expected X of shape (n, d), got {features.shape}")
-    if np.isinf(features).any():
-        raise ValueError("expected finite features or nan for missing ones, got inf")
-    return np.ascontiguousarray(features), tuple(map(str, given if given is not None else ()))
 
 
 def check_column(name: str, shape: tuple[int, ...], n: int) -> None:
@@ -208,14 +178,3 @@ def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         raise ValueError(f"expected finite values in {name}, got nan or inf")
     return column
-
-
-def _check_target(y: npt.NDArray[Any], task: str) -> None:
-    """Raise ValueError for a target of one value, or of too many classes."""
-    distinct = np.unique(y)
-    if len(distinct) < 2:
-        raise ValueError(f"expected a target that varies, got {quoted(distinct[0])} in all rows")
-    if task == "classification" and len(distinct) > max(MAX_CLASSES, len(y) / FEWEST_ROWS):
-        raise ValueError(
-            f"expected classes that recur, got {len(distinct)} different ones in {len(y)} rows"
-        )

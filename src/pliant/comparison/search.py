@@ -4,15 +4,17 @@ It is scikit-learn's ``HalvingRandomSearchCV`` over rows: all candidates start o
 best third of them goes on with three times as many, and so on. Tables below 450 training rows, and
 grids of few settings, have one round with all rows. Where the last round has fewer rows than there
 are, penalty parameters are scaled to all of them (`pliant.registry.Method.at_size`). A method's
-``rough`` parameters hold in the search only. What candidates have in common is computed once, where
-it pays.
+``rough`` parameters hold in the search only.
+
+`cross_validate` tests one model on the folds of the first repeat of a comparison. One that is
+`Tuned` in each of them has the scores of the cells, since seeds are the same.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -22,10 +24,10 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import HalvingRandomSearchCV, ParameterGrid
 
-from pliant.comparison.folds import Split, inner_count, inner_splits
-from pliant.comparison.metrics import Metric, metrics_of
+from pliant.comparison.folds import cell_seed, inner_count, inner_splits, outer_split
+from pliant.comparison.metrics import Metric, Predictions, metrics_of
 from pliant.comparison.pipeline import pipeline, search_grid
-from pliant.comparison.protocol import Protocol
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
@@ -56,18 +58,6 @@ class SearchResult:
     on_part: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """The grid of a search, its inner folds, and the rows of its first and its last round."""
-
-    grid: dict[str, list[Any]]
-    candidates: int
-    splits: list[Split]
-    fewest: int
-    most: int
-    metric: Metric
-
-
 def is_searched(method: Method, sample: Sample) -> bool:
     """Return whether a comparison searches settings of a method."""
     return method.searched and len(ParameterGrid(search_grid(method, sample))) > 1
@@ -89,89 +79,98 @@ def search(
     seed: int,
     tick: Tick | None = None,
 ) -> SearchResult:
-    """Choose the settings of a method by its scores on inner folds of some rows.
+    """Choose the settings of a method by its scores on inner folds of some training rows.
 
-    Parameters
-    ----------
-    rows : array of shape (n_rows,)
-        Training rows of an outer fold.
-    seed : int
-        Decides candidates, folds, and the rows of each round.
-    tick : callable, optional
-        See `Tick`.
-
-    Raises
-    ------
-    ValueError
-        If there are too few rows for two inner folds, or no candidate could be fitted; the message
-        has that of the last one.
+    The seed decides candidates, folds, and the rows of each round. Raises ValueError if there are
+    too few rows for two inner folds, or no candidate could be fitted.
     """
-    plan = _planned(method, sample, rows, protocol, seed)
-    if isinstance(plan, SearchResult):
-        return plan
-    halving = HalvingRandomSearchCV(
-        pipeline(method, sample, plan.most, seed, rough=True),
-        plan.grid,
-        n_candidates=plan.candidates,
-        factor=FACTOR,
-        min_resources=plan.fewest,
-        max_resources=plan.most,
-        scoring=_scorer(plan.metric, sample, tick),
-        cv=plan.splits,
-        refit=False,
-        return_train_score=False,
-        error_score=np.nan,
-        random_state=seed,
-    )
+    halving = _planned(method, sample, rows, protocol, seed, tick)
+    if halving is None:
+        return defaults(method, sample)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        _fit(halving, sample, rows)
+        try:
+            halving.fit(sample.features(rows), sample.y[rows])
+        except ValueError as error:
+            text = str(error).strip()
+            if "fits failed" not in text:
+                raise
+            last = text.splitlines()[-1]
+            raise ValueError(f"every fit of the search failed: {last}") from None
     score = float(halving.best_score_)
     if not math.isfinite(score):
         raise ValueError(
             "no setting has a score on every inner fold: too few rows, or a rare class"
         )
     best = halving.best_params_
-    return SearchResult(method.at_size(best, len(rows) / plan.most), score, plan.candidates, best)
+    chosen = method.at_size(best, len(rows) / halving.max_resources)
+    return SearchResult(chosen, score, halving.n_candidates, best)
 
 
 def count_fits(method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int) -> int:
-    """Return how many fits `search` makes with these arguments."""
-    return sum(n for n, _ in planned_fits(method, sample, rows, protocol, seed))
-
-
-def planned_fits(
-    method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int
-) -> list[tuple[int, int]]:
-    """Return the fits of each round of `search` with these arguments, and their rows."""
-    plan = _planned(method, sample, rows, protocol, seed)
-    if isinstance(plan, SearchResult):
-        return []
-    left, size = plan.candidates, plan.fewest
-    rounds = []
-    while size <= plan.most:
-        rounds.append((left * len(plan.splits), size))
+    """Return the number of fits that `search` makes with these arguments."""
+    halving = _planned(method, sample, rows, protocol, seed)
+    if halving is None:
+        return 0
+    left, size, fits = halving.n_candidates, halving.min_resources, 0
+    while size <= halving.max_resources:
+        fits += left * len(halving.cv)
         left, size = math.ceil(left / FACTOR), size * FACTOR
-    return rounds
+    return fits
 
 
 def _planned(
-    method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int
-) -> _Plan | SearchResult:
-    """Return the plan of a search; its result where there is nothing to choose."""
+    method: Method,
+    sample: Sample,
+    rows: Indices,
+    protocol: Protocol,
+    seed: int,
+    tick: Tick | None = None,
+) -> Any:
+    """Return a search, not fitted; None where there is nothing to choose."""
     grid = search_grid(method, sample)
     size = len(ParameterGrid(grid))
     if size == 1:
-        return defaults(method, sample)
-    candidates = min(size, protocol.candidates)
+        return None
     n_folds = inner_count(sample, rows, protocol)
     if n_folds < 2:
         raise ValueError("tuning needs at least 4 rows, and 2 of each class; there are fewer")
-    metric = _search_metric(method, sample, protocol)
-    rarest = _rarest(sample, rows) / (n_folds if metric.name == "auc" else 1)
+    metric, rarest = _search_metric(method, sample, protocol), 1.0
+    if sample.task == "classification":
+        y = sample.y[rows]
+        counts = np.unique(y[sample.labelled(y)], return_counts=True)[1]
+        rarest = float(counts.min() / len(rows)) / (n_folds if metric.name == "auc" else 1)
+    candidates = min(size, protocol.candidates)
     fewest, most = rounds(len(rows), candidates, rarest, protocol)
-    splits = inner_splits(sample, rows, n_folds, seed)
-    return _Plan(grid, candidates, splits, fewest, most, metric)
+    return HalvingRandomSearchCV(
+        pipeline(method, sample, most, seed, rough=True),
+        grid,
+        n_candidates=candidates,
+        factor=FACTOR,
+        min_resources=fewest,
+        max_resources=most,
+        scoring=_scorer(metric, sample, tick),
+        cv=inner_splits(sample, rows, n_folds, seed),
+        refit=False,
+        return_train_score=False,
+        error_score=np.nan,
+        random_state=seed,
+    )
+
+
+def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
+    """Return the rows of the first and of the last round.
+
+    The last has all rows, at most ``search_rows``. Each one before has a third of them, as long
+    as candidates are left to drop and no round has less than 150 rows, or less than ten of the
+    rarest class on average. Its share `rarest` is for "auc" that in one test part of a fold.
+    """
+    most = min(n_rows, protocol.search_rows)
+    least = max(FEWEST_ROWS, math.ceil(ROWS_OF_RAREST / rarest))
+    n_rounds = 1
+    while FACTOR**n_rounds <= candidates and most // FACTOR**n_rounds >= least:
+        n_rounds += 1
+    return most // FACTOR ** (n_rounds - 1), most
 
 
 def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric:
@@ -205,49 +204,63 @@ def _scorer(
     def score(model: Any, X: Array, y: Array) -> float:
         if tick is not None:
             tick(1)
-        if sample.unlabeled is not None:
-            known = sample.labelled(y)
-            X, y = X[known], y[known]
-        return float(scorer(model, X, y))
+        known = sample.labelled(y)
+        return float(scorer(model, X[known], y[known]))
 
     return score
 
 
-def _fit(halving: Any, sample: Sample, rows: Indices) -> None:
-    """Run a search; if every fit fails, raise the last error."""
-    try:
-        halving.fit(sample.features(rows), sample.y[rows])
-    except ValueError as error:
-        text = str(error).strip()
-        if "fits failed" not in text:
-            raise
-        raise ValueError(f"every fit of the search failed: {text.splitlines()[-1]}") from None
+Maker: TypeAlias = Callable[[Sample, Indices, int | None, Tick], Any]
+"""From a sample, rows, their fold and a tick to an estimator for these rows, not fitted.
+
+Without a fold it is for the final model, which takes new rows.
+"""
 
 
-def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
-    """Return the rows of the first and of the last round.
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """Makes the pipeline of a method with the settings that a search chooses."""
 
-    The last has all rows, at most ``search_rows``. Each one before has a third of them, as long
-    as candidates are left to drop and no round has less than 150 rows, or less than ten of the
-    rarest class on average.
+    method: Method
+    protocol: Protocol
 
-    Parameters
-    ----------
-    n_rows, candidates : int
-    rarest : float
-        The share of the rarest class, for "auc" in one test part of a fold; 1 for regression.
+    def __call__(self, sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
+        """Return an estimator for the training rows of a fold, or for all rows; see `Maker`."""
+        seed = self._seed(fold)
+        choice = search(self.method, sample, rows, self.protocol, seed, tick)
+        model = pipeline(self.method, sample, len(rows), seed, for_new_rows=fold is None)
+        return model.set_params(**choice.chosen)
+
+    def count_fits(self, sample: Sample, folds: Iterable[int | None]) -> int:
+        """Return the number of fits of the searches in these folds; None is all rows."""
+        fits = 0
+        for fold in folds:
+            rows = np.arange(len(sample.y))
+            if fold is not None:
+                rows = outer_split(sample, self.protocol, 0, fold)[0]
+            fits += count_fits(self.method, sample, rows, self.protocol, self._seed(fold))
+        return fits
+
+    def _seed(self, fold: int | None) -> int:
+        if fold is None:
+            return self.protocol.seed
+        return cell_seed(self.protocol, Cell(self.method.name, 0, fold))
+
+
+def cross_validate(
+    maker: Maker, sample: Sample, protocol: Protocol, tick: Tick
+) -> list[dict[str, float]]:
+    """Return the scores on each fold of the first repeat of a model fitted on the others.
+
+    They are the metrics that need no more than predicted values, by title, on rows of known class.
     """
-    most = min(n_rows, protocol.search_rows)
-    least = max(FEWEST_ROWS, math.ceil(ROWS_OF_RAREST / rarest))
-    n_rounds = 1
-    while FACTOR**n_rounds <= candidates and most // FACTOR**n_rounds >= least:
-        n_rounds += 1
-    return most // FACTOR ** (n_rounds - 1), most
-
-
-def _rarest(sample: Sample, rows: Indices) -> float:
-    if sample.task == "regression":
-        return 1.0
-    y = sample.y[rows]
-    counts = np.unique(y[sample.labelled(y)], return_counts=True)[1]
-    return float(counts.min() / len(rows))
+    folds = []
+    for fold in range(protocol.folds):
+        train, test = outer_split(sample, protocol, 0, fold)
+        model = maker(sample, train, fold, tick).fit(sample.X[train], sample.y[train])
+        tick(1)
+        test = test[sample.labelled(sample.y[test])]
+        predictions = Predictions(model.predict(sample.X[test]))
+        scores = {m.title: m.finite(sample.y[test], predictions) for m in metrics_of(sample.task)}
+        folds.append({title: score for title, score in scores.items() if score is not None})
+    return folds
