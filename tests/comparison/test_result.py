@@ -109,12 +109,21 @@ def test_sentences():
         "Python) predicts a number."
     )
     assert said(classes=[3, 4, 5, 6, 7]) == said(classes=[*"abcdefgh"]) == said()
-    assert said({"svm": TEN[:4]}).endswith(
-        "4 folds of 10 were finished: a larger budget makes the scores surer."
-    )
+    assert "4 folds" in said({"svm": TEN[:4]})
     assert said(rows=150).endswith("150 rows are few: scores on new rows may differ a lot.")
     one = said({"svm": TEN[:1]})
-    assert one.startswith("Predict with Gaussian SVM: accuracy 0.900 on held-out rows. 1 fold of")
+    assert one.startswith("Predict with Gaussian SVM: accuracy 0.900 on held-out rows. ")
+    assert "1 fold " in one
+
+
+def test_a_blend_of_one_fold_has_no_score_yet():
+    result = with_predictions()
+    one = replace(result, records=tuple(r for r in result.records if r["fold"] + r["repeat"] == 0))
+    assert one.best == "blend"
+    assert (one.expected.mean, one.expected.low, one.expected.high) == (None, None, None)
+    assert one.sentence().startswith("Predict with the blend")
+    single = one.best_single
+    assert f"best single method {single.method.title} {single.mean:.3f}" in one.sentence()
 
 
 def test_methods_without_all_folds_are_a_line_for_each_reason():

@@ -10,7 +10,7 @@ from scipy import stats
 
 from pliant.comparison.across import across
 from tests.comparison.comparison_cases import result_of
-from tests.comparison.stats.test_ranks import C45
+from tests.comparison.test_ranks import C45
 
 METHODS = ("svm", "dank", "tkl", "linear")
 
