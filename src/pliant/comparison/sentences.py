@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pliant.comparison.markup import Markup, joined, tag
+from pliant.comparison.record import DUMMY
 from pliant.comparison.standings import FEWEST_FOLDS, Standing
 from pliant.comparison.text import decimals, fixed, p_value, seconds
 from pliant.core.text import count, listed, printable, quoted
@@ -73,8 +74,15 @@ def _claim(result: ComparisonResult) -> str:
         return f"predict with {title}: {score}"
     single = result.best_single
     assert single is not None
-    other = f"{single.method.title} {fixed(single.mean, digits)}"
-    return f"predict with the blend: {score}; best single method {other}"
+    assert single.mean is not None
+    other = f"best single method {single.method.title} {fixed(single.mean, digits)}"
+    if expected.mean is None:  # its weights and its score need different folds
+        return f"predict with the blend, whose score needs a second fold; {other}"
+    ahead = single.mean - expected.mean
+    if ahead * (1 if metric.higher_is_better else -1) > 0:
+        n = sum(s.rank is not None and s.method.name != DUMMY for s in result.standings())
+        other += f", the best of {n} on these folds and so likely to be worse on new rows"
+    return f"predict with the blend: {score}; {other}"
 
 
 def _rare(result: ComparisonResult) -> list[str]:
