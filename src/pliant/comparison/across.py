@@ -107,7 +107,11 @@ def across(results: Sequence[ComparisonResult]) -> Across:
     """
     if len(results) < 2:
         raise ValueError(f"expected at least 2 tables, got {len(results)}")
-    tables = _names(results)
+    given = [str(result.sample["name"]) for result in results]
+    tables = tuple(
+        f"{name} ({given[: k + 1].count(name)})" if given.count(name) > 1 else name
+        for k, name in enumerate(given)
+    )
     places = [{each.method.name: each for each in result.standings()} for result in results]
     left_out = _left_out(tables, places)
     names = [e.name for e in results[0].methods if e.name != DUMMY and e.name not in left_out]
@@ -126,15 +130,6 @@ def across(results: Sequence[ComparisonResult]) -> Across:
         left_out=left_out,
         friedman=friedman_test(scores[:, order]),
         critical_difference=nemenyi_critical_difference(len(names), len(tables), LEVEL),
-    )
-
-
-def _names(results: Sequence[ComparisonResult]) -> tuple[str, ...]:
-    """Return the tables' names, with a number behind those that recur."""
-    names = [str(result.sample["name"]) for result in results]
-    return tuple(
-        f"{name} ({names[: k + 1].count(name)})" if names.count(name) > 1 else name
-        for k, name in enumerate(names)
     )
 
 

@@ -145,14 +145,7 @@ def report_html(results: Sequence[ComparisonResult]) -> str:
 
 
 def write_report(results: Sequence[ComparisonResult], path: str | os.PathLike[str]) -> None:
-    """Write the report of one comparison, or of several, to a file.
-
-    Parameters
-    ----------
-    results : sequence of ComparisonResult
-        As for `report_html`.
-    path : path-like
-        The file to make or to replace; it appears whole or not at all.
+    """Write the page of one comparison, or of several, to a file, whole or not at all.
 
     Raises
     ------

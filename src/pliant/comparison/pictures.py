@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.calibration import CalibrationDisplay, calibration_curve
+from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay, confusion_matrix
 
 from pliant.comparison.blending import BlendOutcome
@@ -208,11 +208,18 @@ def _calibration(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> tup
     bins = int(np.clip(len(codes) // 30, 3, 10))
     values = blend.values / blend.values.sum(axis=1, keepdims=True)
     for place, k in enumerate(chosen):
-        y, p = codes == k, values[:, k]
-        true, predicted = calibration_curve(y, p, n_bins=bins, strategy="quantile")
-        name = class_label(classes[k].item())
-        look = {"markersize": 4, "linewidth": 1.2, "marker": "osD^v"[place]}
-        CalibrationDisplay(true, predicted, p).plot(ax=ax, ref_line=place == 0, name=name, **look)
+        CalibrationDisplay.from_predictions(
+            codes == k,
+            values[:, k],
+            n_bins=bins,
+            strategy="quantile",
+            name=class_label(classes[k].item()),
+            ref_line=place == 0,
+            ax=ax,
+            markersize=4,
+            linewidth=1.2,
+            marker="osD^v"[place],
+        )
     ax.legend(loc="upper left", fontsize="small", frameon=False)
     ax.set(xlabel="predicted probability", ylabel="share of rows of that class")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))

@@ -14,25 +14,14 @@ from pliant.core.text import count, listed, printable, quoted
 if TYPE_CHECKING:
     from pliant.comparison.result import ComparisonResult, Expected
 
-MOST = 10
-"""Methods in the short text."""
+MOST, LONGEST = 10, 40
+"""Methods in the short text, and characters of a name."""
 
-LONGEST = 40
-"""Characters of a name."""
-
-RARE = 0.1
-"""Share of the rows of a class below which accuracy says little."""
-
-FEW_ROWS = 200
-"""Rows below which an interval is wide and a choice uncertain."""
-
-MANY_VALUES = 6
-"""Different integers from which on a target may be meant as a number."""
+RARE, FEW_ROWS, MANY_VALUES = 0.1, 200, 6
+"""Share of a class, and number of rows, below which a reader is warned; integers that may be meant
+as numbers if there are so many."""
 
 STATUS = {"skipped": "not tried", "error": "failed", "cut": "cut short", "left": "left early"}
-
-CELL = "padding:.25em .8em;border-bottom:1px solid rgba(128,128,128,.35);white-space:nowrap"
-"""The look of a cell; colours of the text are those of the page, light or dark."""
 
 
 def sentence(result: ComparisonResult) -> str:
@@ -115,7 +104,7 @@ def as_text(result: ComparisonResult) -> str:
     """Return what was compared, the model to use, and a line for each of the best methods."""
     places = result.standings()
     digits = digits_of(places)
-    rows = [("" if s.rank is None else str(s.rank), *_cells(s, digits)) for s in places[:MOST]]
+    rows = [_cells(s, digits) for s in places[:MOST]]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     claim = _claim(result)
     lines = [
@@ -132,39 +121,24 @@ def as_text(result: ComparisonResult) -> str:
 
 def as_html(result: ComparisonResult) -> str:
     """Return the result in words and a table of all methods, as HTML that stands alone."""
+    import pandas as pd
+
     places = result.standings()
     digits = digits_of(places)
     weights = {} if result.blend is None else result.blend.weights
     names = ("", "method", result.metric.title, "90 % interval", "weight", "p", "one fit", "folds")
     rows = []
     for s in places:
+        rank, name, _, folds = _cells(s, digits)
         weight = weights.get(s.method.name)
-        name, _, folds = _cells(s, digits)
-        rows.append(
-            (
-                "" if s.rank is None else str(s.rank),
-                tag("strong", name) if weight else name,
-                fixed(s.mean, digits),
-                interval_text(s, digits),
-                f"{weight:.2f}" if weight else "",
-                "" if s.p_value is None else p_value(s.p_value),
-                seconds(s.seconds["fit"]),
-                folds,
-            )
-        )
-    sides = ["left" if column == 1 else "right" for column in range(len(names))]
-    styles = [f"{CELL};text-align:{side}" for side in sides]
-
-    def line(kind: str, cells: Sequence[str]) -> Markup:
-        return tag("tr", [tag(kind, c, style=s) for c, s in zip(cells, styles, strict=True)])
-
-    body = tag("tbody", [line("td", row) for row in rows])
-    look = "border-collapse:collapse;margin:.6em 0"
-    table = tag("table", tag("thead", line("th", names)), body, style=look)
-    claim = tag("p", sentence(result), style="max-width:48em;margin:.4em 0")
-    title = tag("p", tag("strong", _headline(result)), style="margin:.4em 0")
-    scrolled = tag("div", table, style="overflow-x:auto")
-    return str(tag("div", title, claim, scrolled, class_="pliant-comparison"))
+        shares = f"{weight:.2f}" if weight else ""
+        p = "" if s.p_value is None else p_value(s.p_value)
+        score, around = fixed(s.mean, digits), interval_text(s, digits)
+        rows.append((rank, name, score, around, shares, p, seconds(s.seconds["fit"]), folds))
+    with pd.option_context("display.max_colwidth", None):
+        table = pd.DataFrame(rows, columns=names).to_html(index=False, border=0)
+    title, claim = tag("p", tag("strong", _headline(result))), tag("p", sentence(result))
+    return str(tag("div", title, claim, Markup(table), class_="pliant-comparison"))
 
 
 def digits_of(places: Sequence[Standing]) -> int:
@@ -189,8 +163,8 @@ def _headline(result: ComparisonResult) -> str:
     return f"Comparison: {result.metric.title} of {target}, {size}; {time}{better}"
 
 
-def _cells(standing: Standing, digits: int) -> tuple[str, str, str]:
-    """Return the title of a method, its score with the error, and its folds."""
+def _cells(standing: Standing, digits: int) -> tuple[str, str, str, str]:
+    """Return the rank and the title of a method, its score with the error, and its folds."""
     method, score = standing.method, ""
     if standing.mean is not None:
         error = "" if standing.error is None else f" ± {fixed(standing.error, digits)}"
@@ -199,4 +173,5 @@ def _cells(standing: Standing, digits: int) -> tuple[str, str, str]:
     if standing.mean is None or method.status not in ("done", "cut"):
         reason = printable(method.reason, 2 * LONGEST)
         folds = f"{STATUS.get(method.status, '')}: {reason}".rstrip(": ")
-    return printable(method.title, LONGEST), score, folds
+    rank = "" if standing.rank is None else str(standing.rank)
+    return rank, printable(method.title, LONGEST), score, folds
