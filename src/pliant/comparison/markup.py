@@ -45,7 +45,8 @@ def tag(name: str, /, *children: Content, **attributes: object) -> Markup:
     """Write an element.
 
     In names of attributes underscores stand for hyphens, and one at the end for nothing. An
-    attribute that is None or False is left out; one that is True has no value; `Markup` stays as it is.
+    attribute that is None or False is left out; one that is True has no value. `Markup` stays as
+    it is.
 
     Examples
     --------
