@@ -43,8 +43,13 @@ from benchmarks.lines import (
 from benchmarks.markdown import markdown_table
 from benchmarks.splits import official, random_halves
 from pliant import MKLClassifier, MKLRegressor
-from pliant.comparison.paired import corrected_t_test, holm, wilcoxon_test
-from pliant.comparison.ranks import average_ranks, friedman_test
+from pliant.comparison.statistics import (
+    average_ranks,
+    corrected_t_test,
+    friedman_test,
+    holm,
+    wilcoxon_test,
+)
 from pliant.comparison.text_tables import Column
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Precomputed
@@ -265,7 +270,7 @@ def _sides(lines: pd.DataFrame, method: str, reference: str) -> str:
             test = corrected_t_test(
                 first.tolist(), second.tolist(), n_train=sizes["rows"], n_test=sizes["test_rows"]
             )
-            sides.append(test.favours(LEVEL))
+            sides.append(np.sign(test.statistic) if test.p_value < LEVEL else 0)
     return f"{sides.count(1)} / {sides.count(-1)}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import combinations, product
 
 import numpy as np
+from scipy import stats
 
 from papers import page as md
 from papers.contestants.embeddings import DIMENSIONS, NEIGHBOURS, variant
@@ -178,12 +179,17 @@ def _tests(means: Array) -> tuple[FriedmanTest, float]:
     return friedman_test(means), nemenyi_critical_difference(means.shape[1], len(means), LEVEL)
 
 
+def _critical(friedman: FriedmanTest) -> float:
+    """Return the F that equivalent methods exceed with probability LEVEL."""
+    return float(stats.f.ppf(1.0 - LEVEL, *friedman.degrees))
+
+
 def _printed_standing(study: str) -> str:
     """Say what the paper finds over its table, beside what its printed numbers give."""
     friedman, difference = _tests(paper_means(study))
     return text(
         GROUP, "printed_standing", reported=REPORTED[study], F=friedman.statistic,
-        critical=friedman.critical_value(LEVEL), difference=difference,
+        critical=_critical(friedman), difference=difference,
     )  # fmt: skip
 
 
@@ -194,7 +200,7 @@ def _standing(results: Results, contestants: Sequence[str]) -> str:
     friedman, difference = _tests(results.means(contestants, "unlabelled"))
     order = sorted(zip(friedman.ranks, [results.titles[who] for who in contestants], strict=True))
     verdict = f"No difference is significant at the {LEVEL:g} level."
-    if friedman.rejects(LEVEL):
+    if friedman.p_value < LEVEL:
         pairs = combinations(order, 2)
         apart = [f"{a} before {b}" for (p, a), (q, b) in pairs if q - p > difference]
         verdict = (
@@ -205,7 +211,7 @@ def _standing(results: Results, contestants: Sequence[str]) -> str:
         GROUP, "standing", methods=len(contestants), sets=len(results.sets),
         ranks=", ".join(f"{title} {rank:.2f}" for rank, title in order), F=friedman.statistic,
         first=friedman.degrees[0], second=friedman.degrees[1],
-        critical=friedman.critical_value(LEVEL), p=friedman.p_value, verdict=verdict,
+        critical=_critical(friedman), p=friedman.p_value, verdict=verdict,
     )  # fmt: skip
 
 

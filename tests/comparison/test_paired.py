@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pliant.comparison import corrected_t_test, wilcoxon_test
-from pliant.comparison.paired import holm
+from pliant.comparison.statistics import holm
 
 FIRST = np.array([0.81, 0.84, 0.79, 0.88, 0.86, 0.83, 0.85])
 SECOND = np.array([0.80, 0.80, 0.81, 0.83, 0.86, 0.80, 0.79])
@@ -65,7 +65,6 @@ def test_equal_scores_are_no_difference(any_test):
     assert (found.statistic, found.p_value, found.mean_difference) == (0.0, 1.0, 0.0)
     assert (found.wins, found.ties, found.losses) == (0, 7, 0)
     assert found.standard_error == 0
-    assert found.favours() == 0
 
 
 @pytest.mark.parametrize("name", ["t", "corrected"])
@@ -101,15 +100,6 @@ def test_order_turns_the_sign_and_the_unit_does_not_matter(both, unit):
         assert (back.wins, back.losses) == (forth.losses, forth.wins)
         assert forth.wins + forth.ties + forth.losses == len(both)
         assert scaled.p_value == pytest.approx(forth.p_value, rel=1e-6, abs=1e-12)
-
-
-def test_favours_asks_for_a_level_between_0_and_1(any_test):
-    found = any_test(FIRST + 1, SECOND)
-    assert found.favours(0.05) == 1
-    assert found.favours(1e-12) == 0
-    assert any_test(SECOND, FIRST + 1).favours() == -1
-    with pytest.raises(ValueError, match=r"0 < level < 1, got 5"):
-        found.favours(5)
 
 
 @pytest.mark.parametrize(

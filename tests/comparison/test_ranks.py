@@ -44,9 +44,7 @@ def test_demsars_example():
     assert found.chi2 == pytest.approx(9.28, abs=5e-3)
     assert found.statistic == pytest.approx(3.69, abs=5e-3)
     assert found.degrees == (3, 39)
-    assert found.critical_value() == pytest.approx(2.85, abs=5e-3)
-    assert found.rejects()
-    assert not found.rejects(0.01)
+    assert 0.01 < found.p_value < 0.05
 
 
 @pytest.mark.parametrize(

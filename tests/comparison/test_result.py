@@ -147,7 +147,7 @@ def test_the_table_of_a_notebook_escapes_names(hostile):
         Entry("dank", hostile, hostile, "", "done"),
     )
     html = replace(result, methods=entries)._repr_html_()
-    assert html.count("<tr>") == 3
+    assert html.count("<tr") == 3
     assert not {"<script", "<img", "http", "\u202e", "\x1b"} & set(html.split())
     assert "<script" not in html
     assert "<img" not in html

@@ -12,9 +12,9 @@ from scipy import stats
 
 from pliant.comparison.across import across
 from pliant.comparison.metrics import METRICS
-from pliant.comparison.paired import wilcoxon_test
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.standings import standings
+from pliant.comparison.statistics import wilcoxon_test
 from tests.comparison.comparison_cases import entry, ranked, records_of, result_of
 
 NAMES = ("svm", "dummy", "dank", "tkl")

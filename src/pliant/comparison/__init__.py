@@ -15,19 +15,21 @@ if TYPE_CHECKING:
     from pliant.comparison.blend import BlendClassifier, BlendRegressor
     from pliant.comparison.comparing import compare, compare_sample, fit
     from pliant.comparison.contenders import BASELINES
-    from pliant.comparison.paired import PairedTest, corrected_t_test, wilcoxon_test
     from pliant.comparison.protocol import Cell, Protocol
-    from pliant.comparison.ranks import (
-        FriedmanTest,
-        average_ranks,
-        friedman_test,
-        nemenyi_critical_difference,
-    )
     from pliant.comparison.reading import TableEncoder, TablePipeline, read_sample
     from pliant.comparison.record import Entry
     from pliant.comparison.result import ComparisonResult
     from pliant.comparison.sample import Sample
     from pliant.comparison.standings import Standing
+    from pliant.comparison.statistics import (
+        FriedmanTest,
+        PairedTest,
+        average_ranks,
+        corrected_t_test,
+        friedman_test,
+        nemenyi_critical_difference,
+        wilcoxon_test,
+    )
     from pliant.comparison.text_tables import Column, Score, text_table
 
 _WHERE = {
@@ -39,8 +41,8 @@ _WHERE = {
     "Column": "text_tables",
     "ComparisonResult": "result",
     "Entry": "record",
-    "FriedmanTest": "ranks",
-    "PairedTest": "paired",
+    "FriedmanTest": "statistics",
+    "PairedTest": "statistics",
     "Protocol": "protocol",
     "Sample": "sample",
     "Score": "text_tables",
@@ -48,16 +50,16 @@ _WHERE = {
     "TableEncoder": "reading",
     "TablePipeline": "reading",
     "across": "across",
-    "average_ranks": "ranks",
+    "average_ranks": "statistics",
     "compare": "comparing",
     "compare_sample": "comparing",
     "fit": "comparing",
-    "corrected_t_test": "paired",
-    "friedman_test": "ranks",
-    "nemenyi_critical_difference": "ranks",
+    "corrected_t_test": "statistics",
+    "friedman_test": "statistics",
+    "nemenyi_critical_difference": "statistics",
     "read_sample": "reading",
     "text_table": "text_tables",
-    "wilcoxon_test": "paired",
+    "wilcoxon_test": "statistics",
 }
 """The module of each name."""
 

@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from pliant.comparison.metrics import Metric
-from pliant.comparison.ranks import (
+from pliant.comparison.record import DUMMY, Entry
+from pliant.comparison.result import ComparisonResult
+from pliant.comparison.standings import Standing
+from pliant.comparison.statistics import (
     FriedmanTest,
     average_ranks,
     friedman_test,
     nemenyi_critical_difference,
 )
-from pliant.comparison.record import DUMMY, Entry
-from pliant.comparison.result import ComparisonResult
-from pliant.comparison.standings import Standing
 from pliant.comparison.text import p_equals
 from pliant.core.text import listed
 from pliant.core.typing import Array
@@ -41,8 +40,6 @@ class Across:
         from which all differ.
     tables : tuple of str
         Their names; one that recurs has a number.
-    metrics : tuple of Metric
-        The metric of the ranks on each table.
     means : ndarray of shape (N, k)
         The mean score of each method on each table.
     left_out : dict of str to str
@@ -55,7 +52,6 @@ class Across:
 
     methods: tuple[Entry, ...]
     tables: tuple[str, ...]
-    metrics: tuple[Metric, ...]
     means: Array
     left_out: dict[str, str]
     friedman: FriedmanTest
@@ -72,14 +68,14 @@ class Across:
         For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
         the best average rank is DANK's, 2.1, and ranks more than 2.5 apart differ significantly."
         """
-        n, k = len(self.tables), len(self.methods)
-        differ = "differ" if self.friedman.rejects(LEVEL) else "do not differ"
-        far = f", and ranks more than {self.critical_difference:.1f} apart differ significantly"
+        differ, far = "do not differ", ""
+        if self.friedman.p_value < LEVEL:
+            apart = f"{self.critical_difference:.1f}"
+            differ, far = "differ", f", and ranks more than {apart} apart differ significantly"
         return (
-            f"Over {n} tables the {k} methods {differ} significantly (Friedman's test, "
-            f"{p_equals(self.friedman.p_value)}); the best average rank is "
-            f"{self.methods[0].title}'s, {self.ranks[0]:.1f}"
-            f"{far if self.friedman.rejects(LEVEL) else ''}."
+            f"Over {len(self.tables)} tables the {len(self.methods)} methods {differ} "
+            f"significantly (Friedman's test, {p_equals(self.friedman.p_value)}); the best average "
+            f"rank is {self.methods[0].title}'s, {self.ranks[0]:.1f}{far}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,10 +100,6 @@ def across(results: Sequence[ComparisonResult]) -> Across:
     results : sequence of N >= 2 ComparisonResult
         A result for each table; their tasks and metrics may differ.
 
-    Returns
-    -------
-    Across
-
     Raises
     ------
     ValueError
@@ -115,38 +107,29 @@ def across(results: Sequence[ComparisonResult]) -> Across:
     """
     if len(results) < 2:
         raise ValueError(f"expected at least 2 tables, got {len(results)}")
-    tables = _names(results)
+    given = [str(result.sample["name"]) for result in results]
+    tables = tuple(
+        f"{name} ({given[: k + 1].count(name)})" if given.count(name) > 1 else name
+        for k, name in enumerate(given)
+    )
     places = [{each.method.name: each for each in result.standings()} for result in results]
     left_out = _left_out(tables, places)
-    known = [entry.name for entry in results[0].methods if entry.name != DUMMY]
-    names = [name for name in known if name not in left_out]
+    names = [e.name for e in results[0].methods if e.name != DUMMY and e.name not in left_out]
     if len(names) < 2:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"expected 2 methods with a rank on all tables, got {len(names)} ({why})")
-    metrics = tuple(result.metric for result in results)
     means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
-    order = np.argsort(average_ranks(_oriented(means, metrics)), kind="stable")
-    means, names = means[:, order], [names[k] for k in order]
-    methods = tuple(places[0][name].method for name in names)
-    scores = _oriented(means, metrics)
+    largest = np.abs(means).max(axis=1)
+    signs = np.array([1.0 if each.metric.higher_is_better else -1.0 for each in results])
+    scores = means * (signs / np.where(largest > 0, largest, 1.0))[:, None]  # higher is better
+    order = np.argsort(average_ranks(scores), kind="stable")
     return Across(
-        methods=methods,
+        methods=tuple(places[0][names[k]].method for k in order),
         tables=tables,
-        metrics=metrics,
-        means=means,
+        means=means[:, order],
         left_out=left_out,
-        friedman=friedman_test(scores),
-        critical_difference=nemenyi_critical_difference(len(methods), len(tables), LEVEL),
-    )
-
-
-def _names(results: Sequence[ComparisonResult]) -> tuple[str, ...]:
-    """Return the tables' names, with a number behind those that recur."""
-    names = [str(result.sample["name"]) for result in results]
-    numbers = [names[: k + 1].count(name) for k, name in enumerate(names)]
-    return tuple(
-        f"{name} ({number})" if names.count(name) > 1 else name
-        for name, number in zip(names, numbers, strict=True)
+        friedman=friedman_test(scores[:, order]),
+        critical_difference=nemenyi_critical_difference(len(names), len(tables), LEVEL),
     )
 
 
@@ -155,17 +138,9 @@ def _left_out(tables: Sequence[str], places: Sequence[Mapping[str, Standing]]) -
     reasons: dict[str, list[str]] = {}
     for name in dict.fromkeys(name for place in places for name in place):
         for table, place in zip(tables, places, strict=True):
-            standing = place.get(name)
-            if standing is None:
+            if name not in place:
                 reasons.setdefault(name, []).append(f"{table}: not compared")
-            elif standing.rank is None:
-                why = standing.method.reason or "no score of all common folds"
+            elif place[name].rank is None:
+                why = place[name].method.reason or "no score of all common folds"
                 reasons.setdefault(name, []).append(f"{table}: {why}")
     return {name: listed(causes) for name, causes in reasons.items()}
-
-
-def _oriented(means: Array, metrics: Sequence[Metric]) -> Array:
-    """Return means of which the higher is better, in units of each table's largest."""
-    signs = np.array([1.0 if metric.higher_is_better else -1.0 for metric in metrics])
-    largest = np.abs(means).max(axis=1)
-    return means * (signs / np.where(largest > 0, largest, 1.0))[:, None]

@@ -44,17 +44,9 @@ def joined(*children: Content) -> Markup:
 def tag(name: str, /, *children: Content, **attributes: object) -> Markup:
     """Write an element.
 
-    Parameters
-    ----------
-    name : str
-    *children : Content
-    **attributes
-        Underscores stand for hyphens, and one at the end for nothing. An attribute that is None or
-        False is left out; one that is True has no value; `Markup` is written as it is.
-
-    Returns
-    -------
-    Markup
+    In names of attributes underscores stand for hyphens, and one at the end for nothing. An
+    attribute that is None or False is left out; one that is True has no value. `Markup` stays as
+    it is.
 
     Examples
     --------
@@ -71,17 +63,12 @@ def _pieces(content: Content) -> Iterator[str]:
     if isinstance(content, Markup):
         yield content
     elif isinstance(content, str) or not isinstance(content, Iterable):
-        yield html.escape(_spaced(content))
+        text = str(content)  # a space at either end stays: it parts the pieces of a sentence
+        first, last = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
+        yield html.escape(f"{first}{clean(text)}{last}" if text.strip() else first)
     else:
         for child in content:
             yield from _pieces(child)
-
-
-def _spaced(content: object) -> str:
-    """Clean text, but keep one space at either end: pieces of a sentence stand side by side."""
-    text = str(content)
-    ends = (" " if text[:1].isspace() else ""), (" " if text[-1:].isspace() else "")
-    return f"{ends[0]}{clean(text)}{ends[1]}" if text.strip() else ends[0]
 
 
 def _attributes(attributes: dict[str, object]) -> Iterator[str]:

@@ -12,19 +12,18 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.calibration import CalibrationDisplay, calibration_curve
+from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay, confusion_matrix
 
 from pliant.comparison.blending import BlendOutcome
 from pliant.comparison.cells import FittedMethod, predictions_of
 from pliant.comparison.folds import outer_split
-from pliant.comparison.metrics import Metric, metrics_of
+from pliant.comparison.metrics import metrics_of
 from pliant.comparison.pipeline import last_step, names_after
 from pliant.comparison.result import BLEND, ComparisonResult
 from pliant.comparison.sample import Sample
@@ -38,29 +37,17 @@ from pliant.plots._common import BLUE, GREY, VERMILION, class_label, text
 if TYPE_CHECKING:
     from pliant.comparison.across import Across
 
-SCALE = 1.8
-"""Pixels of a file for each pixel of the page, so that letters are sharp."""
-
-COLOURS = 64
-"""Colours of a picture, so that its file stays small."""
-
-WIDTH = 4.8
-"""Inches of a picture, 100 pixels of the page each."""
+SCALE, COLOURS, WIDTH = 1.8, 64, 4.8
+"""Pixels of a file for each of the page, colours of a picture, and its inches of 100 pixels."""
 
 SLOWEST_FIT, SLOWEST_IMPORTANCE = 60.0, 20.0
 """Seconds that a picture may cost; one that would take longer is left out."""
 
-MOST_ROWS, REPEATS = 500, 3
-"""Test rows and permutations of an importance."""
-
-MOST_FEATURES, MOST_RELEVANT = 30, 15
-"""Features of a picture of the importance, and of LAB-RBF's relevance, at most."""
+MOST_ROWS, REPEATS, MOST_FEATURES, MOST_RELEVANT = 500, 3, 30, 15
+"""Test rows and permutations of an importance, its features, and those of a relevance, at most."""
 
 MOST_POINTS, MOST_CURVES, MOST_CLASSES = 1500, 5, 30
 """Points of a scatter, classes with a curve of their own, and classes of a matrix at most."""
-
-Drawer: TypeAlias = Callable[[Any], tuple[str, str]]
-"""Draws on axes; returns the title and the text for those who do not see the picture."""
 
 
 @dataclass(frozen=True)
@@ -85,51 +72,47 @@ def pictures_of(result: ComparisonResult) -> dict[str, list[Picture]]:
     A picture that cannot be made, whatever the reason, is left out, with a warning.
     """
     found: dict[str, list[Picture]] = {}
-    for section, drawer in _plans(result) if can_draw() else ():
-        if (picture := _drawn(drawer)) is not None:
+    for section, drawer, *arguments in _plans(result) if can_draw() else ():
+        if (picture := _drawn(drawer, *arguments)) is not None:
             found.setdefault(section, []).append(picture)
     return found
 
 
 def ranks_picture(ranking: Across) -> Picture | None:
     """Return average ranks on a line, and a bar over each group; None if it cannot be made."""
-    names = [entry.title for entry in ranking.methods]
-    display = CriticalDifferenceDisplay(names, ranking.ranks, ranking.critical_difference)
-
-    def draw(ax: Any) -> tuple[str, str]:
-        ax.figure.set_size_inches(*display._size)
-        display.plot(ax)
-        ranks = [f"{name} {rank:.2f}" for name, rank in zip(names, ranking.ranks, strict=True)]
-        apart = f"critical difference {ranking.critical_difference:.2f}"
-        return "Average ranks", f"Average ranks: {', '.join(ranks)}; {apart}"
-
-    return _drawn(draw) if can_draw() else None
+    return _drawn(_ranks, ranking) if can_draw() else None
 
 
-def _plans(result: ComparisonResult) -> Iterator[tuple[str, Drawer]]:
-    """Yield the section of each picture, and the function that draws it."""
-    blend = result.blend
+def _plans(result: ComparisonResult) -> Iterator[tuple[Any, ...]]:
+    """Yield the section of each picture, the function that draws it, and its arguments."""
+    blend, best = result.blend, result.best
     if blend is not None:
         if len(blend.weights) > 1:
-            yield "weights", partial(_weights, result, blend)
+            yield "weights", _weights, result, blend
         if blend.classes is None:
-            yield "predictions", partial(_scatter, result, blend)
+            yield "predictions", _scatter, blend, result.sample["target"]
         else:
-            yield "predictions", partial(_calibration, blend, blend.classes)
-            yield "predictions", partial(_confusion, blend, blend.classes)
-    if result.source is None or result.best is None or result.interrupted:
+            yield "predictions", _calibration, blend, blend.classes
+            yield "predictions", _confusion, blend, blend.classes
+    if result.source is None or best is None or result.interrupted:
         return
+    names = blend.weights if blend is not None and best == BLEND else [best]
+    places = [s.seconds for s in result.standings() if s.method.name in names]
+    expected = sum((each["search"] or 0.0) + (each["fit"] or 0.0) for each in places)
     try:
-        model = _model_of(result)
+        if expected > SLOWEST_FIT:
+            raise TimeoutError(f"what matters is not measured: a fit takes {seconds(expected)}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the folds have reported them
+            model = result.fit_on_first_fold()
     except Exception as error:
         _left_out(error)
         return
     sample = result.source.sample
-    yield "importance", partial(_importance, result, sample, model)
-    members = dict(model.members_) if result.best == BLEND else {result.best: model}
-    for member in members.values():
+    yield "importance", _importance, result, sample, model
+    for member in dict(model.members_).values() if best == BLEND else [model]:
         if hasattr(type(last_step(member)), "feature_relevance_"):
-            yield "importance", partial(_relevance, member, sample)
+            yield "importance", _relevance, member, sample
 
 
 def _left_out(error: Exception) -> None:
@@ -137,8 +120,11 @@ def _left_out(error: Exception) -> None:
     warnings.warn(text, UserWarning, stacklevel=3)
 
 
-def _drawn(drawer: Drawer) -> Picture | None:
-    """Return the picture that a function draws: of few colours, and sharp on fine screens."""
+def _drawn(drawer: Callable[..., tuple[str, str]], *arguments: Any) -> Picture | None:
+    """Return a picture of few colours, sharp on fine screens; None, and a warning, if it fails.
+
+    `drawer` draws on the axes that it is given last, and returns the title and the description.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from PIL import Image
@@ -147,7 +133,7 @@ def _drawn(drawer: Drawer) -> Picture | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a glyph that the font lacks, a class without rows
             figure = Figure(layout="constrained", figsize=(WIDTH, 4.4), dpi=100 * SCALE)
-            title, alt = drawer(figure.subplots())
+            title, alt = drawer(*arguments, figure.subplots())
             canvas: Any = FigureCanvasAgg(figure)
             canvas.draw()
     except Exception as error:
@@ -160,6 +146,16 @@ def _drawn(drawer: Drawer) -> Picture | None:
     written = base64.b64encode(file.getvalue()).decode("ascii")
     width, height = (round(pixels / SCALE) for pixels in picture.size)
     return Picture(title, alt, written, width, height)
+
+
+def _ranks(ranking: Across, ax: Any) -> tuple[str, str]:
+    names, ranks = [entry.title for entry in ranking.methods], ranking.ranks
+    display = CriticalDifferenceDisplay(names, ranks, ranking.critical_difference)
+    ax.figure.set_size_inches(*display._size)
+    display.plot(ax)
+    shown = [f"{name} {rank:.2f}" for name, rank in zip(names, ranks, strict=True)]
+    apart = f"critical difference {ranking.critical_difference:.2f}"
+    return "Average ranks", f"Average ranks: {', '.join(shown)}; {apart}"
 
 
 def _weights(result: ComparisonResult, blend: BlendOutcome, ax: Any) -> tuple[str, str]:
@@ -177,7 +173,7 @@ def _weights(result: ComparisonResult, blend: BlendOutcome, ax: Any) -> tuple[st
     )
 
 
-def _scatter(result: ComparisonResult, blend: BlendOutcome, ax: Any) -> tuple[str, str]:
+def _scatter(blend: BlendOutcome, target: object, ax: Any) -> tuple[str, str]:
     from matplotlib.ticker import AutoLocator
 
     y, values = blend.y, blend.values
@@ -194,7 +190,7 @@ def _scatter(result: ComparisonResult, blend: BlendOutcome, ax: Any) -> tuple[st
         axis.set_major_locator(AutoLocator())
     for shift in (low, high):
         ax.axline((values.mean(), values.mean() + shift), slope=1, color=VERMILION, linewidth=0.9)
-    ax.set(xlabel="predicted", ylabel=text(result.sample["target"]))
+    ax.set(xlabel="predicted", ylabel=text(target))
     ends = decimals([low, high], [])
     inside = f"90 % of the errors are between {fixed(low, ends)} and {fixed(high, ends)}"
     wide = f"an interval {fixed(high - low, ends)} wide, in the units of the target"
@@ -212,21 +208,28 @@ def _calibration(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> tup
     bins = int(np.clip(len(codes) // 30, 3, 10))
     values = blend.values / blend.values.sum(axis=1, keepdims=True)
     for place, k in enumerate(chosen):
-        y, p = codes == k, values[:, k]
-        true, predicted = calibration_curve(y, p, n_bins=bins, strategy="quantile")
-        name = class_label(classes[k].item())
-        look = {"markersize": 4, "linewidth": 1.2, "marker": "osD^v"[place]}
-        CalibrationDisplay(true, predicted, p).plot(ax=ax, ref_line=place == 0, name=name, **look)
-    ax.set(xlabel="predicted probability", ylabel="share of rows of that class")
+        CalibrationDisplay.from_predictions(
+            codes == k,
+            values[:, k],
+            n_bins=bins,
+            strategy="quantile",
+            name=class_label(classes[k].item()),
+            ref_line=place == 0,
+            ax=ax,
+            markersize=4,
+            linewidth=1.2,
+            marker="osD^v"[place],
+        )
     ax.legend(loc="upper left", fontsize="small", frameon=False)
+    ax.set(xlabel="predicted probability", ylabel="share of rows of that class")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     some = f" of the {len(chosen)} most frequent classes" if len(chosen) < len(classes) > 2 else ""
     title = f"Calibration{some} on {count(len(codes), 'held-out row')}"
-    p = values[np.arange(len(codes)), codes]
-    alt = f"{title}: share of the rows over the predicted probability, in {bins} bins of equal size"
+    mean = values[np.arange(len(codes)), codes].mean()
     return (
         f"{title}: on the dotted line, probabilities are right",
-        f"{alt}; the mean probability of the true class is {p.mean():.3f}",
+        f"{title}: share of the rows over the predicted probability, in {bins} bins of equal size; "
+        f"the mean probability of the true class is {mean:.3f}",
     )
 
 
@@ -239,20 +242,17 @@ def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> tuple
     ax.figure.set_size_inches(side + 0.4, side)
     matrix = confusion_matrix(blend.y, said, labels=classes[kept], normalize="true")
     names = [text(label, 16) for label in classes[kept].tolist()]
-    display = ConfusionMatrixDisplay(100 * matrix, display_labels=names)
-    numbers = {"size": 9 if len(kept) < 8 else 7}
-    display.plot(
+    ConfusionMatrixDisplay(100 * matrix, display_labels=names).plot(
         ax=ax,
         cmap="Blues",
         values_format=".0f",
         colorbar=False,
         xticks_rotation="horizontal" if len(kept) < 5 else "vertical",
         im_kw={"vmin": 0, "vmax": 100},
-        text_kw=numbers,
+        text_kw={"size": 9 if len(kept) < 8 else 7},
     )
-    ax.set_yticks(
-        range(len(kept)), [f"{n} ({counts[k]})" for n, k in zip(names, kept, strict=True)]
-    )
+    rows = [f"{name} ({counts[k]})" for name, k in zip(names, kept, strict=True)]
+    ax.set_yticks(range(len(kept)), rows)
     ax.set(xlabel="predicted class", ylabel="true class (rows)")
     right = int(np.sum(said == blend.y))
     some = f", the {len(kept)} most frequent classes" if len(kept) < len(classes) else ""
@@ -264,47 +264,35 @@ def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> tuple
     return title, f"{title}. Right of true class: {', '.join(recalls)}"
 
 
-def _model_of(result: ComparisonResult) -> Any:
-    """Return the model to use, fitted on the training rows of the first fold."""
-    names = result.blend.weights if result.best == BLEND and result.blend else [result.best]
-    times = [s.seconds for s in result.standings() if s.method.name in names]
-    expected = sum((each["search"] or 0.0) + (each["fit"] or 0.0) for each in times)
-    if expected > SLOWEST_FIT:
-        raise TimeoutError(f"what matters is not measured: a fit takes {seconds(expected)}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the folds have reported them
-        return result.fit_on_first_fold()
-
-
 def _importance(result: ComparisonResult, sample: Sample, model: Any, ax: Any) -> tuple[str, str]:
     """Draw the loss of score when a feature of test rows of the first fold is permuted."""
     random = np.random.default_rng(result.protocol.seed)
     test = outer_split(sample, result.protocol, 0, 0)[1]
     rows = np.sort(random.permutation(test)[:MOST_ROWS])
-    X, y = sample.features(rows), sample.y[rows]
-    fitted = FittedMethod(model, SearchResult({}, None, 0, {}), {})
+    X, y, columns = sample.features(rows), sample.y[rows], _columns(sample)
+    fitted, metric = FittedMethod(model, SearchResult({}, None, 0, {}), {}), result.metric
 
-    def score(metric: Metric, X: Array) -> float:
+    def score(X: Array) -> float:
         value = metric.finite(y, predictions_of(fitted, X))
         return np.nan if value is None else value if metric.higher_is_better else -value
 
-    start, metric = time.perf_counter(), result.metric
-    if np.isnan(score(metric, X)):  # such as the AUC of a model without probabilities
+    start = time.perf_counter()
+    whole = score(X)
+    if np.isnan(whole):  # such as the AUC of a model without probabilities
         metric = metrics_of(result.task)[0]
-    whole, columns = score(metric, X), _columns(sample)
+        whole = score(X)
     if (took := (time.perf_counter() - start) * REPEATS * len(columns)) > SLOWEST_IMPORTANCE:
         raise TimeoutError(f"the importance of {len(columns)} features takes {seconds(took)}")
     drops = np.zeros((len(columns), REPEATS))
     for place, repeat in np.ndindex(drops.shape):
         permuted, features = X.copy(), columns[place][1]
         permuted[:, features] = X[random.permutation(len(X))][:, features]
-        drops[place, repeat] = whole - score(metric, permuted)
+        drops[place, repeat] = whole - score(permuted)
     means, spreads = drops.mean(axis=1), drops.std(axis=1)
     order = np.argsort(-means, kind="stable")[:MOST_FEATURES]
     order = order[(means[order] != 0) | (order == order[0])]
-    names = [columns[j][0] for j in order]
+    names, places = [columns[j][0] for j in order], np.arange(len(order))
     ax.figure.set_size_inches(WIDTH, 1.2 + 0.26 * len(order))
-    places = np.arange(len(order))
     ax.barh(places, means[order], xerr=spreads[order], color=BLUE, ecolor=GREY, capsize=2.0)
     ax.set_yticks(places, [text(name) for name in names])
     ax.invert_yaxis()
@@ -316,9 +304,7 @@ def _importance(result: ComparisonResult, sample: Sample, model: Any, ax: Any) -
         f"Importance{some}: {change} on {count(len(rows), 'held-out row')}, if values are permuted"
     )
     digits = decimals(means, spreads)
-    first = [
-        f"{quoted(n)} {fixed(means[j], digits)}" for n, j in zip(names[:3], order[:3], strict=True)
-    ]
+    first = [f"{quoted(columns[j][0])} {fixed(means[j], digits)}" for j in order[:3]]
     return title, f"{title}. Most important: {', '.join(first)}"
 
 

@@ -20,9 +20,9 @@ from typing import Any, TypeAlias, TypeGuard
 from scipy import stats
 
 from pliant.comparison.metrics import Metric, metrics_of
-from pliant.comparison.paired import corrected_t_test, holm
 from pliant.comparison.protocol import Place, Protocol
 from pliant.comparison.record import DUMMY, REFERENCE, Entry, Record
+from pliant.comparison.statistics import corrected_t_test, holm
 
 Cells: TypeAlias = dict[Place, Record]
 """Records of one method by repeat and fold, ascending."""
@@ -107,39 +107,34 @@ def standings(
 ) -> list[Standing]:
     """Return the place of every method, the best first; those without a score last.
 
-    Parameters
-    ----------
-    methods : sequence of Entry
-    records : iterable of Record
-        In any order; those of other methods, and those that are not done, are left aside.
-    metric : Metric
-    protocol : Protocol
+    Records may be in any order; those of other methods, and those that are not done, are left
+    aside.
     """
     cells = finished(methods, records)
     scored = {name: scores_of(mine, metric.name) for name, mine in cells.items()}
-    staying = [each.name for each in methods if each.status != "left"]
+    staying = [entry.name for entry in methods if entry.status != "left"]
     common, ranked = common_folds({name: scored[name].keys() for name in staying})
     for name in ranked:
         cells[name] = {place: cells[name][place] for place in sorted(common)}
         scored[name] = {place: scored[name][place] for place in sorted(common)}
-    places = {name: _place(scores, metric, name in ranked) for name, scores in scored.items()}
-    best_first = sorted(methods, key=lambda entry: (places[entry.name], entry.name))
-    order = [places[entry.name] for entry in best_first]
-    against = reference_of(best_first, ranked)
+    keys = {name: _sort_key(scores, metric, name in ranked) for name, scores in scored.items()}
+    best_first = sorted(methods, key=lambda entry: (keys[entry.name], entry.name))
+    order = [keys[entry.name] for entry in best_first]
+    baselines = [e.name for e in best_first if e.kind == "baseline" and e.name != DUMMY]
+    against = next((name for name in (REFERENCE, *baselines) if name in ranked), None)
     found = []
     for entry in best_first:
         name = entry.name
         place = {
             "planned": len(protocol.places()),
-            "rank": order.index(places[name]) + 1 if name in ranked else None,
+            "rank": order.index(keys[name]) + 1 if name in ranked else None,
             "is_reference": name == against,
         }
-        standing = _standing(entry, cells[name], metric, **place)
         if name in ranked and against is not None and DUMMY != name != against:
-            difference = _difference(cells[name], scored[name], scored[against], metric)
-            standing = replace(standing, **difference)
-        found.append(standing)
-    return _adjusted(found)
+            place |= _difference(cells[name], scored[name], scored[against], metric)
+        found.append(_standing(entry, cells[name], metric, **place))
+    p_values = iter(holm([each.p_value for each in found if each.p_value is not None]))
+    return [s if s.p_value is None else replace(s, p_value=next(p_values)) for s in found]
 
 
 def finished(methods: Iterable[Entry], records: Iterable[Record]) -> dict[str, Cells]:
@@ -161,12 +156,7 @@ def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], fr
     """Return the folds to compare methods on, and the methods that have all of them.
 
     A method that would hold their number down is left out if without it there are at least twice
-    as many, and half of the methods remain.
-
-    Parameters
-    ----------
-    places : mapping of str to set of Place
-        The folds that each method has a score of.
+    as many, and half of the methods remain. `places` are the folds that each method has a score of.
 
     Examples
     --------
@@ -176,40 +166,23 @@ def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], fr
     ([(0, 0), (0, 1), (0, 2)], ['lab-rbf', 'svm'])
     """
     have = {name: frozenset(mine) for name, mine in places.items() if mine}
-    common, kept = _shared(have.values()), have
+    if not have:
+        return frozenset(), frozenset()
+    common, kept = frozenset.intersection(*have.values()), have
     for least in sorted({len(mine) for mine in have.values()}):
         fewer = {name: mine for name, mine in have.items() if len(mine) >= least}
-        shared = _shared(fewer.values())
+        shared = frozenset.intersection(*fewer.values())
         if 2 * len(fewer) >= len(have) and len(shared) >= max(1, GAIN * len(common)):
             common, kept = shared, fewer
     return common, frozenset(kept) if common else frozenset()
 
 
-def _shared(sets: Iterable[frozenset[Place]]) -> frozenset[Place]:
-    each = list(sets)
-    return frozenset.intersection(*each) if each else frozenset()
-
-
-def reference_of(best_first: Sequence[Entry], ranked: Set[str]) -> str | None:
-    """Return the Gaussian SVM if it is ranked, or else the best other baseline."""
-    baselines = [each.name for each in best_first if each.kind == "baseline"]
-    wanted = (REFERENCE, *(name for name in baselines if name != DUMMY))
-    return next((name for name in wanted if name in ranked), None)
-
-
 def interval_of(
     scores: Sequence[float], share: float, metric: Metric
 ) -> tuple[float, float, float] | None:
-    """Return the standard error of a mean, and the ends of its 90 % interval; None below two.
+    """Return the standard error of a mean and its 90 % interval; None below two scores.
 
-    The interval ends where the range of the metric ends.
-
-    Parameters
-    ----------
-    scores : sequence of r float
-    share : float
-        n_test / n_train.
-    metric : Metric
+    `share` is n_test / n_train. The interval ends where the range of the metric ends.
     """
     if len(scores) < 2:
         return None
@@ -231,7 +204,7 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and isfinite(value)
 
 
-def _place(scores: Scores, metric: Metric, ranked: bool) -> tuple[int, int, float]:
+def _sort_key(scores: Scores, metric: Metric, ranked: bool) -> tuple[int, int, float]:
     """Return what to sort by: the mean to 12 digits, so that rounding makes no difference."""
     mean = _mean(scores.values())
     if mean is None:
@@ -247,52 +220,37 @@ def _difference(cells: Cells, mine: Scores, others: Scores, metric: Metric) -> d
     difference = fsum(first) / len(first) - fsum(second) / len(second)
     if len(first) < 2:
         return {"difference": difference}
-    rows = [record["rows"]["test"] for record in cells.values()]
+    rows = min(record["rows"]["test"] for record in cells.values())
     share = held_out_share(cells.values())
-    test = corrected_t_test(first, second, n_train=1, n_test=share, least_rows=min(rows))
+    test = corrected_t_test(first, second, n_train=1, n_test=share, least_rows=rows)
     p_value = test.p_value if len(first) >= FEWEST_FOLDS else None
     return {"difference": difference, "difference_error": test.standard_error, "p_value": p_value}
 
 
-def _adjusted(standings: list[Standing]) -> list[Standing]:
-    """Return standings with p-values adjusted by Holm's method."""
-    adjusted = iter(holm([each.p_value for each in standings if each.p_value is not None]))
-    return [
-        each if each.p_value is None else replace(each, p_value=next(adjusted))
-        for each in standings
-    ]
-
-
 def _standing(entry: Entry, cells: Cells, metric: Metric, **place: Any) -> Standing:
     """Return the place of a method with its scores and costs."""
-    named = {each.name: each for each in (*metrics_of(_task(metric, cells)), metric)}
+    records = list(cells.values())
+    kind = "regression" if records and "r2" in records[0]["scores"] else "classification"
+    named = {each.name: each for each in (*metrics_of(metric.task or kind), metric)}
     scores = {name: list(scores_of(cells, name).values()) for name in named}
-    share = held_out_share(cells.values()) if cells else 0.0
+    share = held_out_share(records) if records else 0.0
     intervals = {name: interval_of(values, share, named[name]) for name, values in scores.items()}
-    own, records = intervals[metric.name], cells.values()
+    error, low, high = intervals[metric.name] or (None, None, None)
     return Standing(
         method=entry,
         mean=_mean(scores[metric.name]),
-        error=own and own[0],
-        low=own and own[1],
-        high=own and own[2],
+        error=error,
+        low=low,
+        high=high,
         folds=len(cells),
         **place,
         means={name: _mean(values) for name, values in scores.items()},
         errors={name: each and each[0] for name, each in intervals.items()},
-        seconds={
-            part: _median(record["seconds"].get(part) for record in records) for part in SECONDS
-        },
-        size_bytes=_median(record.get("size_bytes") for record in records),
-        support=_median(record.get("support") for record in records),
-        gap=max(filter(is_number, (record.get("gap") for record in records)), default=None),
+        seconds={part: _median(each["seconds"].get(part) for each in records) for part in SECONDS},
+        size_bytes=_median(each.get("size_bytes") for each in records),
+        support=_median(each.get("support") for each in records),
+        gap=max(filter(is_number, (each.get("gap") for each in records)), default=None),
     )
-
-
-def _task(metric: Metric, cells: Cells) -> str:
-    """Return the task of a metric; of a scorer's, that of the scores of a record."""
-    known = next(iter(cells.values()))["scores"] if cells else {}
-    return metric.task or ("regression" if "r2" in known else "classification")
 
 
 def _mean(values: Iterable[float]) -> float | None:

@@ -103,7 +103,6 @@ def gap(value: float | None) -> str:
 
 
 def _power(value: float) -> str:
-    """Write two digits and a power of ten."""
     digits, power = f"{value:.1e}".split("e")
     return f"{digits}e{int(power)}".replace("-", MINUS)
 
@@ -111,8 +110,3 @@ def _power(value: float) -> str:
 def share_text(value: float, spread: float) -> str:
     """Write a share with its standard deviation, if that is known: "40% ± 3%"."""
     return f"{value:.0%} ± {spread:.0%}" if isfinite(spread) else f"{value:.0%}"
-
-
-def setting(value: object) -> str:
-    """Write the value of a setting; four digits of a number are enough to read."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

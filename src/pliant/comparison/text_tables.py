@@ -1,15 +1,15 @@
 """Tables of results as plain text.
 
 A table is a sequence of rows, each a mapping from column key to cell. Cells are numbers, text,
-`Score` (mean ± spread, with a mark) or None for what is missing; text is made harmless first.
+`Score` (mean ± spread) or None for what is missing; text is made harmless first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,22 +19,11 @@ LONGEST_CELL = 350
 """Characters of a cell or a heading at most; the largest float has 313 with three decimals."""
 
 
-@dataclass(frozen=True)
-class Score:
-    """A measured number with its spread and a mark, shown as ``0.871 ± 0.020 *``.
-
-    Attributes
-    ----------
-    mean : float
-    std : float or None
-        The spread, in the units of the mean; None leaves it out.
-    mark : str
-        What stands behind the number, such as the sign of a significant difference.
-    """
+class Score(NamedTuple):
+    """A mean with its spread, in the same units, shown as ``0.871 ± 0.020``."""
 
     mean: float
-    std: float | None = None
-    mark: str = ""
+    std: float
 
 
 Cell: TypeAlias = str | float | Score | None
@@ -98,58 +87,38 @@ def laid_out(
 
     `escape` is applied to all texts, after control characters are removed.
     """
-    return [_block(rows, column, escape) for column in _columns(rows, columns)]
-
-
-def _columns(
-    rows: Sequence[Mapping[str, Cell]], columns: Sequence[Column | str] | None
-) -> list[Column]:
     keys = dict.fromkeys(key for row in rows for key in row)
     shown = [Column(c) if isinstance(c, str) else c for c in (columns or keys)]
     if not shown:
         raise ValueError("expected at least one column to show, got no columns and no rows")
-    return shown
+    blocks = []
+    for column in shown:
+        cells = [row.get(column.key) for row in rows]
+        words = [isinstance(cell, str | bool | np.bool_) for cell in cells if cell is not None]
+        numeric = bool(words) and not any(words)
+        title = _clean(column.key if column.title is None else column.title)
+        head, *body = [escape(text) for text in (title, *(_written(c, column) for c in cells))]
+        if numeric:  # the signs of spreads stand below each other
+            parts = [text.partition(" ±") for text in body]
+            widest = max(len(sign + spread) for _, sign, spread in parts)
+            body = [f"{value}{(sign + spread).rjust(widest)}" for value, sign, spread in parts]
+        width = max(3, len(head), *map(len, body))
+        justify = str.rjust if numeric else str.ljust
+        blocks.append((justify(head, width), numeric, [justify(text, width) for text in body]))
+    return blocks
 
 
-def _block(
-    rows: Sequence[Mapping[str, Cell]], column: Column, escape: Callable[[str], str]
-) -> tuple[str, bool, list[str]]:
-    """Lay out one column."""
-    cells = [row.get(column.key) for row in rows]
-    cut = [tuple(escape(_clean(part)) for part in _parts(cell, column)) for cell in cells]
-    numeric = _is_numeric(cells)
-    body = _align(cut) if numeric else [value for value, _, _ in cut]
-    title = escape(_clean(column.key if column.title is None else column.title))
-    width = max(3, len(title), *map(len, body))
-    justify = str.rjust if numeric else str.ljust
-    return justify(title, width), numeric, [justify(line, width) for line in body]
-
-
-def _parts(cell: object, column: Column) -> tuple[str, str, str]:
-    """Write a cell as value, spread and mark."""
+def _written(cell: object, column: Column) -> str:
+    """Write a cell in one line."""
     if cell is None:
-        return column.missing, "", ""
+        return _clean(column.missing)
     if isinstance(cell, Score):
-        spread = "" if cell.std is None else f"± {cell.std:.{column.digits}f}"
-        return f"{cell.mean:.{column.digits}f}", spread, cell.mark
+        return f"{cell.mean:.{column.digits}f} ± {cell.std:.{column.digits}f}"
     if isinstance(cell, bool | np.bool_):
-        return "yes" if cell else "no", "", ""
+        return "yes" if cell else "no"
     if isinstance(cell, Integral) or not isinstance(cell, Real):
-        return str(cell), "", ""
-    return f"{cell:.{column.digits}f}", "", ""
-
-
-def _is_numeric(cells: Iterable[Cell]) -> bool:
-    """Return whether a column holds numbers, and besides them nothing but gaps."""
-    kinds = {type(cell) for cell in cells if cell is not None}
-    return bool(kinds) and not any(issubclass(kind, str | bool | np.bool_) for kind in kinds)
-
-
-def _align(cut: Sequence[tuple[str, ...]]) -> list[str]:
-    """Put values, spreads and marks below each other."""
-    widths = [max(map(len, parts)) for parts in zip(*cut, strict=True)]
-    lines = ((f"{v:>{widths[0]}}", f"{s:>{widths[1]}}", f"{m:<{widths[2]}}") for v, s, m in cut)
-    return [" ".join(part for part in line if part) for line in lines]
+        return _clean(str(cell))
+    return f"{cell:.{column.digits}f}"
 
 
 def _clean(text: str) -> str:

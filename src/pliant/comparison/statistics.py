@@ -1,0 +1,311 @@
+"""Paired tests, Holm's adjustment, average ranks, Friedman's test, Nemenyi's critical difference.
+
+A paired test takes the scores of two methods, split by split, and compares their differences
+d_k = first_k - second_k with zero, two-sided. Differences are rounded at 1e-12 of the largest
+score, so that 0.9 - 0.8 and 0.8 - 0.7 are the same difference, and equal scores are a tie.
+
+Over N data sets, k methods are ranked on each, 1 the best, equal scores sharing the mean of their
+ranks. R_j is the mean rank of method j. If Friedman's test rejects that all methods are equivalent,
+those differ significantly whose mean ranks are further apart than Nemenyi's critical difference.
+
+References
+----------
+J. Demšar, Statistical comparisons of classifiers over multiple data sets, Journal of Machine
+Learning Research 7 (2006).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from pliant.core.typing import Array
+from pliant.core.validation import check_integer, check_real
+
+DIGITS = 12
+"""Digits of the largest score up to which scores are told apart."""
+
+ALL_SIGNS = 13
+"""Differences up to which all signs are gone through where ranks are shared; as in scipy."""
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The result of a paired test.
+
+    Attributes
+    ----------
+    name : str
+        The test, in words.
+    statistic : float
+        Student's t, or for Wilcoxon the difference between the rank sums of wins and losses.
+    p_value : float
+        Two-sided.
+    mean_difference : float
+        Mean of first - second.
+    standard_error : float
+        The standard error of that mean, as the test estimates it.
+    wins, ties, losses : int
+        Splits on which the first method scored higher, equal, lower.
+    """
+
+    name: str
+    statistic: float
+    p_value: float
+    mean_difference: float
+    standard_error: float
+    wins: int
+    ties: int
+    losses: int
+
+
+@dataclass(frozen=True)
+class FriedmanTest:
+    """The result of Friedman's test.
+
+    Attributes
+    ----------
+    statistic : float
+        Iman and Davenport's F = (N - 1) chi2 / (N (k - 1) - chi2).
+    p_value : float
+        The probability of a larger F if all methods are equivalent.
+    chi2 : float
+        Friedman's chi2 = 12 N / (k (k + 1)) (sum_j R_j^2 - k (k + 1)^2 / 4).
+    degrees : tuple of int
+        The degrees of freedom of F: (k - 1, (k - 1) (N - 1)).
+    ranks : ndarray of shape (k,)
+        The mean ranks R_j.
+    """
+
+    statistic: float
+    p_value: float
+    chi2: float
+    degrees: tuple[int, int]
+    ranks: Array
+
+
+def corrected_t_test(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *,
+    n_train: float,
+    n_test: float,
+    least_rows: float = inf,
+) -> PairedTest:
+    """Test mean(d) = 0 with Nadeau and Bengio's corrected resampled t test.
+
+    The variance of the mean over r resampled splits is taken as
+    (1/r + n_test / n_train) var(d), because their training sets overlap.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (r,)
+        Scores on the same r >= 2 splits.
+    n_train, n_test : float
+        Rows on either side of each split; only n_test / n_train counts.
+    least_rows : float, default=inf
+        Test rows of a split. The standard deviation of d is taken as at least the largest score
+        over them, as if one row had another result; so equal differences are not certain.
+
+    Raises
+    ------
+    ValueError
+        If the scores don't pair up, one is not finite, or a row count is not positive.
+
+    References
+    ----------
+    C. Nadeau and Y. Bengio, Inference for the generalization error, Machine Learning 52 (2003).
+    """
+    for name, rows in (("n_train", n_train), ("n_test", n_test), ("least_rows", least_rows)):
+        if not rows > 0:
+            raise ValueError(f"expected {name} > 0, got {rows}")
+    d = _differences(first, second)
+    spread = 0.0 if np.ptp(d) == 0 else float(np.std(d, ddof=1))
+    largest = float(np.abs(np.array([first, second], dtype=np.float64)).max())
+    error = sqrt(1 / len(d) + n_test / n_train) * max(spread, largest / least_rows)
+    mean = float(np.mean(d))
+    certain = 0.0 if mean == 0 else float(np.copysign(inf, mean))
+    t = mean / error if error > 0 else certain
+    p_value = 2 * float(stats.t.sf(abs(t), len(d) - 1))
+    return _paired("corrected paired t test", d, t, p_value, error)
+
+
+def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
+    """Test whether d is symmetric about zero with Wilcoxon's signed-rank test.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (r,)
+        Scores on the same r >= 2 splits or tables. Ties are left out; if all are ties, p = 1.
+
+    Raises
+    ------
+    ValueError
+        If the scores don't pair up, or one is not a finite number.
+    """
+    d = _differences(first, second)
+    name, moved = "Wilcoxon signed-rank test", d[d != 0]
+    if len(moved) == 0:
+        return _paired(name, d, 0.0, 1.0, 0.0)
+    ranks = stats.rankdata(np.abs(moved))
+    statistic = float(np.sum(np.sign(moved) * ranks))
+    error = float(np.std(d, ddof=1)) / sqrt(len(d))
+    return _paired(name, d, statistic, _signed_rank_p(moved, ranks), error)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted by Holm's method, in the same order.
+
+    The i-th smallest of m p-values becomes the largest of (m - j + 1) p_(j) over j <= i, at most 1.
+    Calling those below a level significant is wrong about one or more of them with at most that
+    probability, however the tests depend on each other.
+
+    Raises
+    ------
+    ValueError
+        If one is not in [0, 1].
+
+    References
+    ----------
+    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
+    Statistics 6 (1979).
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    if wrong := [value for value in p.tolist() if not 0 <= value <= 1]:
+        raise ValueError(f"expected p-values in [0, 1], got {wrong[0]}")
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    bounded: list[float] = np.minimum(adjusted, 1.0).tolist()
+    return bounded
+
+
+def average_ranks(scores: npt.ArrayLike, *, higher_is_better: bool = True) -> Array:
+    """Return the mean rank of each method, R_j = 1/N sum_i r_ij, 1 the best.
+
+    Parameters
+    ----------
+    scores : array-like of shape (N, k)
+        A row per data set, a column per method. Scores that agree to 1e-12 of the largest are
+        equal, and share the mean of their ranks.
+    higher_is_better : bool
+        False if the scores are errors or times.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+
+    Raises
+    ------
+    ValueError
+        If there is less than one data set or two methods, or a score is not finite.
+    """
+    table = np.asarray(scores, dtype=np.float64)
+    if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
+        raise ValueError(
+            "expected scores of shape (n_sets >= 1, n_methods >= 2), a row per data set, "
+            f"got {table.shape}"
+        )
+    if not np.isfinite(table).all():
+        raise ValueError("expected finite scores, got nan or inf")
+    largest = float(np.abs(table).max())
+    rounded = np.round(table / largest, DIGITS) if largest > 0 else table
+    ranks = stats.rankdata(-rounded if higher_is_better else rounded, axis=1)
+    return np.asarray(ranks.mean(axis=0), dtype=np.float64)
+
+
+def friedman_test(scores: npt.ArrayLike, *, higher_is_better: bool = True) -> FriedmanTest:
+    """Test whether k methods are equivalent on average, by F = (N - 1) chi2 / (N (k - 1) - chi2).
+
+    F follows Fisher's distribution with k - 1 and (k - 1) (N - 1) degrees of freedom if they are.
+    chi2 is not corrected for equal ranks, as in Demšar's paper. Where all data sets rank the
+    methods alike, F is infinite and the p-value 0.
+
+    Parameters
+    ----------
+    scores : array-like of shape (N, k)
+        A row per data set, N >= 2, a column per method.
+    higher_is_better : bool
+        False if the scores are errors or times.
+
+    Raises
+    ------
+    ValueError
+        If there are less than two data sets or methods, or a score is not finite.
+    """
+    ranks = average_ranks(scores, higher_is_better=higher_is_better)
+    n_sets, k = np.shape(scores)
+    if n_sets < 2:
+        raise ValueError(f"expected at least 2 data sets, got {n_sets}")
+    chi2 = max(0.0, 12 * n_sets / (k * (k + 1)) * float(np.sum((ranks - (k + 1) / 2) ** 2)))
+    left = n_sets * (k - 1) - chi2
+    statistic = (n_sets - 1) * chi2 / left if left > 1e-9 else inf
+    degrees = (k - 1, (k - 1) * (n_sets - 1))
+    return FriedmanTest(statistic, float(stats.f.sf(statistic, *degrees)), chi2, degrees, ranks)
+
+
+def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05) -> float:
+    """Return q sqrt(k (k + 1) / (6 N)): mean ranks further apart differ significantly.
+
+    q is the studentised range of k methods with infinitely many degrees of freedom, exceeded with
+    probability `level`, divided by sqrt(2).
+
+    Parameters
+    ----------
+    n_methods, n_sets : int
+        k >= 2 methods, N >= 1 data sets.
+    level : float
+        Probability of calling any of the differences significant when there is none.
+
+    Raises
+    ------
+    ValueError
+        If there are too few methods or data sets, or the level is not in (0, 1).
+    """
+    k = check_integer("n_methods", n_methods, least=2)
+    n = check_integer("n_sets", n_sets, least=1)
+    if not 0 < check_real("level", level) < 1:
+        raise ValueError(f"expected 0 < level < 1, got {level}")
+    q = float(stats.studentized_range.ppf(1.0 - level, k, inf)) / sqrt(2)
+    return q * sqrt(k * (k + 1) / (6 * n))
+
+
+def _differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
+    """Subtract scores pair by pair, rounded at 1e-12 of the largest score."""
+    a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ValueError(
+            f"expected two score arrays of one shape (r,), got {a.shape} and {b.shape}"
+        )
+    if len(a) < 2:
+        raise ValueError(f"expected at least 2 pairs of scores, got {len(a)}")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError("expected finite scores, got nan or inf")
+    largest = float(max(np.abs(a).max(), np.abs(b).max()))
+    return np.round(a / largest - b / largest, DIGITS) * largest if largest > 0 else a - b
+
+
+def _signed_rank_p(moved: Array, ranks: Array) -> float:
+    """Return scipy's p-value, or where few differences share ranks that of all 2^n signs."""
+    n = len(moved)
+    if n > ALL_SIGNS or len(np.unique(ranks)) == n:
+        return float(stats.wilcoxon(moved).pvalue)
+    signs = np.arange(2**n)[:, None] >> np.arange(n) & 1  # scipy takes them one after the other
+    sums, observed = signs @ ranks, float(ranks[moved > 0].sum())
+    return min(1.0, 2 * min(float(np.mean(sums >= observed)), float(np.mean(sums <= observed))))
+
+
+def _paired(name: str, d: Array, statistic: float, p_value: float, error: float) -> PairedTest:
+    """Return a result with the mean difference, wins, ties and losses."""
+    wins, ties, losses = (int(np.sum(np.sign(d) == sign)) for sign in (1, 0, -1))
+    return PairedTest(name, statistic, p_value, float(np.mean(d)), error, wins, ties, losses)
