@@ -168,7 +168,7 @@ def test_methods_far_behind_leave_after_the_first_fold_but_not_the_best_three():
     errors = {"a": 1.0, "b": 3.0, "c": 5.0, "d": 5.1, "e": 1.1, "dummy": 9.0}
     run = Simulated(times, errors, budget=1e4)
     assert set(run.left) == {"c", "d"}
-    assert run.left["c"] == "its loss on the first fold is far above the best one"
+    assert run.left["c"] == "the loss on the first fold is far above the best one"
     assert {name: run.folds(name) for name in "abcd"} == {"a": 10, "b": 10, "c": 1, "d": 1}
     assert run.folds("dummy") == 10
     assert Simulated(times, errors, budget=1e4, selective=False).left == {}

@@ -138,7 +138,11 @@ REFUSED = {
         {"missing": "error", "drop": ["a", "colour", "ok", "day"]},
         "column 'y' has a missing value in row 6",
     ),
-    "rows": ({}, {"most_rows": 5}, "the table has more than 5 rows, the most that are taken: take a sample"),
+    "rows": (
+        {},
+        {"most_rows": 5},
+        "the table has more than 5 rows, the most that are taken: take a sample",
+    ),
 }
 
 

@@ -29,10 +29,11 @@ from pliant.comparison.folds import check_folds, settled
 from pliant.comparison.journal import key_of, read_journal
 from pliant.comparison.lines import Lines
 from pliant.comparison.metrics import metric_of
+from pliant.comparison.outcome import BLEND
 from pliant.comparison.page import write_report
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import read_sample_with_schema, table_name
-from pliant.comparison.result import BLEND, ComparisonResult
+from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.sentences import digits_of, interval_text, missing_of
 from pliant.comparison.standings import Standing

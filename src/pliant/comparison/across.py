@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from pliant.comparison.outcome import Outcome
 from pliant.comparison.record import DUMMY, Entry
-from pliant.comparison.result import ComparisonResult
 from pliant.comparison.standings import Standing
 from pliant.comparison.statistics import (
     FriedmanTest,
@@ -92,12 +92,12 @@ class Across:
         }
 
 
-def across(results: Sequence[ComparisonResult]) -> Across:
+def across(results: Sequence[Outcome]) -> Across:
     """Compare methods over tables.
 
     Parameters
     ----------
-    results : sequence of N >= 2 ComparisonResult
+    results : sequence of N >= 2 Outcome
         A result for each table; their tasks and metrics may differ.
 
     Raises

@@ -18,11 +18,12 @@ from pliant.comparison.folds import check_folds, outer_split, settled, without_r
 from pliant.comparison.given import is_given, methods_of
 from pliant.comparison.journal import PACKAGES, Journal, key_of
 from pliant.comparison.lines import Lines
+from pliant.comparison.outcome import Source, from_frames
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.race import Progress, Race
 from pliant.comparison.reading import sample_of
 from pliant.comparison.record import BASELINE, LEARNED, Entry, Record
-from pliant.comparison.result import ComparisonResult, Source, from_frames
+from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.workers import fit_apart
 from pliant.core.validation import check_integer, check_real

@@ -20,9 +20,9 @@ from pliant._version import __version__
 from pliant.comparison.across import Across, across
 from pliant.comparison.markup import Content, Markup, clean, joined, tag
 from pliant.comparison.metrics import Metric, metrics_of
+from pliant.comparison.outcome import BLEND, Outcome
 from pliant.comparison.pictures import Picture, can_draw, pictures_of, ranks_picture
 from pliant.comparison.record import Entry
-from pliant.comparison.result import BLEND, ComparisonResult
 from pliant.comparison.sentences import missing_of, sentence, warnings_of
 from pliant.comparison.standings import Standing
 from pliant.comparison.text import (
@@ -65,7 +65,7 @@ NO_MATPLOTLIB = "There are no pictures without matplotlib: pip install 'pliant[p
 class View:
     """A result on the page: `prefix` begins its ids, `level` is that of its headings."""
 
-    result: ComparisonResult
+    result: Outcome
     prefix: str = ""
     level: int = 2
 
@@ -122,7 +122,7 @@ class View:
         return decimals([standing.means.get(metric.name) for standing in self.ranked], errors)
 
 
-def report_html(results: Sequence[ComparisonResult]) -> str:
+def report_html(results: Sequence[Outcome]) -> str:
     """Return the page of one comparison, or of several on different tables, as HTML.
 
     It loads nothing, is readable without JavaScript, and its policy lets no text from the results
@@ -144,7 +144,7 @@ def report_html(results: Sequence[ComparisonResult]) -> str:
     return _document(title, None, links, [_over_all_tables(views), *parts])
 
 
-def write_report(results: Sequence[ComparisonResult], path: str | os.PathLike[str]) -> None:
+def write_report(results: Sequence[Outcome], path: str | os.PathLike[str]) -> None:
     """Write the page of one comparison, or of several, to a file, whole or not at all.
 
     Raises
@@ -173,7 +173,7 @@ def _pairs(pairs: Iterable[tuple[str, str]], look: str) -> Markup:
     return tag("dl", items, class_=look)
 
 
-def _facts(result: ComparisonResult) -> Iterator[tuple[str, str]]:
+def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
     sample, classes = result.sample, result.sample.get("classes")
     yield "Rows", str(sample["rows"])
     coded = sample.get("categorical") or 0

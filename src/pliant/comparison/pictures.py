@@ -24,8 +24,8 @@ from pliant.comparison.blending import BlendOutcome
 from pliant.comparison.cells import FittedMethod, predictions_of
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import metrics_of
+from pliant.comparison.outcome import BLEND, Outcome
 from pliant.comparison.pipeline import last_step, names_after
-from pliant.comparison.result import BLEND, ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import SearchResult
 from pliant.comparison.text import decimals, fixed, seconds, share_text
@@ -66,7 +66,7 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def pictures_of(result: ComparisonResult) -> dict[str, list[Picture]]:
+def pictures_of(result: Outcome) -> dict[str, list[Picture]]:
     """Return the pictures by section: "weights", "predictions", "importance".
 
     A picture that cannot be made, whatever the reason, is left out, with a warning.
@@ -83,7 +83,7 @@ def ranks_picture(ranking: Across) -> Picture | None:
     return _drawn(_ranks, ranking) if can_draw() else None
 
 
-def _plans(result: ComparisonResult) -> Iterator[tuple[Any, ...]]:
+def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
     """Yield the section of each picture, the function that draws it, and its arguments."""
     blend, best = result.blend, result.best
     if blend is not None:
@@ -158,7 +158,7 @@ def _ranks(ranking: Across, ax: Any) -> tuple[str, str]:
     return "Average ranks", f"Average ranks: {', '.join(shown)}; {apart}"
 
 
-def _weights(result: ComparisonResult, blend: BlendOutcome, ax: Any) -> tuple[str, str]:
+def _weights(result: Outcome, blend: BlendOutcome, ax: Any) -> tuple[str, str]:
     titles = {entry.name: entry.title for entry in result.methods}
     names, weights = [titles[name] for name in blend.weights], list(blend.weights.values())
     display = WeightsDisplay(weights, names).plot(ax)
@@ -264,7 +264,7 @@ def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> tuple
     return title, f"{title}. Right of true class: {', '.join(recalls)}"
 
 
-def _importance(result: ComparisonResult, sample: Sample, model: Any, ax: Any) -> tuple[str, str]:
+def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> tuple[str, str]:
     """Draw the loss of score when a feature of test rows of the first fold is permuted."""
     random = np.random.default_rng(result.protocol.seed)
     test = outer_split(sample, result.protocol, 0, 0)[1]

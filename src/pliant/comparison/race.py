@@ -43,7 +43,7 @@ SHORTEST = 20.0
 """Seconds that a cell of the first fold may take, if the budget has them."""
 
 HOPELESS = 1.5
-"""A method leaves if its loss on the first fold is surely this many times the least one."""
+"""A method leaves if the loss on the first fold is surely this many times the least one."""
 
 KEPT = 3
 """Methods that stay after the first fold at least."""
@@ -331,5 +331,5 @@ def hopeless(losses: dict[str, Array]) -> dict[str, str]:
         d = losses[name] - best
         surely = float(d.mean()) - SURELY * float(d.std()) / max(1.0, len(d) - 1) ** 0.5
         if surely > (HOPELESS - 1) * float(best.mean()) and name != DUMMY:
-            out[name] = "its loss on the first fold is far above the best one"
+            out[name] = "the loss on the first fold is far above the best one"
     return out

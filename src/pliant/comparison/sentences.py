@@ -12,7 +12,7 @@ from pliant.comparison.text import decimals, fixed, p_value, seconds
 from pliant.core.text import count, listed, printable, quoted
 
 if TYPE_CHECKING:
-    from pliant.comparison.result import ComparisonResult, Expected
+    from pliant.comparison.outcome import Expected, Outcome
 
 MOST, LONGEST = 10, 40
 """Methods in the short text, and characters of a name."""
@@ -24,7 +24,7 @@ as numbers if there are so many."""
 STATUS = {"skipped": "not tried", "error": "failed", "cut": "cut short", "left": "left early"}
 
 
-def sentence(result: ComparisonResult) -> str:
+def sentence(result: Outcome) -> str:
     """Return the model to use, its expected score, and what to beware of.
 
     For example "Predict with the blend: R2 0.83 (0.79 to 0.86); best single method LAB-RBF 0.81."
@@ -33,7 +33,7 @@ def sentence(result: ComparisonResult) -> str:
     return " ".join(text[0].upper() + text[1:] + "." for text in texts if text)
 
 
-def warnings_of(result: ComparisonResult) -> list[str]:
+def warnings_of(result: Outcome) -> list[str]:
     """Return what a reader has to beware of, a sentence each."""
     sample, ranked = result.sample, [s for s in result.standings() if s.rank is not None]
     classes, counts = [str(each) for each in sample.get("classes") or ()], sample.get("counts")
@@ -62,7 +62,7 @@ def warnings_of(result: ComparisonResult) -> list[str]:
     return texts
 
 
-def _claim(result: ComparisonResult) -> str:
+def _claim(result: Outcome) -> str:
     """Return the model to use with its expected score, and the best single method."""
     best, metric, expected = result.best, result.metric, result.expected
     if best is None:
@@ -87,7 +87,7 @@ def _claim(result: ComparisonResult) -> str:
     return f"predict with the blend: {score}; {other}"
 
 
-def missing_of(result: ComparisonResult) -> list[str]:
+def missing_of(result: Outcome) -> list[str]:
     """Return one line for each reason why methods have not all folds."""
     titles: dict[tuple[str, str], list[str]] = {}
     for entry in result.methods:
@@ -100,7 +100,7 @@ def missing_of(result: ComparisonResult) -> list[str]:
     ]
 
 
-def as_text(result: ComparisonResult) -> str:
+def as_text(result: Outcome) -> str:
     """Return what was compared, the model to use, and a line for each of the best methods."""
     places = result.standings()
     digits = digits_of(places)
@@ -119,7 +119,7 @@ def as_text(result: ComparisonResult) -> str:
     return "\n".join([_headline(result), *(f"  {line}" for line in lines)])
 
 
-def as_html(result: ComparisonResult) -> str:
+def as_html(result: Outcome) -> str:
     """Return the result in words and a table of all methods, as HTML that stands alone."""
     import pandas as pd
 
@@ -153,7 +153,7 @@ def interval_text(standing: Standing | Expected, digits: int) -> str:
     return f"{fixed(standing.low, digits)} to {fixed(standing.high, digits)}"
 
 
-def _headline(result: ComparisonResult) -> str:
+def _headline(result: Outcome) -> str:
     """Return what was compared, on how many rows, and by which metric."""
     sample = result.sample
     size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}"
