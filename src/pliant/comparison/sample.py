@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, get_args
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
@@ -142,14 +142,9 @@ class Sample:
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a score can depend on."""
-        digest = hashlib.sha256()
-        for part in (self.X, self.y, self.groups):
-            array = np.ascontiguousarray("" if part is None else part)
-            digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(repr(array.tolist()).encode() if array.dtype.hasobject else array.data)
-        plain = (self.task, self.feature_names, sorted(self.categories.items()), self.ordered)
-        digest.update(repr((*plain, *self.texts)).encode())
-        return digest.hexdigest()
+        arrays = [self.X, self.y, self.groups]
+        plain = [self.task, self.feature_names, self.categories, self.ordered, self.texts]
+        return str(joblib.hash([*arrays, *plain]))
 
 
 def _guess_task(y: npt.NDArray[Any]) -> Task:

@@ -180,17 +180,15 @@ def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric
     """
     metric = protocol.metric_for(sample.task)
     learner = method.machine(sample.task, seed=0, n_rows=0)
+    ways = getattr(_scorer_of(metric, sample), "_response_method", "predict")
     many = len(sample.classes or ()) > 2
-    ways = getattr(_scorer_of(metric, many), "_response_method", "predict")
     needs = ways == "predict_proba" or (many and "predict_proba" in ways)
     return metrics_of(sample.task)[0] if needs and not hasattr(learner, "predict_proba") else metric
 
 
-def _scorer_of(metric: Metric, many_classes: bool) -> Callable[..., float]:
+def _scorer_of(metric: Metric, sample: Sample) -> Callable[..., float]:
     """Return scikit-learn's scorer of a metric."""
-    if callable(metric.scorer):
-        return metric.scorer
-    by_class = metric.name == "auc" and many_classes
+    by_class = metric.name == "auc" and len(sample.classes or ()) > 2
     scorer: Callable[..., float] = get_scorer("roc_auc_ovr" if by_class else metric.scorer)
     return scorer
 
@@ -199,7 +197,7 @@ def _scorer(
     metric: Metric, sample: Sample, tick: Tick | None
 ) -> Callable[[Any, Array, Array], float]:
     """Return scikit-learn's scorer of a metric, on the rows of a known class, with a tick."""
-    scorer = _scorer_of(metric, len(sample.classes or ()) > 2)
+    scorer = _scorer_of(metric, sample)
 
     def score(model: Any, X: Array, y: Array) -> float:
         if tick is not None:
