@@ -250,17 +250,14 @@ def _leaderboard(view: View) -> Content:
     if not view.ranked:
         return tag("p", "No method finished a fold."), lines
     first, others = view.result.metric, _other_metrics(view)
-    reference = next((s.method.title for s in view.ranked if s.is_reference), None)
+    titles = [s.method.title for s in view.ranked if s.is_reference]
+    against = f"to {titles[0]}; p" if titles else "no reference"
     headings = [
         _heading("Rank", kind="rank"),
         _heading("Method", kind="text"),
         _metric_heading(first, note="mean, 90 % interval"),
         _heading("Weight", "in the blend", first="descending"),
-        _heading(
-            "Difference",
-            f"to {reference}; p" if reference else "no reference",
-            first="descending",
-        ),
+        _heading("Difference", against, first="descending"),
         _heading("One fit", "with its search"),
         _heading("Folds", first="descending"),
         *map(_metric_heading, others),

@@ -190,16 +190,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return bounded
 
 
-def average_ranks(scores: npt.ArrayLike, *, higher_is_better: bool = True) -> Array:
+def average_ranks(scores: npt.ArrayLike) -> Array:
     """Return the mean rank of each method, R_j = 1/N sum_i r_ij, 1 the best.
 
     Parameters
     ----------
     scores : array-like of shape (N, k)
-        A row per data set, a column per method. Scores that agree to 1e-12 of the largest are
-        equal, and share the mean of their ranks.
-    higher_is_better : bool
-        False if the scores are errors or times.
+        A row per data set, a column per method; higher is better, so errors are negated. Scores
+        that agree to 1e-12 of the largest are equal, and share the mean of their ranks.
 
     Returns
     -------
@@ -220,11 +218,10 @@ def average_ranks(scores: npt.ArrayLike, *, higher_is_better: bool = True) -> Ar
         raise ValueError("expected finite scores, got nan or inf")
     largest = float(np.abs(table).max())
     rounded = np.round(table / largest, DIGITS) if largest > 0 else table
-    ranks = stats.rankdata(-rounded if higher_is_better else rounded, axis=1)
-    return np.asarray(ranks.mean(axis=0), dtype=np.float64)
+    return np.asarray(stats.rankdata(-rounded, axis=1).mean(axis=0), dtype=np.float64)
 
 
-def friedman_test(scores: npt.ArrayLike, *, higher_is_better: bool = True) -> FriedmanTest:
+def friedman_test(scores: npt.ArrayLike) -> FriedmanTest:
     """Test whether k methods are equivalent on average, by F = (N - 1) chi2 / (N (k - 1) - chi2).
 
     F follows Fisher's distribution with k - 1 and (k - 1) (N - 1) degrees of freedom if they are.
@@ -234,16 +231,14 @@ def friedman_test(scores: npt.ArrayLike, *, higher_is_better: bool = True) -> Fr
     Parameters
     ----------
     scores : array-like of shape (N, k)
-        A row per data set, N >= 2, a column per method.
-    higher_is_better : bool
-        False if the scores are errors or times.
+        As for `average_ranks`, N >= 2.
 
     Raises
     ------
     ValueError
         If there are less than two data sets or methods, or a score is not finite.
     """
-    ranks = average_ranks(scores, higher_is_better=higher_is_better)
+    ranks = average_ranks(scores)
     n_sets, k = np.shape(scores)
     if n_sets < 2:
         raise ValueError(f"expected at least 2 data sets, got {n_sets}")
