@@ -40,8 +40,6 @@ class Across:
         from which all differ.
     tables : tuple of str
         Their names; one that recurs has a number.
-    means : ndarray of shape (N, k)
-        The mean score of each method on each table.
     left_out : dict of str to str
         The reason why a method, by name, is not among them.
     friedman : FriedmanTest
@@ -52,7 +50,6 @@ class Across:
 
     methods: tuple[Entry, ...]
     tables: tuple[str, ...]
-    means: Array
     left_out: dict[str, str]
     friedman: FriedmanTest
     critical_difference: float
@@ -126,7 +123,6 @@ def across(results: Sequence[ComparisonResult]) -> Across:
     return Across(
         methods=tuple(places[0][names[k]].method for k in order),
         tables=tables,
-        means=means[:, order],
         left_out=left_out,
         friedman=friedman_test(scores[:, order]),
         critical_difference=nemenyi_critical_difference(len(names), len(tables), LEVEL),
