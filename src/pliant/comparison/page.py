@@ -40,11 +40,8 @@ from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
 from pliant.core.text import count, listed, printable
 
-CLASSES_NAMED = 6
-"""Classes that are named at most; others are counted."""
-
-MOST_TEXTS = 12
-"""Different warnings or errors of a method at most."""
+CLASSES_NAMED, MOST_TEXTS = 6, 12
+"""Classes that are named, and different warnings or errors of a method, at most."""
 
 LEVEL = 0.05
 """Probability of a false alarm below which a difference is called better or worse."""
