@@ -36,7 +36,6 @@ def test_demsars_example(demsar):
     assert demsar.friedman.chi2 == pytest.approx(9.28, abs=5e-3)
     assert demsar.friedman.statistic == pytest.approx(3.69, abs=5e-3)
     assert demsar.critical_difference == pytest.approx(1.25, abs=5e-3)
-    np.testing.assert_array_equal(demsar.means, C45[:, [3, 1, 2, 0]])
 
 
 def test_without_ties_friedman_is_scipys():

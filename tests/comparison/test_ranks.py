@@ -67,7 +67,7 @@ def test_without_equal_scores_chi2_is_scipys():
 
 def test_ranks_by_hand():
     np.testing.assert_array_equal(average_ranks([[3, 1, 2], [5, 5, 1]]), [1.25, 2.25, 2.5])
-    errors = average_ranks([[3, 1, 2], [5, 5, 1]], higher_is_better=False)
+    errors = average_ranks([[-3, -1, -2], [-5, -5, -1]])
     np.testing.assert_array_equal(errors, [2.75, 1.75, 1.5])
 
 
@@ -86,8 +86,7 @@ def test_names_order_and_unit_do_not_matter(table, random):
     order = random.sample(range(k), k)
     np.testing.assert_allclose(average_ranks(scores[:, order]), ranks[order])
     np.testing.assert_allclose(average_ranks(3.0 * scores + 1.0), ranks)
-    turned = average_ranks(-scores, higher_is_better=False)
-    np.testing.assert_allclose(turned, ranks)
+    np.testing.assert_allclose(average_ranks(-scores), k + 1 - ranks)
     found = friedman_test(scores)
     assert 0.0 <= found.chi2 <= n_sets * (k - 1) + 1e-9
     assert 0.0 <= found.p_value <= 1.0

@@ -21,7 +21,6 @@ from pliant.comparison.statistics import (
     friedman_test,
     nemenyi_critical_difference,
 )
-from pliant.comparison.text import p_equals
 from pliant.core.text import listed
 from pliant.core.typing import Array
 
@@ -40,8 +39,6 @@ class Across:
         from which all differ.
     tables : tuple of str
         Their names; one that recurs has a number.
-    means : ndarray of shape (N, k)
-        The mean score of each method on each table.
     left_out : dict of str to str
         The reason why a method, by name, is not among them.
     friedman : FriedmanTest
@@ -52,7 +49,6 @@ class Across:
 
     methods: tuple[Entry, ...]
     tables: tuple[str, ...]
-    means: Array
     left_out: dict[str, str]
     friedman: FriedmanTest
     critical_difference: float
@@ -68,13 +64,15 @@ class Across:
         For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
         the best average rank is DANK's, 2.1, and ranks more than 2.5 apart differ significantly."
         """
+        p = self.friedman.p_value
+        shown = "p < 0.001" if p < 0.001 else f"p = {p:.3g}"
         differ, far = "do not differ", ""
-        if self.friedman.p_value < LEVEL:
+        if p < LEVEL:
             apart = f"{self.critical_difference:.1f}"
             differ, far = "differ", f", and ranks more than {apart} apart differ significantly"
         return (
             f"Over {len(self.tables)} tables the {len(self.methods)} methods {differ} "
-            f"significantly (Friedman's test, {p_equals(self.friedman.p_value)}); the best average "
+            f"significantly (Friedman's test, {shown}); the best average "
             f"rank is {self.methods[0].title}'s, {self.ranks[0]:.1f}{far}."
         )
 
@@ -126,7 +124,6 @@ def across(results: Sequence[Outcome]) -> Across:
     return Across(
         methods=tuple(places[0][names[k]].method for k in order),
         tables=tables,
-        means=means[:, order],
         left_out=left_out,
         friedman=friedman_test(scores[:, order]),
         critical_difference=nemenyi_critical_difference(len(names), len(tables), LEVEL),

@@ -40,11 +40,8 @@ from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
 from pliant.core.text import count, listed, printable
 
-CLASSES_NAMED = 6
-"""Classes that are named at most; others are counted."""
-
-MOST_TEXTS = 12
-"""Different warnings or errors of a method at most."""
+CLASSES_NAMED, MOST_TEXTS = 6, 12
+"""Classes that are named, and different warnings or errors of a method, at most."""
 
 LEVEL = 0.05
 """Probability of a false alarm below which a difference is called better or worse."""
@@ -250,17 +247,14 @@ def _leaderboard(view: View) -> Content:
     if not view.ranked:
         return tag("p", "No method finished a fold."), lines
     first, others = view.result.metric, _other_metrics(view)
-    reference = next((s.method.title for s in view.ranked if s.is_reference), None)
+    titles = [s.method.title for s in view.ranked if s.is_reference]
+    against = f"to {titles[0]}; p" if titles else "no reference"
     headings = [
         _heading("Rank", kind="rank"),
         _heading("Method", kind="text"),
         _metric_heading(first, note="mean, 90 % interval"),
         _heading("Weight", "in the blend", first="descending"),
-        _heading(
-            "Difference",
-            f"to {reference}; p" if reference else "no reference",
-            first="descending",
-        ),
+        _heading("Difference", against, first="descending"),
         _heading("One fit", "with its search"),
         _heading("Folds", first="descending"),
         *map(_metric_heading, others),

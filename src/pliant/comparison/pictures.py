@@ -46,8 +46,8 @@ SLOWEST_FIT, SLOWEST_IMPORTANCE = 60.0, 20.0
 MOST_ROWS, REPEATS, MOST_FEATURES, MOST_RELEVANT = 500, 3, 30, 15
 """Test rows and permutations of an importance, its features, and those of a relevance, at most."""
 
-MOST_POINTS, MOST_CURVES, MOST_CLASSES = 1500, 5, 30
-"""Points of a scatter, classes with a curve of their own, and classes of a matrix at most."""
+MOST_CURVES, MOST_CLASSES = 5, 30
+"""Classes with a curve of their own, and classes of a matrix, at most."""
 
 
 @dataclass(frozen=True)
@@ -178,9 +178,7 @@ def _scatter(blend: BlendOutcome, target: object, ax: Any) -> tuple[str, str]:
 
     y, values = blend.y, blend.values
     low, high = np.quantile(y - values, [0.05, 0.95])
-    drawn = np.linspace(0, len(y) - 1, min(len(y), MOST_POINTS)).astype(np.intp)
-    order = np.argsort(y, kind="stable")[drawn]
-    PredictionErrorDisplay(y_true=y[order], y_pred=values[order]).plot(
+    PredictionErrorDisplay(y_true=y, y_pred=values).plot(
         ax,
         kind="actual_vs_predicted",
         scatter_kwargs={"color": BLUE, "alpha": 0.45, "s": 12, "linewidths": 0},
@@ -194,8 +192,7 @@ def _scatter(blend: BlendOutcome, target: object, ax: Any) -> tuple[str, str]:
     ends = decimals([low, high], [])
     inside = f"90 % of the errors are between {fixed(low, ends)} and {fixed(high, ends)}"
     wide = f"an interval {fixed(high - low, ends)} wide, in the units of the target"
-    some = "" if len(drawn) == len(y) else f", {len(drawn)} of them drawn"
-    title = f"Truth against prediction for {count(len(y), 'held-out row')}{some}: {inside}, {wide}"
+    title = f"Truth against prediction for {count(len(y), 'held-out row')}: {inside}, {wide}"
     correlation = np.corrcoef(y, values)[0, 1] if np.ptp(values) > 0 else 0.0
     return title, f"{title}. Their correlation is {correlation:.3f}"
 

@@ -40,8 +40,6 @@ class PairedTest:
 
     Attributes
     ----------
-    name : str
-        The test, in words.
     statistic : float
         Student's t, or for Wilcoxon the difference between the rank sums of wins and losses.
     p_value : float
@@ -54,7 +52,6 @@ class PairedTest:
         Splits on which the first method scored higher, equal, lower.
     """
 
-    name: str
     statistic: float
     p_value: float
     mean_difference: float
@@ -132,7 +129,7 @@ def corrected_t_test(
     certain = 0.0 if mean == 0 else float(np.copysign(inf, mean))
     t = mean / error if error > 0 else certain
     p_value = 2 * float(stats.t.sf(abs(t), len(d) - 1))
-    return _paired("corrected paired t test", d, t, p_value, error)
+    return _paired(d, t, p_value, error)
 
 
 def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
@@ -149,13 +146,13 @@ def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
         If the scores don't pair up, or one is not a finite number.
     """
     d = _differences(first, second)
-    name, moved = "Wilcoxon signed-rank test", d[d != 0]
+    moved = d[d != 0]
     if len(moved) == 0:
-        return _paired(name, d, 0.0, 1.0, 0.0)
+        return _paired(d, 0.0, 1.0, 0.0)
     ranks = stats.rankdata(np.abs(moved))
     statistic = float(np.sum(np.sign(moved) * ranks))
     error = float(np.std(d, ddof=1)) / sqrt(len(d))
-    return _paired(name, d, statistic, _signed_rank_p(moved, ranks), error)
+    return _paired(d, statistic, _signed_rank_p(moved, ranks), error)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -190,16 +187,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return bounded
 
 
-def average_ranks(scores: npt.ArrayLike, *, higher_is_better: bool = True) -> Array:
+def average_ranks(scores: npt.ArrayLike) -> Array:
     """Return the mean rank of each method, R_j = 1/N sum_i r_ij, 1 the best.
 
     Parameters
     ----------
     scores : array-like of shape (N, k)
-        A row per data set, a column per method. Scores that agree to 1e-12 of the largest are
-        equal, and share the mean of their ranks.
-    higher_is_better : bool
-        False if the scores are errors or times.
+        A row per data set, a column per method; higher is better, so errors are negated. Scores
+        that agree to 1e-12 of the largest are equal, and share the mean of their ranks.
 
     Returns
     -------
@@ -220,11 +215,10 @@ def average_ranks(scores: npt.ArrayLike, *, higher_is_better: bool = True) -> Ar
         raise ValueError("expected finite scores, got nan or inf")
     largest = float(np.abs(table).max())
     rounded = np.round(table / largest, DIGITS) if largest > 0 else table
-    ranks = stats.rankdata(-rounded if higher_is_better else rounded, axis=1)
-    return np.asarray(ranks.mean(axis=0), dtype=np.float64)
+    return np.asarray(stats.rankdata(-rounded, axis=1).mean(axis=0), dtype=np.float64)
 
 
-def friedman_test(scores: npt.ArrayLike, *, higher_is_better: bool = True) -> FriedmanTest:
+def friedman_test(scores: npt.ArrayLike) -> FriedmanTest:
     """Test whether k methods are equivalent on average, by F = (N - 1) chi2 / (N (k - 1) - chi2).
 
     F follows Fisher's distribution with k - 1 and (k - 1) (N - 1) degrees of freedom if they are.
@@ -234,16 +228,14 @@ def friedman_test(scores: npt.ArrayLike, *, higher_is_better: bool = True) -> Fr
     Parameters
     ----------
     scores : array-like of shape (N, k)
-        A row per data set, N >= 2, a column per method.
-    higher_is_better : bool
-        False if the scores are errors or times.
+        As for `average_ranks`, N >= 2.
 
     Raises
     ------
     ValueError
         If there are less than two data sets or methods, or a score is not finite.
     """
-    ranks = average_ranks(scores, higher_is_better=higher_is_better)
+    ranks = average_ranks(scores)
     n_sets, k = np.shape(scores)
     if n_sets < 2:
         raise ValueError(f"expected at least 2 data sets, got {n_sets}")
@@ -305,7 +297,7 @@ def _signed_rank_p(moved: Array, ranks: Array) -> float:
     return min(1.0, 2 * min(float(np.mean(sums >= observed)), float(np.mean(sums <= observed))))
 
 
-def _paired(name: str, d: Array, statistic: float, p_value: float, error: float) -> PairedTest:
+def _paired(d: Array, statistic: float, p_value: float, error: float) -> PairedTest:
     """Return a result with the mean difference, wins, ties and losses."""
     wins, ties, losses = (int(np.sum(np.sign(d) == sign)) for sign in (1, 0, -1))
-    return PairedTest(name, statistic, p_value, float(np.mean(d)), error, wins, ties, losses)
+    return PairedTest(statistic, p_value, float(np.mean(d)), error, wins, ties, losses)

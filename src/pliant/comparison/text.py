@@ -56,11 +56,6 @@ def p_value(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
 
 
-def p_equals(value: float) -> str:
-    """Write a p-value inside a sentence: "p = 0.0312", or "p < 0.001"."""
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3g}"
-
-
 def seconds(value: float | None) -> str:
     """Write a time, with one unit or two.
 
@@ -75,14 +70,9 @@ def seconds(value: float | None) -> str:
         return "< 1 ms" if value < 0.001 else f"{1000 * value:.0f} ms"
     if value < 60:
         return f"{value:.1f} s"
-    if value < 3600:
-        return _two_units(round(value), "min", "s")
-    return _two_units(round(value / 60), "h", "min")
-
-
-def _two_units(number: int, large: str, small: str) -> str:
-    rest = f" {number % 60} {small}" if number % 60 else ""
-    return f"{number // 60} {large}{rest}"
+    larger, smaller = ("min", "s") if value < 3600 else ("h", "min")
+    whole, rest = divmod(round(value if value < 3600 else value / 60), 60)
+    return f"{whole} {larger}" + (f" {rest} {smaller}" if rest else "")
 
 
 def bytes_of(value: float | None) -> str:
