@@ -531,12 +531,14 @@ def ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
     files = [*written, *((cache, kept) for cache in plan.caches[: len(results)])]
     named_files = [(printable(p, 200), what) for p, what in files if p not in (None, STDOUT)]
     steps = []
-    if any(e.status == "cut" for r in results for e in r.methods) or results[-1].interrupted:
+    cut = any(entry.status == "cut" for result in results for entry in result.methods)
+    if plan.journal and (cut or results[-1].interrupted):
         longer = "" if results[-1].interrupted else ", with a larger --budget,"
         steps.append(f"the same command{longer} and --resume: runs what is missing")
     if plan.out is not None:
         steps.append(f"{program()} predict {word(plan.out)} NEW_TABLE --out predictions.csv")
     elif len(results) == 1:
-        steps.append("the same command, --resume and --out model.pliant: saves the model")
-    files_text = f"{facts(named_files)}\n\n" if named_files else ""
-    return files_text + "Next:\n" + "\n".join(f"  {step}" for step in steps)
+        resume = ", --resume" if plan.journal else ""
+        steps.append(f"the same command{resume} and --out model.pliant: saves the model")
+    following = ["Next:\n" + "\n".join(f"  {step}" for step in steps)] if steps else []
+    return "\n\n".join([*([facts(named_files)] if named_files else []), *following])
