@@ -7,13 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import compare
+from pliant.comparison import workers
 from pliant.comparison.given import methods_of
+from pliant.comparison.outcome import Expected
 from pliant.comparison.record import Entry
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
@@ -114,6 +116,28 @@ def test_sentences():
     one = said({"svm": TEN[:1]})
     assert one.startswith("Predict with Gaussian SVM: accuracy 0.900 on held-out rows. ")
     assert "1 fold " in one
+
+
+@pytest.mark.parametrize(("ahead", "told"), [(0.01, True), (1e-6, False), (-0.01, False)])
+def test_a_single_method_ahead_of_the_blend_is_the_best_of_several(ahead, told):
+    result = with_predictions()
+    vars(result)["expected"] = Expected(result.best_single.mean - ahead, None, None, {})
+    caution = ", the best of 4 on these folds and so likely to be worse on new rows."
+    assert result.sentence().endswith(caution) == told
+
+
+def test_final_fits_of_one_job_start_no_process(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=60)
+    methods = [("a", Ridge()), ("b", RandomForestRegressor(5, random_state=0))]
+    result = compare(X, y, methods=methods, **OPTIONS)
+    asked = []
+    monkeypatch.setattr(workers, "_FREE", [])
+    monkeypatch.setattr(workers, "_started", lambda: asked.append(1) or pytest.fail("started"))
+    assert result.best == "blend"
+    assert result.fit_best().predict(X).shape == (60,)
+    assert asked == []
 
 
 def test_a_blend_of_one_fold_has_no_score_yet():

@@ -327,7 +327,7 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
 
 
 def _metadata(result: ComparisonResult, chosen: str, took: float) -> dict[str, Any]:
-    """Return what ``pliant info`` shows of a model that a comparison chose."""
+    """Return the facts of a chosen model for ``pliant info``."""
     blend = result.blend if chosen == BLEND else None
     folds = [each["scores"] for each in result.records if each["method"] == chosen]
     folds = folds if blend is None else [*blend.scores.values()]
@@ -449,7 +449,7 @@ def _text(result: ComparisonResult) -> str:
 
 
 def _headline(result: ComparisonResult) -> str:
-    """Return what was compared on what, and how."""
+    """Return the table with its size, and the folds of the scores."""
     sample = result.sample
     classes = "" if sample["classes"] is None else f", {len(sample['classes'])} classes"
     size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}{classes}"
@@ -521,7 +521,7 @@ def _text_over_tables(results: Sequence[ComparisonResult]) -> str:
 
 
 def ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
-    """Return where things are, and what to do next."""
+    """Return the written files, and the next steps."""
     kept = "finished folds; --resume goes on from there"
     written = [
         (plan.out, "the model"),

@@ -301,7 +301,7 @@ def check_method(method: Method, out: Path | None) -> None:
 
 
 def _fixed(method: Method, learner: Any) -> Maker:
-    """Return what makes the same estimator for all rows."""
+    """Return a maker of the same estimator for all rows."""
 
     def make(sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
         return around(clone(learner), method, sample, for_new_rows=True)

@@ -69,7 +69,7 @@ def _score_table(result: Mapping[str, Any]) -> str:
 
 
 def _model_facts(result: Mapping[str, Any]) -> str:
-    """Return what the fit on all rows gave."""
+    """Return the facts of the fit on all rows."""
     fit = result["fit"]
     chosen = [
         (name, f"{number(value)} (chosen)") for name, value in (result["tuned"] or {}).items()
@@ -79,7 +79,7 @@ def _model_facts(result: Mapping[str, Any]) -> str:
 
 
 def _ending(result: Mapping[str, Any]) -> str:
-    """Return where the model is and what to do next."""
+    """Return the model file and the next step."""
     if result["model_file"] is None:
         return "The model was not kept: add --out MODEL to save it."
     path = word(result["model_file"])

@@ -72,7 +72,7 @@ def only(targets: Sequence[str]) -> str:
 
 
 def table_format(given: Mapping[str, Any]) -> TableFormat:
-    """Return what the options of a command, by name, say of a file; the rest is detected."""
+    """Return the format of a file from the options of a command; the rest is detected."""
     marks = {name: given[name] for name in ("sep", "decimal", "thousands", "encoding")}
     header = False if given["no_header"] else None
     return TableFormat(**marks, na_values=tuple(given["na_values"] or ()), header=header)

@@ -3,7 +3,7 @@
 The weights minimise the mean squared error, or the log loss, of the blend of held-out predictions
 p_1, ..., p_k over w >= 0, sum(w) = 1:
 
-    mean_i loss(y_i, sum_j w_j p_ij) + SHRINKAGE L / n_eff |w - u|^2,
+    mean_i loss(y_i, sum_j w_j p_ij) + SHRINKAGE L / n |w - u|^2,
 
 where L is the least loss of a single model, u is 1/t for the best t <= 3 models and 0 for the
 others. Weights below `LEAST` become 0.
@@ -40,7 +40,6 @@ PERMUTED_ROWS = 20_000
 
 SMALLEST = 1e-4
 """Probabilities are at least this in the log loss."""
-
 
 EXACT = 1e-12
 """Share of the largest loss below which losses are no larger than rounding errors."""
@@ -152,7 +151,7 @@ class _Blend(BaseEstimator):
         blend = cls([(name, clone(member)) for name, member in members])
         blend.members_, blend.weights_ = list(members), np.asarray(weights, dtype=np.float64)
         blend.n_features_in_ = X.shape[1]
-        blend._keep(*held_out)
+        blend._store(*held_out)
         blend.feature_importances_ = blend._importances(X, y)
         return blend
 
@@ -184,13 +183,16 @@ class _Blend(BaseEstimator):
         ]
         self.weights_ = blend_weights(held_out, y, classes=classes)
         self.members_ = [(name, clone(each).fit(X, y)) for name, each in self.estimators]
-        self._keep(np.tensordot(self.weights_, np.stack(held_out), 1), y)
+        self._store(np.tensordot(self.weights_, np.stack(held_out), 1), y)
         self.feature_importances_ = self._importances(X, y)
         return self
 
-    def _keep(self, held_out: Array, y: npt.NDArray[Any]) -> None:
-        """Keep the facts of held-out predictions that predictions need."""
-        raise NotImplementedError
+    def _store(self, held_out: Array, y: npt.NDArray[Any]) -> None:
+        """Set the classes, or the errors of held-out predictions for intervals."""
+        if is_classifier(self):
+            self.classes_ = np.unique(y)
+        else:
+            self.errors_ = np.sort(np.asarray(y, dtype=np.float64) - held_out)
 
     def _importances(self, X: Array, y: npt.NDArray[Any]) -> Array:
         """Return the shares of features in the loss that permuting each of them adds.
@@ -308,9 +310,6 @@ class BlendRegressor(RegressorMixin, _Blend):
         low, high = (-np.inf, np.inf) if place > n else self.errors_[[n - place, place - 1]]
         return self.predict(X)[:, None] + np.array([low, high])
 
-    def _keep(self, held_out: Array, y: npt.NDArray[Any]) -> None:
-        self.errors_ = np.sort(np.asarray(y, dtype=np.float64) - held_out)
-
 
 class BlendClassifier(ClassifierMixin, _Blend):
     """Weighted mean of the probabilities of classifiers, weights from held-out predictions.
@@ -351,9 +350,6 @@ class BlendClassifier(ClassifierMixin, _Blend):
         most_probable = self.predict_proba(X).argmax(axis=1)
         labels: npt.NDArray[Any] = self.classes_[most_probable]
         return labels
-
-    def _keep(self, held_out: Array, y: npt.NDArray[Any]) -> None:
-        self.classes_ = np.unique(y)
 
 
 for _kind in (BlendRegressor, BlendClassifier):

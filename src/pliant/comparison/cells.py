@@ -183,7 +183,7 @@ def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -
 
 
 def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
-    """Return what a fitted method predicts for rows of features."""
+    """Return the predictions of a fitted method for rows of features."""
     model, own = fitted.model, fitted.own
     values, classes = np.ravel(own.predict(X)), getattr(own, "classes_", None)  # CatBoost: (n, 1)
     if classes is None:

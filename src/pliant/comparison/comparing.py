@@ -96,8 +96,8 @@ def compare(
     metric : str or callable, optional
         The metric of ranks and searches: "r2" (default), "rmse", "mae", "accuracy" (default),
         "balanced_accuracy", "auc", "log_loss" (default where a class has less than a tenth of the
-        rows), the name of a scorer of scikit-learn, or a scorer. Weights minimise the squared
-        error or the log loss whatever the metric.
+        rows), the name of a scorer of scikit-learn, or a scorer, which gets predictions and no
+        features. Weights minimise the squared error or the log loss whatever the metric.
     random_state : int, default=0
         Decides all draws.
     n_jobs : int, optional
@@ -292,12 +292,12 @@ def compare_sample(
         interrupted=race.interrupted,
         environment=_environment_of(key),
         command=command,
-        source=Source(sample, tuple(chosen), schema),
+        source=Source(sample, tuple(chosen), schema, n_jobs),
     )
 
 
 def _refusal(method: Method, sample: Sample, n_train: int) -> str:
-    """Return why a method is not tried; "" if it is."""
+    """Return the reason to leave a method out; "" if it is tried."""
     if sample.task not in method.tasks:
         return f"does {' and '.join(method.tasks)} only"
     if n_train > method.max_rows:

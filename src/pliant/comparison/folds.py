@@ -34,7 +34,7 @@ FEW_ROWS = 1000
 """With fewer training rows the search takes five folds, else three."""
 
 RARE = 0.1
-"""Share of the rows of a class below which methods are ranked by the log loss by default."""
+"""Share of the rows of a class below which ranks are by the log loss and the result warns."""
 
 
 def settled(protocol: Protocol, sample: Sample) -> Protocol:

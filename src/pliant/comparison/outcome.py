@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from pliant.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.comparison.blending import BlendOutcome, blended
+from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import Metric, metric_of
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import TableEncoder, TablePipeline
@@ -40,11 +41,12 @@ BLEND = "blend"
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The table and the methods of a comparison, and the schema of a data frame."""
+    """The table and the methods of a comparison, the schema of a data frame, and fits at a time."""
 
     sample: Sample
     methods: tuple[Method, ...]
     schema: TableSchema | None = None
+    n_jobs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -205,8 +207,6 @@ class Outcome:
 
     def fit_on_first_fold(self) -> Any:
         """Fit the model to use on the training rows of the first fold, for pictures."""
-        from pliant.comparison.folds import outer_split
-
         train, _ = outer_split(self._source().sample, self.protocol, 0, 0)
         return self._fit(self.best, train)
 
@@ -221,7 +221,8 @@ class Outcome:
             raise ValueError(f"unknown method {quoted(name)} in this comparison; {told}")
         sample, protocol = source.sample, self.protocol
         names = list(self.blend.weights) if name == BLEND and self.blend is not None else [name]
-        models = fit_apart(sample, protocol, [known[each] for each in names], rows)
+        chosen = [known[each] for each in names]
+        models = fit_apart(sample, protocol, chosen, rows, source.n_jobs)
         if name != BLEND or self.blend is None:
             return models[0].own
         kind = BlendClassifier if self.task == "classification" else BlendRegressor

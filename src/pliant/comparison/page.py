@@ -362,7 +362,7 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 def _costs(view: View) -> Content:
-    """Write what each method takes and leaves: time, size, certificate, settings."""
+    """Write the time, size, certificate and settings of each method."""
     ran = [standing for standing in view.result.standings() if standing.folds]
     headings = (
         _heading("Method", kind="text"),

@@ -105,7 +105,7 @@ class Race:
     records : dict of Cell to Record
         Finished cells.
     left : dict of str to str
-        Methods that left after the first fold, and why.
+        Reasons of the methods that left after the first fold.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Race:
         return all(Cell(name, *place) in self.records for place in places)
 
     def reason(self, name: str) -> str:
-        """Return why cells of a method are missing."""
+        """Return the reason of missing cells of a method."""
         if name in self._cut or name in self.left:
             return self._cut.get(name) or self.left[name]
         return "interrupted" if self.interrupted else "the budget ended"
@@ -318,7 +318,7 @@ def row_losses(sample: Sample, record: Record) -> Array:
 
 
 def hopeless(losses: dict[str, Array]) -> dict[str, str]:
-    """Return the methods that cannot get weight in a blend by their losses on a fold, and why.
+    """Return the methods that cannot get weight in a blend by their losses on a fold, with reasons.
 
     With the row losses l of a method and b of the best one, it is hopeless if
     mean(l - b) - 2 se(l - b) > (HOPELESS - 1) mean(b). The best `KEPT` stay whatever they lose, and

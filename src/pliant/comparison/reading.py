@@ -196,7 +196,7 @@ def _sample(
 
 
 def described_format(form: TableFormat) -> list[str]:
-    """Return what is unusual about the format of a file, in a line or none."""
+    """Return the unusual parts of the format of a file, in a line or none."""
     return [f"read with {form.described}"] if form.described else []
 
 

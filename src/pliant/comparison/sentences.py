@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pliant.comparison.folds import RARE
 from pliant.comparison.markup import Markup, tag
 from pliant.comparison.record import DUMMY
 from pliant.comparison.standings import FEWEST_FOLDS, Standing
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 MOST, LONGEST = 10, 40
 """Methods in the short text, and characters of a name."""
 
-RARE, FEW_ROWS, MANY_VALUES = 0.1, 200, 6
-"""Share of a class, and number of rows, below which a reader is warned; integers that may be meant
-as numbers if there are so many."""
+FEW_ROWS, MANY_VALUES = 200, 6
+"""Number of rows below which a reader is warned; integers that may be meant as numbers if there are
+so many."""
 
 STATUS = {"skipped": "not tried", "error": "failed", "cut": "cut short", "left": "left early"}
 
@@ -34,7 +35,7 @@ def sentence(result: Outcome) -> str:
 
 
 def warnings_of(result: Outcome) -> list[str]:
-    """Return what a reader has to beware of, a sentence each."""
+    """Return the warnings about a result, a sentence each."""
     sample, ranked = result.sample, [s for s in result.standings() if s.rank is not None]
     classes, counts = [str(each) for each in sample.get("classes") or ()], sample.get("counts")
     texts = []
@@ -81,14 +82,15 @@ def _claim(result: Outcome) -> str:
     if expected.mean is None:  # its weights and its score need different folds
         return f"predict with the blend, whose score needs a second fold; {other}"
     ahead = single.mean - expected.mean
-    if ahead * (1 if metric.higher_is_better else -1) > 0:
+    seen = fixed(single.mean, digits) != fixed(expected.mean, digits)
+    if seen and ahead * (1 if metric.higher_is_better else -1) > 0:
         n = sum(s.rank is not None and s.method.name != DUMMY for s in result.standings())
         other += f", the best of {n} on these folds and so likely to be worse on new rows"
     return f"predict with the blend: {score}; {other}"
 
 
 def missing_of(result: Outcome) -> list[str]:
-    """Return one line for each reason why methods have not all folds."""
+    """Return one line for each reason of missing folds, with its methods."""
     titles: dict[tuple[str, str], list[str]] = {}
     for entry in result.methods:
         if entry.status != "done":
@@ -101,7 +103,7 @@ def missing_of(result: Outcome) -> list[str]:
 
 
 def as_text(result: Outcome) -> str:
-    """Return what was compared, the model to use, and a line for each of the best methods."""
+    """Return the table, the model to use, and a line for each of the best methods."""
     places = result.standings()
     digits = digits_of(places)
     rows = [_cells(s, digits) for s in places[:MOST]]
@@ -154,7 +156,7 @@ def interval_text(standing: Standing | Expected, digits: int) -> str:
 
 
 def _headline(result: Outcome) -> str:
-    """Return what was compared, on how many rows, and by which metric."""
+    """Return the metric, the target and the size of the table."""
     sample = result.sample
     size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}"
     target = quoted(sample.get("target", "y"), LONGEST)

@@ -205,7 +205,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def _sort_key(scores: Scores, metric: Metric, ranked: bool) -> tuple[int, int, float]:
-    """Return what to sort by: the mean to 12 digits, so that rounding makes no difference."""
+    """Return the sort key: the mean to 12 digits, so that rounding makes no difference."""
     mean = _mean(scores.values())
     if mean is None:
         return 2, 0, 0.0

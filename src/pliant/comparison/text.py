@@ -17,7 +17,7 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def decimals(values: Iterable[float | None], errors: Iterable[float | None]) -> int:
-    """Return how many decimals distinguish the values, at most four.
+    """Return the number of decimals that distinguish the values, at most four.
 
     They show three digits of the largest value and one of the median standard error.
     """

@@ -91,11 +91,19 @@ def perform_apart(
 
 
 def fit_apart(
-    sample: Sample, protocol: Protocol, methods: Sequence[Method], rows: Indices
+    sample: Sample,
+    protocol: Protocol,
+    methods: Sequence[Method],
+    rows: Indices,
+    n_jobs: int | None = None,
 ) -> list[FittedMethod]:
-    """Fit several methods on some rows for new rows, each in a process of one thread."""
+    """Fit several methods on some rows for new rows, each in a process of one thread.
+
+    One method, or with `n_jobs` 1 one after the other, they are fitted in this process.
+    """
     given = sample, rows, protocol, protocol.seed
-    if len(methods) < 2 or multiprocessing.current_process().daemon:
+    at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
+    if at_a_time < 2 or multiprocessing.current_process().daemon:
         return [fit_method(method, *given, for_new_rows=True) for method in methods]
 
     def one(method: Method) -> FittedMethod:
@@ -104,7 +112,7 @@ def fit_apart(
             fitted: FittedMethod = task.result()
             return fitted
 
-    with ThreadPoolExecutor(min(len(methods), cpu_count())) as threads:
+    with ThreadPoolExecutor(at_a_time) as threads:
         try:
             return list(threads.map(one, methods))
         except BaseException:

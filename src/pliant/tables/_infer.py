@@ -262,7 +262,7 @@ class Evidence:
         return f"{quoted(self.name)} (as in {quoted(text)})"
 
     def why_text(self, form: TableFormat) -> str | None:
-        """Return why a column is text although it holds numbers; None if it is a number column."""
+        """Return the reason to read numbers as text; None for a column of numbers."""
         decimal = str(form.decimal)
         if codes := [shape for shape in NO_NUMBERS if self.shapes[shape]]:
             return f"{quoted(self.examples[codes[0]][0])} is no plain number"

@@ -75,7 +75,7 @@ def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
 
 
 def row_name(index: pd.Index[Any], position: int) -> str:
-    """Return what to call a row: its number from 1, or its label if rows have labels."""
+    """Return the name of a row: its number from 1, or its label if rows have labels."""
     import pandas as pd
 
     if isinstance(index, pd.RangeIndex):

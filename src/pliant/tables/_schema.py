@@ -294,7 +294,7 @@ class TableSchema:
         return encoder_of(self.categories, self.texts, **{"task": task, **options})
 
     def remarks(self) -> list[str]:
-        """Return what a user should know: columns that were left out, and doubts."""
+        """Return the notes for a user: columns that were left out, and doubts."""
         notes = [*self.notes, *(() if self.form is None else self.form.notes)]
         if not self.left_out:
             return notes

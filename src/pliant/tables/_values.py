@@ -109,7 +109,7 @@ def _amount(cell: object) -> float:
 
 
 def whole(values: Array) -> npt.NDArray[np.bool_]:
-    """Return which values are integers that float64 represents exactly."""
+    """Return a mask of the integers that float64 represents exactly."""
     mask: npt.NDArray[np.bool_] = (values == np.floor(values)) & (np.abs(values) < 2.0**53)
     return mask
 
@@ -187,7 +187,7 @@ def refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> No
 
 
 def advice(cell: object) -> str:
-    """Return what to do about a cell that cannot be read."""
+    """Return advice about a cell that cannot be read."""
     word = shown(cell)
     option = word if word.startswith("'") else quoted(word)
     return f": correct it or read it as missing (--na-values {option})"

@@ -7,14 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pliant.core.kernels.base import (
-    FunctionKernel,
-    Kernel,
-    Normalized,
-    Rescaled,
-    Scaled,
-    made_of,
-)
+from pliant.core.kernels.base import FunctionKernel, Kernel, Normalized, Rescaled, Scaled, made_of
 from pliant.core.kernels.on import On
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.kernels.standard import Gaussian, Polynomial, as_kernel
