@@ -13,6 +13,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,37 @@ def catboost(entry: Mapping[str, Any], seed: int, folder: Path, _: float | None)
     return {"scores": scores, "seconds": {"processor": used}}
 
 
-CONTESTANTS: dict[str, Callable[..., Line]] = {"race": race, "catboost": catboost}
+def autogluon(
+    entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None, quality: str
+) -> Line:
+    """Measure AutoGluon with the time of a race and two cores; the metric is that of the page."""
+    from autogluon.tabular import TabularPredictor
+
+    train, test = split(entry, seed, folder)
+    classes = entry["task"] == "classification"
+    with tempfile.TemporaryDirectory() as place:
+        start = time.perf_counter()
+        predictor = TabularPredictor(
+            "target", path=place, eval_metric="log_loss" if classes else "r2", verbosity=0
+        ).fit(train, presets=f"{quality}_quality", time_limit=budget, num_cpus=2)
+        fitted = time.perf_counter()
+        X = test.drop(columns="target")
+        values = predictor.predict(X).to_numpy()
+        predicted = time.perf_counter() - fitted
+        probability = predictor.predict_proba(X).to_numpy() if classes else None
+        size = predictor.disk_usage()
+    known = np.array(predictor.class_labels) if classes else None
+    scores = measured(test["target"].to_numpy(), Predictions(values, None, probability, known))
+    seconds = {"all": fitted - start, "predict": predicted}
+    return {"scores": {f"autogluon-{quality}": scores}, "seconds": seconds, "bytes": size}
+
+
+CONTESTANTS: dict[str, Callable[..., Line]] = {
+    "race": race,
+    "catboost": catboost,
+    "autogluon-medium": partial(autogluon, quality="medium"),
+    "autogluon-good": partial(autogluon, quality="good"),
+}
 
 
 def joined(lines: Sequence[Line]) -> dict[tuple[str, int], Line]:

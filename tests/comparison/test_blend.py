@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from pliant import ModelFileError
 from pliant.comparison import BlendClassifier, BlendRegressor, blend
-from pliant.comparison.blend import BEST, LEAST, SHRINKAGE, SMALLEST, blend_weights
+from pliant.comparison.blend import BEST, LEAST, POWER, SHRINKAGE, SMALLEST, blend_weights
 from pliant.persistence import load_model, save_model
 
 TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
@@ -49,8 +49,8 @@ def by_cvxpy(predictions, y, classes, shrinkage):
         alone = -np.log(P).mean(axis=1)
     else:
         alone = ((P - y) ** 2).mean(axis=1)
-    u = np.zeros(len(P))
-    u[np.argsort(alone)[:BEST]] = 1 / min(BEST, len(P))
+    u = np.where(np.argsort(np.argsort(alone)) < BEST, (alone.min() / alone) ** POWER, 0.0)
+    u /= u.sum()
     w = cp.Variable(len(P), nonneg=True)
     mixed = P.T @ w
     loss = cp.sum_squares(mixed - y) / n if classes is None else -cp.sum(cp.log(mixed)) / n

@@ -5,8 +5,8 @@ p_1, ..., p_k over w >= 0, sum(w) = 1:
 
     mean_i loss(y_i, sum_j w_j p_ij) + SHRINKAGE L / n |w - u|^2,
 
-where L is the least loss of a single model, u is 1/t for the best t <= 3 models and 0 for the
-others. Weights below `LEAST` become 0.
+where L is the least loss L_j of a single model, and u_j is in proportion to (L / L_j)^4 for the
+three best models and 0 for the others. Weights below `LEAST` become 0.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_share
 
 SHRINKAGE = 30.0
-"""Strength of the pull towards equal weights of the best models, in rows."""
+"""Strength of the pull towards the best models, in rows.
 
-BEST = 3
-"""Models that weights are pulled to."""
+On 24 tables of 150 to 1000 rows, 10 and 100 were no better, nor was a pull to all models."""
+
+BEST, POWER = 3, 4
+"""Models that weights are pulled to, and the power of their losses in the weights."""
 
 LEAST = 0.05
 """Weights below it become 0: such a model costs more time than it gains."""
@@ -96,10 +98,12 @@ def blend_weights(
     alone = np.array([loss(target, each)[0] for each in stacked])
     best_first = np.argsort(alone, kind="stable")
     pulled, best = np.zeros(len(stacked)), np.zeros(len(stacked))
-    pulled[best_first[:BEST]] = 1 / min(BEST, len(stacked))
     best[best_first[0]] = 1.0
     strength = SHRINKAGE / len(target)
     unit = max(alone.min(), EXACT * alone.max(), np.finfo(np.float64).tiny)
+    near = best_first[:BEST]
+    pulled[near] = (unit / np.maximum(alone[near], unit)) ** POWER
+    pulled /= pulled.sum()
 
     def objective(w: Array) -> tuple[float, Array]:
         value, by_values = loss(target, np.tensordot(w, stacked, 1))
@@ -243,8 +247,8 @@ class BlendRegressor(RegressorMixin, _Blend):
     """Weighted mean of regressors with the weights that fit held-out predictions best.
 
     The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, with a slight pull
-    towards equal weights of the best three; p_ij is the prediction of member j for sample i, which
-    it did not learn from.
+    towards the best three; p_ij is the prediction of member j for sample i, which it did not learn
+    from.
 
     Parameters
     ----------
@@ -315,8 +319,8 @@ class BlendClassifier(ClassifierMixin, _Blend):
     """Weighted mean of the probabilities of classifiers, weights from held-out predictions.
 
     The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, with a slight pull
-    towards equal weights of the best three; p_ij are the probabilities of member j for sample i,
-    which it did not learn from.
+    towards the best three; p_ij are the probabilities of member j for sample i, which it did not
+    learn from.
 
     Parameters
     ----------

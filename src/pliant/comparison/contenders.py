@@ -150,6 +150,7 @@ BASELINES: dict[str, Method] = {
         Method(
             REFERENCE, "Gaussian SVM", SCIKIT, SVC, SVR, SVM_GRID, 100_000,
             "a support vector machine with one Gaussian kernel, its C and width tuned",
+            rough={"max_iter": 30_000},
         ),
         Method(
             "kernel-ridge", "Kernel ridge", SCIKIT, None, lambda: KernelRidge(kernel="rbf"),
