@@ -13,8 +13,8 @@ from benchmarks.harness.spec import Params, Prepared
 from benchmarks.problems import gaussian_dual, two_classes
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
-from pliant.methods.hadamard import sequential
-from pliant.methods.hadamard.problem import AdaptedDual, adapted_dual, automatic_eta
+from pliant.methods.dank import sequential
+from pliant.methods.dank.problem import AdaptedDual, adapted_dual, automatic_eta
 from pliant.methods.svm import smo
 from tests.reference import dank_algorithm1, knpl_admm
 

@@ -21,8 +21,8 @@ from pliant.core.typing import Array, Mask
 from pliant.datasets import make_terrain, terrain_elevation
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
-from pliant.methods.tessellated.problem import KernelLearning
-from pliant.methods.tessellated.solvers import low_rank
+from pliant.methods.tkl.problem import KernelLearning
+from pliant.methods.tkl.solvers import low_rank
 
 GAUSSIAN, TESSELLATED = "Gaussian SVR", "TKL, degree 2"
 

@@ -1,4 +1,4 @@
-"""Algorithm 2 of the TKL paper, Frank-Wolfe, on the problem of `pliant.methods.tessellated`.
+"""Algorithm 2 of the TKL paper, Frank-Wolfe, on the problem of `pliant.methods.tkl`.
 
 It learns P from P = I, and takes the options of `low_rank.solve`. With two repairs: P moves towards
 n_P v v' with v the eigenvector of the largest eigenvalue of D(w), not of the smallest; and the line
@@ -15,9 +15,9 @@ import numpy as np
 
 from pliant.core.typing import Array
 from pliant.kernels import TessellatedKernel
-from pliant.methods.tessellated.problem import KernelLearning
-from pliant.methods.tessellated.solvers import low_rank
-from pliant.methods.tessellated.solvers.search import Search, factor_of
+from pliant.methods.tkl.problem import KernelLearning
+from pliant.methods.tkl.solvers import low_rank
+from pliant.methods.tkl.solvers.search import Search, factor_of
 
 FLAT, TRIES = 0.1, 8
 """A line search ends where the slope has fallen to this share, or after so many SVMs."""

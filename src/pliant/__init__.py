@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         TKLRegressor,
         batch_decision_function,
     )
-    from pliant.methods.side_information.information import SideInformation, scg_loss
+    from pliant.methods.supervised.information import SideInformation, scg_loss
     from pliant.metrics import kernel_alignment
 
 __all__ = [
@@ -96,13 +96,13 @@ _ELSEWHERE = {
     "FeatureScaleWarning": "pliant.core.exceptions",
     "ModelFileError": "pliant.core.exceptions",
     "NonPSDWarning": "pliant.core.exceptions",
-    "SideInformation": "pliant.methods.side_information.information",
+    "SideInformation": "pliant.methods.supervised.information",
     "TableError": "pliant.core.exceptions",
     "UniformWeightsWarning": "pliant.core.exceptions",
     "compare": "pliant.comparison",
     "fit": "pliant.comparison",
     "kernel_alignment": "pliant.metrics",
-    "scg_loss": "pliant.methods.side_information.information",
+    "scg_loss": "pliant.methods.supervised.information",
 }
 """Where public names are that are not in `pliant.methods`."""
 

@@ -10,7 +10,7 @@ from pliant.core.linalg import negative_eigenvalue
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import check_gram, check_labels, check_points, has_fractions
-from pliant.methods.side_information.information import SideInformation, gram_of
+from pliant.methods.supervised.information import SideInformation, gram_of
 
 __all__ = ["effective_rank", "kernel_alignment", "spectral_ratio"]
 

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 
 from pliant import kernels as k
 from pliant.kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Precomputed
-from pliant.methods.side_information.neighbor_graph import NeighborGraph
+from pliant.methods.supervised.neighbor_graph import NeighborGraph
 
 TRAIN = np.random.default_rng(0).uniform(-1, 1, size=(9, 3))
 BETA = np.array([2.0, -1.5, 0.0, 1.0, -3.0, 0.0, 0.5, 2.5, -1.5])

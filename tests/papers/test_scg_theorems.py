@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.scg_problem import SCGLogDet
+from pliant.methods.supervised.information import SideInformation
+from pliant.methods.supervised.scg_problem import SCGLogDet
 from tests.reference import conic
 from tests.reference import naive_supervision as naive
 

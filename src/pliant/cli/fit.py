@@ -35,9 +35,9 @@ from pliant.comparison.reading import read_sample_with_schema
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import Maker, Tick, Tuned, cross_validate
 from pliant.core.exceptions import TableError
-from pliant.core.summary import summarize
 from pliant.core.text import count, listed, quoted
 from pliant.core.typing import Indices, Mask
+from pliant.methods.summary import summarize
 from pliant.persistence import save_model
 from pliant.registry import Method, is_gamma
 from pliant.tables import TableSchema

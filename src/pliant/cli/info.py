@@ -16,8 +16,8 @@ from pliant.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.comparison.contenders import BASELINES, available
 from pliant.comparison.pipeline import last_step, names_after
 from pliant.core.exceptions import ModelFileError
-from pliant.core.summary import summarize
 from pliant.core.text import printable, quoted
+from pliant.methods.summary import summarize
 from pliant.persistence import LoadedModel
 from pliant.registry import METHODS
 from pliant.tables import TableSchema

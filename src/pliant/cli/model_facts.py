@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from pliant._version import __version__
 from pliant.comparison.journal import PACKAGES
-from pliant.core.summary import FunctionSummary, summarize
+from pliant.methods.summary import FunctionSummary, summarize
 
 
 def functions(estimator: Any, feature_names: Sequence[str] = ()) -> list[dict[str, Any]]:

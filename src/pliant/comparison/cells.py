@@ -26,9 +26,9 @@ from pliant.comparison.record import Kept, Record
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import SearchResult, defaults, is_searched, search
 from pliant.comparison.text import known
-from pliant.core.summary import Summary, summarize
 from pliant.core.text import printable
 from pliant.core.typing import Array, Indices
+from pliant.methods.summary import Summary, summarize
 from pliant.registry import Method
 
 MOST_KEPT = 2000

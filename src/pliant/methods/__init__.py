@@ -1,31 +1,34 @@
 """The methods, one folder a family. No family imports another, except svm."""
 
+from importlib import import_module
+
 from pliant.core.exceptions import set_public_module
-from pliant.methods.hadamard.batch import batch_decision_function
-from pliant.methods.hadamard.dank import DANKClassifier, DANKRegressor
-from pliant.methods.hadamard.knpl import KNPLClassifier, KNPLRegressor
+from pliant.kernels import LEARNED
+from pliant.methods.dank.batch import batch_decision_function
+from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
+from pliant.methods.dank.knpl import KNPLClassifier, KNPLRegressor
 from pliant.methods.lab_rbf.classifier import LABRBFClassifier
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
 from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
-from pliant.methods.side_information.embedding import KernelEmbedding
-from pliant.methods.side_information.kernels import Components
-from pliant.methods.side_information.learned_kernel import (
-    LearnedKernelClassifier,
-)
-from pliant.methods.side_information.log_det import LogDetLearner
-from pliant.methods.side_information.order_spectral import OrderSpectralLearner
-from pliant.methods.side_information.scg import SCGLogDetLearner
-from pliant.methods.side_information.scg_problem import SCGLogDetPath
-from pliant.methods.sketched.estimators import (
+from pliant.methods.ridge.sketched import (
     SketchedKernelRidge,
     SketchedKernelRidgeClassifier,
 )
+from pliant.methods.supervised.embedding import KernelEmbedding
+from pliant.methods.supervised.kernels import Components
+from pliant.methods.supervised.learned_kernel import (
+    LearnedKernelClassifier,
+)
+from pliant.methods.supervised.log_det import LogDetLearner
+from pliant.methods.supervised.order_spectral import OrderSpectralLearner
+from pliant.methods.supervised.scg import SCGLogDetLearner
+from pliant.methods.supervised.scg_problem import SCGLogDetPath
 from pliant.methods.svm.estimators import C_path
-from pliant.methods.tessellated.gkl import GKLClassifier, GKLRegressor
-from pliant.methods.tessellated.tkl import TKLClassifier, TKLRegressor
+from pliant.methods.tkl.gkl import GKLClassifier, GKLRegressor
+from pliant.methods.tkl.tkl import TKLClassifier, TKLRegressor
 
 __all__ = [
     "AsymmetricKernelRidge",
@@ -61,3 +64,8 @@ _OWN = {"Components", "LABRBFErrorModel", "LABRBFMember"}
 
 set_public_module(globals(), _OWN)
 set_public_module({**globals(), "__name__": "pliant"}, {*__all__} - _OWN)
+
+_KERNELS = {
+    name: getattr(import_module(f"{__name__}.{path}"), name) for name, path in LEARNED.items()
+}
+set_public_module({**_KERNELS, "__name__": "pliant.kernels"}, _KERNELS)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from pliant.core.summary import Summary, summarize
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points
+from pliant.methods.summary import Summary, summarize
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

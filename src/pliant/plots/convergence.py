@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.summary import summarize
+from pliant.methods.summary import summarize
 from pliant.plots._common import BLUE, GREY, Display, last_step
 
 if TYPE_CHECKING:

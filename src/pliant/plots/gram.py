@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
-from pliant.core.summary import summarize
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_points, has_fractions
 from pliant.kernels import Kernel, Precomputed, Scaled
+from pliant.methods.summary import summarize
 from pliant.plots._common import (
     GREY,
     HARDLY,

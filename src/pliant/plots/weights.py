@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.summary import summarize
 from pliant.core.text import count
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_integer, check_points, check_vector
+from pliant.methods.summary import summarize
 from pliant.plots._common import (
     BLUE,
     COLORS,

@@ -16,9 +16,9 @@ from sklearn.exceptions import NotFittedError
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.core import blocks
 from pliant.core.progress import HAS_CALLBACKS
-from pliant.core.summary import summarize
 from pliant.kernels import Warp
 from pliant.methods.lab_rbf import members, regressor, solvers, trainer
+from pliant.methods.summary import summarize
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 10, "random_state": 0}
 FIXED = {"transforms": None, "alpha": 0.01, "shrinkage": 0.01, "validation_fraction": 0}

@@ -8,7 +8,7 @@ from sklearn.preprocessing import scale
 
 from pliant import C_path, DANKClassifier, DANKRegressor
 from pliant.datasets import make_speed_problem
-from tests.methods.hadamard.test_dank import classification, regression
+from tests.methods.dank.test_dank import classification, regression
 
 
 @pytest.mark.parametrize("eta", ["auto", 3.0])

@@ -16,9 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.core.blocks import in_blocks
 from pliant.core.dask import by_partition
 from pliant.core.device import get_device
-from pliant.core.kernels.base import Kernel
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
-from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
@@ -37,6 +35,7 @@ from pliant.core.validation import (
     real_number,
     validate_data,
 )
+from pliant.kernels.base import Kernel
 from pliant.methods.lab_rbf.collection import Encode, draw
 from pliant.methods.lab_rbf.explain import (
     LABRBFExplanation,
@@ -64,6 +63,7 @@ from pliant.methods.lab_rbf.trainer import (
     Watch,
     is_automatic,
 )
+from pliant.methods.summary import FunctionSummary, Summary
 
 AVERAGED = 2.0  # Members whose held-out loss is more than this times the median are left out.
 

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from pliant.core.exponential import exponentials
-from pliant.core.kernels.base import Kernel, _Wrapped
-from pliant.core.kernels.standard import Gaussian, Matern
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_points, check_vector
+from pliant.kernels.base import Kernel, _Wrapped
+from pliant.kernels.standard import Gaussian, Matern
 
 # Smallest squared distance at which the slope of exp(-r) is taken: it is infinite at 0. At 0 itself
 # the slope is set to 0: there a point is a centre, and stays one.

@@ -11,10 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.weighted_sum import WeightedSum, short_names
 from pliant.core.progress import Deadline, Result, Status
-from pliant.core.summary import Convergence, KernelWeights, Summary
 from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
     Constraint,
@@ -25,11 +22,14 @@ from pliant.core.validation import (
     real_number,
     stack_level,
 )
+from pliant.kernels.base import Kernel
+from pliant.kernels.weighted_sum import WeightedSum, short_names
 from pliant.methods.mkl import newton
 from pliant.methods.mkl.candidates import candidate_kernels, normalized_kernels
 from pliant.methods.mkl.grams import Grams
 from pliant.methods.mkl.problem import WeightLearning
 from pliant.methods.mkl.rules import CLASSIFICATION_RULES, RULES
+from pliant.methods.summary import Convergence, KernelWeights, Summary
 from pliant.methods.svm.estimators import (
     BaseSVM,
     SVMClassifier,

@@ -9,13 +9,13 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from pliant.core.jit import compiled
-from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.precomputed import Precomputed
-from pliant.core.kernels.weighted_sum import short_name
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_gram
+from pliant.kernels.base import Kernel
+from pliant.kernels.precomputed import Precomputed
+from pliant.kernels.weighted_sum import short_name
 
 MEGABYTE = 2.0**20
 

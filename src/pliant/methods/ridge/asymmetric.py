@@ -14,10 +14,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
-from pliant.core.kernels.base import check_expansion
-from pliant.core.kernels.standard import as_kernel
 from pliant.core.linalg import scale_rows
-from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -30,6 +27,9 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
+from pliant.kernels.base import check_expansion
+from pliant.kernels.standard import as_kernel
+from pliant.methods.summary import FunctionSummary, Summary
 
 
 class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):

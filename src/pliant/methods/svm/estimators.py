@@ -24,10 +24,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
-from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
-from pliant.core.summary import Convergence, FunctionSummary, Summary
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
@@ -47,6 +44,9 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
+from pliant.kernels.base import Kernel
+from pliant.kernels.precomputed import Precomputed
+from pliant.methods.summary import Convergence, FunctionSummary, Summary
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows, Rows
 

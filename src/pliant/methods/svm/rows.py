@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.jit import compiled
-from pliant.core.kernels.base import Kernel
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Between, Columns, Indices, Mask
+from pliant.kernels.base import Kernel
 
 BLOCK_ENTRIES = 8_000_000
 """Entries of rows that are summed before the next are computed: 32 MB in float32."""

@@ -1,1 +1,0 @@
-"""Given kernels: what a kernel is, and the kernels that are not learned."""

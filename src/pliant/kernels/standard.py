@@ -1,0 +1,411 @@
+"""Kernels that are not learned, and how they are asked for by name.
+
+The width of a stationary kernel is given by one number, gamma; a Gaussian of standard deviation
+sigma has gamma = 1/(2 sigma^2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+
+from pliant.core.exponential import exponentials
+from pliant.core.typing import Array, Between, Columns, Indices
+from pliant.core.validation import check_choice, check_integer, check_real, check_vector
+from pliant.kernels.base import FunctionKernel, Kernel, positive
+from pliant.kernels.on import resolve_columns
+from pliant.kernels.precomputed import Precomputed
+
+FARTHEST = 1e-10 / np.finfo(np.float64).eps
+"""Exponents gamma |x|^2 up to this have an absolute error of about 1e-10 at most."""
+
+TILE_ROWS, TILE_ENTRIES = 128, 100_000
+"""Values computed at once: they should stay in a processor's second cache."""
+
+
+class _Stationary(Kernel):
+    """k(x, x) = 1, and a gamma for all features or for each."""
+
+    gamma: Any
+    _bounded = True
+    _power: ClassVar[float] = 0.5
+    """A feature times c has the distances of one whose gamma is times c^(1/power)."""
+
+    def _isotropic(self, X: Array, Y: Array) -> tuple[Array, Array, float]:
+        """Return points with these kernel values for one gamma, and that gamma, the largest."""
+        gamma, shares = self._shares(X.shape[1])
+        if shares is None:
+            return X, Y, gamma
+        factors = shares**self._power
+        left = X * factors
+        return left, left if Y is X else Y * factors, gamma
+
+    def _shares(self, n_features: int) -> tuple[float, Array | None]:
+        """Return the largest gamma, and each one's share of it; None if it is one number."""
+        if isinstance(self.gamma, str) or not hasattr(self.gamma, "__len__"):
+            return positive(self, "gamma"), None
+        name = f"{type(self).__name__}(gamma=...)"
+        each = check_vector(name, self.gamma, n_features)
+        if (each < 0).any():
+            place = int(np.argmin(each))
+            raise ValueError(f"expected {name} >= 0 for each feature, got {each[place]} at {place}")
+        largest = float(each.max(initial=0.0))
+        if largest == 0:
+            raise ValueError(f"expected {name} > 0 for at least one feature, got only zeros")
+        return largest, each / largest
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the hyper-parameters, read from a file, cannot be a kernel's."""
+        super()._check_loaded()
+        self._shares(np.size(self.gamma))
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.ones(len(X))
+
+
+class Gaussian(_Stationary):
+    """k(x, y) = exp(-gamma |x - y|^2), or exp(-sum_j gamma_j (x_j - y_j)^2).
+
+    Parameters
+    ----------
+    gamma : float or array-like of shape (n_features,)
+        One number > 0, 1/(2 sigma^2); or one for each feature, >= 0 and not all 0. A feature whose
+        gamma is 0 is ignored.
+
+    Examples
+    --------
+    >>> from pliant.kernels import Gaussian
+    >>> Gaussian([0.5, 0.0])([[0.0, 1.0]], [[2.0, 7.0]]).round(3)  # exp(-0.5 2^2)
+    array([[0.135]])
+    """
+
+    def __init__(self, gamma: float | npt.ArrayLike = 1.0) -> None:
+        self.gamma = gamma
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        X, Y, gamma = self._isotropic(X, Y)
+        centre = Y.mean(axis=0)
+        right = _Exponents.of(Y, centre, gamma)
+        same = X is Y or np.array_equal(X, Y)  # a copy has the very values of its original
+        left = right if same else _Exponents.of(X, centre, gamma)
+        if not max(left.reach, right.reach) <= FARTHEST:
+            return exponentials(cdist(X, Y, "sqeuclidean"), -gamma)
+        return left.gram() if same else left.cross_gram(right)
+
+    def prepared(self, points: Array) -> Between | None:
+        """Return k between points, made ready for many calls; None for far points or subclasses."""
+        if type(self)._gram is not Gaussian._gram:
+            return None
+        points, _, gamma = self._isotropic(points, points)
+        whole = _Exponents.of(points, points.mean(axis=0), gamma)
+        return whole.between if whole.reach <= FARTHEST else None
+
+
+class Laplacian(_Stationary):
+    """k(x, y) = exp(-gamma |x - y|_1), or exp(-sum_j gamma_j abs(x_j - y_j)).
+
+    Parameters
+    ----------
+    gamma : float or array-like of shape (n_features,)
+        One number > 0; or one for each feature, >= 0 and not all 0.
+    """
+
+    _power = 1.0
+
+    def __init__(self, gamma: float | npt.ArrayLike = 1.0) -> None:
+        self.gamma = gamma
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        X, Y, gamma = self._isotropic(X, Y)
+        return exponentials(cdist(X, Y, "cityblock"), -gamma)
+
+
+class Matern(_Stationary):
+    """The Matern kernel of smoothness nu, with r = sqrt(4 nu gamma) |x - y|.
+
+    With a gamma for each feature, r = sqrt(4 nu sum_j gamma_j (x_j - y_j)^2).
+
+    k = exp(-r) for nu = 1/2, (1 + r) exp(-r) for 3/2, (1 + r + r^2/3) exp(-r) for 5/2. For
+    growing nu it tends to the Gaussian of the same gamma.
+
+    Parameters
+    ----------
+    nu : {0.5, 1.5, 2.5}
+        Smoothness: the functions of its space are nu - 1/2 times differentiable.
+    gamma : float or array-like of shape (n_features,)
+        One number > 0; or one for each feature, >= 0 and not all 0.
+    """
+
+    def __init__(self, nu: float = 2.5, gamma: float | npt.ArrayLike = 1.0) -> None:
+        self.nu = nu
+        self.gamma = gamma
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        if self.nu not in (0.5, 1.5, 2.5):
+            raise ValueError(f"expected Matern(nu=...) in [0.5, 1.5, 2.5], got {self.nu!r}")
+        X, Y, gamma = self._isotropic(X, Y)
+        r = cdist(X, Y, "euclidean")
+        r *= np.sqrt(4.0 * self.nu * gamma)
+        factor: Any = 1.0  # the polynomial in r that smooths exp(-r)
+        if self.nu > 0.5:
+            factor = 1.0 + r if self.nu == 1.5 else 1.0 + r * (1.0 + r / 3.0)
+        gram = exponentials(r, -1.0)
+        gram *= factor
+        return gram
+
+
+class TL1(Kernel):
+    """The truncated 1-norm kernel k(x, y) = max(rho - |x - y|_1, 0). Not PSD.
+
+    Parameters
+    ----------
+    rho : float
+        > 0; in the literature, 0.7 times the number of features on [0, 1].
+    """
+
+    psd = False
+
+    def __init__(self, rho: float = 1.0) -> None:
+        self.rho = rho
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        return np.maximum(positive(self, "rho") - cdist(X, Y, "cityblock"), 0.0)
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.full(len(X), positive(self, "rho"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Exponents:
+    """Points, so that one product gives -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b).
+
+    `right` are (y, 1, -b), shape (n, d + 2), with the origin moved to a centre and b = gamma |y|^2,
+    and `reach` is the largest b.
+    """
+
+    right: Array
+    gamma: float
+    reach: float
+
+    @classmethod
+    def of(cls, points: Array, centre: Array, gamma: float) -> _Exponents:
+        """Return it for some points; differences do not change with the origin, rounding does."""
+        n, d = points.shape
+        right = np.ones((n, d + 2))
+        np.subtract(points, centre, out=right[:, :d])
+        sizes = gamma * np.einsum("ij,ij->i", right[:, :d], right[:, :d])
+        np.negative(sizes, out=right[:, -1])
+        return cls(right, gamma, float(sizes.max(initial=0.0)))
+
+    def left(self, rows: Columns) -> Array:
+        """Return (2 gamma x, -a, 1) for some points."""
+        chosen = self.right[rows]
+        left = np.concatenate([chosen[:, :-2], chosen[:, -1:], chosen[:, -2:-1]], axis=1)
+        left[:, :-2] *= 2.0 * self.gamma
+        return left
+
+    def between(self, rows: Indices, columns: Columns) -> Array:
+        """Return the exponentials between some points and others, at most 1."""
+        values = self.left(rows) @ self.right[columns].T
+        return exponentials(values)
+
+    def gram(self) -> Array:
+        """Return the exponentials between all of these points."""
+        points, sizes = self.right[:, :-2], -self.right[:, -1]
+        gram = np.asarray(points @ points.T)  # half the work of a product of two matrices
+        height = max(1, TILE_ENTRIES // max(1, len(gram)))
+        for top in range(0, len(gram), height):
+            tile = gram[top : top + height]
+            tile *= 2.0 * self.gamma
+            tile -= sizes[top : top + height, None]
+            tile -= sizes
+            exponentials(tile)
+        np.fill_diagonal(gram, 1.0)
+        return gram
+
+    def cross_gram(self, others: _Exponents) -> Array:
+        """Return the exponentials between these points and others."""
+        gram = np.empty((len(self.right), len(others.right)))
+        width = max(1, TILE_ENTRIES // max(1, min(len(gram), TILE_ROWS)))
+        for top in range(0, len(gram), TILE_ROWS):
+            left = self.left(slice(top, top + TILE_ROWS))
+            for start in range(0, gram.shape[1], width):
+                tile = left @ others.right[start : start + width].T
+                gram[top : top + TILE_ROWS, start : start + width] = exponentials(tile)
+        return gram
+
+
+class _InnerProduct(Kernel):
+    """A function of the inner product x'y."""
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        return self._values(X @ Y.T)
+
+    def _diagonal(self, X: Array) -> Array:
+        return self._values(np.einsum("ij,ij->i", X, X))
+
+    def _values(self, inner: Array) -> Array:
+        """Turn inner products into kernel values, in place."""
+        return inner
+
+
+class Linear(_InnerProduct):
+    """k(x, y) = x'y."""
+
+
+class Polynomial(_InnerProduct):
+    """k(x, y) = (gamma x'y + coef0)^degree.
+
+    Parameters
+    ----------
+    degree : int
+        >= 1.
+    gamma : float
+        > 0.
+    coef0 : float
+        >= 0, so that the kernel is PSD.
+    """
+
+    def __init__(self, degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def _values(self, inner: Array) -> Array:
+        degree = check_integer("Polynomial(degree=...)", self.degree, least=1)
+        coef0 = check_real("Polynomial(coef0=...)", self.coef0, least=0)
+        inner *= positive(self, "gamma")
+        inner += coef0
+        inner **= degree
+        return inner
+
+
+class Sigmoid(_InnerProduct):
+    """k(x, y) = tanh(gamma x'y + coef0). Not PSD.
+
+    Parameters
+    ----------
+    gamma : float
+        > 0.
+    coef0 : float
+    """
+
+    psd = False
+
+    def __init__(self, gamma: float = 1.0, coef0: float = 1.0) -> None:
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def _values(self, inner: Array) -> Array:
+        coef0 = check_real("Sigmoid(coef0=...)", self.coef0)
+        inner *= positive(self, "gamma")
+        inner += coef0
+        return np.tanh(inner, out=inner)
+
+
+_WITH_GAMMA: dict[str, Callable[[float], Kernel]] = {
+    "gaussian": lambda gamma: Gaussian(gamma=gamma),
+    "laplacian": lambda gamma: Laplacian(gamma=gamma),
+    "matern12": lambda gamma: Matern(nu=0.5, gamma=gamma),
+    "matern32": lambda gamma: Matern(nu=1.5, gamma=gamma),
+    "matern52": lambda gamma: Matern(nu=2.5, gamma=gamma),
+    "poly": lambda gamma: Polynomial(gamma=gamma),
+    "polynomial": lambda gamma: Polynomial(gamma=gamma),
+    "rbf": lambda gamma: Gaussian(gamma=gamma),
+    "sigmoid": lambda gamma: Sigmoid(gamma=gamma),
+}
+
+_WITHOUT_GAMMA: dict[str, Callable[[Array], Kernel]] = {
+    "linear": lambda X: Linear(),
+    "tl1": lambda X: TL1(TL1_SHARE * (float(np.ptp(X, axis=0).sum()) or float(X.shape[1]))),
+}
+
+TL1_SHARE = 0.7
+"""What the literature takes for rho, as a share of the largest 1-norm distance of two points in the
+box of the features: .7 times their number where each is scaled to [0, 1]."""
+
+KERNEL_NAMES = (*_WITH_GAMMA, *_WITHOUT_GAMMA)
+"""The kernels that can be asked for by name; "rbf" and "poly" are scikit-learn's names for the
+Gaussian and the polynomial kernel."""
+
+
+def as_kernel(
+    kernel: Any,
+    X: Array,
+    gamma: float | str = "scale",
+    feature_names: Sequence[str] | None = None,
+) -> Kernel:
+    """Return the kernel that `kernel` stands for.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        A name in `KERNEL_NAMES`; a kernel object, which is cloned; a function of two matrices; or
+        "precomputed".
+    X : array of shape (n, d)
+        The training points, for ``gamma="scale"`` and ``"auto"``, and for "tl1", whose rho is .7
+        times the sum of the ranges of the features; their Gram matrix, for "precomputed".
+    gamma : float or {"scale", "auto"}
+        For kernels by name: a number > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
+    feature_names : sequence of str of length d, optional
+        The names of the columns of X, for kernels that are made of `On`; in the kernel that is
+        returned they are positions.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, a gamma that is not positive, a gamma given beside a kernel that has
+        none or brings its own, or a column that is not in X.
+    TypeError
+        If `kernel` is none of these.
+    """
+    if isinstance(kernel, str):
+        if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:
+            return _WITH_GAMMA[kernel](_gamma_value(gamma, X))
+        _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
+        return Precomputed(X) if kernel == "precomputed" else _WITHOUT_GAMMA[kernel](X)
+    _refuse_gamma(gamma, "gamma belongs to kernels given by name; set it on the kernel itself")
+    if isinstance(kernel, Kernel):
+        return resolve_columns(clone(kernel), feature_names, X.shape[1])
+    if callable(kernel) and not isinstance(kernel, type):
+        return FunctionKernel(kernel)
+    name = getattr(kernel, "__name__", "")
+    got = f"the class {name}: write {name}()" if name else repr(kernel)
+    raise TypeError(
+        f"expected kernel to be a name in {sorted(KERNEL_NAMES)}, a Kernel, a function of two "
+        f"matrices or 'precomputed', got {got}"
+    )
+
+
+def _refuse_gamma(gamma: float | str, why: str) -> None:
+    """Raise ValueError unless gamma has its default."""
+    if not (isinstance(gamma, str) and gamma == "scale"):
+        raise ValueError(f"expected gamma='scale' (its default), got {gamma!r}: {why}")
+
+
+def _gamma_value(gamma: float | str, X: Array) -> float:
+    if isinstance(gamma, str):
+        check_choice("gamma", gamma, ("scale", "auto"))
+        return scaled_gamma(X) if gamma == "scale" else 1.0 / X.shape[1]
+    return check_real("gamma", gamma, above=0)
+
+
+def scaled_gamma(X: Array) -> float:
+    """Return 1/(n_features var(X)), or 1/n_features where all numbers are equal but for rounding.
+
+    Raises ValueError for features so small that their variance underflows.
+    """
+    largest, d = float(np.abs(X).max(initial=0.0)), X.shape[1]
+    spread = float(X.var(dtype=np.float64))
+    if spread < 1e-300 and np.ptp(X) > 0:
+        raise ValueError(
+            "expected features whose variance does not underflow for gamma='scale', got values of "
+            f"up to {largest:.3g}; scale the features"
+        )
+    return 1.0 / (d * spread) if spread > (1e-12 * largest) ** 2 else 1.0 / d

@@ -1,0 +1,78 @@
+"""DANK's own rule for new points, by which a prediction depends on the batch that it is made in."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant.core.threads import blas_limited
+from pliant.core.typing import Array
+from pliant.kernels.base import made_of
+from pliant.kernels.extension import batch_reciprocal_neighbors
+from pliant.kernels.precomputed import Precomputed
+from pliant.methods.dank.estimators import BaseHadamard
+from pliant.methods.dank.kernel import HadamardKernel
+from pliant.methods.dank.problem import row_blocks
+from pliant.methods.svm.estimators import votes
+
+
+@blas_limited
+def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
+    r"""Return the decision values of new points by the batch rule of the DANK paper.
+
+    A new point :math:`x'_j` takes the column of F of one training point,
+
+    .. math::
+
+        j^* = \operatorname{argmax}_i M_{ij}, \qquad M_{ij} = \frac{1}{rs}, \qquad
+        f(x'_j) = \sum_i \beta_i F_{i j^*} k(x_i, x'_j) + b,
+
+    where :math:`x'_j` is the r-th nearest to :math:`x_i` *among the rows of X* and :math:`x_i` the
+    s-th nearest training point to :math:`x'_j` (Liu et al., JMLR 2020, equation (11)).
+
+    The value of one row depends on all other rows of X, which suits the repetition of the paper's
+    experiments only. So ``predict`` and ``decision_function`` never do this; their rule
+    ``extension="reciprocal"`` ranks a new point among the training points instead.
+
+    Parameters
+    ----------
+    model : DANKClassifier, DANKRegressor, KNPLClassifier or KNPLRegressor
+        Fitted, on points with coordinates, without ``partition`` or with ``refine``. Its
+        ``extension`` is without effect.
+    X : array-like of shape (n_samples, n_features)
+        The batch.
+
+    Returns
+    -------
+    array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+        Decision values as of ``decision_function``; predictions for a regressor.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the model is another one, or X does not fit it.
+
+    Notes
+    -----
+    O(n m log(n m)) time and 4 n m bytes for the ranks, with n training and m new points.
+    """
+    if not isinstance(model, BaseHadamard):
+        raise TypeError(f"expected a fitted DANK or KNPL estimator, got {type(model).__name__}")
+    points = model._checked_input(X)
+    if "estimators_" not in vars(model):
+        return _values(model, points)
+    return votes([_values(each, points) for each in model.estimators_], len(model.classes_))
+
+
+def _values(model: BaseHadamard, X: Array) -> Array:
+    """Return the values of one function, shape (m,)."""
+    kernel = model.kernel_
+    if not isinstance(kernel, HadamardKernel) or made_of(kernel.base, Precomputed):
+        raise ValueError(
+            "expected a model of one F for all training points, which have coordinates, got one "
+            "that was learned in parts or from a precomputed Gram matrix"
+        )
+    values, places = np.empty(len(X)), batch_reciprocal_neighbors(X, kernel.points)
+    for rows in row_blocks(len(X), len(kernel.support)):
+        values[rows] = kernel.in_places(X[rows], places[rows]) @ model.dual_coef_
+    return values + float(model.intercept_)

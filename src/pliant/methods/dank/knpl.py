@@ -1,0 +1,209 @@
+"""KNPL: the kernel with a nonlinear pairwise layer (Liu et al., AAAI 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pliant.core.validation import Constraint
+from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
+from pliant.methods.dank.estimators import ADAPTATION, BaseHadamard
+from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
+
+
+@documented_as(DANKClassifier)
+class KNPLClassifier(BaseHadamard, SVMClassifier):
+    r"""Classification with a kernel that adapts to the data, entry by entry.
+
+    Solves, to a certified gap,
+
+    .. math::
+
+        \max_\alpha \min_{F \succeq 0,\, F1 = n1}\; 1'\alpha
+        - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right), \\
+        \qquad 0 \le \alpha_i \le C, \; y'\alpha = 0, \; \beta = \alpha \circ y,
+
+    problem (4) of [1]_, less its constant (the paper writes G and gamma for F and eta). F is
+    eliminated in closed form, F = 11' + P A P/(4 eta) with A_ij = beta_i K_ij beta_j and
+    P = I - 11'/n; what remains is solved by a short sequence of SVM duals with one quartic term.
+    The paper's alternation between F and alpha does not converge. The other parameters are those
+    of `DANKClassifier`.
+
+    Parameters
+    ----------
+    partition : {"kmeans"}, optional
+        Divide the samples into parts by k-means and solve a problem of KNPL on each, without b and
+        y'alpha = 0: the rows of its F sum to the number of its samples. The parts together solve
+        the problem whose kernel is zero between parts, over these F; ``objective_`` and
+        ``dual_gap_`` belong to it. The time grows about linearly with n. Needs points with
+        coordinates.
+
+    Attributes
+    ----------
+    estimators_ : list of KNPLClassifier
+        Only with more than two classes: a fitted classifier for each pair, in place of the
+        attributes above from ``kernel_`` on.
+    objective_ : float
+        The dual objective, a lower bound of the optimum.
+    objective_constant_ : float
+        The part of objective_ that no coefficient changes: 0.
+
+    Notes
+    -----
+    As for `DANKClassifier`; the Gram matrix takes O(n^2) memory.
+
+    References
+    ----------
+    .. [1] F. Liu, X. Huang, C. Gong, J. Yang, L. Li. Nonlinear Pairwise Layer and Its Training
+       for Kernel Learning. AAAI Conference on Artificial Intelligence (2018).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pliant import KNPLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KNPLClassifier(C=10).fit(X[50:], y[50:])
+    >>> bool(model.dual_gap_ <= 1e-4 * (1 + model.objective_))
+    True
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMClassifier._constraints, **ADAPTATION}
+    _centred = True
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        gamma: float | str = "scale",
+        C: float = 1.0,
+        eta: float | str = "auto",
+        eta_scale: float = 1.0,
+        extension: str = "smooth",
+        n_neighbors: int = 5,
+        tol: float = 1e-4,
+        max_iter: int = -1,
+        max_seconds: float | None = None,
+        cache_mb: float = 2000.0,
+        dtype: str = "auto",
+        partition: str | None = None,
+        n_parts: int | str = "auto",
+        prediction: str = "part",
+        n_jobs: int | None = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.eta = eta
+        self.eta_scale = eta_scale
+        self.extension = extension
+        self.n_neighbors = n_neighbors
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.partition = partition
+        self.n_parts = n_parts
+        self.prediction = prediction
+        self.n_jobs = n_jobs
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+@documented_as(DANKRegressor)
+class KNPLRegressor(BaseHadamard, SVMRegressor):
+    r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
+
+    Solves, to a certified gap,
+
+    .. math::
+
+        \max_\beta \min_{F \succeq 0,\, F1 = n1}\; y'\beta - \varepsilon \|\beta\|_1
+        - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right), \\
+        \qquad |\beta_i| \le C, \; 1'\beta = 0,
+
+    the method of [1]_, which is for classification, with the loss of regression. F is eliminated
+    in closed form, as in `KNPLClassifier`. The other parameters are those of `DANKRegressor`.
+
+    Parameters
+    ----------
+    partition : {"kmeans"}, optional
+        Divide the samples into parts by k-means and solve a problem of KNPL on each, without b and
+        1'beta = 0, with the mean of y for b: the rows of its F sum to the number of its samples.
+        The parts together solve the problem whose kernel is zero between parts, over these F;
+        ``objective_`` and ``dual_gap_`` belong to it. The time grows about linearly with n. Needs
+        points with coordinates.
+
+    Attributes
+    ----------
+    objective_ : float
+        The dual objective, a lower bound of the optimum, in units of the scaled target.
+    objective_constant_ : float
+        The part of objective_ that no coefficient changes: 0.
+
+    References
+    ----------
+    .. [1] F. Liu, X. Huang, C. Gong, J. Yang, L. Li. Nonlinear Pairwise Layer and Its Training
+       for Kernel Learning. AAAI Conference on Artificial Intelligence (2018).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant import KNPLRegressor
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> model = KNPLRegressor(C=100, epsilon=0.01).fit(X, np.sin(6 * X[:, 0]))
+    >>> round(model.score(X, np.sin(6 * X[:, 0])), 2)
+    1.0
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMRegressor._constraints, **ADAPTATION}
+    _centred = True
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        gamma: float | str = "scale",
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        eta: float | str = "auto",
+        eta_scale: float = 1.0,
+        extension: str = "smooth",
+        n_neighbors: int = 5,
+        scale_target: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = -1,
+        max_seconds: float | None = None,
+        cache_mb: float = 2000.0,
+        dtype: str = "auto",
+        partition: str | None = None,
+        n_parts: int | str = "auto",
+        prediction: str = "part",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.epsilon = epsilon
+        self.eta = eta
+        self.eta_scale = eta_scale
+        self.extension = extension
+        self.n_neighbors = n_neighbors
+        self.scale_target = scale_target
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.partition = partition
+        self.n_parts = n_parts
+        self.prediction = prediction
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose

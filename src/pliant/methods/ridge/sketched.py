@@ -1,0 +1,582 @@
+"""Kernel ridge regression and classification on a sketch, for many rows and any kernel."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted
+
+from pliant.core.blocks import in_blocks
+from pliant.core.dask import Rows, by_partition
+from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
+from pliant.core.threads import blas_limited
+from pliant.core.typing import Array, Callback
+from pliant.core.validation import (
+    Constraint,
+    check_finite,
+    check_flag,
+    check_parameters,
+    check_points,
+    check_random_state,
+    check_targets,
+    check_weights,
+    class_codes,
+    fresh,
+    integer,
+    is_collection,
+    one_of,
+    plain,
+    real_number,
+    stack_level,
+    validate_data,
+)
+from pliant.kernels.base import Kernel, check_expansion
+from pliant.kernels.standard import as_kernel
+from pliant.methods.ridge.problem import (
+    Centres,
+    Certificate,
+    NormalEquations,
+    Precondition,
+    Preconditioner,
+    Solver,
+    Targets,
+    drawn_centres,
+    factor_of,
+    patience,
+)
+from pliant.methods.ridge.rows import (
+    DaskRows,
+    Data,
+    KernelValues,
+    MemoryRows,
+    dask_data,
+    points_for_kernel,
+)
+from pliant.methods.summary import FunctionSummary, Summary
+from pliant.methods.svm.estimators import documented_as
+
+
+def check_centres(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is "uniform" or an array of points."""
+    if isinstance(value, str):
+        one_of(("uniform",))(name, value)
+    elif len(check_points(value, name)) == 0:
+        raise ValueError(f"expected {name} 'uniform' or points, got an array of none")
+
+
+@dataclass(eq=False, repr=False)
+class BaseSketched(CallbackSupport, BaseEstimator, ABC):
+    """Kernel ridge regression of one or more targets on a few centres."""
+
+    kernel: Any = "gaussian"
+    alpha: float = 1.0
+    _: KW_ONLY
+    gamma: float | str = "scale"
+    n_centers: int = 1000
+    centers: Any = "uniform"
+    fit_intercept: bool = True
+    solver: str = "auto"
+    tol: float = 1e-6
+    max_iter: int = 500
+    dtype: str = "float64"
+    cache_mb: float = 1000.0
+    random_state: Any = None
+    verbose: bool = False
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "alpha": real_number(above=0),
+        "n_centers": integer(least=1),
+        "centers": check_centres,
+        "fit_intercept": check_flag,
+        "solver": one_of(("auto", "cg", "direct")),
+        "tol": real_number(above=0),
+        "max_iter": integer(least=1),
+        "dtype": one_of(("float32", "float64")),
+        "cache_mb": real_number(least=0),
+        "verbose": check_flag,
+    }
+    """The kernel and gamma are checked where the kernel is made."""
+
+    @with_callbacks
+    @blas_limited
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the coefficients of the centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a Dask array or data frame
+            At least two training points. float32 and memory maps are not copied, and partitions of
+            a Dask array are computed again in each pass.
+        y : array-like of shape (n_samples,), or for real targets (n_samples, n_outputs)
+            Class labels, or real targets; a Dask array is computed.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0. A weight of 2 is the same as the sample twice, given the centres and the
+            kernel.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, data that cannot be learned from, or a kernel that is not
+            positive semi-definite on the centres.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            The coefficients are not certified to be as accurate as ``tol`` asks for.
+        """
+        with fresh(self):
+            check_parameters(self)
+            data, y, weights = self._checked_data(X, y, sample_weight)
+            y, weights = self._targets(y, weights)
+            progress = FitProgress(self, X, y)
+            self._learn(data, self._made_kernel(data), y, weights, progress)
+            progress.end()
+        return self
+
+    def _checked_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Any, Array]:
+        """Return points, targets as they were given, and weights."""
+        if is_collection(X):
+            return dask_data(self, X, y, sample_weight)
+        options = {"dtype": (np.float64, np.float32), "ensure_min_samples": 2}
+        points, y = validate_data(self, X, y, **options, **self._target_options)
+        return points, y, check_weights(sample_weight, points)
+
+    def _made_kernel(self, data: Data) -> Kernel:
+        """Return the kernel, if it has values between all points, symmetric ones."""
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            raise ValueError(
+                "expected a kernel that can be evaluated, got kernel='precomputed', which needs "
+                "the values of all pairs of rows; use sklearn.kernel_ridge.KernelRidge for it"
+            )
+        points = points_for_kernel(data, self.kernel, self.gamma)
+        names = getattr(self, "feature_names_in_", None)
+        kernel = as_kernel(self.kernel, points, self.gamma, names)
+        if not kernel.symmetric:
+            kernel._refuse_one_set()
+        return kernel
+
+    _target_options: ClassVar[Mapping[str, Any]] = {}
+    """What scikit-learn's validation is to know of y."""
+
+    @abstractmethod
+    def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
+        """Return real targets, shape (n,) or (n, t), and weights."""
+
+    def _learn(
+        self, data: Data, kernel: Kernel, y: Array, weights: Array, progress: Callback
+    ) -> None:
+        """Choose centres, solve the normal equations, and set the fitted attributes."""
+        centred = bool(self.fit_intercept)
+        targets = Targets.of(y.reshape(len(y), -1), weights, centred)
+        alpha = float(self.alpha) / targets.largest_weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            centres = self._chosen_centres(data, targets.weights)
+            factor = factor_of(kernel, centres.points)
+            ridge = alpha / factor.scale
+            if not np.finfo(np.float64).tiny <= ridge < np.inf:
+                raise ValueError(
+                    "expected alpha of a size like the kernel values times the weights, got alpha "
+                    f"= {self.alpha:g} for kernel values of about {factor.scale:.3g} and "
+                    f"alpha/weight = {alpha:.3g}"
+                )
+            kept = centres.points[factor.order[: factor.rank]]
+            values = KernelValues(kernel, kept, self.dtype)
+            rows = exact = self._rows(data, targets, values, float(self.cache_mb))
+            if self.dtype == "float32":
+                exact = self._rows(data, targets, KernelValues(kernel, kept), 0.0)
+            problem = NormalEquations(rows, exact, factor, ridge, targets, centred)
+            n, t = targets.values.shape
+            patient = {"cg": None, "direct": 0}.get(
+                self.solver, patience(kernel, self.n_features_in_, len(kept), t, rows.n_kept / n)
+            )
+
+            def approximate() -> Precondition:
+                if patient == 0:
+                    return np.copy
+                return Preconditioner(factor.covariance(centres.weights, centred), ridge)
+
+            result = Solver(
+                problem,
+                approximate,
+                min(float(self.tol), 1e100) ** 2 * problem.squares,
+                int(self.max_iter),
+                progress,
+                patient,
+                lambda: Preconditioner(problem.matrix(), ridge),
+            ).solve()
+            self._store(centres, problem, result, y.ndim == 1)
+        self.kernel_ = kernel
+        learned = ("dual_coef_", "intercept_")
+        check_finite(self, learned, "scale the targets or the features, or raise alpha")
+        self._warn_if_open(result)
+
+    def _chosen_centres(self, data: Data, weights: Array) -> Centres:
+        """Return the centres, given or drawn."""
+        if isinstance(self.centers, str):
+            draw = check_random_state(self.random_state)
+            return drawn_centres(data, weights, int(self.n_centers), draw)
+        points = check_points(self.centers, "centers", self.n_features_in_).copy()
+        return Centres(points, None, np.full(len(points), float(weights.sum()) / len(points)))
+
+    @staticmethod
+    def _rows(
+        data: Data, targets: Targets, values: KernelValues, cache_mb: float
+    ) -> MemoryRows | DaskRows:
+        """Return the rows with targets, weights and kernel values."""
+        if isinstance(data, Rows):
+            return DaskRows(data, targets.values, targets.weights, values)
+        return MemoryRows(data, targets.values, targets.weights, values, cache_mb)
+
+    def _store(
+        self, centres: Centres, problem: NormalEquations, result: Result[Certificate], flat: bool
+    ) -> None:
+        """Set the fitted attributes, in the units of y and in the order of the centres."""
+        factor, targets, certificate = problem.factor, problem.targets, result.certificate
+        assert certificate is not None
+        chosen = factor.order[: factor.rank]
+        order = np.argsort(chosen)
+        coefficients = factor.coefficients(result.x) / factor.scale
+        intercept = (targets.means - problem.means @ coefficients) * targets.units
+        coefficients = (coefficients * targets.units)[order]
+        self.support_vectors_ = centres.points[chosen[order]]
+        self.support_ = None if centres.rows is None else centres.rows[chosen[order]]
+        self.dual_coef_: Any = coefficients[:, 0].copy() if flat else coefficients
+        self.intercept_: Any = 0.0
+        if self.fit_intercept:
+            self.intercept_ = float(intercept[0]) if flat else intercept
+        self.objective_, self.gap_ = result.value, result.gap
+        largest = np.linalg.norm(problem.right, axis=0)
+        left = np.linalg.norm(certificate.gradient, axis=0)
+        self.residual_ = float(np.divide(left, largest, out=left * 0.0, where=largest > 0).max())
+        squares = problem.squares
+        shares = np.divide(certificate.gaps, squares, out=left * 0.0, where=squares > 0)
+        self.certified_error_ = float(np.sqrt(shares.max()))
+        self.n_iter_ = result.n_iter
+        self.n_passes_ = problem.n_passes
+        self.converged_ = result.status is Status.CONVERGED
+
+    def _warn_if_open(self, result: Result[Certificate]) -> None:
+        """Warn if the accuracy that was asked for is not certified."""
+        if result.status in (Status.CONVERGED, Status.STOPPED):
+            return
+        why = f"max_iter = {self.max_iter} came first; raise it"
+        if result.status is Status.STALLED:
+            why = "rounding errors hide the rest; raise alpha"
+        warnings.warn(
+            f"{type(self).__name__} certifies that predictions for the training rows are within "
+            f"{self.certified_error_:.3g} standard deviations of the target of the optimum (root "
+            f"mean square), which is more than tol = {self.tol:g}: {why}, or raise tol",
+            ConvergenceWarning,
+            stacklevel=stack_level(),
+        )
+
+    @blas_limited
+    def _outputs(self, X: Any) -> Array:
+        """Return f at each point, shape (n_queries,) or (n_queries, t)."""
+        check_is_fitted(self)
+        points = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        values = KernelValues(self.kernel_, self.support_vectors_)
+        coefficients = np.ascontiguousarray(self.dual_coef_, dtype=np.float64)
+        return in_blocks(
+            points,
+            len(self.support_vectors_),
+            lambda block: values(block) @ coefficients + self.intercept_,
+        )
+
+    def summary(self) -> Summary:
+        """Return a summary of the fitted model, in the form that all methods share.
+
+        ``n_support`` is the number of centres that are kept, and the detail ``passes`` the number
+        of passes over all rows.
+
+        Returns
+        -------
+        Summary
+        """
+        check_is_fitted(self)
+        n_support = len(self.support_vectors_)
+        function = FunctionSummary(
+            self,
+            n_support,
+            n_iter=self.n_iter_,
+            objective=self.objective_,
+            gap=self.gap_,
+            relative_gap=self.certified_error_,
+            details={"passes": self.n_passes_},
+        )
+        return Summary(
+            (function,), kernel=self.kernel_, n_support=n_support, drawings=frozenset({"gram"})
+        )
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        check_expansion(self, "dual_coef_")
+
+
+@dataclass(eq=False, repr=False)
+class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
+    r"""Kernel ridge regression on a few centres, for many samples and any kernel.
+
+    With centres :math:`c_1, \dots, c_m`, weights :math:`s_i` and the norm of the kernel's space,
+
+    .. math::
+
+        \min_{f, b} \; \sum_{i=1}^n s_i (y_i - f(x_i) - b)^2 + \alpha \|f\|^2, \qquad
+        f = \sum_{j=1}^m a_j k(c_j, \cdot).
+
+    That is scikit-learn's ``Nystroem`` with these centres followed by ``Ridge(alpha)``, and for
+    m = n centres and no intercept its ``KernelRidge``. The solver is that of FALKON [1]_:
+    conjugate gradients with a preconditioner from the centres, in blocks of samples, so that
+    neither the n x m matrix of kernel values nor features of this size are held. The target is
+    centred by its weighted mean, and b takes no part in the penalty.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="gaussian"
+        A name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, given or learned (``kernel_`` of
+        a fitted model, ``symmetric_kernel_`` of LAB-RBF), or a function of two matrices. It must be
+        symmetric, and positive semi-definite on the centres.
+    alpha : float, default=1.0
+        Penalty, > 0, of the sum of squared errors: the ``alpha`` of scikit-learn's ``Ridge`` and
+        ``KernelRidge``.
+    gamma : float or {"scale", "auto"}, default="scale"
+        Parameter of kernels by name: "scale" is 1/(n_features var(X)), "auto" 1/n_features.
+    n_centers : int, default=1000
+        Number of centres to draw. With as many as samples or more, the centres are all samples of
+        weight > 0, and the result is exact kernel ridge regression.
+    centers : "uniform" or array of shape (n_centers, n_features), default="uniform"
+        Draw centres among the samples, with probabilities as their weights; or the centres.
+    fit_intercept : bool, default=True
+        Whether to learn b; else it is 0, as in scikit-learn's ``KernelRidge``.
+    solver : {"auto", "cg", "direct"}, default="auto"
+        "cg" iterates, a pass over all samples each. "direct" forms and factors the normal equations
+        in one pass. "auto" iterates until that has cost as much as "direct" would, and goes on with
+        that; where five iterations cost more, it starts with it.
+    tol : float, default=1e-6
+        Stop when predictions for the training samples are certified to be within ``tol`` standard
+        deviations of the target from those of the optimum, root mean square; > 0.
+    max_iter : int, default=500
+        Largest number of iterations.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the kernel values during iterations. With "float32" they take half the time and
+        memory; sums over blocks, residuals and certificates are float64 in either case, and the
+        solution is refined until it has the same accuracy.
+    cache_mb : float, default=1000.0
+        Most memory for kernel values that are kept from one pass to the next, in MiB; the others
+        are computed again. With Dask, none are kept.
+    random_state : int, RandomState instance or None, default=None
+        For the choice of centres.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel.
+    support_vectors_ : array of shape (n_kept, n_features)
+        The centres, without those that others span to rounding, such as duplicates.
+    support_ : array of shape (n_kept,) or None
+        Their rows in X; None if they were given.
+    dual_coef_ : array of shape (n_kept,) or (n_kept, n_outputs)
+        Coefficients: ``kernel_(x, support_vectors_) @ dual_coef_ + intercept_`` is f(x) + b.
+    intercept_ : float or array of shape (n_outputs,)
+        b; 0.0 with fit_intercept=False.
+    objective_ : float
+        The objective, summed over outputs.
+    gap_ : float
+        A bound on what it is above its minimum; see the notes of `SketchedKernelRidge`.
+    certified_error_ : float
+        A bound on the root mean square difference of predictions for the training samples from
+        those of the optimum, in standard deviations of the target; the largest of all outputs.
+    residual_ : float
+        Norm of the residual of the normal equations over that of their right-hand side; the largest
+        of all outputs.
+    n_iter_ : int
+        Iterations done.
+    n_passes_ : int
+        Passes over all samples.
+    converged_ : bool
+        Whether ``tol`` is certified.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X had such.
+
+    See Also
+    --------
+    SketchedKernelRidgeClassifier : The same for classes.
+    AsymmetricKernelRidge : All samples as centres, and kernels that need not be symmetric.
+    sklearn.kernel_approximation.Nystroem : The features of the centres, as a transformer.
+
+    Notes
+    -----
+    With the residual g of the normal equations in orthonormal coordinates, computed by a pass of
+    its own, the objective is at most ``gap_`` = |g|^2/alpha above its minimum. The weighted sum of
+    the squared differences between predictions for the training samples and those of the optimum
+    is no larger. Time is O(m^3) for the factors, and O(n m (d + t)) for each pass, d features and
+    t outputs, or O(n m^2) for "direct"; memory, in numbers, 2 m^2, what is kept of the kernel
+    values, a few blocks of 8 MiB, and 4 n t. :doc:`/methods/ridge` derives both.
+
+    Of a Dask array or data frame each pass is a sum over its partitions, by a tree. Targets and
+    weights are computed, X is not.
+
+    References
+    ----------
+    .. [1] A. Rudi, L. Carratino, L. Rosasco. FALKON: An Optimal Large Scale Kernel Method. NIPS,
+       2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant import SketchedKernelRidge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(20_000, 3))
+    >>> y = np.sin(4 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=20_000)
+    >>> model = SketchedKernelRidge(n_centers=200, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.97 and model.converged_)
+    True
+    >>> model.certified_error_ <= model.tol  # which is 1e-6
+    True
+    """
+
+    _target_options: ClassVar[Mapping[str, Any]] = {"y_numeric": True, "multi_output": True}
+
+    def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
+        return check_targets(y), weights
+
+    @by_partition
+    def predict(self, X: Any) -> Any:
+        """Return f at each point, shape (n_queries,) or (n_queries, n_outputs).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features), or a Dask array or data frame
+            Of Dask, the result is a Dask array that is computed partition by partition.
+        """
+        return self._outputs(X)
+
+
+@documented_as(SketchedKernelRidge)
+@dataclass(kw_only=True, eq=False, repr=False)
+class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
+    r"""Least-squares classification with a kernel on a few centres, for many samples.
+
+    With targets of -1 and 1, one column for two classes and one for each class of more,
+
+    .. math::
+
+        \min_{f, b} \; \sum_{i=1}^n s_i (y_i - f(x_i) - b)^2 + \alpha \|f\|^2, \qquad
+        f = \sum_{j=1}^m a_j k(c_j, \cdot),
+
+    for each column, as scikit-learn's ``RidgeClassifier`` on the features of its ``Nystroem``. All
+    else is as in `SketchedKernelRidge`, whose page has notes and source. There are no
+    probabilities: scikit-learn's ``CalibratedClassifierCV`` gives some.
+
+    Parameters
+    ----------
+    class_weight : dict or "balanced", optional
+        Weights of the classes, by which sample weights are multiplied; "balanced" is
+        n_samples / (n_classes n_samples of the class).
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+
+    See Also
+    --------
+    SketchedKernelRidge : The same for real targets, with notes on method and costs.
+    sklearn.linear_model.RidgeClassifier : The same on features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant import SketchedKernelRidgeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20_000, 2))
+    >>> y = np.where(np.hypot(X[:, 0], X[:, 1]) < 1, "inside", "outside")
+    >>> model = SketchedKernelRidgeClassifier(n_centers=100, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.97)
+    True
+    >>> model.predict([[0.0, 0.0], [1.5, 0.0]]).tolist()
+    ['inside', 'outside']
+    """
+
+    class_weight: Any = None
+
+    def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
+        self.classes_, codes = class_codes(np.asarray(y))
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"expected at least two classes, got one class: {plain(self.classes_[0])!r}"
+            )
+        if self.class_weight is not None:
+            weights = weights * self._class_weights(y)[codes]
+        if len(self.classes_) == 2:
+            return np.where(codes == 1, 1.0, -1.0), weights
+        return np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0), weights
+
+    def _class_weights(self, y: Any) -> Array:
+        """Return a weight > 0 for each class."""
+        try:
+            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"expected class_weight None, 'balanced' or a dict of the classes, got "
+                f"{self.class_weight!r}: {error}"
+            ) from None
+        if not (np.isfinite(factors) & (factors > 0)).all():
+            raise ValueError(f"expected finite class weights > 0, got {self.class_weight!r}")
+        return np.asarray(factors, dtype=np.float64)
+
+    @by_partition
+    def decision_function(self, X: Any) -> Any:
+        """Return f at each point.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features), or a Dask array or data frame
+            Of Dask, the result is a Dask array that is computed partition by partition.
+
+        Returns
+        -------
+        array of shape (n_queries,), or (n_queries, n_classes) for more than two classes
+            Two classes: positive for ``classes_[1]``. More: `predict` takes the largest.
+        """
+        return self._outputs(X)
+
+    @by_partition
+    def predict(self, X: Any) -> Any:
+        """Return the predicted classes, shape (n_queries,).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features), or a Dask array or data frame
+            Of Dask, the result is a Dask array that is computed partition by partition.
+        """
+        f = self._outputs(X)
+        codes = (f > 0).astype(np.intp) if f.ndim == 1 else f.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        super()._check_loaded()
+        classes: Any = self.classes_
+        columns = np.shape(self.dual_coef_)[1:]
+        if len(classes) < 2 or columns != (() if len(classes) == 2 else (len(classes),)):
+            raise ValueError(
+                f"expected coefficients for {len(classes)} classes, two or more, got dual_coef_ of "
+                f"shape {np.shape(self.dual_coef_)}"
+            )

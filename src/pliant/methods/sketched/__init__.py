@@ -1,1 +1,0 @@
-"""Kernel ridge regression and classification on a sketch: all rows, a few centres."""

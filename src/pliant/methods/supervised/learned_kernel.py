@@ -1,0 +1,275 @@
+"""A learner of kernels and a classifier on kernel values, joined into one estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.svm import SVC
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from pliant.core.blocks import in_blocks
+from pliant.core.text import one_line
+from pliant.core.threads import blas_limited
+from pliant.core.typing import Array
+from pliant.core.validation import (
+    Constraint,
+    check_labels,
+    check_parameters,
+    check_points,
+    check_random_state,
+    check_real,
+    fresh,
+    plain,
+    validate_data,
+    where_equal,
+)
+from pliant.kernels.base import Kernel, Scaled
+from pliant.methods.summary import Summary, summarize
+from pliant.methods.supervised.kernels import resolve_columns_of
+from pliant.methods.supervised.learner import KernelLearner
+from pliant.methods.supervised.scg import SCGLogDetLearner, unit_scale
+
+
+def _has(name: str) -> Callable[[Any], bool]:
+    """Return a check for `available_if`: whether the classifier on the kernel has a method."""
+
+    def check(self: LearnedKernelClassifier) -> bool:
+        getattr(vars(self).get("machine_", self._machine()), name)  # raises its own reason
+        return True
+
+    return check
+
+
+class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
+    """Learn a kernel from labels, then a classifier on it, as one estimator.
+
+    Cross-validation then learns the kernel again in every fold. If a kernel is learned once from
+    all labels before settings are compared, the held-out labels leak into it.
+
+    The learned kernel is scaled so that the fit points have variance 1 in its feature space,
+    mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the kernel, and the meaning
+    of the classifier's C would depend on the strength.
+
+    Parameters
+    ----------
+    learner : estimator, optional
+        Learns the kernel: `SCGLogDetLearner` (the default), `OrderSpectralLearner` or
+        `LogDetLearner`.
+    machine : estimator, optional
+        A classifier that takes kernel values, by default ``SVC(kernel="precomputed")``.
+    unlabeled : object, optional
+        The value in y of samples of unknown class. The kernel is learned with them; the
+        classifier is fitted without. None means that all samples are labelled. No prediction
+        equals this value, so a score over such samples counts them as errors: use a scorer that
+        leaves them out.
+    random_state : int, RandomState or None, default=None
+        If given, passed on to the learner.
+
+    Attributes
+    ----------
+    learner_, machine_ : estimators
+        The fitted learner and classifier.
+    kernel_ : Kernel
+        The learned kernel times `scale_`.
+    scale_ : float
+        Factor of the kernel.
+    support_vectors_ : array of shape (n_labelled, n_features)
+        The labelled points: the classifier takes ``kernel_(X, support_vectors_)``.
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    n_features_in_ : int
+        Number of features seen during fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from pliant import LearnedKernelClassifier, SCGLogDetLearner
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0))
+    >>> search = GridSearchCV(model, {"learner__strength": [1.0, 100.0]}).fit(X, y)
+    >>> bool(search.best_score_ > 0.95)
+    True
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {}
+
+    def __init__(
+        self,
+        learner: Any = None,
+        machine: Any = None,
+        unlabeled: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.machine = machine
+        self.unlabeled = unlabeled
+        self.random_state = random_state
+
+    def _machine(self) -> Any:
+        """Return the classifier to fit on the kernel, not fitted."""
+        return SVC(kernel="precomputed") if self.machine is None else self.machine
+
+    @blas_limited
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Learn the kernel from all samples, then fit the classifier on those with a label.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            For a learner with kernel="precomputed" kernel values, (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Class labels, and `unlabeled` where they are unknown.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the data are unsuitable.
+        TypeError
+            If `learner` is no learner of kernels, or `machine` does not take kernel values.
+        """
+        with fresh(self):
+            check_parameters(self)
+            check_random_state(self.random_state)
+            points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+            if labels.dtype.kind == "O":
+                labels = check_labels(labels)
+            with np.errstate(invalid="ignore"):
+                check_classification_targets(labels)
+            known = ~where_equal(labels, self.unlabeled)
+            self.classes_, known_codes = np.unique(labels[known], return_inverse=True)
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    "expected labels of at least two classes, got one class: "
+                    f"{[plain(value) for value in self.classes_]}"
+                )
+            codes = np.full(len(labels), -1)
+            codes[known] = known_codes
+            machine = self._checked_machine()
+            rows = np.flatnonzero(known)
+            self.learner_ = self._prepared_learner(points.shape[1])
+            gram = self.learner_._fit(points, codes)(rows)
+            self.support_vectors_ = self.learner_.support_vectors_[rows]
+            self.scale_ = unit_scale(gram)
+            gram *= self.scale_
+            self.machine_ = clone(machine).fit(gram, labels[known])
+        return self
+
+    def _prepared_learner(self, n_features: int) -> KernelLearner:
+        """Return a copy of the learner for integer labels, with the given random state."""
+        learner = SCGLogDetLearner() if self.learner is None else clone(self.learner)
+        if not isinstance(learner, KernelLearner):
+            raise TypeError(
+                "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
+                f"LogDetLearner, got {one_line(learner)}"
+            )
+        if learner.unlabeled is not None:
+            raise ValueError(
+                f"expected unlabeled to be given to {type(self).__name__}, got a learner with "
+                f"unlabeled={learner.unlabeled!r}"
+            )
+        if self.random_state is not None and "random_state" in learner.get_params(deep=False):
+            learner.set_params(random_state=self.random_state)
+        resolve_columns_of(learner, self, n_features)
+        return learner.set_params(unlabeled=-1)
+
+    def _checked_machine(self) -> Any:
+        """Return the machine if it is a classifier that takes kernel values."""
+        machine = self._machine()
+        if not hasattr(machine, "fit") or isinstance(machine, type):
+            raise TypeError(f"expected machine to be an estimator, got {one_line(machine)}")
+        names, tags = machine.get_params(deep=False), get_tags(machine)
+        if "metric" in names or not tags.input_tags.pairwise:
+            raise TypeError(
+                'expected machine to take kernel values, with kernel="precomputed", got '
+                f"{one_line(machine)}"
+            )
+        if tags.estimator_type != "classifier":
+            raise TypeError(f"expected machine to be a classifier, got {one_line(machine)}")
+        return machine
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The learned kernel, scaled."""
+        check_is_fitted(self)
+        return Scaled(self.learner_.kernel_, self.scale_)
+
+    def _outputs(self, method: str, X: npt.ArrayLike) -> Any:
+        """Return the outputs of a method of the classifier on the kernel, in blocks of samples."""
+        check_is_fitted(self)
+        points = validate_data(self, X, reset=False, dtype=np.float64)
+        kernel, outputs = self.kernel_, getattr(self.machine_, method)
+        support = self.support_vectors_
+        return in_blocks(points, len(support), lambda block: outputs(kernel(block, support)))
+
+    @blas_limited
+    def predict(self, X: npt.ArrayLike) -> Any:
+        """Return the prediction for each sample, shape (n_samples,).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            For a learner with kernel="precomputed" kernel values between new and fit points.
+        """
+        return self._outputs("predict", X)
+
+    def summary(self) -> Summary:
+        """Return the functions of the classifier, the scaled kernel, and the learner's results.
+
+        With the number of ``labelled`` samples, and of all ``rows``.
+        """
+        check_is_fitted(self)
+        learner, machine = summarize(self.learner_), summarize(self.machine_)
+        drawings = {"gram"} if self.kernel_.symmetric else set()
+        if len(machine.functions) == 1:
+            drawings |= machine.drawings & {"convergence"}
+        n = len(self.support_vectors_)
+        return Summary(
+            functions=machine.functions,
+            kernel=self.kernel_,
+            base_kernel=learner.base_kernel,
+            learner={"labelled": n, "rows": n, **learner.learner},
+            n_support=machine.n_support,
+            drawings=frozenset(drawings),
+            convergence=learner.convergence,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare whether X holds kernel values."""
+        tags = super().__sklearn_tags__()
+        if isinstance(self.learner, KernelLearner):
+            tags.input_tags.pairwise = get_tags(self.learner).input_tags.pairwise
+        return tags
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, are inconsistent."""
+        check_real("scale_", self.scale_, above=0)
+        n = len(check_points(self.support_vectors_, "support_vectors_"))
+        taken = getattr(self.machine_, "n_features_in_", None)  # a file may hold any object here
+        if taken != n:
+            raise ValueError(f"expected machine_ to take {n} kernel values, got {taken}")
+        if not isinstance(self.learner_, KernelLearner):
+            raise ValueError(f"expected a kernel learner, got {type(self.learner_).__name__}")
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    @blas_limited
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """Return the decision values, shape (n_samples,) or (n_samples, n_classes)."""
+        return np.asarray(self._outputs("decision_function", X))
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @blas_limited
+    def predict_proba(self, X: npt.ArrayLike) -> Array:
+        """Return the class probabilities, shape (n_samples, n_classes)."""
+        return np.asarray(self._outputs("predict_proba", X))

@@ -1,0 +1,360 @@
+"""The graph of nearest neighbours, its smoothest functions, and kernels made of these.
+
+    A_ij = 1 if x_i is one of the k nearest neighbours of x_j, or x_j one of those of x_i, else 0
+    D = diag(A 1),   L = I - D^{-1/2} A D^{-1/2},   L v_i = lambda_i v_i,   0 <= lambda_i <= 2
+
+L is the normalised Laplacian. Its null space is known: for each connected component c the vector
+D^{1/2} 1_c. The other eigenvectors are those of I - L with the null vectors moved from 1 to -2,
+below the rest of the spectrum, so that none of them is mixed into the others.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+from scipy.spatial.distance import cdist
+
+from pliant.core.linalg import last_eigenpairs
+from pliant.core.typing import Array, Indices, Mask
+from pliant.core.validation import check_integer, check_points, check_real, check_vector
+from pliant.kernels.base import Kernel
+from pliant.kernels.extension import CoordinateNeighbors, row_parts
+
+SMALL = 500
+"""Components of up to this many points are decomposed by LAPACK."""
+
+FEW = 0.1
+"""LAPACK is also used where more than this fraction of the eigenvectors is wanted."""
+
+BLOCK = 1_000_000
+"""Number of distances held in memory at once."""
+
+SMALLEST_GAIN = 0.1
+"""Eigenvectors with 1 - lambda below it are zero at new points."""
+
+
+class SmoothVectors(NamedTuple):
+    """The smallest eigenvalues of L, ascending, (r,), and their orthonormal vectors, (m, r).
+
+    The first `n_null` vectors span the null space of L, or a part of it.
+    """
+
+    values: Array
+    vectors: Array
+    n_null: int
+
+
+class NeighborGraph:
+    """The graph of the k nearest neighbours of m > k distinct points, shape (m, n_features).
+
+    Raises ValueError for fewer points, and for a distance that is not finite. Of equally near
+    points the first ones are taken, and each component has at least k + 1 points. Time
+    O(m^2 n_features), memory O(m k). `weights` are A, sparse; `degrees` D_ii, at least k; `radii`
+    the distances of the points to their k-th neighbours; `components` the connected component of
+    each point.
+    """
+
+    def __init__(self, points: Array, n_neighbors: int) -> None:
+        if len(points) <= n_neighbors:
+            raise ValueError(
+                f"expected more than n_neighbors = {n_neighbors} distinct points, got {len(points)}"
+            )
+        self.points = points
+        self.weights, self.radii = _connect(points, n_neighbors)
+        self.degrees: Array = np.asarray(self.weights.sum(axis=1), dtype=np.float64)
+        labels = connected_components(self.weights, directed=False)[1]
+        self.components: Indices = labels.astype(np.intp)
+
+    @property
+    def n_components(self) -> int:
+        """The number of connected components, which is the dimension of the null space of L."""
+        return int(self.components.max()) + 1
+
+    @cached_property
+    def similarity(self) -> scipy.sparse.csr_array:
+        """I - L = D^{-1/2} A D^{-1/2}, sparse, shape (m, m)."""
+        scale = scipy.sparse.diags_array(1.0 / np.sqrt(self.degrees))
+        return scipy.sparse.csr_array(scale @ self.weights @ scale)
+
+    def null_vectors(self, count: int) -> Array:
+        """Return D^{1/2} 1_c / |D^{1/2} 1_c| for `count` components c, most edges first."""
+        volumes = np.bincount(self.components, weights=self.degrees)
+        largest = np.argsort(-volumes, kind="stable")[:count]
+        inside = self.components[:, None] == largest
+        return np.sqrt(inside * self.degrees[:, None] / volumes[largest])
+
+    def smoothest(self, n_vectors: int, *, drop_null: bool) -> SmoothVectors:
+        """Return at most `n_vectors` of the smallest eigenvalues of L and their vectors.
+
+        `n_vectors` is at least 1; `drop_null` leaves the null space out.
+        """
+        n_null = 0 if drop_null else min(n_vectors, self.n_components)
+        r = min(n_vectors - n_null, len(self.degrees) - self.n_components)
+        values, vectors = self._above_null(r)
+        all_values = np.concatenate([np.zeros(n_null), values])
+        return SmoothVectors(all_values, np.hstack([self.null_vectors(n_null), vectors]), n_null)
+
+    def _above_null(self, r: int) -> tuple[Array, Array]:
+        """Return the r smallest eigenvalues of L outside its null space, ascending, and vectors.
+
+        Each component is decomposed on its own: components that look alike have equal
+        eigenvalues, and Lanczos iterations over all of them would miss some of these.
+        """
+        rows = [np.flatnonzero(self.components == c) for c in range(self.n_components)]
+        parts = [self._eigenpairs(own, min(r, len(own) - 1)) for own in rows]
+        all_values = np.concatenate([values for values, _ in parts])
+        chosen = np.argsort(all_values, kind="stable")[:r]
+        vectors, first = np.zeros((len(self.degrees), r)), 0
+        for own, (values, own_vectors) in zip(rows, parts, strict=True):
+            here = np.flatnonzero((chosen >= first) & (chosen < first + len(values)))
+            vectors[np.ix_(own, here)] = own_vectors[:, chosen[here] - first]
+            first += len(values)
+        return all_values[chosen], vectors
+
+    def _eigenpairs(self, rows: Indices, r: int) -> tuple[Array, Array]:
+        """Return the r smallest eigenvalues and vectors of one component, without its null one."""
+        if r == 0:
+            return np.empty(0), np.empty((len(rows), 0))
+        null = np.sqrt(self.degrees[rows] / self.degrees[rows].sum())
+        similarity = self.similarity[rows][:, rows]
+        few = len(rows) > SMALL and r <= FEW * len(rows)
+        pairs = _by_lanczos(similarity, null, r) if few else None
+        if pairs is None:
+            # eigenvalues of I - L are >= -1; the null vector's eigenvalue 1 becomes 1 - 3 = -2
+            pairs = last_eigenpairs(similarity.toarray() - 3.0 * np.outer(null, null), r)
+        values, vectors = pairs
+        order = np.argsort(-values, kind="stable")
+        return np.clip(1.0 - values[order], 0.0, 2.0), vectors[:, order]
+
+
+def _by_lanczos(
+    similarity: scipy.sparse.csr_array, null: Array, r: int
+) -> tuple[Array, Array] | None:
+    """Return the r largest eigenpairs of I - L apart from the null vector; None if it fails."""
+    m = len(null)
+
+    def times(b: Array) -> Array:
+        return np.asarray(similarity @ b - 3.0 * (null @ b) * null)
+
+    operator = LinearOperator((m, m), matvec=times, dtype=np.float64)
+    start = np.random.RandomState(0).standard_normal(m)
+    try:
+        return eigsh(operator, r, which="LA", v0=start)
+    except ArpackError:
+        return None
+
+
+def _connect(points: Array, k: int) -> tuple[scipy.sparse.csr_array, Array]:
+    """Return A and the distance of each point to its k-th neighbour."""
+    m = len(points)
+    columns, radii = [], []
+    for rows in row_parts(np.arange(m), m, BLOCK):
+        distances = cdist(points[rows], points)
+        distances[np.arange(len(rows)), rows] = np.inf
+        near, radius = _nearest(distances, k)
+        columns.append(np.nonzero(near)[1])
+        radii.append(radius)
+    radius = np.concatenate(radii)
+    if not np.isfinite(radius).all():
+        raise ValueError("expected finite distances between points, got inf; scale the features")
+    places = (np.repeat(np.arange(m), k), np.concatenate(columns))
+    directed = scipy.sparse.csr_array((np.ones(m * k), places), shape=(m, m))
+    return directed.maximum(directed.T), radius
+
+
+def _nearest(distances: Array, k: int) -> tuple[Mask, Array]:
+    """Return where each row has its k smallest entries (of equal ones the first), and the k-th."""
+    radius = np.partition(distances, k - 1, axis=1)[:, k - 1]
+    near, level = distances < radius[:, None], distances == radius[:, None]
+    room = k - near.sum(axis=1)
+    return near | (level & (level.cumsum(axis=1) <= room[:, None])), radius
+
+
+def links(X: Array, points: Array, radii: Array, n_neighbors: int) -> Mask:
+    """Return which points of the graph each of n new points X would be linked to, shape (n, m).
+
+    These are its k nearest points, and those whose k-th neighbour is farther away than the new
+    point: the rule of the graph itself, whose `radii` are these distances. The graph does not
+    change, and the new points do not affect each other.
+    """
+    distances = cdist(X, points)
+    return np.asarray(_nearest(distances, n_neighbors)[0] | (distances < radii))
+
+
+class SpectralKernel(Kernel):
+    r"""k(x, y) = sum_i mu_i v_i(x) v_i(y), for eigenvectors v_i of a neighbour graph's Laplacian.
+
+    At a point of the graph, recognised bit for bit, v_i(x) is its entry. At a new point it
+    follows from the Laplacian's eigenvalue equation (the Nystroem extension),
+
+    .. math::
+
+        v_i(x) = \frac{1}{1 - \lambda_i} \sum_j \frac{a(x, x_j)}{\sqrt{d(x) d_j}} v_i(x_j),
+        \qquad d(x) = \sum_j a(x, x_j),
+
+    where a(x, x_j) is 1 if x_j is one of the k nearest points of x, or x is nearer to x_j than
+    the k-th neighbour of x_j, and 0 otherwise, as in the graph itself. The value at a new point
+    does not depend on other new points. As 1 - lambda_i approaches zero, v_i changes sign from
+    neighbour to neighbour and has no meaning between the points; where 1 - lambda_i < 0.1, v_i(x)
+    is zero at new points.
+
+    Parameters
+    ----------
+    points : array of shape (m, n_features)
+        The points of the graph, distinct.
+    vectors : array of shape (m, r)
+        v_i, one per column.
+    eigenvalues : array of shape (r,)
+        lambda_i.
+    spectrum : array of shape (r,)
+        mu_i >= 0.
+    n_neighbors : int
+        k, 1 <= k <= m.
+    radii, degrees : arrays of shape (m,)
+        For each point of the graph: the distance of its k-th neighbour, and d_j > 0.
+    """
+
+    def __init__(
+        self,
+        points: npt.ArrayLike,
+        vectors: npt.ArrayLike,
+        eigenvalues: npt.ArrayLike,
+        spectrum: npt.ArrayLike,
+        n_neighbors: int,
+        radii: npt.ArrayLike,
+        degrees: npt.ArrayLike,
+    ) -> None:
+        self.points = points
+        self.vectors = vectors
+        self.eigenvalues = eigenvalues
+        self.spectrum = spectrum
+        self.n_neighbors = n_neighbors
+        self.radii = radii
+        self.degrees = degrees
+
+    def eigenfunctions(self, X: npt.ArrayLike) -> Array:
+        """Return v_i(x) for each sample x of X, shape (n_samples, r)."""
+        points = check_points(self.points, "points")
+        X = check_points(X, "X", n_features=points.shape[1])
+        twins = CoordinateNeighbors(points).twins(X)
+        values = check_points(self.vectors, "vectors")[twins]
+        new = np.flatnonzero(twins < 0)
+        for part in row_parts(new, len(points), BLOCK):
+            values[part] = self._at_new_points(X[part])
+        return values
+
+    def _at_new_points(self, X: Array) -> Array:
+        points, degrees = check_points(self.points, "points"), np.asarray(self.degrees)
+        linked = links(X, points, np.asarray(self.radii), self.n_neighbors)
+        means = (linked / np.sqrt(degrees)) @ np.asarray(self.vectors)
+        return np.asarray(means * self._gains() / np.sqrt(linked.sum(axis=1))[:, None])
+
+    def _gains(self) -> Array:
+        """Return 1/(1 - lambda_i), or zero where v_i is zero at new points."""
+        similarity = 1.0 - np.asarray(self.eigenvalues, dtype=np.float64)
+        kept = similarity >= SMALLEST_GAIN
+        return np.divide(1.0, similarity, out=np.zeros_like(similarity), where=kept)
+
+    def _features(self, X: Array) -> Array:
+        return self.eigenfunctions(X) * np.sqrt(np.asarray(self.spectrum, dtype=np.float64))
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        super()._check_pair(X, Y)
+        check_points(X, "X", n_features=np.shape(self.points)[1])
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        left = self._features(X)
+        return left @ (left if Y is X else self._features(Y)).T
+
+    def _diagonal(self, X: Array) -> Array:
+        features = self._features(X)
+        return np.einsum("ij,ij->i", features, features)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the parameters, read from a file, are inconsistent."""
+        super()._check_loaded()
+        m, vectors = len(check_points(self.points)), check_points(self.vectors, "vectors")
+        if len(vectors) != m:
+            raise ValueError(f"expected vectors for {m} points, got {len(vectors)} rows")
+        check_vector("eigenvalues", self.eigenvalues, vectors.shape[1])
+        if (check_vector("spectrum", self.spectrum, vectors.shape[1]) < 0).any():
+            raise ValueError("expected spectrum >= 0, got a negative weight")
+        check_vector("radii", self.radii, m)
+        if not (check_vector("degrees", self.degrees, m) > 0).all():
+            raise ValueError("expected degrees > 0")
+        if check_integer("n_neighbors", self.n_neighbors, least=1) > m:
+            raise ValueError(f"expected n_neighbors <= {m}, the points, got {self.n_neighbors}")
+
+
+class NeighborGraphKernel(SpectralKernel):
+    r"""The regularised Laplacian kernel of the random walk on a graph of nearest neighbours.
+
+    .. math::
+
+        k(x, y) = c \sum_i \frac{u_i(x) \, u_i(y)}{\epsilon + \lambda_i},
+
+    where :math:`(I - D^{-1} A) u_i = \lambda_i u_i` for the 0/1 weights A of the graph, and c
+    scales the mean of k(x, x) over the points to 1. Points are near in its feature space if many
+    short paths lead from one to the other. Created by `from_points`.
+
+    At a new point each function is its mean over the points that the new one would be linked to,
+    divided by 1 - lambda_i (the Nystroem extension; zero where 1 - lambda_i < 0.1).
+
+    The parameters are those of `SpectralKernel`, with u_i as `vectors`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant.kernels import NeighborGraphKernel
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> kernel = NeighborGraphKernel.from_points(X)
+    >>> round(float(kernel.diag(X).mean()), 6)
+    1.0
+    """
+
+    @classmethod
+    def from_points(
+        cls, X: npt.ArrayLike, n_neighbors: int = 5, n_components: int = 100, epsilon: float = 0.01
+    ) -> Self:
+        """Return the kernel of the graph of some points. O(n^2 d), and O(n^3) for small n.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Equal points count once.
+        n_neighbors : int, default=5
+            Two points are linked if one is among the `n_neighbors` nearest of the other.
+        n_components : int, default=100
+            Maximum number of functions; the smoothest ones are taken.
+        epsilon : float, default=0.01
+            > 0; functions with eigenvalues much smaller than it have nearly equal weights.
+
+        Raises
+        ------
+        ValueError
+            Unless there are more than `n_neighbors` distinct points.
+        """
+        points = check_points(X)
+        k = check_integer("n_neighbors", n_neighbors, least=1)
+        count = check_integer("n_components", n_components, least=1)
+        points = points[np.unique(CoordinateNeighbors(points).twins(points))]
+        graph = NeighborGraph(points, k)
+        # the null vector of a single component is the constant function, which separates nothing
+        smooth = graph.smoothest(count, drop_null=graph.n_components == 1)
+        # u = D^{-1/2} v: eigenvectors of the random walk from those of the symmetric Laplacian
+        vectors = smooth.vectors / np.sqrt(graph.degrees)[:, None]
+        spectrum = 1.0 / (check_real("epsilon", epsilon, above=0) + smooth.values)
+        spectrum *= len(points) / float((vectors * vectors).sum(axis=0) @ spectrum)
+        return cls(points, vectors, smooth.values, spectrum, k, graph.radii, graph.degrees)
+
+    def _at_new_points(self, X: Array) -> Array:
+        points = check_points(self.points, "points")
+        linked = links(X, points, np.asarray(self.radii), self.n_neighbors)
+        means = (linked @ np.asarray(self.vectors)) / linked.sum(axis=1)[:, None]
+        return np.asarray(means * self._gains())

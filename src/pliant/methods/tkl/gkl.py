@@ -1,0 +1,134 @@
+"""GKL: a support vector machine with a kernel learned from any generalised family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from pliant.core.text import one_line
+from pliant.core.typing import Array
+from pliant.core.validation import Constraint, optional
+from pliant.kernels.base import Kernel
+from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
+from pliant.methods.tkl.base import BaseGKL
+from pliant.methods.tkl.generalized_kernel import GeneralizedKernel, GeneralizedPolynomial
+from pliant.methods.tkl.tkl import TKLClassifier, TKLRegressor
+
+OF_TKL = (
+    "lower_, upper_", "part_labels_, part_centres_", "support_parts_", "part_gaps_, part_seconds_",
+)  # fmt: skip
+"""Documented attributes that only the estimators of TKL have."""
+
+
+def _check_family(_name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a kernel whose P can be learned."""
+    if not isinstance(value, GeneralizedKernel):
+        raise ValueError(
+            f"expected a GeneralizedKernel, such as GeneralizedPolynomial() or "
+            f"QuadratureKernel(...), got {one_line(value)}"
+        )
+
+
+def _kernel_of(estimator: Any, X: Array) -> Kernel:
+    """Return a copy of the user's kernel without its P."""
+    kernel = GeneralizedPolynomial() if estimator.kernel is None else estimator.kernel
+    return kernel.with_factor(None)
+
+
+@documented_as(TKLClassifier, without=OF_TKL)
+@dataclass(kw_only=True, eq=False, repr=False)
+class GKLClassifier(BaseGKL, SVMClassifier):
+    r"""Classification with a kernel that is learned from a family of the user's choice.
+
+    Solves, to a certified gap,
+
+    .. math::
+
+        \min_{P \succeq f I, \, \mathrm{tr} P = n_P} \; \max_{0 \le \alpha \le C, \, y'\alpha = 0}
+        \; 1'\alpha - \tfrac12 \beta' K_P \beta, \qquad \beta = \alpha \circ y, \\
+        \qquad k_P(x, y) = \int N(z, x)' P N(z, y) \, dz,
+
+    problem (7) of [1]_ with f = ``floor``, for any basis N (its Lemma 5). `TKLClassifier` is
+    the case of tessellated kernels, with the scaling of features that they need. Here features are
+    not scaled: bring them to [0, 1] first, for example by `sklearn.preprocessing.MinMaxScaler`.
+
+    Parameters
+    ----------
+    kernel : GeneralizedKernel, optional
+        The family: a `pliant.kernels.QuadratureKernel` (any N, by its values on quadrature
+        nodes), `GeneralizedPolynomial` or `TessellatedKernel`. Its own P is ignored. None is
+        GeneralizedPolynomial().
+
+    Attributes
+    ----------
+    kernel_ : GeneralizedKernel
+        The learned kernel.
+    intercept_ : float
+        The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_.
+    estimators_ : list of GKLClassifier
+        Only with more than two classes: one estimator per pair, in place of the attributes above
+        from ``kernel_`` on.
+
+    References
+    ----------
+    .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
+       Learning. arXiv:2304.07472 (2024).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant import GKLClassifier
+    >>> from pliant.kernels import GeneralizedPolynomial
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> GKLClassifier(GeneralizedPolynomial(degree=2), C=10).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    kernel: GeneralizedKernel | None = field(default=None, kw_only=False)
+    class_weight: Any = None
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        "kernel": optional(_check_family),
+    }
+    _kernel_to_learn = _kernel_of
+
+
+@documented_as(TKLRegressor, without=OF_TKL)
+@dataclass(kw_only=True, eq=False, repr=False)
+class GKLRegressor(BaseGKL, SVMRegressor):
+    r"""Epsilon-regression with a kernel that is learned from a family of the user's choice.
+
+    Solves the saddle point of `GKLClassifier` with the objective
+    y'beta - epsilon \|beta\|_1 - beta' K_P beta / 2, for abs(beta_i) <= C and 1'beta = 0.
+
+    Parameters
+    ----------
+    kernel : GeneralizedKernel, optional
+        The family, as in `GKLClassifier`.
+
+    Attributes
+    ----------
+    kernel_ : GeneralizedKernel
+        The learned kernel.
+    intercept_ : float
+        In the units of y.
+
+    References
+    ----------
+    .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
+       Learning. arXiv:2304.07472 (2024).
+    """
+
+    kernel: GeneralizedKernel | None = field(default=None, kw_only=False)
+    epsilon: float = 0.1
+    scale_target: bool = True
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        **SVMRegressor._constraints,
+        "kernel": optional(_check_family),
+    }
+    _kernel_to_learn = _kernel_of

@@ -1,0 +1,206 @@
+"""DANK and KNPL where the Gram matrix is not kept: rows on demand against the whole matrix."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from pliant import (
+    DANKClassifier,
+    DANKRegressor,
+    KNPLClassifier,
+    KNPLRegressor,
+    NonPSDWarning,
+)
+from pliant.kernels import TL1, Gaussian
+from pliant.methods.dank import estimators
+from pliant.methods.svm.rows import CachedRows, DenseRows
+from tests.methods.dank.test_dank import classification, regression
+
+SMALL = 0.05
+"""A cache, in MB, of too few rows for any data here."""
+
+
+MACHINES = {
+    "DANK classifier": DANKClassifier(gamma=2.0, C=5.0, tau=0, tol=1e-6),
+    "DANK regressor": DANKRegressor(gamma=2.0, C=5.0, tau=0, tol=1e-6),
+    "KNPL classifier": KNPLClassifier(gamma=2.0, C=5.0, tol=1e-6),
+    "KNPL regressor": KNPLRegressor(gamma=2.0, C=5.0, tol=1e-6),
+}
+every_machine = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+
+
+def data_for(machine, n=300, seed=0):
+    return (classification if hasattr(machine, "class_weight") else regression)(n, seed)
+
+
+def rows_used(machine, X, y):
+    """The rows of the Gram matrix that a fit reads."""
+    [task] = machine._prepare(X, y, None)
+    return machine._rows(task)
+
+
+@every_machine
+@pytest.mark.parametrize("eta", ["auto", 20.0])
+@pytest.mark.parametrize(
+    ("dtype", "rounding"), [("float64", 1e-12), ("float32", 5e-6), ("auto", 5e-6)]
+)
+def test_the_solution_is_that_of_the_whole_matrix(machine, eta, dtype, rounding):
+    X, y = data_for(machine)
+    whole = clone(machine).set_params(eta=eta).fit(X, y)
+    found = clone(whole).set_params(cache_mb=SMALL, dtype=dtype)
+    assert isinstance(rows_used(found, X, y), CachedRows)
+    found.fit(X, y)
+    if eta == "auto":
+        assert found.eta_ == pytest.approx(whole.eta_, rel=1e-3)
+    spread = 2e-6 if eta != "auto" else 1e-4  # eta is as exact as the plain solution
+    assert found.objective_ == pytest.approx(whole.objective_, rel=spread)
+    assert found.dual_gap_ <= 1e-6 * (1 + found.objective_)
+    certified = exact_gap(found, X, y)
+    assert certified == pytest.approx(
+        found.dual_gap_, rel=1e-6, abs=rounding * (1 + found.objective_) + 1e-9
+    )
+    new = np.random.default_rng(1).uniform(size=(50, X.shape[1]))
+    if hasattr(machine, "class_weight"):
+        np.testing.assert_allclose(
+            found.decision_function(new), whole.decision_function(new), atol=0.02
+        )
+    else:
+        np.testing.assert_allclose(found.predict(new), whole.predict(new), atol=0.02 * np.ptp(y))
+
+
+def exact_gap(model, X, y):
+    """The gap of a solution, from f on all training points in double precision."""
+    beta = model.kernel_.beta
+    F = model.adaptation_.toarray()
+    f = (F * Gaussian(2.0)(X)) @ beta
+    if hasattr(model, "class_weight"):
+        loss = 5.0 * np.maximum(0, 1 - y * (f + model.intercept_)).sum()
+        return beta @ f + loss - np.abs(beta).sum()
+    scale, centre = y.std(), y.mean()
+    target = (y - centre) / scale
+    residual = target - f - (model.intercept_ - centre) / scale
+    loss = 5.0 * np.maximum(0, np.abs(residual) - model.epsilon).sum()
+    return beta @ f + loss - target @ beta + model.epsilon * np.abs(beta).sum()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "auto"])
+def test_the_precision_is_the_one_asked_for(dtype):
+    X, y = classification(300)
+    for mb in (SMALL, 2000.0):
+        rows = rows_used(DANKClassifier(dtype=dtype, cache_mb=mb, tau=0), X, y)
+        single = dtype == "float32" or (dtype == "auto" and mb == SMALL)
+        assert rows.part(np.array([0]), np.array([0])).dtype == (
+            np.float32 if single else np.float64
+        )
+
+
+def test_automatic_precision_is_double_where_sizes_differ():
+    X, y = classification(300)
+    X[7] *= 3.0
+    for kernel in ("linear", "polynomial"):
+        rows = rows_used(DANKClassifier(kernel, cache_mb=SMALL), X, y)
+        assert rows.part(np.array([0]), np.array([0])).dtype == np.float64
+
+
+def rule_used(model):
+    return model.kernel_.tau
+
+
+@pytest.mark.parametrize("DANK", [DANKClassifier, DANKRegressor])
+def test_automatic_tau_is_the_papers_where_the_matrix_is_kept(DANK):
+    X, y = data_for(DANK())
+    assert DANK().tau == "auto"
+    assert rule_used(DANK().fit(X, y)) == 0.01
+    assert rule_used(DANK(cache_mb=SMALL).fit(X, y)) == 0.0
+    assert rule_used(DANK(tau=0).fit(X, y)) == 0.0
+    parted = DANK(partition="kmeans", n_parts=3, random_state=0)
+    assert rule_used(parted.set_params(refine=True).fit(X, y)) == 0.0
+    same = DANK(tau=0.01).fit(X, y)
+    assert DANK().fit(X, y).objective_ == same.objective_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kept"),
+    [
+        ({}, True),
+        ({"tau": 0}, False),
+        ({"tau": 0.01}, True),
+        ({"eta": np.inf}, False),
+        ({"tau": 0, "cache_mb": 1e-3}, False),
+        ({"cache_mb": 0.6}, False),
+    ],
+    ids=str,
+)
+def test_more_rows_are_kept_only_where_all_are_read(parameters, kept, monkeypatch):
+    monkeypatch.setattr(estimators, "DENSE_ROWS", 200)
+    X, y = classification(300)
+    rows = rows_used(DANKClassifier(**parameters), X, y)
+    assert isinstance(rows, DenseRows if kept else CachedRows)
+    small = rows_used(DANKClassifier(**parameters), X[:150], y[:150])
+    assert isinstance(small, CachedRows if parameters.get("cache_mb") == 1e-3 else DenseRows)
+    assert isinstance(rows_used(KNPLClassifier(), X, y), DenseRows)
+
+
+def test_a_function_that_is_not_psd_is_found_on_a_sample():
+    X, y = classification(300)
+    with pytest.warns(NonPSDWarning, match=r"smallest eigenvalue is -\d"):
+        model = DANKClassifier(
+            lambda A, B: np.asarray(TL1(0.8)(A, B)), extension="none", cache_mb=SMALL
+        ).fit(X, y)
+    assert np.isnan(model.dual_gap_)
+    assert model.score(X, y) > 0.6
+
+
+def late(machine, X, y, seconds):
+    with pytest.warns(ConvergenceWarning, match=rf"max_seconds = {seconds} came first") as told:
+        machine.set_params(max_seconds=seconds).fit(X, y)
+    assert {warning.filename for warning in told} == {__file__}
+    return machine
+
+
+@every_machine
+@pytest.mark.parametrize("mb", [SMALL, 2000.0])
+@pytest.mark.parametrize("seconds", [1e-9, 0.002])
+def test_when_time_is_up_the_best_so_far_is_kept_with_its_gap(machine, mb, seconds):
+    X, y = data_for(machine, n=1500)
+    machine = clone(machine).set_params(C=1e4, eta=1e3, tol=1e-10, cache_mb=mb)
+    model = late(machine, X, y, seconds)
+    beta = model.kernel_.beta
+    assert abs(beta.sum()) <= 1e-9 * (1 + np.abs(beta).sum())
+    assert (np.abs(beta) <= 1e4).all()
+    assert np.isfinite(model.dual_gap_)
+    assert model.dual_gap_ > 0
+    assert model.objective_ >= 0
+    assert np.isfinite(model.predict(X)).all()
+    optimum = clone(machine).set_params(max_seconds=None, tol=1e-3, cache_mb=2000.0).fit(X, y)
+    assert optimum.objective_ <= model.objective_ + model.dual_gap_ + 1e-6 * optimum.objective_
+    assert model.objective_ <= optimum.objective_ + optimum.dual_gap_ + 1e-6 * optimum.objective_
+
+
+@pytest.mark.parametrize("mb", [SMALL, 2000.0])
+@every_machine
+def test_where_no_eta_is_known_when_time_is_up_a_plain_machine_is_left(machine, mb):
+    X, y = data_for(machine, n=1500)
+    machine = clone(machine).set_params(C=1e4, tol=1e-10, cache_mb=mb, max_seconds=1e-9)
+    with pytest.warns(ConvergenceWarning, match="max_seconds") as told:
+        machine.fit(X, y)
+    assert len(told) == 1
+    assert machine.eta_ == np.inf
+    assert machine.dual_gap_ > 0
+
+
+@pytest.mark.slow
+def test_memory_stays_within_cache_and_blocks():
+    X, y = classification(6000)
+    DANKClassifier(tau=0, cache_mb=1.0, max_iter=10_000).fit(X[:500], y[:500])  # compiles
+    for mb in (4.0, 60.0):
+        machine = DANKClassifier(gamma=2.0, tau=0, cache_mb=mb, tol=0.1)
+        tracemalloc.start()
+        machine.fit(X, y)
+        machine.decision_function(X)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < (mb + 100) * 2**20  # all of it would be 275 MB

@@ -1,0 +1,251 @@
+"""DANK part by part: the parts against generic solvers, how they predict, where they run."""
+
+import cvxpy as cp
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+
+from pliant import DANKClassifier, DANKRegressor
+from pliant.kernels import (
+    EXTENSIONS,
+    Gaussian,
+    HadamardKernel,
+    PartitionedKernel,
+)
+from tests.methods.dank.test_dank import classification, regression
+from tests.reference import conic
+from tests.reference import naive_box as naive
+from tests.reference.naive_hadamard import solve
+
+GAMMA = 2.0
+
+
+def classifier(**parameters):
+    defaults = {"gamma": GAMMA, "C": 4.0, "eta": 3.0, "n_parts": 4, "random_state": 0}
+    return DANKClassifier(partition="kmeans", **defaults | parameters)
+
+
+def regressor(**parameters):
+    defaults = {"gamma": GAMMA, "C": 4.0, "epsilon": 0.1, "eta": 3.0, "n_parts": 4}
+    defaults |= {"scale_target": False, "random_state": 0}
+    return DANKRegressor(partition="kmeans", **defaults | parameters)
+
+
+def problem_of(kind, eta=3.0, C=4.0, n=60):
+    """Data, a machine that is not fitted yet, and the naive twin of its problem."""
+    if kind == "classification":
+        X, y = classification(n)
+        twin = naive.box_classification(Gaussian(GAMMA)(X), y, C, eta)
+        return X, y, classifier(C=C, eta=eta, tol=1e-9), twin
+    X, y = regression(n)
+    twin = naive.box_regression(Gaussian(GAMMA)(X), y - y.mean(), C, 0.1, eta)
+    return X, y, regressor(C=C, eta=eta, tol=1e-9), twin
+
+
+both_kinds = pytest.mark.parametrize("kind", ["classification", "regression"])
+
+
+@both_kinds
+@pytest.mark.parametrize(("eta", "C"), [(3.0, 4.0), (0.05, 20.0), (1e7, 4.0)])
+def test_the_parts_are_solutions_of_the_box_problem_on_each(kind, eta, C):
+    X, y, model, twin = problem_of(kind, eta, C)
+    model.fit(X, y)
+    total = 0.0
+    for part in range(4):
+        members = np.flatnonzero(model.part_labels_ == part)
+        own = naive.restricted(twin, members)
+        optimum, beta = naive.box_by_cone(own)
+        total += optimum
+        assert own.value(model.kernel_.beta[members]) == pytest.approx(optimum, rel=1e-6, abs=1e-6)
+        np.testing.assert_allclose(
+            own.fields(model.kernel_.beta[members]), own.fields(beta), atol=2e-3
+        )
+    assert model.objective_ == pytest.approx(total, rel=1e-6)
+
+
+@both_kinds
+@pytest.mark.parametrize("eta", [3.0, 0.05])
+def test_together_they_solve_the_block_problem_with_a_certificate(kind, eta):
+    """Lemma 5; the gap is computed from the Gram matrix with zeros between parts."""
+    X, y, model, twin = problem_of(kind, eta)
+    model.fit(X, y)
+    block = naive.block_problem(twin, model.part_labels_)
+    beta = model.kernel_.beta
+    assert block.value(beta) == pytest.approx(model.objective_, rel=1e-12)
+    assert block.gap(beta) == pytest.approx(model.dual_gap_, abs=1e-10)
+    assert model.dual_gap_ == pytest.approx(model.part_gaps_.sum(), rel=1e-12)
+    assert 0 <= model.dual_gap_ <= 4e-9 * (1 + model.objective_)
+    _, optimum, _ = solve(block, tol=1e-8)
+    assert model.objective_ <= optimum + 1e-7 * (1 + optimum)
+    assert optimum <= model.objective_ + model.dual_gap_ + 1e-7 * (1 + optimum)
+
+
+@both_kinds
+def test_predictions_are_the_decisions_of_the_block_problem(kind):
+    X, y, model, twin = problem_of(kind)
+    model.fit(X, y)
+    f = model.decision_function(X) if kind == "classification" else model.predict(X)
+    block = naive.block_problem(twin, model.part_labels_)
+    centre = 0.0 if kind == "classification" else y.mean()
+    np.testing.assert_allclose(f, block.fields(model.kernel_.beta) + centre, atol=1e-10)
+    assert model.intercept_ == pytest.approx(centre, abs=1e-15)
+
+
+@both_kinds
+def test_automatic_eta_is_the_squared_length_of_all_plain_solutions(kind):
+    X, y, model, _ = problem_of(kind)
+    plain = clone(model).set_params(eta=np.inf).fit(X, y)
+    model.set_params(eta="auto", eta_scale=0.5).fit(X, y)
+    assert model.eta_ == pytest.approx(0.5 * (plain.kernel_.beta**2).sum(), rel=1e-4)
+    given = clone(model).set_params(eta=model.eta_, eta_scale=1.0).fit(X, y)
+    assert model.objective_ == pytest.approx(given.objective_, rel=1e-8)
+    assert model.n_iter_ > plain.n_iter_
+    np.testing.assert_array_equal(model.part_labels_, given.part_labels_)
+
+
+@pytest.mark.parametrize("prediction", ["part", "whole"])
+def test_predictions_by_parts_and_by_all(prediction):
+    X, y = classification(80)
+    model = classifier(prediction=prediction, extension="nearest").fit(X, y)
+    assert isinstance(model.kernel_, PartitionedKernel)
+    new = np.random.default_rng(1).uniform(-0.3, 1.3, size=(40, 3))
+    place = ((new[:, None] - model.part_centres_) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(model.kernel_.place(new), place)
+    expected = np.zeros(40)
+    for part in range(4):
+        members = np.flatnonzero(model.part_labels_ == part)
+        beta = model.kernel_.beta[members]
+        own = HadamardKernel(Gaussian(GAMMA), X[members], beta, 3.0, "nearest")
+        here = place == part
+        expected[here] += own(new[here], X[members]) @ beta
+        if prediction == "whole":
+            expected[~here] += Gaussian(GAMMA)(new[~here], X[members]) @ beta
+    np.testing.assert_allclose(model.decision_function(new), expected, atol=1e-10)
+    np.testing.assert_allclose(
+        model.kernel_(new, model.support_vectors_) @ model.dual_coef_ + model.intercept_,
+        expected,
+        atol=1e-10,
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    extension=st.sampled_from(EXTENSIONS),
+    prediction=st.sampled_from(["part", "whole"]),
+    n_parts=st.integers(1, 12),
+    eta=st.floats(0.01, 1e4),
+)
+def test_predictions_do_not_depend_on_the_batch(seed, extension, prediction, n_parts, eta):
+    X, y = classification(n=40, seed=seed)
+    model = classifier(extension=extension, prediction=prediction, n_parts=n_parts, eta=eta)
+    model.fit(X, y)
+    new = np.random.default_rng(seed + 1).uniform(-0.5, 1.5, size=(9, 3))
+    new[:2] = X[:2]
+    together = model.decision_function(new)
+    alone = np.concatenate([model.decision_function(x[None]) for x in new])
+    np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-9)
+
+
+def test_the_adaptation_is_that_of_each_part():
+    X, y = classification(60)
+    model = classifier(eta=0.5).fit(X, y)
+    beta, labels = model.kernel_.beta, model.part_labels_
+    F = 1 + np.diag(beta) @ Gaussian(GAMMA)(X) @ np.diag(beta) / 2.0 * (labels[:, None] == labels)
+    np.testing.assert_allclose(model.adaptation_.toarray(), F, atol=1e-12)
+    assert model.adaptation_.radius == pytest.approx(np.linalg.norm(F - 1))
+
+
+def by_backend(backend, n_jobs, machine, X, y):
+    with joblib.parallel_config(backend=backend):
+        return clone(machine).set_params(n_jobs=n_jobs).fit(X, y)
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+@both_kinds
+def test_threads_give_the_same_bytes(kind, n_jobs):
+    X, y, model, _ = problem_of(kind)
+    model.set_params(eta="auto").fit(X, y)
+    for other in (
+        clone(model).set_params(n_jobs=n_jobs).fit(X, y),
+        by_backend("threading", n_jobs, model, X, y),
+    ):
+        assert_same_bytes(model, other)
+
+
+def assert_same_bytes(one, other):
+    for name in ("objective_", "dual_gap_", "eta_", "n_iter_", "intercept_"):
+        assert getattr(one, name) == getattr(other, name)
+    for name in ("dual_coef_", "support_", "part_labels_", "part_centres_", "part_gaps_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_weights_and_class_weights_scale_the_box_of_each_row():
+    X, y = classification(60)
+    weights = np.random.default_rng(0).uniform(0.5, 3.0, size=60)
+    model = classifier(tol=1e-9, class_weight={-1: 2.0, 1: 0.5}).fit(X, y, weights)
+    box = 4.0 * weights * np.where(y == 1, 0.5, 2.0)
+    beta = model.kernel_.beta
+    assert (y * beta >= 0).all()
+    assert (np.abs(beta) <= box).all()
+    assert (np.abs(beta) == box).any()
+    K = Gaussian(GAMMA)(X) * (model.part_labels_[:, None] == model.part_labels_)
+    f = K @ beta + beta * (K**2 @ beta**2) / (4 * 3.0)
+    gap = beta @ f + (box * np.maximum(0, 1 - y * f)).sum() - np.abs(beta).sum()
+    assert model.dual_gap_ == pytest.approx(gap, abs=1e-9)
+    assert gap <= 1e-7
+
+
+@pytest.mark.parametrize("prediction", ["part", "whole"])
+def test_more_than_two_classes_divide_the_rows_of_each_pair(prediction):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = DANKClassifier(
+        C=10, partition="kmeans", n_parts=3, prediction=prediction, random_state=0
+    ).fit(X, names)
+    assert model.score(X, names) >= (0.96 if prediction == "part" else 0.7)
+    assert len(model.estimators_) == 3
+    for pair, (low, high) in zip(model.estimators_, [(0, 1), (0, 2), (1, 2)], strict=True):
+        rows = (y == low) | (y == high)
+        alone = DANKClassifier(
+            pair.kernel_.base, C=10, partition="kmeans", n_parts=3, random_state=0
+        ).fit(X[rows], y[rows])
+        assert pair.objective_ == pytest.approx(alone.objective_, rel=1e-12)
+        np.testing.assert_array_equal(pair.part_labels_, alone.part_labels_)
+    for name in ("kernel_", "part_labels_", "part_centres_", "part_gaps_", "part_seconds_"):
+        with pytest.raises(AttributeError, match=rf"use estimators_\[k\]\.{name}"):
+            getattr(model, name)
+
+
+@pytest.mark.parametrize("dense", [0, 2000])
+@both_kinds
+def test_parts_by_rows_on_demand_are_parts_by_whole_matrices(kind, dense, monkeypatch):
+    X, y, model, _ = problem_of(kind, n=300)
+    expected = model.fit(X, y)
+    monkeypatch.setattr("pliant.methods.dank.parts.SMALL_PART", dense)
+    for dtype, rel in (("float64", 1e-8), ("float32", 1e-6), ("auto", 1e-6)):
+        found = clone(model).set_params(dtype=dtype, cache_mb=0.01, tol=1e-7).fit(X, y)
+        assert found.objective_ == pytest.approx(expected.objective_, rel=max(rel, 4e-7))
+
+
+def conic_value(K, y, C):
+    """The plain SVM without an intercept, once more."""
+    beta = cp.Variable(len(y))
+    gain = y @ beta - 0.5 * cp.quad_form(beta, cp.psd_wrap(K))
+    limits = [cp.multiply(y, beta) >= 0, cp.multiply(y, beta) <= C]
+    program = cp.Problem(cp.Maximize(gain), limits)
+    conic.solve(program)
+    return program.value
+
+
+def test_an_infinite_eta_is_the_plain_svm_on_each_part():
+    X, y = classification(60)
+    model = classifier(eta=np.inf, tol=1e-9).fit(X, y)
+    K = Gaussian(GAMMA)(X) * (model.part_labels_[:, None] == model.part_labels_)
+    assert model.objective_ == pytest.approx(conic_value(K, y.astype(float), 4.0), rel=1e-6)
+    assert model.eta_ == np.inf
+    assert model.adaptation_.radius == 0.0

@@ -1,0 +1,260 @@
+"""DANK with tau > 0: reference optima and rank; and what it shares with KNPL."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from pliant import (
+    DANKClassifier,
+    DANKRegressor,
+    KNPLClassifier,
+    KNPLRegressor,
+    NonPSDWarning,
+)
+from pliant.datasets import make_speed_problem
+from pliant.kernels import TL1, Gaussian
+from pliant.methods.dank.problem import Spectrum
+from tests.methods.dank.test_dank import classification, regression
+from tests.reference import naive_hadamard
+from tests.reference.sdp import dank_by_sdp, knpl_by_sdp
+
+RULES = {
+    "tau .01": (DANKClassifier, DANKRegressor, {"tau": 0.01}),
+    "tau 1": (DANKClassifier, DANKRegressor, {"tau": 1.0}),
+    "knpl": (KNPLClassifier, KNPLRegressor, {}),
+}
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+both_kinds = pytest.mark.parametrize("kind", ["classifier", "regressor"])
+
+
+def machine(rule, kind="classifier", **parameters):
+    classifier, regressor, of_rule = rule
+    return (classifier if kind == "classifier" else regressor)(**of_rule, **parameters)
+
+
+def data(kind, n=24, seed=0):
+    return classification(n, seed) if kind == "classifier" else regression(n, seed)
+
+
+def decision(model, X):
+    return model.decision_function(X) if hasattr(model, "classes_") else model.predict(X)
+
+
+def twin(model, kind, X, y, lower, upper):
+    """The dense problem that a fitted machine has solved, in units of its own target."""
+    K, tau = model.kernel_.base(X), getattr(model, "tau", 0.0)
+    rule = "dank" if hasattr(model, "tau") else "knpl"
+    epsilon = 0.0 if kind == "classifier" else model.epsilon
+    return naive_hadamard.NaiveHadamard(
+        K, y, lower, upper, model.C, model.eta_, tau, epsilon, rule, kind == "regressor"
+    )
+
+
+def bounds(kind, y, prices):
+    if kind == "classifier":
+        return np.minimum(0, prices * y), np.maximum(0, prices * y)
+    return -prices, prices
+
+
+def asked(model):
+    """The gap that was asked for."""
+    tau = getattr(model, "tau", 0.0)
+    n = len(model.kernel_.points)
+    constant = model.eta_ * (tau * n - tau**2 / 4) if tau else 0.0
+    return model.tol * (1 + abs(model.objective_ - constant))
+
+
+@pytest.mark.parametrize(
+    ("s", "C", "eta", "tau", "optimum"),
+    [
+        (0.5, 4, 20, 0.01, 18.82078802),
+        (0.5, 4, 2, 0.1, 13.83269699),
+        (0.25, 16, 50, 0.05, 72.92221085),
+    ],
+)
+def test_classification_reaches_the_reference_optimum(s, C, eta, tau, optimum):
+    X, y = classification()
+    model = DANKClassifier(gamma=1 / (2 * s**2), C=C, eta=eta, tau=tau, tol=1e-9).fit(X, y)
+    assert model.objective_ == pytest.approx(optimum, abs=3e-8)
+    assert 0 <= model.dual_gap_ <= 1e-9 * (1 + abs(model.objective_))
+
+
+def test_regression_reaches_the_reference_optimum():
+    X, y = regression()
+    model = DANKRegressor(
+        gamma=1 / 0.18, C=4, epsilon=0.05, eta=5, tau=0.05, scale_target=False, tol=1e-9
+    ).fit(X, y)
+    assert model.objective_ == pytest.approx(9.29309818, abs=2e-8)
+    assert 0 <= model.dual_gap_ <= 1e-9 * (1 + model.objective_)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("eta", [0.5, 10.0])
+@every_rule
+@both_kinds
+def test_the_optimum_is_that_of_the_semidefinite_program(kind, rule, eta, seed):
+    X, y = data(kind, n=14, seed=seed)
+    options = {"gamma": 2.0, "C": 3.0, "eta": eta, "tol": 1e-9}
+    epsilon = None
+    if kind == "regressor":
+        y, epsilon = y - y.mean(), 0.05
+        options |= {"scale_target": False, "epsilon": epsilon}
+    model = machine(rule, kind, **options).fit(X, y)
+    K = Gaussian(2.0)(X)
+    if "tau" in rule[2]:
+        optimum, F = dank_by_sdp(K, y, 3.0, eta, rule[2]["tau"], epsilon)
+    else:
+        optimum, F = knpl_by_sdp(K, y, 3.0, eta, epsilon)
+    digits = 1e-6 * (1 + abs(optimum)) + 1e-8 * eta * 14**2  # the solver sees terms of that size
+    assert model.objective_ == pytest.approx(optimum, abs=digits)
+    np.testing.assert_allclose(model.adaptation_.toarray(), F, atol=5e-3)
+
+
+@every_rule
+@both_kinds
+@given(
+    seed=st.integers(0, 10**6),
+    C=st.floats(0.05, 30),
+    eta=st.sampled_from([0.01, 0.3, 5.0, 200.0]),
+    weighted=st.booleans(),
+)
+@settings(max_examples=12, deadline=None)
+def test_objective_gap_and_kernel_are_those_of_the_dense_definition(
+    kind, rule, seed, C, eta, weighted
+):
+    X, y = data(kind, seed=seed)
+    if kind == "classifier":
+        y[:2] = 1, -1
+    else:
+        y -= y.mean()
+    w = np.random.default_rng(seed).uniform(0.5, 2.0, size=24) if weighted else np.ones(24)
+    model = machine(rule, kind, gamma=2.0, C=C, eta=eta, tol=1e-6, extension="smooth")
+    if kind == "regressor":
+        model.set_params(scale_target=False)
+    model.fit(X, y, sample_weight=w if weighted else None)
+    naive = twin(model, kind, X, y, *bounds(kind, y, C * w))
+    beta = model.kernel_.beta
+    assert ((naive.lower <= beta) & (beta <= naive.upper)).all()
+    assert abs(beta.sum()) <= 1e-10 * (1 + np.abs(beta).sum())
+    if len(model.support_):
+        value = naive.value(beta)
+        noise = 1e-12 * (eta * 24**2 + 1)
+        assert model.objective_ == pytest.approx(value, rel=1e-9, abs=noise)
+        f = naive.fields(beta)
+        np.testing.assert_allclose(decision(model, X), f + model.intercept_, atol=1e-8)
+        np.testing.assert_allclose(model.kernel_(X), naive.adaptation(beta) * naive.K, atol=1e-11)
+    residual = y - decision(model, X)
+    loss = np.maximum(0, y * residual if kind == "classifier" else abs(residual) - model.epsilon)
+    gap = C * w @ loss - naive.p @ beta + beta @ (decision(model, X) - model.intercept_)
+    gap += naive.epsilon * np.abs(beta).sum()
+    assert model.dual_gap_ == pytest.approx(gap, abs=1e-8 * (1 + C))
+    assert 0 <= model.dual_gap_ <= asked(model) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("extension", ["smooth", "nearest", "reciprocal"])
+@every_rule
+@both_kinds
+def test_training_points_get_the_certified_decision(kind, rule, extension):
+    X, y = data(kind, n=60)
+    X[7] = X[8]  # equal points
+    y[7] = y[8]
+    model = machine(rule, kind, C=5.0, eta_scale=0.1, extension=extension, tol=1e-9)
+    if kind == "regressor":
+        model.set_params(scale_target=False)
+    model.fit(X, y)
+    assert len(model.support_) < 60
+    F, K = model.adaptation_.toarray(), model.kernel_.base(X)
+    distinct = np.arange(60) != 8  # of equal points the first stands for both, or their mean
+    certified = (F * K) @ model.kernel_.beta + model.intercept_
+    if model.kernel_.beta[7] == model.kernel_.beta[8]:
+        distinct[8] = True
+    np.testing.assert_allclose(decision(model, X)[distinct], certified[distinct], atol=1e-8)
+
+
+@pytest.mark.parametrize("tau", [1e-300, 1e-12, 10.0, 40.0, 48 - 1e-6])
+@both_kinds
+def test_every_tau_below_2n(kind, tau):
+    X, y = data(kind)
+    make = DANKClassifier if kind == "classifier" else DANKRegressor
+    model = make(gamma=2.0, eta=3.0, tau=tau, tol=1e-7).fit(X, y)
+    assert 0 <= model.dual_gap_ <= asked(model) * (1 + 1e-9) + 1e-12 * model.objective_
+    if tau < 1e-10:
+        plain = make(gamma=2.0, eta=3.0, tau=0, tol=1e-7).fit(X, y)
+        assert model.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+        np.testing.assert_allclose(decision(model, X), decision(plain, X), atol=1e-2)
+    if tau > 30:
+        assert model.adaptation_.rank == 1
+    for bad in (48, 48.0, 1e9):
+        with pytest.raises(ValueError, match=rf"expected tau < 2n = 48 .* got {float(bad)!r}"):
+            make(tau=bad).fit(X, y)
+
+
+def test_the_rank_falls_with_tau_and_obeys_the_bound():
+    X, y = classification(n=80)
+    ranks = []
+    for tau in (1e-4, 1e-3, 1e-2, 1e-1, 1.0):
+        model = DANKClassifier(C=5.0, tau=tau).fit(X, y)
+        beta = model.kernel_.beta
+        learned = (beta**2).sum() / (4 * model.eta_)  # the trace of 11' + cA is n + this
+        assert model.adaptation_.rank <= 1 + learned / (tau / 2)
+        largest = np.linalg.eigvalsh(model.adaptation_.toarray())[-1]
+        top = 5.0**2 * np.linalg.eigvalsh(model.kernel_.base(X))[-1] / (4 * model.eta_)
+        assert 80 - tau / 2 <= largest <= 80 + top - tau / 2
+        ranks.append(model.adaptation_.rank)
+    assert ranks == sorted(ranks, reverse=True)
+    assert ranks[0] > 5
+    assert ranks[-1] == 1
+
+
+@pytest.mark.parametrize("n", [350])
+def test_a_fit_with_lanczos_has_the_certified_decision(n):
+    X, y = classification(n=n)
+    y = np.where(np.random.default_rng(0).uniform(size=n) < 0.4, -y, y)  # all support points
+    model = DANKClassifier(C=5.0, eta_scale=0.02, tau=0.05, tol=1e-6).fit(X, y)
+    assert len(model.support_) > 300
+    naive = twin(model, "classifier", X, y, *bounds("classifier", y, 5.0 * np.ones(n)))
+    beta = model.kernel_.beta
+    assert model.objective_ == pytest.approx(naive.value(beta), rel=1e-9)
+    np.testing.assert_allclose(
+        model.decision_function(X), naive.fields(beta) + model.intercept_, atol=1e-8
+    )
+    assert model.adaptation_.rank == (np.linalg.eigvalsh(naive.adaptation(beta)) > 1e-9).sum()
+
+
+@every_rule
+@both_kinds
+def test_a_gram_that_is_not_psd_warns_and_has_no_certificate(kind, rule):
+    X, y = data(kind, n=60)
+    model = machine(rule, kind, kernel="precomputed", extension="none", max_iter=10**5)
+    with pytest.warns(NonPSDWarning, match=r"smallest eigenvalue is -\d"):
+        model.fit(TL1(rho=0.8)(X), y)
+    assert np.isnan(model.dual_gap_)
+    assert np.isfinite([model.objective_, model.intercept_]).all()
+
+
+@pytest.mark.parametrize("C", [1.0, 8.0, 32.0])
+def test_with_the_defaults_a_few_duals_suffice(C):
+    X, y = make_speed_problem(300)
+    for model in (DANKClassifier(C=C, tol=1e-6), KNPLClassifier(C=C, tol=1e-6)):
+        assert len(model.fit(X, y).gap_history_) <= 11  # the start, and ten duals
+    target = X[:, 0] ** 2 + np.sin(9 * X[:, 1])
+    assert len(DANKRegressor(C=C, tol=1e-6).fit(X, target).gap_history_) <= 11
+
+
+@both_kinds
+def test_eigenpairs_of_the_fit_are_those_of_predictions(kind, monkeypatch):
+    X, y = data(kind, n=60)
+    new = X[:5] + 0.01
+    model = machine(RULES["tau .01"], kind, C=3.0).fit(X, y)
+    fresh = clone(model.kernel_)
+    np.testing.assert_allclose(fresh(new, X), model.kernel_(new, X), rtol=1e-10)
+    assert fresh.form.rank == model.kernel_.form.rank > 1
+    monkeypatch.setattr(Spectrum, "of", None)  # neither a prediction nor a copy computes them
+    model.predict(new)
+    pickle.loads(pickle.dumps(model)).predict(new)
+    model.set_params(extension="none", tau=0.0).fit(X, y)
+    assert "eigenpairs" not in vars(model.kernel_)

@@ -1,0 +1,170 @@
+"""KNPL part by part: each part fitted by hand with the dense twin and combined, and the options."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from pliant import DANKClassifier, KNPLClassifier, KNPLRegressor
+from pliant.kernels import Gaussian, PartitionedKernel
+from tests.methods.dank.test_dank import classification, regression
+from tests.methods.dank.test_dank_parts import GAMMA
+from tests.reference import naive_box, naive_kernels
+from tests.reference import naive_hadamard as naive
+
+CLASSIFIER = KNPLClassifier(
+    gamma=GAMMA, C=4.0, eta=3.0, tol=1e-8, partition="kmeans", n_parts=4, random_state=0
+)
+REGRESSOR = KNPLRegressor(
+    gamma=GAMMA, C=4.0, eta=3.0, tol=1e-8, partition="kmeans", n_parts=4, random_state=0,
+    scale_target=False,
+)  # fmt: skip
+both_kinds = pytest.mark.parametrize("kind", ["classification", "regression"])
+
+
+def machine_and_data(kind, **parameters):
+    chosen, data = (
+        (CLASSIFIER, classification(60))
+        if kind == "classification"
+        else (REGRESSOR, regression(60))
+    )
+    return clone(chosen).set_params(**parameters), *data
+
+
+def twin_of(model, X, y):
+    """The dense problem of KNPL without an intercept, on all points or on those of one part."""
+    K, eta = Gaussian(GAMMA)(X), model.eta_
+    if isinstance(model, KNPLClassifier):
+        twin = naive_box.box_classification(K, y, 4.0, eta)
+    else:
+        twin = naive_box.box_regression(K, y, 4.0, 0.1, eta)
+    twin.rule = "knpl"
+    return twin
+
+
+def parts_by_hand(model, X, y):
+    """Each part fitted by itself: its rows, its problem and its solution; b is the mean of y."""
+    centre = 0.0 if isinstance(model, KNPLClassifier) else y.mean()
+    for part in range(len(model.part_centres_)):
+        rows = np.flatnonzero(model.part_labels_ == part)
+        twin = twin_of(model, X[rows], y[rows] - centre)
+        beta, value, gap = naive.solve(twin, tol=1e-7)
+        yield rows, twin, beta, value, gap
+
+
+def decided_by_hand(new, X, rows, beta, eta, gamma=GAMMA):
+    """(F o K) beta of new points in one part, by the rule "smooth" of the twin."""
+    own, kernel = X[rows], Gaussian(gamma)
+    joint = np.concatenate([own, new])
+    b = np.array([naive_kernels.smooth(x, own, beta, 5) for x in joint])
+    left = kernel(joint, own)
+    F = naive.smooth_knpl(kernel(own), left, left, kernel(joint), b, b, beta, eta)
+    return (F[len(own) :, : len(own)] * kernel(new, own)) @ beta
+
+
+@both_kinds
+@pytest.mark.parametrize("eta", [3.0, 0.1, "auto"])
+def test_the_parts_are_those_fitted_by_hand(kind, eta):
+    model, X, y = machine_and_data(kind, eta=eta)
+    model.fit(X, y)
+    assert isinstance(model.kernel_, PartitionedKernel)
+    total = slack = 0.0
+    F = np.ones((60, 60))
+    for rows, twin, beta, value, gap in parts_by_hand(model, X, y):
+        total, slack = total + value, slack + gap
+        mine = model.kernel_.beta[rows]
+        assert twin.value(mine) == pytest.approx(value, rel=1e-6, abs=1e-6)
+        np.testing.assert_allclose(twin.fields(mine), twin.fields(beta), atol=3e-3)
+        F[np.ix_(rows, rows)] = twin.adaptation(mine)
+    assert model.objective_ <= total + slack + 1e-9
+    assert total <= model.objective_ + model.dual_gap_ + 1e-9
+    assert model.dual_gap_ == pytest.approx(model.part_gaps_.sum(), rel=1e-12)
+    assert model.dual_gap_ <= 4e-8 * (1 + model.objective_)
+    np.testing.assert_allclose(model.adaptation_.toarray(), F, atol=1e-12)
+    assert model.adaptation_.radius == pytest.approx(np.linalg.norm(F - 1), rel=1e-9)
+    assert model.adaptation_.rank == np.linalg.matrix_rank(F, hermitian=True, rtol=1e-12)
+
+
+@both_kinds
+def test_predictions_are_those_of_the_part_in_which_a_point_lies(kind):
+    model, X, y = machine_and_data(kind, eta=0.3)
+    model.fit(X, y)
+    new = np.random.default_rng(1).uniform(-0.2, 1.2, size=(25, X.shape[1]))
+    place = ((new[:, None] - model.part_centres_) ** 2).sum(axis=2).argmin(axis=1)
+    values = np.empty(25)
+    others = np.zeros(25)
+    for part in range(4):
+        rows = np.flatnonzero(model.part_labels_ == part)
+        beta, here = model.kernel_.beta[rows], place == part
+        values[here] = decided_by_hand(new[here], X, rows, beta, 0.3)
+        others[~here] += Gaussian(GAMMA)(new[~here], X[rows]) @ beta
+    b = 0.0 if kind == "classification" else y.mean()
+    name = "decision_function" if kind == "classification" else "predict"
+    np.testing.assert_allclose(getattr(model, name)(new), values + b, atol=1e-9)
+    model.set_params(prediction="whole").fit(X, y)
+    np.testing.assert_allclose(getattr(model, name)(new), values + others + b, atol=1e-9)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    eta=st.sampled_from([1e-2, 1.0, 1e3, "auto"]),
+    n_parts=st.integers(1, 12),
+    prediction=st.sampled_from(["part", "whole"]),
+    C=st.floats(0.1, 30.0),
+)
+def test_what_holds_for_any_parts(seed, eta, n_parts, prediction, C):
+    """F is PSD, its rows sum to n_p in a part; less freedom than DANK's, more than an SVM's."""
+    X, y = classification(40, seed)
+    model = clone(CLASSIFIER).set_params(
+        eta=eta, n_parts=n_parts, prediction=prediction, C=C, tol=1e-5, random_state=seed
+    )
+    model.fit(X, y)
+    F, same = model.adaptation_.toarray(), model.part_labels_[:, None] == model.part_labels_
+    np.testing.assert_allclose((F * same).sum(axis=1), same.sum(axis=1), rtol=1e-9)
+    np.testing.assert_array_equal(F[~same], 1.0)
+    assert np.linalg.eigvalsh(F)[0] >= -1e-9
+    options = model.get_params() | {"eta": model.eta_, "eta_scale": 1.0}
+    dank, svm = DANKClassifier(**options), DANKClassifier(**options | {"eta": np.inf})
+    slack = 2e-5 * (1 + svm.fit(X, y).objective_)
+    assert dank.fit(X, y).objective_ - slack <= model.objective_ <= svm.objective_ + slack
+    new = np.random.default_rng(seed).uniform(-0.5, 1.5, size=(6, 3))
+    together = model.decision_function(new)
+    alone = np.concatenate([model.decision_function(x[None]) for x in new])
+    np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-9)
+
+
+def test_one_part_differs_from_the_whole_by_the_intercept_only():
+    model, X, y = machine_and_data("classification", n_parts=1)
+    model.fit(X, y)
+    [(_, twin, beta, value, _)] = parts_by_hand(model, X, y)
+    assert model.objective_ == pytest.approx(value, rel=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), twin.fields(beta), atol=2e-3)
+    assert clone(model).set_params(partition=None).fit(X, y).objective_ <= model.objective_
+
+
+def test_rows_on_demand_and_threads_give_the_same_solution(monkeypatch):
+    model, X, y = machine_and_data("classification", eta="auto")
+    model.fit(X, y)
+    threads = clone(model).set_params(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(threads.dual_coef_, model.dual_coef_)
+    np.testing.assert_array_equal(threads.decision_function(X), model.decision_function(X))
+    monkeypatch.setattr("pliant.methods.dank.parts.SMALL_PART", 0)
+    found = clone(model).set_params(cache_mb=1e-4, tol=1e-6).fit(X, y)
+    assert found.objective_ == pytest.approx(model.objective_, rel=4e-6)
+
+
+def test_a_limit_of_time_or_steps_leaves_a_valid_bound():
+    model, X, y = machine_and_data("classification", C=100.0)
+    exact = clone(model).fit(X, y)
+    for limit, message in (
+        ({"max_iter": 3}, r"of 4 parts early.*raise max_iter"),
+        ({"max_seconds": 1e-9}, r"of 4 parts early.*max_seconds = 1e-09 came first"),
+    ):
+        with pytest.warns(ConvergenceWarning, match=message):
+            found = clone(model).set_params(**limit).fit(X, y)
+        slack = 1e-7 * (1 + exact.objective_)
+        assert found.objective_ <= exact.objective_ + slack
+        assert exact.objective_ <= found.objective_ + found.dual_gap_ + slack

@@ -1,0 +1,128 @@
+"""The kernel learned in parts, against loops from its definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pliant.kernels import (
+    EXTENSIONS,
+    Gaussian,
+    HadamardKernel,
+    Laplacian,
+    Linear,
+    PartitionedKernel,
+)
+from pliant.methods.dank.kernel import BETWEEN
+
+CENTRES = np.array([[-1.0, 0.0, 0.0], [1.0, 0.5, 0.0], [0.0, 0.0, 1.2]])
+POINTS = np.random.default_rng(0).uniform(-1.5, 1.5, size=(24, 3))
+LABELS = ((POINTS[:, None] - CENTRES) ** 2).sum(axis=2).argmin(axis=1)
+BETA = np.random.default_rng(1).normal(scale=2.0, size=24) * (np.arange(24) % 4 > 0)
+BASE = Gaussian(0.5)
+ETA = 2.0
+
+every_rule = pytest.mark.parametrize("rule", EXTENSIONS)
+both_between = pytest.mark.parametrize("between", BETWEEN)
+
+
+def kernel(rule="smooth", between="one", *, base=BASE, eta=ETA, **changed):
+    given_to = {"points": POINTS, "beta": BETA, "labels": LABELS, "centres": CENTRES} | changed
+    return PartitionedKernel(
+        base, **given_to, eta=eta, extension=rule, n_neighbors=3, between=between
+    )
+
+
+def new_points(n=15, seed=2):
+    return np.random.default_rng(seed).uniform(-2, 2, size=(n, 3))
+
+
+def by_loops(X, Y, rule, between, base=BASE):
+    """k(x, y) F(x, y), pair by pair."""
+    members = [np.flatnonzero(np.equal(LABELS, p)) for p in range(len(CENTRES))]
+    of_parts = [HadamardKernel(base, POINTS[m], BETA[m], ETA, rule, 3) for m in members]
+    gram = np.empty((len(X), len(Y)))
+    for i, x in enumerate(X):
+        for j, y in enumerate(Y):
+            p, q = (((z - CENTRES) ** 2).sum(axis=1).argmin() for z in (x, y))
+            if p == q:
+                gram[i, j] = of_parts[p](x[None], y[None])[0, 0]
+            else:
+                gram[i, j] = base(x[None], y[None])[0, 0] * (between == "one")
+    return gram
+
+
+@every_rule
+@both_between
+@pytest.mark.parametrize("base", [BASE, Laplacian(0.4) + Linear()], ids=repr)
+def test_values_are_those_of_the_definition(rule, between, base):
+    X, Y = new_points(), np.concatenate([new_points(9, seed=3), POINTS[::5]])
+    learned = kernel(rule, between, base=base)
+    np.testing.assert_allclose(
+        learned(X, Y), by_loops(X, Y, rule, between, base), rtol=0, atol=1e-13
+    )
+    np.testing.assert_allclose(learned(Y), by_loops(Y, Y, rule, between, base), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(learned.diag(Y), learned(Y).diagonal(), rtol=0, atol=1e-13)
+
+
+@every_rule
+@both_between
+def test_of_one_part_it_is_the_kernel_that_is_learned_whole(rule, between):
+    one = kernel(rule, between, labels=np.zeros(24, dtype=int), centres=CENTRES[:1])
+    whole = HadamardKernel(BASE, POINTS, BETA, ETA, rule, 3)
+    X = np.concatenate([new_points(), POINTS[:4]])
+    np.testing.assert_array_equal(one(X, POINTS), whole(X, POINTS))
+    np.testing.assert_array_equal(one(X), whole(X))
+    np.testing.assert_array_equal(one.diag(X), whole.diag(X))
+    np.testing.assert_array_equal(one.adaptation().toarray(), whole.adaptation().toarray())
+    assert one.adaptation().radius == whole.adaptation().radius
+
+
+@pytest.mark.parametrize("rule", [rule for rule in EXTENSIONS if rule != "none"])
+@both_between
+def test_it_is_exact_at_the_training_points(rule, between):
+    learned = kernel(rule, between)
+    same = LABELS[:, None] == LABELS
+    F = 1.0 + (BETA[:, None] * BASE(POINTS) * BETA) / (4 * ETA) * same
+    np.testing.assert_allclose(learned.adaptation().toarray(), F, atol=1e-13)
+    K = BASE(POINTS) * (same if between == "zero" else 1.0)
+    np.testing.assert_allclose(learned(POINTS), F * K, atol=1e-13)
+    np.testing.assert_allclose(learned(POINTS[::2], POINTS.copy()), (F * K)[::2], atol=1e-13)
+
+
+@both_between
+@every_rule
+@given(
+    free=arrays(float, st.tuples(st.integers(0, 8), st.just(3)), elements=st.floats(-4, 4)),
+    chosen=st.lists(st.integers(0, 23), max_size=8),
+    twice=st.booleans(),
+    eta=st.sampled_from([1e-3, 1.0, 1e4, np.inf]),
+)
+@settings(max_examples=40, deadline=None)
+def test_any_gram_is_symmetric_and_psd(rule, between, free, chosen, twice, eta):
+    X = np.concatenate([free, POINTS[chosen], CENTRES[:1], *([free] if twice else [])])
+    gram = kernel(rule, between, eta=eta)(X)
+    scale = max(1.0, np.trace(gram))
+    np.testing.assert_allclose(gram, gram.T, rtol=0, atol=1e-13 * scale)
+    np.testing.assert_allclose(
+        gram, kernel(rule, between, eta=eta)(X, X.copy()), rtol=0, atol=1e-13 * scale
+    )
+    assert np.linalg.eigvalsh(0.5 * (gram + gram.T))[0] >= -1e-12 * scale
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_a_point_between_centres_has_one_place_alone_and_in_a_batch(d):
+    """On a grid many points are as near to one mean of grid points as to another."""
+    for seed in range(30):
+        r = np.random.default_rng(seed)
+        X = r.integers(0, 4, size=(100, d)).astype(float)
+        centres = np.stack([X[r.choice(100, size=r.integers(1, 30))].mean(axis=0) for _ in "12345"])
+        learned = kernel(points=X, centres=centres, beta=np.zeros(100), labels=np.zeros(100, int))
+        together = learned.place(X)
+        alone = [learned.place(x[None])[0] for x in X]
+        np.testing.assert_array_equal(together, alone)
+        np.testing.assert_array_equal(together[::-1], learned.place(X[::-1]))
+        distances = ((X[:, None] - centres) ** 2).sum(axis=2)
+        chosen = distances[np.arange(100), together]
+        np.testing.assert_allclose(chosen, distances.min(axis=1), rtol=1e-12)

@@ -1,0 +1,163 @@
+"""From the parts to the exact problem: the same optimum, its certificate, limits and interrupts."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from pliant import DANKClassifier, DANKRegressor
+from pliant.kernels import Gaussian, HadamardKernel
+from pliant.methods.svm import smo
+from tests.methods.dank.test_dank import classification, regression
+from tests.reference.sdp import dank_by_sdp
+
+
+def machine_for(kind, **parameters):
+    """A machine to refine, and data."""
+    common = {"gamma": 2.0, "C": 4.0, "tau": 0, "tol": 1e-8, "random_state": 0} | parameters
+    if kind == "classification":
+        return DANKClassifier(**common), *classification(80)
+    return DANKRegressor(**common, epsilon=0.05), *regression(80)
+
+
+def refined(machine, n_parts=4, **parameters):
+    changed = {"partition": "kmeans", "n_parts": n_parts, "refine": True} | parameters
+    return clone(machine).set_params(**changed)
+
+
+both_kinds = pytest.mark.parametrize("kind", ["classification", "regression"])
+
+
+@both_kinds
+@pytest.mark.parametrize("eta", ["auto", 5.0, 0.05, np.inf])
+@pytest.mark.parametrize("n_parts", [1, 4, 40])
+def test_it_ends_where_the_exact_problem_does(kind, eta, n_parts):
+    machine, X, y = machine_for(kind, eta=eta)
+    exact = clone(machine).fit(X, y)
+    found = refined(machine, n_parts).fit(X, y)
+    assert isinstance(found.kernel_, HadamardKernel)
+    assert found.dual_gap_ <= 1e-8 * (1 + found.objective_)
+    if eta == "auto":
+        assert found.eta_ == pytest.approx(exact.eta_, rel=1e-3)
+    spread = 1e-5 if eta == "auto" else 2e-8
+    assert found.objective_ == pytest.approx(exact.objective_, rel=spread)
+    new = np.random.default_rng(1).uniform(size=(50, X.shape[1]))
+    np.testing.assert_array_equal(found.predict(new) > 0, exact.predict(new) > 0)
+    if kind == "regression":
+        np.testing.assert_allclose(found.predict(new), exact.predict(new), atol=2e-3)
+    else:
+        np.testing.assert_allclose(
+            found.decision_function(new), exact.decision_function(new), atol=5e-3
+        )
+
+
+def test_it_is_the_semidefinite_program():
+    machine, X, y = machine_for("classification", eta=2.0)
+    found = refined(machine, 3).fit(X[:16], y[:16])
+    optimum, F = dank_by_sdp(Gaussian(2.0)(X[:16]), y[:16], C=4.0, eta=2.0)
+    assert found.objective_ == pytest.approx(optimum, rel=1e-6)
+    np.testing.assert_allclose(found.adaptation_.toarray(), F, atol=2e-3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_parts=st.integers(1, 30),
+    C=st.floats(0.01, 1e3),
+    eta=st.sampled_from([1e-2, 1.0, 1e3, np.inf]),
+    gamma=st.sampled_from([0.01, 1.0, 50.0]),
+)
+def test_from_any_parts_the_bounds_hold(seed, n_parts, C, eta, gamma):
+    X, y = classification(30, seed)
+    y[:2] = 1, -1
+    machine = DANKClassifier(gamma=gamma, C=C, eta=eta, tau=0, random_state=seed)
+    exact = clone(machine).set_params(tol=1e-8).fit(X, y)
+    found = refined(machine, n_parts).fit(X, y)
+    slack = 1e-7 * (1 + exact.objective_)
+    assert found.objective_ <= exact.objective_ + exact.dual_gap_ + slack
+    assert exact.objective_ <= found.objective_ + found.dual_gap_ + slack
+    assert found.dual_gap_ <= 1e-4 * (1 + found.objective_)
+
+
+def slow_kernel(seconds):
+    def kernel(A, B):
+        time.sleep(seconds)
+        return Gaussian(2.0)(A, B)
+
+    return kernel
+
+
+def fit_late(machine, X, y, seconds):
+    """Fit with a limit; return the machine and how long it took."""
+    machine.set_params(max_seconds=seconds)
+    begin = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match=rf"gap of .*max_seconds = {seconds} came") as told:
+        machine.fit(X, y)
+    assert {warning.filename for warning in told} == {__file__}
+    return time.monotonic() - begin
+
+
+@both_kinds
+@pytest.mark.parametrize("refine", [False, True])
+@pytest.mark.parametrize("eta", ["auto", 3.0])
+@pytest.mark.parametrize("seconds", [1e-9, 0.05])
+def test_when_time_is_up_the_best_so_far_has_a_valid_certificate(
+    kind, refine, eta, seconds, monkeypatch
+):
+    monkeypatch.setattr("pliant.methods.svm.smo.solver.SLICE_READS", 800)  # ten steps
+    machine, X, y = machine_for(kind, eta=eta)
+    kernel = slow_kernel(0.01)  # so that .05 s are too few for ten parts
+    found = refined(machine, 10, kernel=kernel, gamma="scale", refine=refine)
+    fit_late(found, X, y, seconds)
+    beta = found.kernel_.beta
+    assert np.isfinite(found.predict(X)).all()
+    assert found.dual_gap_ > 0
+    assert found.objective_ >= 0
+    if refine:
+        assert abs(beta.sum()) <= 1e-9
+        exact = clone(machine).set_params(eta=found.eta_).fit(X, y)
+        optimum = exact.objective_
+    else:
+        whole = clone(found).set_params(eta=found.eta_, eta_scale=1.0, max_seconds=None)
+        optimum = whole.fit(X, y).objective_
+        np.testing.assert_array_equal(whole.part_labels_, found.part_labels_)
+        assert found.dual_gap_ == pytest.approx(found.part_gaps_.sum(), rel=1e-12)
+    slack = 1e-7 * (1 + optimum)
+    assert found.objective_ <= optimum + slack
+    assert optimum <= found.objective_ + found.dual_gap_ + slack
+
+
+def test_steps_are_those_on_the_whole_problem_and_on_the_support_points(monkeypatch):
+    machine, X, y = machine_for("classification", eta="auto")
+    steps = []
+    solve = smo.solve
+
+    def counting(problem, *args, **kwargs):
+        result = solve(problem, *args, **kwargs)
+        steps.append((type(problem.rows).__name__, len(problem.linear), result.n_iter))
+        return result
+
+    monkeypatch.setattr("pliant.methods.svm.smo.solve", counting)
+    found = refined(machine).fit(X, y)
+    assert len(steps) == 4 + 3  # the parts; their support points, plain, adapted
+    assert found.n_iter_ == sum(taken for _, _, taken in steps[4:])
+    assert steps[4][1] < steps[5][1] == steps[6][1] == 80
+
+
+def test_control_c_ends_parts_in_threads():
+    X, y = classification(200)
+    machine = DANKClassifier(
+        slow_kernel(0.2), partition="kmeans", n_parts=20, n_jobs=2, random_state=0
+    )
+    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        machine.fit(X, y)
+    assert time.monotonic() - begin < 10
+    assert not hasattr(machine, "kernel_")

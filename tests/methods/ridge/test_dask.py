@@ -1,0 +1,141 @@
+"""Dask arrays and data frames: the fit in memory, partition by partition."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pliant import SketchedKernelRidge, SketchedKernelRidgeClassifier
+from tests.methods.ridge.sketched_cases import BOTH, NEW, WEIGHTS, X, Y
+
+pytest.importorskip("dask", reason="needs Dask")
+da = pytest.importorskip("dask.array", reason="needs Dask")
+dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
+
+import dask  # noqa: E402
+
+
+def parts(values, size=90):
+    chunks = (size, *(max(1, each - 1) for each in np.shape(values)[1:]))  # columns in two chunks
+    return da.from_array(values, chunks=chunks)
+
+
+OPTIONS = [
+    {},
+    {"solver": "direct"},
+    {"dtype": "float32"},
+    {"kernel": "laplacian", "fit_intercept": False, "gamma": "auto"},
+    {"kernel": "linear"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_fit_on_partitions_is_that_in_memory(options):
+    model = SketchedKernelRidge(n_centers=40, random_state=0, tol=1e-9, alpha=0.3, **options)
+    expected = model.fit(X, BOTH, WEIGHTS).predict(NEW)
+    model.fit(parts(X), parts(BOTH, 50), parts(WEIGHTS, 30))
+    lazy = model.predict(parts(NEW, 25))
+    assert isinstance(lazy, da.Array)
+    assert lazy.shape == (60, 2)
+    np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(model.predict(NEW), lazy.compute(), rtol=1e-12)
+
+
+def test_the_width_of_tl1_is_that_of_the_ranges():
+    model = SketchedKernelRidge("tl1", n_centers=5, random_state=0)
+    in_memory = model.fit(X, Y).kernel_.rho
+    assert model.fit(parts(X), Y).kernel_.rho == pytest.approx(in_memory, rel=1e-12)
+
+
+@pytest.mark.parametrize("labels", [Y > 0, np.digitize(Y, [-0.5, 0.7])], ids=["two", "three"])
+def test_classes_are_predicted_partition_by_partition(labels):
+    labels = np.array(["a", "b", "c"])[labels.astype(int)]
+    model = SketchedKernelRidgeClassifier(n_centers=40, random_state=0, class_weight="balanced")
+    expected = model.fit(X, labels)
+    decisions, classes = expected.decision_function(NEW), expected.predict(NEW)
+    model.fit(parts(X), da.from_array(labels, chunks=70))
+    predicted = model.predict(parts(NEW, 25))
+    assert isinstance(predicted, da.Array)
+    np.testing.assert_array_equal(predicted.compute(), classes)
+    lazy = model.decision_function(parts(NEW, 25))
+    np.testing.assert_allclose(lazy.compute(), decisions, atol=1e-6)
+
+
+def test_data_frames_bring_names_and_unknown_lengths():
+    names = ["u", "v", "w"]
+    frame, new = (pd.DataFrame(each, columns=names) for each in (X, NEW))
+    model = SketchedKernelRidge(n_centers=40, random_state=0)
+    expected = model.fit(X, Y).predict(NEW)
+    model.fit(dd.from_pandas(frame, npartitions=4), dd.from_pandas(pd.Series(Y), npartitions=3))
+    assert list(model.feature_names_in_) == names
+    lazy = model.predict(dd.from_pandas(new, npartitions=2))
+    np.testing.assert_allclose(lazy.compute(), expected, atol=1e-6)
+    np.testing.assert_allclose(model.predict(new), expected, atol=1e-6)
+    with pytest.raises(ValueError, match="names must be in the same order"):
+        model.predict(dd.from_pandas(new[["w", "v", "u"]], npartitions=2))
+    some = parts(X)[da.from_array(X[:, 0] > 0.95, chunks=90)]  # of unknown lengths, some of 0
+    few = model.fit(some, Y[X[:, 0] > 0.95])
+    assert len(few.dual_coef_) == (X[:, 0] > 0.95).sum()
+
+
+def test_partitions_are_never_all_in_memory():
+    held = []
+
+    def part(block):
+        held.append(len(block))
+        return block
+
+    lazy = parts(X).rechunk((100, 3)).map_blocks(part, meta=np.empty((0, 0)))
+    with dask.config.set(scheduler="synchronous"):
+        model = SketchedKernelRidge(n_centers=20, random_state=0, solver="cg").fit(lazy, Y)
+    assert set(held) <= {100}
+    assert len(held) >= 4 * model.n_passes_
+
+
+def unlike(block, block_info=None):
+    """Float32, integers and float64 in turn, whatever the array announces."""
+    return block.astype([np.float32, np.int64, np.float64][block_info[0]["chunk-location"][0] % 3])
+
+
+def test_partitions_that_are_empty_or_of_unlike_types():
+    whole = np.round(X * 8)  # the same numbers in all types
+    chunks = ((0, 150, 0, 90, 160, 0), (3,))
+    lazy = da.from_array(whole, chunks=chunks).map_blocks(
+        unlike, dtype=float, meta=np.zeros((0, 0))
+    )
+    model = SketchedKernelRidge(n_centers=40, random_state=0, tol=1e-9)
+    expected = model.fit(whole, Y, WEIGHTS).predict(whole)
+    model.fit(lazy, da.from_array(Y, chunks=130), WEIGHTS)
+    predicted = model.predict(lazy)
+    assert predicted.chunks == (chunks[0],)
+    np.testing.assert_allclose(predicted.compute(), expected, atol=1e-6)
+
+
+def test_partitions_of_one_class_only():
+    order = np.argsort(Y > 0, kind="stable")
+    points, labels = X[order], np.where(Y[order] > 0, "up", "down")
+    model = SketchedKernelRidgeClassifier(n_centers=40, random_state=0)
+    expected = model.fit(points, labels).decision_function(NEW)
+    first = int((labels == "down").sum())
+    both = da.from_array(points, chunks=((first, 400 - first), (3,)))
+    model.fit(both, da.from_array(labels, chunks=first))
+    np.testing.assert_allclose(model.decision_function(NEW), expected, atol=1e-6)
+    with pytest.raises(ValueError, match="expected at least two classes, got one class: 'down'"):
+        model.fit(both[:first], labels[:first])
+
+
+def test_nan_where_numbers_are_missing():
+    """Of fits the message names partition and row; of predictions, the partition."""
+    missing = np.where(np.arange(400) == 250, np.nan, Y)
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    frame.loc[250, "v"] = np.nan
+    model = SketchedKernelRidge(n_centers=40, random_state=0, gamma=1.0)
+    nullable = dd.from_pandas(frame.convert_dtypes(), npartitions=4)
+    message = r"partition 2 \(rows 200 to 299\): expected finite numbers, got nan in X at row 250"
+    for points in (nullable, da.from_array(frame.to_numpy(), chunks=(100, 3))):
+        with pytest.raises(ValueError, match=message):
+            model.fit(points, Y)
+    with pytest.raises(ValueError, match="expected finite numbers, got nan in y"):
+        model.fit(parts(X), da.from_array(missing, chunks=100))
+    lazy = model.fit(parts(X), Y).predict(da.from_array(frame.to_numpy(), chunks=(100, 3)))
+    with pytest.raises(ValueError, match="partition 2: Input X contains NaN"):
+        lazy.compute()

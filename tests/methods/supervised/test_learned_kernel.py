@@ -1,0 +1,145 @@
+"""Estimators on learned kernels: the kernel is learned with the estimator, in every fold."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from pliant import (
+    DANKClassifier,
+    LearnedKernelClassifier,
+    LogDetLearner,
+    OrderSpectralLearner,
+    SCGLogDetLearner,
+)
+from pliant.kernels import Gaussian
+from tests.methods.supervised.test_scg import assert_close, data
+
+LEARNERS = {
+    "scg": SCGLogDetLearner(strength=10.0),
+    "scg, complete": SCGLogDetLearner(strength=10.0, graph="complete"),
+    "scg, graph": SCGLogDetLearner("graph", strength=10.0),
+    "scg, precomputed": SCGLogDetLearner("precomputed", strength=10.0),
+    "osk": OrderSpectralLearner(n_components=20),
+    "ldk": LogDetLearner(max_pairs=50, tol=0.1, random_state=0),
+}
+
+every_learner = pytest.mark.parametrize("name", LEARNERS)
+
+
+def given_points(learner, X):
+    return Gaussian(0.3)(X) if getattr(learner, "kernel", None) == "precomputed" else X
+
+
+def partial(y, seed=0):
+    hidden = np.random.default_rng(seed).random(len(y)) < 0.4
+    hidden[:3] = False
+    return np.where(hidden, -1, y)
+
+
+@every_learner
+@pytest.mark.parametrize("labels", ["all", "some"])
+def test_the_machine_sees_the_learned_kernel_of_the_labelled_points(name, labels):
+    X, y = data()
+    y = y if labels == "all" else partial(y)
+    learner = LEARNERS[name]
+    points = given_points(learner, X)
+    model = LearnedKernelClassifier(learner, SVC(kernel="precomputed", C=3.0), unlabeled=-1)
+    model.fit(points, y)
+    rows = np.flatnonzero(y >= 0)
+    gram = clone(learner).set_params(unlabeled=-1).fit_gram(points, y)[np.ix_(rows, rows)]
+    variance = gram.diagonal().mean() - gram.mean()
+    assert model.scale_ == pytest.approx(1.0 / variance, rel=1e-9)
+    machine = SVC(kernel="precomputed", C=3.0).fit(gram / variance, y[rows])
+    assert len(model.support_vectors_) == len(rows)
+    assert_close(model.kernel_(model.support_vectors_), gram / variance)
+    cross = model.kernel_(points, model.support_vectors_)
+    assert_close(model.decision_function(points), machine.decision_function(cross), 1e-6)
+    np.testing.assert_array_equal(model.predict(points), model.machine_.predict(cross))
+    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
+
+
+@pytest.mark.timeout(30, method="thread")  # nothing else ends a loop in C
+@pytest.mark.parametrize("fill", [0.0, 0.1, 1.0, 1e8])
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+def test_equal_points_have_a_scale_all_the_same(kernel, fill):
+    """They have no variance; a machine on huge kernel values that are all equal may never end."""
+    X, y = np.full((21, 2), fill), np.arange(21) % 2
+    model = LearnedKernelClassifier(SCGLogDetLearner(kernel, strength=1.0)).fit(X, y)
+    size = model.kernel_.diag(model.support_vectors_).mean()
+    assert size == pytest.approx(1.0 if fill or kernel == "gaussian" else 0.0, abs=1e-9)
+    assert set(model.predict(X)) <= {0, 1}
+
+
+def test_held_out_labels_do_not_reach_the_kernel():
+    """Labels that mean nothing score by chance, however strongly the kernel is bent to them."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((120, 3)), rng.integers(0, 2, 120)
+    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1e5), SVC(kernel="precomputed", C=10))
+    assert model.fit(X, y).score(X, y) > 0.85
+    assert cross_val_score(model, X, y, cv=4).mean() < 0.65
+
+
+# -- other machines and learners --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        SVC(kernel="precomputed", C=10.0),
+        DANKClassifier("precomputed", extension="none"),
+        make_pipeline(SVC(kernel="precomputed")),
+        GridSearchCV(SVC(kernel="precomputed"), {"C": [1.0, 10.0]}, cv=2),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)
+def test_any_machine_on_kernel_values_will_do(machine):
+    X, y = load_iris(return_X_y=True)
+    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), machine).fit(X[::2], y[::2])
+    assert model.score(X[1::2], y[1::2]) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("learner", "machine", "error", "message"),
+    [
+        (None, SVC(), TypeError, r'kernel="precomputed", got SVC\(\)'),
+        (None, KNeighborsClassifier(metric="precomputed"), TypeError, "kernel values"),
+        (None, StandardScaler(), TypeError, "kernel values"),
+        (None, KernelRidge(kernel="precomputed"), TypeError, "to be a classifier, got KernelRidge"),
+        (StandardScaler(), None, TypeError, "expected learner to be an SCGLogDetLearner"),
+        (SCGLogDetLearner(strength=-1.0), None, ValueError, "strength > 0"),
+        (SCGLogDetLearner(strength=1.0, kernel="gaussian", gamma=0), None, ValueError, "gamma > 0"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(learner, machine, error, message):
+    X, y = data()
+    model = LearnedKernelClassifier(learner, machine)
+    with pytest.raises(error, match=message):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_unsuitable_targets_and_attributes_are_refused():
+    X, y = data()
+    for parameters, labels, message in [
+        ({}, np.zeros(40, dtype=int), "two classes"),
+        ({"unlabeled": -1}, np.full(40, -1), "two classes"),
+        ({}, np.linspace(0, 1, 40), "Unknown label type"),
+        ({"random_state": "abc"}, y, "expected random_state"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), **parameters).fit(X, labels)
+    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0))
+    for name, value in [("scale_", -1.0), ("learner_", 3.0), ("machine_", None)]:
+        model.fit(X, y)
+        setattr(model, name, value)
+        with pytest.raises((ValueError, TypeError)):
+            model._check_loaded()

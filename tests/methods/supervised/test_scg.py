@@ -1,0 +1,276 @@
+"""SCG-LDK as an estimator: the learned kernel, its outputs, strength="auto", and errors."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+
+from pliant import NonPSDWarning, SCGLogDetLearner, SideInformation
+from pliant.kernels import TL1, Gaussian, Linear
+from pliant.methods.supervised.scg import FALLBACK, STRENGTHS
+
+SETTINGS = {
+    "as it comes": {},
+    "the paper's graph": {"graph": "complete"},
+    "the paper's strength": {"scale_strength": False, "graph": "complete"},
+    "beta": {"beta": 4.0},
+    "linear": {"kernel": "linear", "gamma": "scale"},
+    "polynomial": {"kernel": "polynomial"},
+    "of a neighbour graph": {"kernel": "graph"},
+    "a sum": {"kernel": Gaussian(0.5) + 0.1 * Linear()},
+    "a function": {"kernel": lambda A, B: (A @ B.T + 1.0) ** 2},
+    "precomputed": {"kernel": "precomputed"},
+    "precomputed, complete": {"kernel": "precomputed", "graph": "complete"},
+}
+
+every_setting = pytest.mark.parametrize("setting", SETTINGS)
+
+INFORMATION = ("labels", "partial labels", "pairs")
+
+every_information = pytest.mark.parametrize("how", INFORMATION)
+
+labels_and_pairs = pytest.mark.parametrize("how", ["partial labels", "pairs"])
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def data(n=40, d=3, seed=0):
+    """Points, two of them equal, with classes that follow from them in part."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    X[7] = X[3]
+    y = (X[:, 0] + 0.5 * rng.standard_normal(n) > 0).astype(int) + (X[:, 1] > 0.7)
+    y[:3] = [0, 1, 2]
+    return X, y
+
+
+def known_of(y, how, seed=0):
+    """Return the side information as arguments of `fit`."""
+    if how == "labels":
+        return {"y": y}
+    if how == "partial labels":
+        hidden = np.random.default_rng(seed).random(len(y)) < 0.5
+        hidden[:3] = False
+        return {"y": np.where(hidden, -1, y)}
+    rng = np.random.RandomState(seed)
+    pairs, signs = SideInformation.from_labels(y).sample_pairs(len(y), rng)
+    return {"similar": pairs[signs > 0], "dissimilar": pairs[signs < 0]}
+
+
+def information_of(known, n=40):
+    if "y" in known:
+        return SideInformation.from_labels(known["y"])
+    return SideInformation.from_pairs(n, **known)
+
+
+def learner_of(setting, strength=100.0, **parameters):
+    return SCGLogDetLearner(strength=strength, random_state=0).set_params(
+        **SETTINGS[setting], **parameters
+    )
+
+
+def given_points(learner, X):
+    """Return what the learner is fitted on: points, or their kernel values."""
+    return Gaussian(0.3)(X) if learner.kernel == "precomputed" else X
+
+
+def assert_close(actual, expected, tol=1e-10):
+    scale = max(1.0, float(np.abs(expected).max()))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tol * scale)
+
+
+@every_setting
+@every_information
+@pytest.mark.parametrize("strength", [1.0, 1e4])
+def test_the_kernel_at_the_fit_points_is_the_learned_matrix(setting, how, strength):
+    X, y = data()
+    learner, known = learner_of(setting, strength), known_of(y, how)
+    points = given_points(learner, X)
+    gram = learner.fit_gram(points, **known)
+    assert gram.shape == (40, 40)
+    base = learner.kernel_.base
+    size = np.abs(base(learner.support_vectors_)).max()
+    assert_close(learner.kernel_(learner.support_vectors_) / size, gram / size)
+    assert_close(learner.kernel_(points, learner.support_vectors_) / size, gram / size)
+    assert_close(learner.kernel_.diag(learner.support_vectors_) / size, gram.diagonal() / size)
+    assert np.linalg.eigvalsh(gram / size)[0] >= -1e-10
+
+
+@every_setting
+@labels_and_pairs
+def test_the_order_of_the_rows_does_not_matter(setting, how):
+    X, y = data()
+    learner, known = learner_of(setting), known_of(y, how)
+    points = given_points(learner, X)
+    gram = learner.fit_gram(points, **known)
+    order = np.random.default_rng(2).permutation(40)
+    place = np.argsort(order)
+    turned = {name: y[order] if name == "y" else place[y] for name, y in known.items()}
+    points = points[np.ix_(order, order)] if learner.kernel == "precomputed" else points[order]
+    other = clone(learner)
+    assert_close(other.fit_gram(points, **turned)[np.ix_(place, place)], gram, 1e-9)
+    assert other.objective_ == pytest.approx(learner.objective_, abs=1e-9)
+
+
+@pytest.mark.parametrize("graph", ["labeled", "complete"])
+@every_information
+def test_it_is_the_paper_s_kernel(graph, how):
+    X, y = data(20)
+    X[7] = 0.0  # the twin inverts K0
+    known = known_of(y, how)
+    learner = SCGLogDetLearner(
+        "laplacian", 0.8, strength=3.0, scale_strength=False, graph=graph, beta=1.5
+    )
+    gram = learner.fit_gram(X, **known)
+    edges = information_of(known, 20).graph(graph, 1.5)
+    S = np.zeros((20, 20))
+    S[np.ix_(edges.members, edges.members)] = edges.toarray()
+    K0 = learner.kernel_.base(X)
+    assert_close(gram, np.linalg.inv(np.linalg.inv(K0) + 3.0 * S))
+    sign, value = np.linalg.slogdet(np.eye(20) + 3.0 * S @ K0)
+    assert sign == 1
+    assert learner.objective_ == pytest.approx(value, abs=1e-9)
+
+
+def test_strength_is_divided_by_the_points_of_the_graph():
+    X, y = data()
+    y[::3] = -1
+    a = int((y >= 0).sum())
+    for graph, size in (("labeled", a), ("complete", 40)):
+        scaled = SCGLogDetLearner(strength=100.0, graph=graph).fit(X, y)
+        raw = SCGLogDetLearner(strength=100.0 / size, scale_strength=False, graph=graph).fit(X, y)
+        np.testing.assert_array_equal(raw.transform(X), scaled.transform(X))
+        assert (scaled.strength_, raw.strength_) == (100.0, 100.0 / size)
+
+
+# -- strength="auto" --------------------------------------------------------------------------
+
+
+@labels_and_pairs
+@pytest.mark.parametrize("parameters", [{}, {"graph": "complete"}])
+def test_auto_follows_the_random_state(how, parameters):
+    X, y = data(60)
+    known = known_of(y, how)
+    one, two = (SCGLogDetLearner(random_state=5, **parameters).fit(X, **known) for _ in range(2))
+    assert one.strength_ == two.strength_
+    assert one.strength_ in STRENGTHS
+    assert one.transform(X).tobytes() == two.transform(X).tobytes()
+    fixed = SCGLogDetLearner(strength=one.strength_, **parameters).fit(X, **known)
+    assert fixed.transform(X).tobytes() == one.transform(X).tobytes()
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"y": [0, 1] + 38 * [-1]},  # two labels: nothing can be held out
+        {"similar": [(0, 1), (2, 3), (4, 5)]},  # nothing to tell them from
+        {"dissimilar": [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9), (10, 11)]},
+        {"similar": [(0, 1)]},
+        {"similar": [(0, 1)], "dissimilar": [(1, 2)]},
+    ],
+)
+@pytest.mark.parametrize("parameters", [{}, {"graph": "complete"}])
+def test_auto_falls_back_where_nothing_can_be_hidden(known, parameters):
+    X, _ = data()
+    learner = SCGLogDetLearner(random_state=0, **parameters).fit(X, **known)
+    assert learner.strength_ == FALLBACK
+    assert np.isfinite(learner.transform(X)).all()
+
+
+# -- odd data ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e-8, 1e8, 1e90])
+def test_the_scale_of_the_points_does_not_matter(scale):
+    X, y = data()
+    gram = SCGLogDetLearner(strength=100.0).fit_gram(X, y)
+    assert_close(SCGLogDetLearner(strength=100.0).fit_gram(scale * X, y), gram, 1e-9)
+
+
+@given(seed=seeds, how=st.sampled_from(INFORMATION), graph=st.sampled_from(["labeled", "complete"]))
+@settings(max_examples=30, deadline=None)
+def test_the_learned_matrix_is_between_zero_and_the_base(seed, how, graph):
+    """S is PSD, so K = (K0^-1 + gamma S)^-1 is below K0 and above zero."""
+    rng = np.random.default_rng(seed)
+    X, y = data(12, seed=seed)
+    learner = SCGLogDetLearner(
+        rng.choice(["gaussian", "linear"]),
+        strength=10.0 ** rng.uniform(-3, 4),
+        graph=graph,
+        beta=rng.uniform(0.1, 5),
+    )
+    gram = learner.fit_gram(X, **known_of(y, how, seed % 1000))
+    K0 = learner.kernel_.base(X)
+    tol = 1e-10 * np.trace(K0)
+    assert np.linalg.eigvalsh(gram)[0] >= -tol
+    assert np.linalg.eigvalsh(K0 - gram)[0] >= -tol
+    assert learner.objective_ >= -1e-10
+
+
+@pytest.mark.parametrize("kernel", ["linear", "polynomial", "gaussian"])
+@pytest.mark.parametrize("units", [1.0, 100.0])
+@pytest.mark.parametrize("strength", [1e2, 1e6])
+def test_new_points_are_right_for_kernels_of_any_size(kernel, units, strength):
+    """Digits come in units of 0 to 16: k0(x, x) is about 4000, with any strength offered."""
+    X = units * load_digits().data[:300]
+    y = load_digits().target[:300]
+    learner = SCGLogDetLearner(kernel, strength=strength)
+    K = learner.fit_gram(X, y)
+    assert_relative(learner.transform(X), K, 1e-2)
+
+
+def assert_relative(actual, expected, tol):
+    assert np.linalg.norm(actual - expected) <= tol * np.linalg.norm(expected)
+
+
+X, Y = data()
+
+BAD = {
+    "not PSD": ({"kernel": TL1(2.0)}, {"y": Y}, "positive semi-definite"),
+    "gamma with a graph": ({"kernel": "graph", "gamma": 2.0}, {"y": Y}, "expected gamma='scale'"),
+    "not square": ({"kernel": "precomputed"}, {"y": Y}, "square Gram matrix"),
+    "no side information": ({}, {}, "expected y, or pairs"),
+    "both kinds": ({}, {"y": Y, "similar": [(0, 1)]}, "got both"),
+    "too few labels": ({}, {"y": Y[:20]}, "y of shape (40,), as X has 40 rows, got (20,)"),
+    "signs": ({}, {"y": np.where(Y > 0, 1, -1)}, "expected `unlabeled` to be given"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_unsuitable_settings_and_side_information_are_refused(case):
+    parameters, known, message = BAD[case]
+    learner = SCGLogDetLearner(strength=1.0).fit(X, Y).set_params(**parameters)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        learner.fit(X, **known)
+    with pytest.raises(NotFittedError):
+        learner.transform(X)
+
+
+@every_information
+@pytest.mark.parametrize("graph", ["labeled", "complete"])
+def test_an_indefinite_matrix_is_told_and_does_no_harm(how, graph):
+    K = Gaussian(0.3)(X)
+    K -= 0.3 * np.eye(40)
+    learner = SCGLogDetLearner("precomputed", strength=1e4, graph=graph)
+    with pytest.warns(NonPSDWarning, match="eigenvalue -0.[23]") as told:
+        gram = learner.fit_gram(K, **known_of(Y, how))
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    assert np.isfinite(gram).all()
+    assert np.isfinite(learner.transform(K)).all()
+
+
+@pytest.mark.filterwarnings("ignore::pliant.NonPSDWarning")
+@pytest.mark.parametrize("shift", [1e-3, 0.1])
+@pytest.mark.parametrize("strength", [1.0, 1e4, 1e6])
+def test_an_indefinite_matrix_gives_one_kernel(shift, strength):
+    """New points have the kernel that the matrix of the fit points has."""
+    K = Gaussian(0.3)(X) - shift * np.eye(40)
+    learner = SCGLogDetLearner("precomputed", strength=strength)
+    gram = learner.fit_gram(K, Y)
+    assert_relative(learner.transform(K), gram, 1e-6)
