@@ -16,22 +16,30 @@ For K positive semi-definite h is concave, and
 
 bounds max h - h(beta), for every feasible beta and every b. No term is negative (Fenchel and
 Young), and the sum is beta'f + sum_i loss_i(r_i) - (p'beta - epsilon |beta|_1).
+
+Solvers step on a `WorkingBlock`: the dual on some coordinates, with the others held fixed. There
+g = p - u - c beta o v is the gradient of the smooth part, with u = K beta and v = (K o K) beta^2.
+The kinks and bounds enter through the one-sided slopes of epsilon_s |beta_s|, infinite at a bound:
+rise_s = g_s - up_s is the rate of gain when beta_s grows, and fall_s = g_s - down_s the rate of
+loss when it shrinks. At the optimum no rise exceeds any fall.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq
 
-from pliant.core.typing import Array
-from pliant.methods.svm.rows import Rows
+from pliant.core.jit import compiled
+from pliant.core.typing import Array, Indices, Mask
+from pliant.methods.svm.rows import Pause, Rows
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Proof of how far a feasible beta is from the optimum.
+    """Proof of the distance of a feasible beta from the optimum.
 
     Attributes
     ----------
@@ -40,12 +48,12 @@ class Certificate:
     gap : float
         value + gap is an upper bound of the optimum. nan where K is not PSD.
     intercept : float
-        The b of the bound: the one that makes it smallest.
+        The b of the smallest bound.
     decision : array of shape (n,)
         f + b, the decision function at the training points.
     slope : float
-        The same sum as the gap, whether or not it bounds anything: the most that h could gain
-        if it went on as steeply as at beta. Zero at a stationary point.
+        The sum of the gap, for a K that is not PSD as well: the largest increase of h over the
+        feasible set with its terms in K linearised at beta. Zero at a stationary point.
     """
 
     value: float
@@ -57,7 +65,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class MarginDual:
-    """The dual problem of the module's first lines.
+    """The dual problem at the top of the module.
 
     Parameters
     ----------
@@ -70,7 +78,7 @@ class MarginDual:
     quartic : float
         c = 1/(4 eta); 0 for the plain SVM.
     psd : bool
-        Whether K is positive semi-definite. If not, there is no certificate.
+        True if K is positive semi-definite. Otherwise no certificate exists.
     """
 
     rows: Rows
@@ -117,9 +125,11 @@ class MarginDual:
 
         h is gain minus any convex function with gradient f at `beta`.
         """
-        residual = self.linear - f
-        b = best_intercept(residual, self.lower, self.upper, self.epsilon)
-        slope = self._slope(beta, residual - b)
+        b = best_intercept(self.linear - f, self.lower, self.upper, self.epsilon)
+        r = self.linear - f - b
+        # Each term is >= 0 except for rounding, by the inequality of Fenchel and Young.
+        terms = self.loss(r) + self.epsilon * np.abs(beta) - beta * r
+        slope = float(np.maximum(0.0, terms.sum()))
         return Certificate(value, slope if self.psd else np.nan, b, f + b, slope)
 
     def loss(self, residual: Array) -> Array:
@@ -128,12 +138,144 @@ class MarginDual:
         below = np.maximum(-residual - self.epsilon, 0.0)
         return np.asarray(self.upper * above - self.lower * below)
 
-    def _slope(self, beta: Array, residual: Array) -> float:
-        loss = self.loss(residual)
-        terms = (
-            loss + self.epsilon * np.abs(beta) - beta * residual
-        )  # each >= 0, except for rounding
-        return float(np.maximum(0.0, terms.sum()))
+
+class WorkingBlock:
+    """The dual on some coordinates (by default all) at a point, with the others held fixed.
+
+    Attributes
+    ----------
+    indices : array of shape (m,)
+        The coordinates.
+    beta, g, v : arrays of shape (m,)
+        Their values, and the gradient and v there; solvers change them in place. g and v include
+        the coordinates that are held fixed.
+    linear, lower, upper, epsilon, diagonal : arrays of shape (m,)
+        p, the box, the widths of the tube and the diagonal of K.
+    c : float
+        Weight of the quartic term.
+    """
+
+    def __init__(
+        self,
+        problem: MarginDual,
+        beta: Array,
+        fields: tuple[Array, Array],
+        indices: Indices | None = None,
+        pause: Pause | None = None,
+    ) -> None:
+        some = self.indices = np.arange(beta.size) if indices is None else indices
+        self._rows, self._pause = problem.rows, pause
+        self.diagonal = problem.rows.diagonal()[some]
+        self.linear = problem.linear[some]
+        self.lower, self.upper = problem.lower[some], problem.upper[some]
+        self.epsilon = np.broadcast_to(problem.epsilon, beta.shape)[some]
+        self.c = problem.quartic
+        self.beta, self.v = beta[some], fields[1][some]
+        self.g = self.linear - fields[0][some] - self.c * self.beta * self.v
+
+    @cached_property
+    def gram(self) -> Array:
+        """The rows and columns of K, shape (m, m), read when steps need them."""
+        return self._rows.square(self.indices, self._pause)
+
+    @property
+    def fields(self) -> tuple[Array, Array]:
+        """u and v at the present point."""
+        return self.linear - self.g - self.c * self.beta * self.v, self.v
+
+    @property
+    def free(self) -> Mask:
+        """True for coordinates that are neither zero nor at a bound."""
+        return (self.beta > self.lower) & (self.beta < self.upper) & (self.beta != 0.0)
+
+    def rates(self) -> tuple[Array, Array]:
+        """Return rise and fall, the rates of gain upwards and of loss downwards."""
+        up, down = one_sided_slopes(self.beta, self.lower, self.upper, self.epsilon)
+        return self.g - up, self.g - down
+
+    @property
+    def violation(self) -> float:
+        """The largest rise less the smallest fall, the best rate of a pair; <= 0 at the optimum."""
+        rise, fall = self.rates()
+        return float(rise.max() - fall.min())
+
+
+@compiled
+def slope_up(beta: float, upper: float, epsilon: float) -> float:
+    """Return the slope of epsilon |beta| when beta grows; inf at the upper bound."""
+    if beta >= upper:
+        return np.inf
+    return epsilon if beta >= 0.0 else -epsilon
+
+
+@compiled
+def slope_down(beta: float, lower: float, epsilon: float) -> float:
+    """Return the slope of epsilon |beta| where beta shrinks; -inf at the lower bound."""
+    if beta <= lower:
+        return -np.inf
+    return epsilon if beta > 0.0 else -epsilon
+
+
+@compiled
+def one_sided_slopes(
+    beta: Array, lower: Array, upper: Array, epsilon: Array
+) -> tuple[Array, Array]:
+    """Return the slopes of epsilon |beta| upwards and downwards; infinite at a bound."""
+    up, down = np.empty(beta.size), np.empty(beta.size)
+    for s in range(beta.size):
+        up[s] = slope_up(beta[s], upper[s], epsilon[s])
+        down[s] = slope_down(beta[s], lower[s], epsilon[s])
+    return up, down
+
+
+def project_box_hyperplane(
+    point: Array, lower: Array, upper: Array, normal: Array | None = None
+) -> Array:
+    """Return the nearest x to `point` with lower <= x <= upper and normal'x = 0.
+
+    A point of the set is returned unchanged, to the last bit. Any other becomes
+    clip(point - t normal, lower, upper), with t the root of a non-increasing piecewise-linear
+    function, found exactly from its sorted break points in O(n log n).
+
+    Parameters
+    ----------
+    point, lower, upper : arrays of shape (n,)
+        Bounds are finite, lower <= upper; the set is not empty.
+    normal : array of shape (n,), optional
+        All ones if not given.
+    """
+    a = np.ones_like(point) if normal is None else normal
+    slack = 1e-12 * (1.0 + np.abs(a * upper).sum() + np.abs(a * lower).sum())
+    inside = np.clip(point, lower, upper)
+    if np.array_equal(inside, point) and abs(a @ point) <= slack:
+        return inside
+    moving = a != 0
+    breaks = np.sort(
+        np.concatenate([(point - lower)[moving] / a[moving], (point - upper)[moving] / a[moving]])
+    )
+    if breaks.size == 0:
+        return np.clip(point, lower, upper)
+
+    def surplus(t: float) -> float:
+        return float(a @ np.clip(point - t * a, lower, upper))
+
+    # a'x(t) falls from its largest to its smallest value between the first and last break point;
+    # bisection finds the linear piece with the root.
+    left, right = 0, breaks.size - 1
+    if surplus(breaks[left]) <= 0:
+        return np.clip(point - breaks[left] * a, lower, upper)
+    if surplus(breaks[right]) >= 0:
+        return np.clip(point - breaks[right] * a, lower, upper)
+    while right - left > 1:
+        middle = (left + right) // 2
+        if surplus(breaks[middle]) > 0:
+            left = middle
+        else:
+            right = middle
+    s0, s1 = surplus(breaks[left]), surplus(breaks[right])
+    share = s0 / (s0 - s1)
+    t = breaks[left] + share * (breaks[right] - breaks[left])
+    return np.clip(point - t * a, lower, upper)
 
 
 def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array | float) -> float:
@@ -150,7 +292,7 @@ def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array |
     rises = np.concatenate([upper[above], -lower[below]])
     if breaks.size == 0:
         return 0.0
-    order = np.argsort(breaks)
+    order = np.argsort(breaks)  # the slope is -upper.sum() below all breaks
     breaks, slopes = breaks[order], np.cumsum(rises[order]) - upper.sum()
     tiny = 1e-12 * rises.sum()
     first = int(np.searchsorted(slopes, -tiny))
@@ -161,11 +303,10 @@ def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array |
 def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:
     """Return the best of three starts from the solution `beta` for a box `growth` times smaller.
 
-    They are beta itself, where the box still holds it, growth * beta, which it always holds, and
-    zero.
+    The three are beta itself if it is in the box, growth * beta, which always is, and zero.
     """
     u, v = dual.fields(beta)
-    scaled = growth * beta
+    scaled = growth * beta  # with t = growth, K (t beta) = t u and (K o K) (t beta)^2 = t^2 v
     value = dual.value(scaled, (growth * u, growth * (growth * v)))
     own = dual.value(beta, (u, v))
     if growth != 1.0 and own > value and ((dual.lower <= beta) & (beta <= dual.upper)).all():
@@ -176,13 +317,12 @@ def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:
 def without_intercept(dual: MarginDual) -> MarginDual:
     """Return the problem without its equality constraint: b = 0 (Liu et al. 2020, problem (18)).
 
-    It is stated with the constraint and one more coordinate, the last, which takes up the sum of
-    the others at no cost: its row of K is zero, as are its p and epsilon, and its bounds are
-    never reached. The certificate's intercept is then exactly zero.
-
-    A Gram matrix that is kept whole is copied.
+    One more coordinate, the last, takes up the sum of the others at no cost: its row of K, its p
+    and its epsilon are zero, and its bounds are never reached. The certificate's intercept is
+    then exactly zero. A Gram matrix that is kept whole is copied.
     """
     n = len(dual.rows)
+    # The sum of the others stays within their bounds: this coordinate is free at any optimum.
     reach = 1.0 + 2.0 * float(dual.upper.sum() - dual.lower.sum())
     return replace(
         dual,
@@ -195,10 +335,10 @@ def without_intercept(dual: MarginDual) -> MarginDual:
 
 
 def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Array]]:
-    """Return the t beta, t in [0, 1], that maximises h, and its fields.
+    """Return t beta for the t in [0, 1] with the largest h, and its fields.
 
-    Coefficients that were learned part by part go too far where the parts overlap. Along the ray
-    h is t gain - (t^2/2) beta'u - (c t^4/4) (beta^2)'v.
+    Coefficients that were learned part by part are too large where the parts overlap. Along the
+    ray h is t gain - (t^2/2) beta'u - (c t^4/4) (beta^2)'v.
     """
     u, v = dual.fields(beta)
     gain, bend, quartic = dual.gain(beta), float(beta @ u), dual.quartic * float(beta**2 @ v)
@@ -226,11 +366,11 @@ def svc_dual(
     signs : array of shape (n,)
         Labels, -1.0 or +1.0.
     C : float or array of shape (n,)
-        Penalty parameter, > 0, one for all samples or one for each.
+        Penalty parameter, > 0, for all samples or for each.
     quartic : float
         1/(4 eta).
     psd : bool
-        Whether the Gram is positive semi-definite.
+        True if the Gram matrix is positive semi-definite.
     """
     bound = signs * C
     return MarginDual(
