@@ -36,19 +36,13 @@ DIVISION: Mapping[str, Constraint] = {
     "n_parts": automatic(integer(least=1)),
     "n_jobs": check_job_count,
 }
-"""Constraints on the parameters of estimators that learn in parts."""
+"""Constraints on the parameters for learning in parts."""
 
 AUTO_SIZE = 4000
 """Mean number of rows of a part for ``n_parts="auto"``."""
 
 SAMPLE, SAMPLE_PER_PART = 20_000, 200
-"""Least number of rows on which k-means runs, in all and for each part; all are assigned then."""
-
-ROUNDS = 50
-"""Times that large parts are halved at most: a sample may not show the rows that differ."""
-
-STEPS = 30
-"""Maximum number of steps of k-means; later steps move few rows."""
+"""Smallest sample of rows for k-means, in all and for each part; then all rows are assigned."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +78,7 @@ def kmeans_partition(
 ) -> Partition:
     """Divide rows into compact parts by k-means, in bounded memory.
 
-    k-means runs on a sample of the rows; then each row goes to its nearest centre.
+    k-means runs on a sample of the rows; then each row is assigned to its nearest centre.
 
     Parameters
     ----------
@@ -92,7 +86,7 @@ def kmeans_partition(
         The rows, n >= 1, finite.
     n_parts : int or "auto"
         From 1 to n parts, as in the DANK paper; "auto" makes parts of about 4000 rows, and halves
-        those of more than 8000.
+        parts of more than 8000.
     random_state : int, RandomState or None
         The seed of the sample and of the starts. The same seed gives the same parts.
 
@@ -112,7 +106,7 @@ def kmeans_partition(
         raise ValueError(f"expected n_parts <= {n}, the number of rows, got {plain(n_parts)!r}")
     most = 2 * AUTO_SIZE if n_parts == "auto" else n
     centres = _kmeans(_sample(points, max(SAMPLE, SAMPLE_PER_PART * wanted), rng), wanted, rng)
-    for _ in range(ROUNDS):
+    for _ in range(50):  # halve large parts again and again: a sample may miss rows that differ
         used, labels = np.unique(nearest_rows(points, centres), return_inverse=True)
         centres = centres[used]
         large = [
@@ -129,7 +123,7 @@ def kmeans_partition(
 
 
 def _sample(points: Array, size: int, rng: RandomState) -> Array:
-    """Return `size` rows in their order, or all if there are no more."""
+    """Return `size` random rows in their order, or all if there are no more."""
     if size >= len(points):
         return points
     return points[np.sort(rng.choice(len(points), size, replace=False))]
@@ -140,7 +134,8 @@ def _kmeans(X: Array, n_centres: int, rng: RandomState) -> Array:
 
     One thread adds up the rows: the last digits do not depend on the number of processors.
     """
-    machine = KMeans(n_centres, n_init=1, max_iter=STEPS, tol=0.0, random_state=rng)
+    # 30 steps: later ones move few rows
+    machine = KMeans(n_centres, n_init=1, max_iter=30, tol=0.0, random_state=rng)
     with threadpool_limits(1, "openmp"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than centres
         return np.asarray(machine.fit(X).cluster_centers_)
@@ -161,7 +156,7 @@ class PartResult(NamedTuple):
     n_iter : int
         Iterations done.
     status : str
-        Why the solver stopped, the name of a `pliant.core.progress.Status`.
+        The name of the solver's `pliant.core.progress.Status`.
     seconds : float
         Processor time of the thread that ran the part, set by `run_parts`. Other threads of a
         BLAS are not counted.
@@ -179,11 +174,11 @@ class PartResult(NamedTuple):
 
 
 Work: TypeAlias = Callable[..., PartResult]
-"""Solves a part; a function of a module, so that other processes can find it."""
+"""Solves a part; a function of a module, which other processes can import."""
 
 
 class _Stop(BaseException):
-    """Ends joblib's generator without the warning that closing it gives."""
+    """Ends joblib's generator without the warning of ``close``."""
 
 
 def run_parts(
@@ -196,10 +191,10 @@ def run_parts(
 ) -> list[PartResult | None]:
     """Solve each part.
 
-    Tasks go to joblib: to threads, or to the backend that ``joblib.parallel_config`` sets, which
-    has to return results one by one (threads, loky, Dask). The largest parts start first. At any
-    time, fewer than twice as many tasks are active as the backend has workers, so that the data of
-    no more parts are copied at once.
+    Tasks run in threads, or on the backend of ``joblib.parallel_config``, which has to return
+    results one by one (threads, loky, Dask). The largest parts start first. At any time, fewer
+    than twice as many tasks are active as the backend has workers; this bounds the number of parts
+    whose data are copied at once.
 
     Parameters
     ----------
@@ -207,26 +202,25 @@ def run_parts(
         Solves a part. Other processes must be able to import it by its name; it must not write
         into its arguments, which may be shared.
     arguments : callable
-        Returns the arguments of `work` for a part, given by its number from 0 on. It is called only
-        when the task of the part starts, perhaps from another thread.
+        Returns the arguments of `work` for a part, given by its number from 0 on. It is called when
+        the task of the part starts, perhaps from another thread.
     sizes : sequence of int
         The number of rows of each part.
     n_jobs : int or None
         As in joblib: None is 1, or the value of ``parallel_config``; -1 is all processors.
     report : callable, optional
-        Called as ``report(done, total)`` after each part that was run. If it returns True, the
-        run ends; parts that threads are solving by then are solved in vain.
+        Called as ``report(done, total)`` after each part. If it returns True, no other part starts,
+        and the results of parts that are active then are lost.
 
     Returns
     -------
     list of PartResult or None
-        In the order of the parts; None only for parts that were not run because `report` asked
-        to stop.
+        In the order of the parts; None for parts without a result because `report` returned True.
 
     Raises
     ------
     Exception
-        The first error of a part ends the run; a note names the part.
+        The first error of a part, with a note that names the part.
     """
     total = len(sizes)
     order = np.argsort(-np.asarray(sizes, dtype=np.intp), kind="stable").tolist()
@@ -263,6 +257,7 @@ def _tasks(
 
 
 def _fail(error: Exception) -> None:
+    """Raise an error within a task."""
     raise error
 
 

@@ -1,8 +1,7 @@
-"""A Gram matrix, seen as rows.
+"""A Gram matrix as rows, whole or on demand.
 
-Solvers ask for small square parts and for sums of weighted rows; they never see the kernel that
-made them. `DenseRows` holds the whole matrix; `CachedRows` computes rows on demand and keeps those
-that are used most.
+Solvers read small square parts and sums of weighted rows, and never call the kernel. `DenseRows`
+holds the whole matrix; `CachedRows` computes rows on demand and keeps the most used ones.
 """
 
 from __future__ import annotations
@@ -16,21 +15,14 @@ import numpy.typing as npt
 
 from pliant.core.jit import compiled
 from pliant.core.text import one_line
-from pliant.core.typing import Array, Between, Columns, Indices, Mask
+from pliant.core.typing import Array, Between, Indices, Mask
 from pliant.kernels.base import Kernel
 
 BLOCK_ENTRIES = 8_000_000
 """Entries of rows that are summed before the next are computed: 32 MB in float32."""
 
 TILE_ENTRIES = 200_000
-"""Kernel values asked for at once: they are rounded and checked before they leave the cache."""
-
-SQUARE_SHARE = 0.75
-"""The share of the cache that a square part may take. Free coordinates that do not fit into one
-cost far more than rows that have to be computed again."""
-
-SMALLEST_ROOM = 128
-"""A square part of this many coordinates is allowed however small the cache is: 0.1 MB."""
+"""Kernel values of one call: they are rounded and checked before they leave the cache."""
 
 Pause = Callable[[], object]
 """Called between blocks of kernel values; it may end the sum with an exception."""
@@ -48,7 +40,7 @@ class DenseRows:
     """
 
     room: None = None
-    """No limit on the number of coordinates whose square part may be asked for."""
+    """No limit on the number of coordinates of a square part."""
 
     def __init__(self, gram: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:
         matrix = np.asarray(gram)
@@ -84,8 +76,8 @@ class DenseRows:
 
     def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
         """Return K w, shape (n,); rows of zero weight are not read. `pause` is not called."""
-        total = np.zeros(len(self))
-        add_rows(total, self.gram, *used_rows(weights))
+        used, total = np.flatnonzero(weights), np.zeros(len(self))
+        add_rows(total, self.gram, used, weights[used])
         return total
 
     def both_matvecs(
@@ -93,15 +85,9 @@ class DenseRows:
     ) -> tuple[Array, Array]:
         """Return K w and (K o K) q, where q is zero wherever w is; `pause` is not called."""
         total, squared = np.zeros(len(self)), np.zeros(len(self))
-        used, some = used_rows(weights)
-        add_both(total, squared, self.gram, used, some, squares[used])
+        used = np.flatnonzero(weights)
+        add_both(total, squared, self.gram, used, weights[used], squares[used])
         return total, squared
-
-
-def used_rows(weights: Array) -> tuple[Indices, Array]:
-    """Return the rows whose weight is not zero, and their weights."""
-    used = np.flatnonzero(weights)
-    return used, weights[used]
 
 
 @compiled
@@ -150,9 +136,9 @@ def add_both(
     weights: Array,
     square_weights: Array,
 ) -> None:
-    """Add sum_a weights_a rows[numbers_a] to `total`, and the same of squared rows to `squared`.
+    """Add sum_a weights_a rows[numbers_a] to `total`, and to `squared` the sum of squared rows.
 
-    The rows are squared entrywise and have weights of their own; each is read once.
+    Rows are squared entrywise, with weights `square_weights`; each is read once.
     """
     for a in range(numbers.size):
         row = rows[numbers[a]]
@@ -164,11 +150,11 @@ def add_both(
 class RowMemory:
     """Some rows of an n x n matrix, and one square part of it, in one piece of memory.
 
-    The memory has room for `entries` numbers. `rows`, shape (k, n), are the slots for rows: the
-    start of the memory, as far as no square part has been placed. Each row has a score: each use
-    adds one, and with every call the scores of all rows fall by half. The rows of the highest
-    scores are kept, so that rows that are used in every call stay, even where one call needs more
-    rows than fit. If the most recent rows were kept, each would be dropped before its next use.
+    The memory has room for `entries` numbers. `rows`, shape (k, n), are the slots for rows at its
+    start; the square part is at its end. Each use adds one to the score of a row, and each call
+    halves the scores of all. The rows with the highest scores are kept: rows that every call uses
+    stay, even where one call needs more rows than fit. With the most recent rows, each would be
+    dropped before its next use.
     """
 
     def __init__(self, n: int, entries: int, dtype: np.dtype[Any]) -> None:
@@ -186,7 +172,7 @@ class RowMemory:
         return kept, slots[kept], np.flatnonzero(slots < 0)
 
     def make_room(self, used: Indices) -> None:
-        """Count a use of the rows `used`; of them and the kept rows, drop all but the best."""
+        """Count a use of the rows `used`; of these and the kept rows, drop all but the best."""
         self._score *= 0.5
         self._score[used] += 1.0
         known = np.union1d(np.flatnonzero(self._slots >= 0), used)
@@ -196,7 +182,7 @@ class RowMemory:
         self._slots[~self._wanted] = -1
 
     def keep(self, numbers: Indices, rows: Array) -> None:
-        """Keep those of the computed rows for which room was made."""
+        """Store the computed rows for which `make_room` made room."""
         wanted = np.flatnonzero(self._wanted[numbers])
         taken = self._slots[self._slots >= 0]
         free = np.setdiff1d(np.arange(len(self.rows)), taken)[: wanted.size]
@@ -205,7 +191,7 @@ class RowMemory:
         self._slots[numbers[wanted]] = free
 
     def square(self, size: int) -> Array:
-        """Return the end of the memory as a square; rows kept there are dropped for good."""
+        """Return the end of the memory as a square; its rows are dropped, their slots for good."""
         start = self._memory.size - size**2
         self.rows = self.rows[: start // max(len(self._slots), 1)]
         self._slots[self._slots >= len(self.rows)] = -1
@@ -222,18 +208,17 @@ class CachedRows:
     X : array of shape (n_samples, n_features)
         The points, float64.
     cache_mb : float
-        > 0. Memory for kept rows and for the latest square part, in units of 2^20 bytes. Blocks of
-        32 MB (64 MB in float64) are used besides.
+        > 0. Memory for kept rows and for the latest square part, in units of 2^20 bytes. Blocks
+        take 32 MB (64 MB in float64) more.
     dtype : float32 or float64
         The precision of the matrix, kept or not. Sums are float64.
     border : bool
-        Whether the matrix has one more row and column, of zeros.
+        True for one more row and column, of zeros.
 
     Attributes
     ----------
     room : int
-        The most coordinates whose square part may be asked for: it fills three quarters of the
-        cache.
+        Largest number of coordinates of a square part: it fills three quarters of the cache.
 
     Raises
     ------
@@ -253,7 +238,9 @@ class CachedRows:
         self.X = np.vstack([X, X[:1]]) if border else X  # values of the last one become zero
         self._border = len(X) if border else None
         n, entries = len(self.X), int(cache_mb * 2**20) // self.dtype.itemsize
-        self.room: int = min(max(math.isqrt(int(SQUARE_SHARE * entries)), SMALLEST_ROOM), n)
+        # Free coordinates that do not fit into one square part cost far more than rows that are
+        # computed again. A square part of 128 coordinates, 0.1 MB, is always possible.
+        self.room: int = min(max(math.isqrt(int(0.75 * entries)), 128), n)
         entries = min(max(entries, self.room**2), n**2 + self.room**2)
         self._prepared: Between | None = kernel.prepared(self.X)
         self._diagonal: Array = self._rounded(kernel.diag(self.X)).astype(np.float64)
@@ -276,8 +263,8 @@ class CachedRows:
     def square(self, indices: Indices, pause: Pause | None = None) -> Array:
         """Return the rows and columns `indices`, shape (m, m).
 
-        It is a view of the cache: the next call overwrites it. Entries that are in no kept row are
-        computed, half of them by symmetry; `pause` is called between blocks.
+        The next call overwrites it, a view of the cache. Entries in no kept row are computed, half
+        of them by symmetry; `pause` is called between blocks.
         """
         if indices.size > self.room:
             raise ValueError(f"expected at most {self.room} indices, got {indices.size}")
@@ -304,30 +291,29 @@ class CachedRows:
 
         `pause` is called between blocks of rows that have to be computed.
         """
-        used, weights = used_rows(weights)
-        total = np.zeros(len(self))
+        used, total = np.flatnonzero(weights), np.zeros(len(self))
         for members, matrix, numbers in self._groups(used, pause):
-            add_rows(total, matrix, numbers, weights[members])
+            add_rows(total, matrix, numbers, weights[used[members]])
         return total
 
     def both_matvecs(
         self, weights: Array, squares: Array, pause: Pause | None = None
     ) -> tuple[Array, Array]:
         """Return K w and (K o K) q, where q is zero wherever w is; each row is computed once."""
-        used, weights = used_rows(weights)
-        squares = squares[used]
+        used = np.flatnonzero(weights)
         total, squared = np.zeros(len(self)), np.zeros(len(self))
         for members, matrix, numbers in self._groups(used, pause):
-            add_both(total, squared, matrix, numbers, weights[members], squares[members])
+            some = used[members]
+            add_both(total, squared, matrix, numbers, weights[some], squares[some])
         return total, squared
 
     def _groups(
         self, used: Indices, pause: Pause | None = None
     ) -> Iterator[tuple[Indices, Array, Indices]]:
-        """Yield the rows `used` in groups: which of `used`, a matrix, and where in it they are.
+        """Yield the rows `used` in groups: positions in `used`, a matrix, and positions there.
 
-        First come the rows that are kept, then blocks of those that have to be computed. All blocks
-        are in one piece of memory: each overwrites the one before.
+        The first group are the kept rows, the others blocks of computed ones. All blocks are in one
+        piece of memory: each overwrites the block before.
         """
         kept, slots, missing = self._memory.find(used)
         yield kept, self._memory.rows, slots
@@ -343,24 +329,25 @@ class CachedRows:
     def _values(
         self, rows: Indices, columns: Indices | None = None, out: Array | None = None
     ) -> Array:
-        """Return k between some points and others, or all, in the precision of the matrix."""
+        """Return k between some points and others, or all, in the precision of the matrix.
+
+        Tiles of columns keep the kernel values in the processor's cache.
+        """
         n = len(self) if columns is None else columns.size
         values = np.empty((rows.size, n), self.dtype) if out is None else out
         width = max(1, TILE_ENTRIES // max(1, rows.size))
         for low in range(0, n, width):
             some = slice(low, low + width)
             others = some if columns is None else columns[some]
-            values[:, some] = self._rounded(self._between(rows, others))
+            if self._prepared is None:
+                tile = self.kernel(self.X[rows], self.X[others])
+            else:
+                tile = self._prepared(rows, others)
+            values[:, some] = self._rounded(tile)
         if self._border is not None:
             values[rows == self._border] = 0.0
             values[:, (np.arange(n) if columns is None else columns) == self._border] = 0.0
         return values
-
-    def _between(self, rows: Indices, columns: Columns) -> Array:
-        """Return k between some points and others."""
-        if self._prepared is None:
-            return self.kernel(self.X[rows], self.X[columns])
-        return self._prepared(rows, columns)
 
     def _rounded(self, values: Array) -> Array:
         """Return kernel values in the precision of the matrix; raise if not finite."""
@@ -378,7 +365,7 @@ class CachedRows:
 def _in_blocks(
     indices: Indices, width: int, pause: Pause | None = None
 ) -> Iterator[tuple[int, Indices]]:
-    """Yield parts of `indices` whose rows of `width` values make a block, each with its start.
+    """Yield parts of `indices` whose rows of `width` values form a block, each with its start.
 
     `pause` is called before each.
     """
