@@ -36,13 +36,19 @@ DIVISION: Mapping[str, Constraint] = {
     "n_parts": automatic(integer(least=1)),
     "n_jobs": check_job_count,
 }
-"""Constraints on the parameters for learning in parts."""
+"""Constraints on the parameters of estimators that learn in parts."""
 
 AUTO_SIZE = 4000
 """Mean number of rows of a part for ``n_parts="auto"``."""
 
 SAMPLE, SAMPLE_PER_PART = 20_000, 200
-"""Smallest sample of rows for k-means, in all and for each part; then all rows are assigned."""
+"""Least number of rows on which k-means runs, in all and for each part; all are assigned then."""
+
+ROUNDS = 50
+"""Times that large parts are halved at most: a sample may not show the rows that differ."""
+
+STEPS = 30
+"""Maximum number of steps of k-means; later steps move few rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +112,7 @@ def kmeans_partition(
         raise ValueError(f"expected n_parts <= {n}, the number of rows, got {plain(n_parts)!r}")
     most = 2 * AUTO_SIZE if n_parts == "auto" else n
     centres = _kmeans(_sample(points, max(SAMPLE, SAMPLE_PER_PART * wanted), rng), wanted, rng)
-    for _ in range(50):  # halve large parts again and again: a sample may miss rows that differ
+    for _ in range(ROUNDS):
         used, labels = np.unique(nearest_rows(points, centres), return_inverse=True)
         centres = centres[used]
         large = [
@@ -134,8 +140,7 @@ def _kmeans(X: Array, n_centres: int, rng: RandomState) -> Array:
 
     One thread adds up the rows: the last digits do not depend on the number of processors.
     """
-    # 30 steps: later ones move few rows
-    machine = KMeans(n_centres, n_init=1, max_iter=30, tol=0.0, random_state=rng)
+    machine = KMeans(n_centres, n_init=1, max_iter=STEPS, tol=0.0, random_state=rng)
     with threadpool_limits(1, "openmp"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than centres
         return np.asarray(machine.fit(X).cluster_centers_)
