@@ -103,7 +103,7 @@ class AdaptiveMatrix:
     def radius(self) -> float:
         """The Frobenius norm of F - 11', the size of the adaptation."""
         points, sizes = self._representatives()
-        total = 0.0
+        total = 0.0  # the entry of a pair of representatives counts once for each pair of points
         for rows in row_blocks(len(points), len(points)):
             change = self.kernel.change_between(points[rows], points)
             total += float(sizes[rows] @ change**2 @ sizes)
@@ -117,7 +117,8 @@ class AdaptiveMatrix:
         """
         if self.kernel.rank is not None:
             return self.kernel.rank
-        # F is constant on each group of m equal rows, which has the vector 1/sqrt(m) in its range.
+        # F = E R E', with E the indicators of groups of equal rows and D = E'E their sizes: the
+        # eigenvalues of F besides zero are those of D^1/2 R D^1/2.
         points, sizes = self._representatives()
         root, F = np.sqrt(sizes), 1.0 + self.kernel.change_between(points, points)
         values = np.linalg.eigvalsh(root[:, None] * F * root)
@@ -288,16 +289,17 @@ class HadamardKernel(AdaptedKernel):
         if self._rule == "none":
             return gram
         if self._rule == "smooth":
-            # Predictions need k(X, support): its profiles are cached, and the values serve twice.
-            support = self.points[self.support]
-            known = len(Y) == len(support) and np.array_equal(Y, support)
+            # Predictions have Y = support: its profiles are cached, and the kernel values are used
+            # for the profiles of X as well.
+            s = self.support.size
+            known = len(Y) == s and np.array_equal(Y, self.points[self.support])
             right = self._at_support if known else self._by_coordinates(Y)
             left = right if Y is X else self._by_coordinates(X, gram if known else None)
             adapted = self._change(gram, left, right)
         else:
             place = self._place(X)
             adapted = self._copied(place, place if Y is X else self._place(Y))
-        adapted += 1.0  # k F = k (1 + change), in place
+        adapted += 1.0  # k F = k (1 + change), in place: this is the only copy of the matrix
         adapted *= gram
         return adapted
 
@@ -305,9 +307,10 @@ class HadamardKernel(AdaptedKernel):
         diagonal = self.base._diagonal(X)
         if self._rule == "none":
             return diagonal
-        if self._rule == "smooth":
+        if self._rule == "smooth":  # shape (m,)
             change = self._change_of_each(self._by_coordinates(X))
         else:
+            # many points may share their x~, where F is computed once
             place, back = np.unique(self._place(X), return_inverse=True)
             change = self._change_of_each(self._trained(place))[back]
         return np.asarray(diagonal * (1.0 + change))
@@ -336,7 +339,7 @@ class HadamardKernel(AdaptedKernel):
         points, beta = self.points[self.support], self.beta[self.support]
         sums = np.zeros(len(points))
         for rows in row_blocks(len(points), len(points)):
-            gram = self.base._gram(points[rows], points[rows.start :])
+            gram = self.base._gram(points[rows], points[rows.start :])  # the upper triangle
             sums[rows] += gram @ beta[rows.start :]
             sums[rows.stop :] += beta[rows] @ gram[:, rows.stop - rows.start :]
         return sums
@@ -356,6 +359,7 @@ class HadamardKernel(AdaptedKernel):
     @cached_property
     def _table(self) -> tuple[Array, Indices]:
         """Profiles of the support points and, last, of all others; the row of each point."""
+        # Where beta = 0, a(x, .) = 0, and so are the products that b(x) multiplies.
         b = np.append(self.beta[self.support], 0.0)
         products = np.vstack([self._products, np.zeros(self._products.shape[1])])
         row_of = np.full(len(self.points), len(self.support))
@@ -365,13 +369,14 @@ class HadamardKernel(AdaptedKernel):
     @cached_property
     def _products(self) -> Array:
         """The products k(X, support) W of the support points' profiles, shape (s, q)."""
-        if self.centred:
+        if self.centred:  # W = beta
             return self.support_sums[:, None]
         weights = self.form.weights(self.beta[self.support])
         return self._times(self.points[self.support], weights)
 
     def _change(self, gram: Array, left: PlacedPoints, right: PlacedPoints) -> Array:
         """Return F - 1 between points, given k between them."""
+        # a(x, y) = b(x) k(x, y) b(y)
         learned = left.b[:, None] * gram
         learned *= right.b
         return self.form.change(learned, left.profile, right.profile)
@@ -383,6 +388,7 @@ class HadamardKernel(AdaptedKernel):
 
     def _copied(self, rows: Indices, columns: Indices) -> Array:
         """Return F - 1 between training points that may occur many times."""
+        # F between different points only, then copied
         left, row_of = np.unique(rows, return_inverse=True)
         right, column_of = np.unique(columns, return_inverse=True)
         return self.change_between(left, right)[row_of[:, None], column_of]
@@ -404,7 +410,7 @@ class HadamardKernel(AdaptedKernel):
         row of F it takes.
         """
         gram = self.base._gram(X, self.points[self.support])
-        if not (self.support.size and self.quartic):
+        if not (self.support.size and self.quartic):  # F = 1
             return gram
         adapted = self._copied(places, self.support)
         adapted += 1.0
@@ -426,6 +432,7 @@ class HadamardKernel(AdaptedKernel):
             return CentredForm(c, n, float(self.beta[support] @ self.support_sums) / n**2)
         if not (tau and c and support.size):
             return QuarticForm(c)
+        # The fit keeps its eigenpairs: see `keep`. Otherwise they are computed again.
         known = vars(self).get("eigenpairs")
         if known is not None:
             spectrum = AdaptationSpectrum(known[0], known[1:-1], known[-1], n, True)
@@ -470,7 +477,7 @@ class HadamardKernel(AdaptedKernel):
 
     @cached_property
     def _pooled(self) -> Array:
-        """The mean beta of equal training points, for the smooth rule."""
+        """beta, with its mean wherever training points are equal, for the smooth rule."""
         return self._neighbors.pool(self.beta)
 
     def _check_loaded(self) -> None:
@@ -579,10 +586,11 @@ class PartitionedKernel(AdaptedKernel):
             gram = np.zeros((len(X), len(Y)))
         left = self.place(X)
         right = left if Y is X else self.place(Y)
+        # Pairs of points of one part: F_p, between the points at their places in X and Y.
         for p in np.intersect1d(left, right):
             rows, columns = np.flatnonzero(left == p), np.flatnonzero(right == p)
             own = X[rows]
-            others = own if Y is X else Y[columns]
+            others = own if Y is X else Y[columns]  # the same array shows a symmetric block
             gram[np.ix_(rows, columns)] = self.parts[p]._gram(own, others)
         return gram
 
@@ -603,6 +611,7 @@ class PartitionedKernel(AdaptedKernel):
         left, right = self.labels[rows], self.labels[columns]
         for p in np.intersect1d(left, right):
             mine, others = np.flatnonzero(left == p), np.flatnonzero(right == p)
+            # the kernel of a part counts its points from zero
             change[np.ix_(mine, others)] = self.parts[p].change_between(
                 self._within[rows[mine]], self._within[columns[others]]
             )

@@ -282,6 +282,7 @@ def _product(
     All points without a coefficient share one row of F, so their part is K (beta o that row).
     """
     scale, vectors = spectrum.values - 0.5 * tau, spectrum.support
+    # F_ij = x_i' diag(s) x_j with x_i the rows of U, which is `others` outside the support.
     shared = np.zeros(len(beta))
     shared[support] = beta[support] * (vectors @ (scale * spectrum.others))
     f = rows.matvec(shared)
@@ -297,7 +298,7 @@ class AdaptationSpectrum(NamedTuple):
 
     The r `values` are in descending order. `support`, shape (s, r), holds the rows of the
     eigenvectors at the support points, and `others`, shape (r,), the row that all other points
-    share. `complete` is True if no eigenvalue above (1 + LEEWAY) tau/2 is missing for certain.
+    share. `complete` is True if it is verified that none above (1 + LEEWAY) tau/2 is missing.
     """
 
     values: Array
@@ -372,7 +373,7 @@ def row_blocks(rows: int, columns: int) -> Iterator[slice]:
 class Eigenpairs(NamedTuple):
     """Eigenvalues above a level, descending, shape (r,), and orthonormal vectors, shape (n, r).
 
-    `complete` is True if there are no others for certain.
+    `complete` is True if it is certain that there are no others.
     """
 
     values: Array

@@ -108,7 +108,7 @@ class SequentialState:
     def certify(self) -> tuple[Certificate, Status | None]:
         """Return the certificate of the present point, and a status if the solver stops there."""
         certificate, status = self._certificate()
-        if status is not None:  # verify the last point
+        if status is not None:  # verify at the last point that no eigenvalue is missing
             self.point = self.problem.at(self.point.beta, self.point, certain=True)
             certificate, status = self._certificate()
         self._record(certificate)
@@ -134,6 +134,7 @@ class SequentialState:
         value, gap = certificate.value, certificate.slope
         self.idle = 0 if value > self.best_value or gap < self.least_gap else self.idle + 1
         self.best_value, self.least_gap = max(self.best_value, value), min(self.least_gap, gap)
+        # Is the pace fast enough? Many slow models in a row gain too little together.
         last_value, last_gap = self.mark
         progress = self.best_value - last_value > PROGRESS * self.least_gap
         if progress or self.least_gap < (1.0 - PROGRESS) * last_gap:
@@ -186,13 +187,14 @@ class SequentialState:
     def _is_better(self, new: DualPoint, old: DualPoint) -> bool:
         """Return True if h is larger, or, where rounding hides that, if the gap is smaller.
 
-        The mean of the slopes at both ends shows gains that are too small for the values.
+        The slopes at both ends show gains that are too small for the values.
         """
         gain, noise = new.value - old.value, 1e-12 * (1.0 + abs(old.value))
         if np.array_equal(new.beta, old.beta) or gain < -noise:
             return False
         slopes = self.problem.predicted_gain(old, old, new)
         slopes += self.problem.predicted_gain(new, old, new)
+        # The mean of both slopes is the trapezoidal rule for the gain.
         if gain > noise or slopes > 0.0:
             return True
         return self.problem.certificate(new).slope < self.problem.certificate(old).slope

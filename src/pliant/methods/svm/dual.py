@@ -134,6 +134,7 @@ class MarginDual:
 
     def loss(self, residual: Array) -> Array:
         """Return loss_i(r_i), shape (n,)."""
+        # upper weighs residuals above the tube, -lower residuals below; in classification one is 0
         above = np.maximum(residual - self.epsilon, 0.0)
         below = np.maximum(-residual - self.epsilon, 0.0)
         return np.asarray(self.upper * above - self.lower * below)
@@ -286,6 +287,8 @@ def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array |
     positive. Where the slope is zero on an interval, its middle is taken (or its end, if it has
     only one; 0 if every loss is zero).
     """
+    # As b grows, a loss above its tube ends at residual - epsilon, and one below starts at
+    # residual + epsilon. Coordinates with an empty side of the box have no loss on that side.
     above, below = upper > 0, lower < 0
     ends, starts = residual - epsilon, residual + epsilon
     breaks = np.concatenate([ends[above], starts[below]])
@@ -343,7 +346,7 @@ def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Ar
     u, v = dual.fields(beta)
     gain, bend, quartic = dual.gain(beta), float(beta @ u), dual.quartic * float(beta**2 @ v)
 
-    def slope(t: float) -> float:
+    def slope(t: float) -> float:  # the derivative of h along the ray, decreasing in t
         return gain - bend * t - quartic * t**3
 
     t = 1.0

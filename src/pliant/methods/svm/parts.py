@@ -110,6 +110,7 @@ def kmeans_partition(
     wanted = math.ceil(n / AUTO_SIZE) if n_parts == "auto" else int(n_parts)
     if wanted > n:
         raise ValueError(f"expected n_parts <= {n}, the number of rows, got {plain(n_parts)!r}")
+    # k-means makes uneven parts: halve those above twice the mean size, each on a sample of its own
     most = 2 * AUTO_SIZE if n_parts == "auto" else n
     centres = _kmeans(_sample(points, max(SAMPLE, SAMPLE_PER_PART * wanted), rng), wanted, rng)
     for _ in range(ROUNDS):
@@ -124,6 +125,7 @@ def kmeans_partition(
             break
         halves = [_kmeans(_sample(points[labels == part], SAMPLE, rng), 2, rng) for part in large]
         centres = np.vstack([np.delete(centres, large, axis=0), *halves])
+    # drop centres without rows and number the others from zero
     used, labels = np.unique(nearest_rows(points, centres), return_inverse=True)
     return Partition(labels.astype(np.intp), centres[used])
 
@@ -228,6 +230,7 @@ def run_parts(
         The first error of a part, with a note that names the part.
     """
     total = len(sizes)
+    # the largest first: a large part at the end would run alone
     order = np.argsort(-np.asarray(sizes, dtype=np.intp), kind="stable").tolist()
     results: list[PartResult | None] = [None] * total
     parallel: Any = Parallel(
@@ -235,6 +238,7 @@ def run_parts(
         return_as="generator_unordered",
     )  # fmt: skip
     outcomes = parallel(_tasks(work, arguments, sizes, order))
+    # Results arrive in the order in which parts end; a break or an error stops the generator.
     try:
         for done, (part, result) in enumerate(outcomes, 1):
             results[part] = result

@@ -173,6 +173,7 @@ class RowMemory:
 
     def make_room(self, used: Indices) -> None:
         """Count a use of the rows `used`; of these and the kept rows, drop all but the best."""
+        # best: the highest score; among equal scores, rows that are already in the memory
         self._score *= 0.5
         self._score[used] += 1.0
         known = np.union1d(np.flatnonzero(self._slots >= 0), used)
@@ -183,6 +184,7 @@ class RowMemory:
 
     def keep(self, numbers: Indices, rows: Array) -> None:
         """Store the computed rows for which `make_room` made room."""
+        # each wanted row takes a free slot; there are enough, as `make_room` wants no more rows
         wanted = np.flatnonzero(self._wanted[numbers])
         taken = self._slots[self._slots >= 0]
         free = np.setdiff1d(np.arange(len(self.rows)), taken)[: wanted.size]
@@ -192,7 +194,7 @@ class RowMemory:
 
     def square(self, size: int) -> Array:
         """Return the end of the memory as a square; its rows are dropped, their slots for good."""
-        start = self._memory.size - size**2
+        start = self._memory.size - size**2  # rows that reach beyond it lose their slots
         self.rows = self.rows[: start // max(len(self._slots), 1)]
         self._slots[self._slots >= len(self.rows)] = -1
         return self._memory[start:].reshape(size, size)
@@ -270,6 +272,7 @@ class CachedRows:
             raise ValueError(f"expected at most {self.room} indices, got {indices.size}")
         square = self._memory.square(indices.size)
         kept, slots, missing = self._memory.find(indices)
+        # kept rows fill their rows and columns; what is left is square, and symmetric
         place(square, kept, np.arange(indices.size), self._memory.rows, slots, indices)
         for low, some in _in_blocks(missing, missing.size, pause):
             rest = missing[low:]
@@ -351,6 +354,7 @@ class CachedRows:
 
     def _rounded(self, values: Array) -> Array:
         """Return kernel values in the precision of the matrix; raise if not finite."""
+        # one sum shows whether any value is infinite or NaN, in the precision of the matrix
         with np.errstate(over="ignore", invalid="ignore"):
             rounded = values.astype(self.dtype, copy=False)
             finite = np.isfinite(rounded.sum(dtype=np.float64))
