@@ -2,7 +2,7 @@
 
     max_beta h(beta),   h(beta) = gain(beta) + min_F -1/2 beta'(F o K) beta + eta penalty(F)
 
-over PSD matrices F, with o the entrywise product and gain and constraints those of a `MarginDual`
+over PSD matrices F, with o the entrywise product and the gain and constraints of a `MarginDual`
 (Liu et al. 2020, problem (4) and section 5; Liu et al. 2018, problem (4)). F is eliminated in
 closed form by one of three rules. With c = 1/(4 eta), A_ij = beta_i K_ij beta_j, P = I - 11'/n, l
 the eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
@@ -12,12 +12,11 @@ the eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
     threshold    eta (n^2 - sum s^2) - h0                     eta (tau n - tau^2/4)
     centred      -1/2 beta'K beta - (c/4) |P A P|^2           0
 
-(the last without the constant eta n^2). `pliant.methods.dank.kernel` states the F of each rule,
-which the classes at the end of this module compute.
-The quartic rule is a `MarginDual` itself, for two-coordinate ascent. The others are an
-`AdaptedDual`: the quartic rule plus a smooth function, which is linear in a model that
-two-coordinate ascent can solve. For the threshold rule that function, eta times a sum of Huber
-functions of l, is convex, so that the model lies below h.
+(the last without the constant eta n^2). `pliant.methods.dank.kernel` states the F of each rule; the
+forms at the end of this module compute it. The quartic rule is a `MarginDual` itself, for
+two-coordinate ascent. The others are an `AdaptedDual`: the quartic rule plus a smooth function,
+which is linear in a model that two-coordinate ascent can solve. For the threshold rule that
+function, eta times a sum of Huber functions of l, is convex, so that the model lies below h.
 
 For the threshold rule h0 is of size eta n^2, far above h - h0, and would cancel in floating point.
 It cancels on paper: with the largest eigenvalue l = n + e, and sums over the others above tau/2,

@@ -5,8 +5,8 @@
 
 with o the entrywise product and beta^2 the entrywise square. Classification has p = y,
 epsilon = 0 and beta = alpha y between 0 and C y; regression has p = the targets and
--C <= beta <= C. The quartic term, with c = 1/(4 eta), is what DANK adds
-(Liu et al. 2020, problem (4) with tau = 0 and F eliminated); c = 0 is the plain SVM.
+-C <= beta <= C. The quartic term of DANK, with c = 1/(4 eta), remains when F is eliminated
+(Liu et al. 2020, problem (4) with tau = 0); c = 0 is the plain SVM.
 
 For K positive semi-definite h is concave, and
 
