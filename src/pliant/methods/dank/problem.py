@@ -37,8 +37,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real
-from pliant.methods.svm.dual import Certificate, MarginDual
-from pliant.methods.svm.rows import Rows
+from pliant.methods.svm.dual import Certificate, MarginDual, Rows
 
 LEEWAY = 1e-6
 """Largest excess over tau/2, relative to it, of an eigenvalue that may be missed. Each makes the

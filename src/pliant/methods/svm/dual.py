@@ -26,15 +26,17 @@ loss when it shrinks. At the optimum no rise exceeds any fall.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import brentq
 
 from pliant.core.jit import compiled
 from pliant.core.typing import Array, Indices, Mask
-from pliant.methods.svm.rows import Pause, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,3 +395,145 @@ def svr_dual(
     """Return the dual of epsilon-regression; parameters as in `svc_dual`, `target` real."""
     bound = np.broadcast_to(np.asarray(C, dtype=np.float64), target.shape)
     return MarginDual(rows, target, -bound, bound.copy(), epsilon, quartic, psd)
+
+
+Pause: TypeAlias = Callable[[], object]
+"""Called between blocks of kernel values; it may end the sum with an exception."""
+
+
+class Rows(Protocol):
+    """A symmetric Gram matrix K as rows.
+
+    Solvers read small square parts and sums of weighted rows, and never call the kernel.
+    `DenseRows` holds the whole matrix; `pliant.methods.svm.rows.CachedRows` computes rows on
+    demand.
+    """
+
+    @property
+    def room(self) -> int | None:
+        """Largest number of coordinates of a square part; None for no limit."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def bordered(self) -> Rows:
+        """Return the rows of the matrix with one more row and column, of zeros."""
+
+    def diagonal(self) -> Array:
+        """Return the diagonal, shape (n,), float64."""
+
+    def square(self, indices: Indices, pause: Pause | None = None) -> Array:
+        """Return the rows and columns `indices`, shape (m, m)."""
+
+    def part(self, rows: Indices, columns: Indices) -> Array:
+        """Return some rows and columns, shape (len(rows), len(columns))."""
+
+    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
+        """Return K w, shape (n,), in float64; rows of zero weight are not read."""
+
+    def both_matvecs(
+        self, weights: Array, squares: Array, pause: Pause | None = None
+    ) -> tuple[Array, Array]:
+        """Return K w and (K o K) q, where q is zero wherever w is."""
+
+
+class DenseRows:
+    """The rows of a symmetric Gram matrix that fits into memory.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        Symmetric. float32 and float64 are kept as they are (in C order); others become float64.
+    dtype : dtype, optional
+        The precision to keep; float32 halves the memory that a solver reads. Sums are float64.
+    """
+
+    room: None = None
+    """No limit on the number of coordinates of a square part."""
+
+    def __init__(self, gram: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:
+        matrix = np.asarray(gram)
+        if dtype is None:
+            dtype = np.float32 if matrix.dtype == np.float32 else np.float64
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"expected a square Gram matrix, got shape {matrix.shape}")
+        self.gram: Array = np.ascontiguousarray(matrix, dtype=dtype)
+        self._diagonal: Array = self.gram.diagonal().astype(np.float64)
+        self._diagonal.flags.writeable = False
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.gram.shape[0]
+
+    def bordered(self) -> DenseRows:
+        """Return the rows of the matrix with one more row and column, of zeros."""
+        return DenseRows(np.pad(self.gram, (0, 1)))
+
+    def diagonal(self) -> Array:
+        """Return the diagonal, shape (n,), float64."""
+        return self._diagonal
+
+    def square(self, indices: Indices, pause: Pause | None = None) -> Array:
+        """Return the rows and columns `indices`, shape (m, m); `pause` is not called."""
+        if np.array_equal(indices, np.arange(len(self))):
+            return self.gram
+        return self.part(indices, indices)
+
+    def part(self, rows: Indices, columns: Indices) -> Array:
+        """Return some rows and columns, shape (len(rows), len(columns))."""
+        return part(self.gram, rows, columns)
+
+    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
+        """Return K w, shape (n,); rows of zero weight are not read. `pause` is not called."""
+        used, total = np.flatnonzero(weights), np.zeros(len(self))
+        add_rows(total, self.gram, used, weights[used])
+        return total
+
+    def both_matvecs(
+        self, weights: Array, squares: Array, pause: Pause | None = None
+    ) -> tuple[Array, Array]:
+        """Return K w and (K o K) q, where q is zero wherever w is; `pause` is not called."""
+        total, squared = np.zeros(len(self)), np.zeros(len(self))
+        used = np.flatnonzero(weights)
+        add_both(total, squared, self.gram, used, weights[used], squares[used])
+        return total, squared
+
+
+@compiled
+def part(gram: Array, rows: Indices, columns: Indices) -> Array:
+    """Return some rows and columns of a matrix."""
+    chosen = np.empty((rows.size, columns.size), gram.dtype)
+    for a in range(rows.size):
+        row = gram[rows[a]]
+        for b in range(columns.size):
+            chosen[a, b] = row[columns[b]]
+    return chosen
+
+
+@compiled
+def add_rows(total: Array, rows: Array, numbers: Indices, weights: Array) -> None:
+    """Add sum_a weights_a rows[numbers_a] to `total`."""
+    for a in range(numbers.size):
+        row = rows[numbers[a]]
+        for s in range(total.size):
+            total[s] += weights[a] * row[s]
+
+
+@compiled
+def add_both(
+    total: Array,
+    squared: Array,
+    rows: Array,
+    numbers: Indices,
+    weights: Array,
+    square_weights: Array,
+) -> None:
+    """Add sum_a weights_a rows[numbers_a] to `total`, and to `squared` the sum of squared rows.
+
+    Rows are squared entrywise, with weights `square_weights`; each is read once.
+    """
+    for a in range(numbers.size):
+        row = rows[numbers[a]]
+        for s in range(total.size):
+            total[s] += weights[a] * row[s]
+            squared[s] += square_weights[a] * row[s] * row[s]

@@ -1,14 +1,14 @@
-"""A Gram matrix as rows, whole or on demand.
+"""The rows of a Gram matrix on demand, for a `pliant.methods.svm.dual.MarginDual`.
 
-Solvers read small square parts and sums of weighted rows, and never call the kernel. `DenseRows`
-holds the whole matrix; `CachedRows` computes rows on demand and keeps the most used ones.
+`DenseRows` holds the whole matrix; `CachedRows` computes rows on demand, in bounded memory, and
+keeps the most used ones.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,88 +17,15 @@ from pliant.core.jit import compiled
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Between, Indices, Mask
 from pliant.kernels.base import Kernel
+from pliant.methods.svm.dual import DenseRows, Pause, Rows, add_both, add_rows, part
+
+__all__ = ["CachedRows", "DenseRows", "Rows"]
 
 BLOCK_ENTRIES = 8_000_000
 """Entries of rows that are summed before the next are computed: 32 MB in float32."""
 
 TILE_ENTRIES = 200_000
 """Kernel values of one call: they are rounded and checked before they leave the cache."""
-
-Pause = Callable[[], object]
-"""Called between blocks of kernel values; it may end the sum with an exception."""
-
-
-class DenseRows:
-    """The rows of a symmetric Gram matrix that fits into memory.
-
-    Parameters
-    ----------
-    gram : array of shape (n, n)
-        Symmetric. float32 and float64 are kept as they are (in C order); others become float64.
-    dtype : dtype, optional
-        The precision to keep; float32 halves the memory that a solver reads. Sums are float64.
-    """
-
-    room: None = None
-    """No limit on the number of coordinates of a square part."""
-
-    def __init__(self, gram: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:
-        matrix = np.asarray(gram)
-        if dtype is None:
-            dtype = np.float32 if matrix.dtype == np.float32 else np.float64
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(f"expected a square Gram matrix, got shape {matrix.shape}")
-        self.gram: Array = np.ascontiguousarray(matrix, dtype=dtype)
-        self._diagonal: Array = self.gram.diagonal().astype(np.float64)
-        self._diagonal.flags.writeable = False
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.gram.shape[0]
-
-    def bordered(self) -> DenseRows:
-        """Return the rows of the matrix with one more row and column, of zeros."""
-        return DenseRows(np.pad(self.gram, (0, 1)))
-
-    def diagonal(self) -> Array:
-        """Return the diagonal, shape (n,), float64."""
-        return self._diagonal
-
-    def square(self, indices: Indices, pause: Pause | None = None) -> Array:
-        """Return the rows and columns `indices`, shape (m, m); `pause` is not called."""
-        if np.array_equal(indices, np.arange(len(self))):
-            return self.gram
-        return self.part(indices, indices)
-
-    def part(self, rows: Indices, columns: Indices) -> Array:
-        """Return some rows and columns, shape (len(rows), len(columns))."""
-        return part(self.gram, rows, columns)
-
-    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return K w, shape (n,); rows of zero weight are not read. `pause` is not called."""
-        used, total = np.flatnonzero(weights), np.zeros(len(self))
-        add_rows(total, self.gram, used, weights[used])
-        return total
-
-    def both_matvecs(
-        self, weights: Array, squares: Array, pause: Pause | None = None
-    ) -> tuple[Array, Array]:
-        """Return K w and (K o K) q, where q is zero wherever w is; `pause` is not called."""
-        total, squared = np.zeros(len(self)), np.zeros(len(self))
-        used = np.flatnonzero(weights)
-        add_both(total, squared, self.gram, used, weights[used], squares[used])
-        return total, squared
-
-
-@compiled
-def part(gram: Array, rows: Indices, columns: Indices) -> Array:
-    """Return some rows and columns of a matrix."""
-    chosen = np.empty((rows.size, columns.size), gram.dtype)
-    for a in range(rows.size):
-        row = gram[rows[a]]
-        for b in range(columns.size):
-            chosen[a, b] = row[columns[b]]
-    return chosen
 
 
 @compiled
@@ -116,35 +43,6 @@ def place(
         for b in range(columns.size):
             target[rows[a], columns[b]] = values[source_columns[b]]
             target[columns[b], rows[a]] = values[source_columns[b]]
-
-
-@compiled
-def add_rows(total: Array, rows: Array, numbers: Indices, weights: Array) -> None:
-    """Add sum_a weights_a rows[numbers_a] to `total`."""
-    for a in range(numbers.size):
-        row = rows[numbers[a]]
-        for s in range(total.size):
-            total[s] += weights[a] * row[s]
-
-
-@compiled
-def add_both(
-    total: Array,
-    squared: Array,
-    rows: Array,
-    numbers: Indices,
-    weights: Array,
-    square_weights: Array,
-) -> None:
-    """Add sum_a weights_a rows[numbers_a] to `total`, and to `squared` the sum of squared rows.
-
-    Rows are squared entrywise, with weights `square_weights`; each is read once.
-    """
-    for a in range(numbers.size):
-        row = rows[numbers[a]]
-        for s in range(total.size):
-            total[s] += weights[a] * row[s]
-            squared[s] += square_weights[a] * row[s] * row[s]
 
 
 class RowMemory:
@@ -378,6 +276,3 @@ def _in_blocks(
         if pause is not None:
             pause()
         yield low, indices[low : low + step]
-
-
-Rows: TypeAlias = DenseRows | CachedRows

@@ -25,8 +25,7 @@ from scipy.optimize import brentq
 
 from pliant.core.jit import compiled
 from pliant.core.typing import Array, Indices
-from pliant.methods.svm.dual import WorkingBlock
-from pliant.methods.svm.rows import add_both, add_rows
+from pliant.methods.svm.dual import WorkingBlock, add_both, add_rows
 
 READS, REMOVAL, OVERHEAD = 1.0 / 15.0, 4.0, 2e5
 """Time of a step on m coordinates, in units in which two-coordinate steps read one kernel value:
