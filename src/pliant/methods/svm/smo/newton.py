@@ -28,10 +28,10 @@ from pliant.core.typing import Array, Indices
 from pliant.methods.svm.dual import WorkingBlock, add_both, add_rows
 
 READS, REMOVAL, OVERHEAD = 1.0 / 15.0, 4.0, 2e5
-"""Time of a step on m coordinates, in units in which two-coordinate steps read one kernel value:
-OVERHEAD (some tenths of a millisecond) + READS m^3 with a new Cholesky factor, or + REMOVAL m^2
-without. Measured: a REMOVAL of 4 takes .6 of the time of 10 (linear and Gaussian, C = 1e3 and 1e5,
-unscaled tables of 270 to 1000 rows)."""
+"""Time of a step on m coordinates, in units of reading one kernel value in two-coordinate steps:
+OVERHEAD (some tenths of a millisecond), plus READS m^3 with a new Cholesky factor, or plus
+REMOVAL m^2 without. Measured: a REMOVAL of 4 takes .6 of the time of 10 (linear and Gaussian,
+C = 1e3 and 1e5, unscaled tables of 270 to 1000 rows)."""
 
 SHORTEST = 20
 """Newton steps of the first turn."""
