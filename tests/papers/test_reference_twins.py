@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.methods.svm.smo.steps import project_box_hyperplane
+from pliant.methods.svm.dual import project_box_hyperplane
 from tests.papers.hadamard_cases import (
     DANK_OPTIMA,
     KNPL_OPTIMA,

@@ -17,7 +17,7 @@ from pliant import (
 )
 from pliant.datasets import make_speed_problem
 from pliant.kernels import TL1, Gaussian
-from pliant.methods.dank.problem import Spectrum
+from pliant.methods.dank.problem import AdaptationSpectrum
 from tests.methods.dank.test_dank import classification, regression
 from tests.reference import naive_hadamard
 from tests.reference.sdp import dank_by_sdp, knpl_by_sdp
@@ -253,7 +253,9 @@ def test_eigenpairs_of_the_fit_are_those_of_predictions(kind, monkeypatch):
     fresh = clone(model.kernel_)
     np.testing.assert_allclose(fresh(new, X), model.kernel_(new, X), rtol=1e-10)
     assert fresh.form.rank == model.kernel_.form.rank > 1
-    monkeypatch.setattr(Spectrum, "of", None)  # neither a prediction nor a copy computes them
+    monkeypatch.setattr(
+        AdaptationSpectrum, "of", None
+    )  # neither a prediction nor a copy computes them
     model.predict(new)
     pickle.loads(pickle.dumps(model)).predict(new)
     model.set_params(extension="none", tau=0.0).fit(X, y)

@@ -13,7 +13,7 @@ from pliant.methods.mkl import newton
 from pliant.methods.mkl.grams import Grams
 from pliant.methods.mkl.problem import WeightLearning
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.svm.dual import project_box_hyperplane, svc_dual, svr_dual
 from tests.reference.mkl_conic import GAMMAS, optimum, svc_data, svr_data
 
 
@@ -98,7 +98,7 @@ def test_the_bounds_hold_for_any_coefficients_and_weights(seed, norm, share):
     best = newton.solve(problem, tol=1e-9)
     d = r.dirichlet(np.ones(5)) ** (1.0 / norm)
     dual = problem.duals(problem.grams.combined(d))[0]
-    b = smo.steps.project_box_hyperplane(4.0 * share * r.normal(size=24), dual.lower, dual.upper)
+    b = project_box_hyperplane(4.0 * share * r.normal(size=24), dual.lower, dual.upper)
     q = problem.quadratic([b], problem.products([b]))
     certificate = dual.certificate(b)
     slack = 1e-8 * best.value

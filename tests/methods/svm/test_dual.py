@@ -16,12 +16,12 @@ from pliant.methods.svm.dual import (
     best_intercept,
     best_multiple,
     better_start,
+    project_box_hyperplane,
     svc_dual,
     svr_dual,
     without_intercept,
 )
 from pliant.methods.svm.rows import CachedRows, DenseRows
-from pliant.methods.svm.smo.steps import project_box_hyperplane
 from tests.reference.naive_box import box_by_cone, box_classification, box_regression
 
 N = 12

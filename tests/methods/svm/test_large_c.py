@@ -7,10 +7,9 @@ from sklearn.svm import SVC
 
 from pliant.core.progress import Status
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.svm.dual import WorkingBlock, svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.smo import newton, solver
-from pliant.methods.svm.smo.steps import Block
 from tests.methods.svm.svm_samples import classification, regression
 
 
@@ -73,8 +72,8 @@ def test_newton_steps_reach_the_optimum_of_two_coordinate_steps(task, kind, quar
 def test_a_newton_step_keeps_the_fields_and_gains(task, quartic):
     problem = hard_problem(task, "gaussian", 10.0).with_quartic(quartic)
     rough = smo.solve(problem, max_iter=60)
-    block = Block(problem, rough.x, problem.fields(rough.x))
-    newton.ascend(block, 1e-6, 1e7, lambda: False)
+    block = WorkingBlock(problem, rough.x, problem.fields(rough.x))
+    newton.take_newton_steps(block, 1e-6, 1e7, lambda: False)
     u, v = problem.fields(block.beta)
     np.testing.assert_allclose(block.g, problem.linear - u - quartic * block.beta * v, atol=1e-8)
     np.testing.assert_allclose(block.v, v, atol=1e-8 * (1.0 + v.max()))
@@ -95,10 +94,14 @@ def test_the_factor_without_a_row_is_that_of_the_smaller_matrix(k):
 def test_steps_that_end_at_bounds_share_one_factorisation(monkeypatch):
     problem = hard_problem("svc", "linear", 1e3, n=200)
     rough = smo.solve(problem, max_iter=500)
-    block, sizes, factor = Block(problem, rough.x, problem.fields(rough.x)), [], newton._factor
+    block, sizes, factor = (
+        WorkingBlock(problem, rough.x, problem.fields(rough.x)),
+        [],
+        newton._factor,
+    )
     monkeypatch.setattr(newton, "_factor", lambda bend: sizes.append(len(bend)) or factor(bend))
     before = int(block.free.sum())
-    newton.ascend(block, 1e-3, 1e9, lambda: False)
+    newton.take_newton_steps(block, 1e-3, 1e9, lambda: False)
     assert block.violation <= 1e-3
     assert block.free.sum() < before / 4
     assert (np.array(sizes) ** 3).sum() < 2 * before**3

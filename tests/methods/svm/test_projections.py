@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pliant.methods.svm.smo.steps import project_box_hyperplane
+from pliant.methods.svm.dual import project_box_hyperplane
 from tests.reference import conic
 
 often = settings(max_examples=100, deadline=None)

@@ -13,9 +13,9 @@ from sklearn.svm import SVC, SVR
 from pliant.core.progress import Status
 from pliant.datasets import make_speed_problem
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.svm.dual import WorkingBlock, svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows
-from pliant.methods.svm.smo.steps import Block
+from pliant.methods.svm.smo.solver import active_set
 from tests.methods.svm.svm_samples import classification, regression
 from tests.reference import conic
 
@@ -153,8 +153,8 @@ def test_active_sets_reach_the_optimum_of_all_coordinates(quartic):
     again = problem.certificate(result.x)
     assert again.gap <= 1e-9 * (1 + again.value)
     assert result.gap == again.gap
-    everything = Block(problem, result.x, problem.fields(result.x))
-    active = everything.active(result.certificate.intercept, room=len(problem.rows))
+    everything = WorkingBlock(problem, result.x, problem.fields(result.x))
+    active = active_set(everything, result.certificate.intercept, room=len(problem.rows))
     assert active is not None
     assert active.size < len(problem.rows)
 

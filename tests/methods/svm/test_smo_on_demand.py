@@ -10,9 +10,9 @@ from pliant.core.progress import Status
 from pliant.kernels import Gaussian
 from pliant.methods.svm import rows as module
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.svm.dual import WorkingBlock, svc_dual, svr_dual
 from pliant.methods.svm.rows import CachedRows, DenseRows
-from pliant.methods.svm.smo.steps import Block, working_set
+from pliant.methods.svm.smo.solver import working_set
 from tests.methods.svm.svm_samples import classification, regression
 
 KERNEL = Gaussian(2.0)
@@ -130,7 +130,7 @@ def test_no_more_than_the_room_is_asked_for_and_the_worst_pair_is_always_in_it()
     assert result.status is Status.CONVERGED
     assert len(seen) > 3
     assert all(2 <= len(np.unique(part)) == len(part) <= 50 for part in problem.rows.squares)
-    block = Block(problem, beta, problem.fields(beta))
+    block = WorkingBlock(problem, beta, problem.fields(beta))
     assert np.array_equal(problem.rows.squares[0], working_set(block, 50, drawn()))
 
 
@@ -140,7 +140,7 @@ def test_a_working_set_holds_the_worst_pair_and_fits(kind, room):
     problem = dual(kind, dense, 600, 20.0)
     for steps in (0, 30, 3000):
         at = smo.solve(problem, max_iter=steps)
-        block = Block(problem, at.x, problem.fields(at.x))
+        block = WorkingBlock(problem, at.x, problem.fields(at.x))
         rise, fall = block.rates()
         chosen = working_set(block, room, drawn())
         assert len(np.unique(chosen)) == len(chosen) <= room
@@ -194,7 +194,9 @@ def test_the_violation_of_libsvm_can_be_the_goal():
     X, y = points_and_labels(600)
     result = smo.solve(svc_dual(CachedRows(KERNEL, X, 0.5), y, 10.0), violation=1e-4)
     peer = SVC(gamma=2.0, C=10.0, tol=1e-4).fit(X, y)
-    block = Block(svc_dual(dense(X), y, 10.0), result.x, (dense(X).matvec(result.x), np.zeros(600)))
+    block = WorkingBlock(
+        svc_dual(dense(X), y, 10.0), result.x, (dense(X).matvec(result.x), np.zeros(600))
+    )
     assert block.violation <= 1e-4 + 1e-9
     np.testing.assert_allclose(result.certificate.decision, peer.decision_function(X), atol=1e-3)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pliant.methods.svm.smo import steps
+from pliant.methods.svm.smo import solver
 
 
 def state(seed, n, epsilon, c):
-    """Return the arguments of `ascend` at a feasible point, some of it at the bounds."""
+    """Return the arguments of `take_steps` at a feasible point, some of it at the bounds."""
     rng = np.random.default_rng(seed)
     factor = rng.normal(size=(n, n + 5))
     gram = factor @ factor.T
@@ -34,14 +34,14 @@ def plain_step(gram, diagonal, lower, upper, epsilon, c, beta, g, v, goal):
     bends = diagonal + c * (v + 2.0 * (beta * diagonal) ** 2)
     for s in range(len(beta)):
         cross = gram[i, s] * (2.0 + 4.0 * c * beta[i] * beta[s] * gram[i, s])
-        bend = max(bends[i] + bends[s] - cross, steps.FLAT)
+        bend = max(bends[i] + bends[s] - cross, solver.FLAT)
         gains.append(max(growth[i] - least[s], 0.0) ** 2 / bend)
     j = int(np.argmax(gains))
     room = min(upper[i] - beta[i], beta[j] - lower[j])
-    pair = steps.Pair(
+    pair = solver.Pair(
         beta[i], beta[j], diagonal[i], diagonal[j], gram[i, j], v[i], v[j], c
     )  # fmt: skip
-    t = steps._line_search(pair, growth[i] - least[j], epsilon[i], epsilon[j], room)
+    t = solver._line_search(pair, growth[i] - least[j], epsilon[i], epsilon[j], room)
     p = g + gram @ beta + c * beta * v
     beta[i] = upper[i] if t >= upper[i] - beta[i] else beta[i] + t
     beta[j] = lower[j] if t >= beta[j] - lower[j] else beta[j] - t
@@ -57,7 +57,7 @@ def test_steps_are_those_of_the_plain_loop(n, c, epsilon):
     fast = state(n, n, epsilon, c)
     for _ in range(25):  # from the same point each: rounding decides ties
         slow = [*fast[:6], *(each.copy() for each in fast[6:])]
-        moved = steps.ascend(*fast, 1e-9, 1)
+        moved = solver.take_steps(*fast, 1e-9, 1)
         assert moved == plain_step(*slow, 1e-9)
         for seen, expected in zip(fast[6:], slow[6:], strict=True):
             np.testing.assert_allclose(seen, expected, atol=1e-10)

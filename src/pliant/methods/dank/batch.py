@@ -1,4 +1,4 @@
-"""DANK's own rule for new points, by which a prediction depends on the batch that it is made in."""
+"""The batch rule of the DANK paper, where a prediction depends on the other rows of its batch."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
     where :math:`x'_j` is the r-th nearest to :math:`x_i` *among the rows of X* and :math:`x_i` the
     s-th nearest training point to :math:`x'_j` (Liu et al., JMLR 2020, equation (11)).
 
-    The value of one row depends on all other rows of X, which suits the repetition of the paper's
-    experiments only. So ``predict`` and ``decision_function`` never do this; their rule
-    ``extension="reciprocal"`` ranks a new point among the training points instead.
+    The value of one row depends on all other rows of X, which suits only a repetition of the
+    paper's experiments. ``predict`` and ``decision_function`` never use this rule: theirs,
+    ``extension="reciprocal"``, ranks a new point among the training points.
 
     Parameters
     ----------
     model : DANKClassifier, DANKRegressor, KNPLClassifier or KNPLRegressor
-        Fitted, on points with coordinates, without ``partition`` or with ``refine``. Its
-        ``extension`` is without effect.
+        Fitted, on points with coordinates, without ``partition`` or with ``refine``. The parameter
+        ``extension`` has no effect.
     X : array-like of shape (n_samples, n_features)
         The batch.
 
     Returns
     -------
     array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-        Decision values as of ``decision_function``; predictions for a regressor.
+        Decision values of a classifier, as from ``decision_function``; predictions of a regressor.
 
     Raises
     ------
     TypeError, ValueError
-        If the model is another one, or X does not fit it.
+        If the model is of another class, or X has other features.
 
     Notes
     -----
@@ -65,13 +65,14 @@ def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
 
 
 def _values(model: BaseHadamard, X: Array) -> Array:
-    """Return the values of one function, shape (m,)."""
+    """Return the values of one learned function, shape (m,)."""
     kernel = model.kernel_
     if not isinstance(kernel, HadamardKernel) or made_of(kernel.base, Precomputed):
         raise ValueError(
             "expected a model of one F for all training points, which have coordinates, got one "
             "that was learned in parts or from a precomputed Gram matrix"
         )
+    # f(x'_j) = sum_i beta_i F_(i, j*) k(x_i, x'_j) + b, in blocks of rows j
     values, places = np.empty(len(X)), batch_reciprocal_neighbors(X, kernel.points)
     for rows in row_blocks(len(X), len(kernel.support)):
         values[rows] = kernel.in_places(X[rows], places[rows]) @ model.dual_coef_

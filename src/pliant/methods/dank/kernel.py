@@ -17,9 +17,9 @@ a(x, y) = b(x) k(x, y) b(y), S = 11' + c A = U diag(l) U' above tau/2, and s = l
     threshold    F(x, y) = p(x)'p(y),  p(x) = (1' + c a(x, X)) U diag(sqrt(s)/l)
     centred      F(x, y) = 1 + c (a(x, y) - m(x) - m(y) + mean_i m(x_i)),  m(x) = mean_i a(x, x_i)
 
-A point enters through its profile: nothing, p(x) or m(x), which need k(x, x_i) for the support
-points only (where beta is not zero): it is computed from b(x) and the products k(x, X) W, where the
-weights W are nothing, diag(beta) U or beta. F is never formed. The learned kernel is
+A point enters through its profile: nothing, p(x) or m(x). It is computed from b(x) and the products
+k(x, X) W, for the support points only (where beta is not zero), with the weights W nothing,
+diag(beta) U or beta. F is never formed. The learned kernel is
 
     k_new(x, y) = k(x, y) F(x~, y~),
 
@@ -27,24 +27,23 @@ where the rule for new points (see `pliant.kernels.extension`) chooses b and x~:
 x~ = x and b an interpolation of beta; "nearest" and "reciprocal" have x~ = x_i and b = beta_i for
 one training point i; "none" has F = 1. As each F is PSD, so is k_new if k is.
 
-A kernel that was learned in parts has a centre and an adaptive matrix F_p for each part p, in the
-quartic or centred form; pi(x) is the part of the nearest centre:
+A kernel learned in parts has a centre and an adaptive matrix F_p for each part p, in the quartic or
+centred form; pi(x) is the part of the nearest centre:
 
     k_new(x, y) = k(x, y) F_p(x, y)        where pi(x) = pi(y) = p
                   k(x, y), or 0            between different parts
 
 The first choice is the minimiser F = 1 between parts of the block problem (Liu et al. 2020,
-problem (20)); the second makes each part a model of its own, and is what the paper prints as the
-block-diagonal F. Both are PSD if k is: F - 11' is block-diagonal and PSD. For KNPL each block of
-F - 11' is centred by itself, so that the rows of F sum to n_p within a part of n_p points and, with
-F = 1 between parts, to n.
+problem (20)); the second makes each part a model of its own, the block-diagonal F that the paper
+prints. Both are PSD if k is: F - 11' is block-diagonal and PSD. For KNPL each block of F - 11' is
+centred: the rows of F sum to n_p within a part of n_p points and, with F = 1 between parts, to n.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -61,18 +60,26 @@ from pliant.kernels.extension import (
     smooth,
 )
 from pliant.kernels.precomputed import Precomputed
-from pliant.methods.dank.forms import CentredForm, Form, QuarticForm, ThresholdForm
-from pliant.methods.dank.problem import Spectrum, row_blocks
+from pliant.methods.dank.problem import (
+    AdaptationSpectrum,
+    CentredForm,
+    Form,
+    QuarticForm,
+    ThresholdForm,
+    row_blocks,
+)
 
-EXTENSIONS = ("none", "nearest", "reciprocal", "smooth")
+Extension: TypeAlias = Literal["none", "nearest", "reciprocal", "smooth"]
+EXTENSIONS = get_args(Extension)
 """The rules for new points."""
 
-BETWEEN = ("one", "zero")
+Between: TypeAlias = Literal["one", "zero"]
+BETWEEN = get_args(Between)
 """F between points of different parts."""
 
 
 class AdaptiveMatrix:
-    """F on n training points, without forming it.
+    """F on n training points, in implicit form.
 
     Parameters
     ----------
@@ -94,9 +101,9 @@ class AdaptiveMatrix:
 
     @property
     def radius(self) -> float:
-        """The Frobenius norm of F - 11', which measures how far the kernel was adapted."""
+        """The Frobenius norm of F - 11', the size of the adaptation."""
         points, sizes = self._representatives()
-        total = 0.0
+        total = 0.0  # the entry of a pair of representatives counts once for each pair of points
         for rows in row_blocks(len(points), len(points)):
             change = self.kernel.change_between(points[rows], points)
             total += float(sizes[rows] @ change**2 @ sizes)
@@ -108,9 +115,10 @@ class AdaptiveMatrix:
 
         O(n_support^3) unless the fit has computed it (tau > 0).
         """
-        rank = self.kernel.rank
-        if rank is not None:
-            return rank
+        if self.kernel.rank is not None:
+            return self.kernel.rank
+        # F = E R E', with E the indicators of groups of equal rows and D = E'E their sizes: the
+        # eigenvalues of F besides zero are those of D^1/2 R D^1/2.
         points, sizes = self._representatives()
         root, F = np.sqrt(sizes), 1.0 + self.kernel.change_between(points, points)
         values = np.linalg.eigvalsh(root[:, None] * F * root)
@@ -126,9 +134,9 @@ class AdaptiveMatrix:
         return self.columns(slice(None))
 
     def _representatives(self) -> tuple[Indices, Array]:
-        """The support points and one of the others in each group, and how many each stands for.
+        """Return the support points and another point of each group, with their multiplicities.
 
-        All points of a group that are no support points have the same row of F.
+        All points of a group without a coefficient have the same row of F.
         """
         support = self.kernel.support
         others = np.setdiff1d(np.arange(len(self)), support)
@@ -139,12 +147,12 @@ class AdaptiveMatrix:
         return points, np.append(np.ones(len(support)), counts)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if the kernel, read from a file, is none."""
+        """Raise ValueError for an attribute from a file that is not a learned kernel."""
         if not isinstance(self.kernel, AdaptedKernel):
             raise ValueError(f"expected a learned kernel, got {type(self.kernel).__name__}")
 
 
-class _Placed(NamedTuple):
+class PlacedPoints(NamedTuple):
     """Points x~ with their coefficients b and their profiles."""
 
     points: Array
@@ -153,13 +161,13 @@ class _Placed(NamedTuple):
 
 
 class AdaptedKernel(Kernel):
-    """A base kernel times an adaptive matrix; what it computes from its attributes is cached."""
+    """A base kernel times an adaptive matrix, with cached properties of its attributes."""
 
     _cached: ClassVar[tuple[str, ...]]
-    """What a kernel computes from its attributes when it is needed."""
+    """Names of the cached properties."""
 
     _kept: ClassVar[tuple[str, ...]] = ()
-    """The part of it that pickles and model files keep, as it takes long to compute."""
+    """Names of cached values that pickles and model files keep, as they take long to compute."""
 
     base: Kernel
     points: Array
@@ -168,7 +176,7 @@ class AdaptedKernel(Kernel):
 
     @property
     def psd(self) -> bool:  # type: ignore[override]
-        """Whether the base kernel is positive semi-definite."""
+        """True if the base kernel is positive semi-definite."""
         return self.base.psd
 
     @property
@@ -183,12 +191,12 @@ class AdaptedKernel(Kernel):
 
     @property
     def rank(self) -> int | None:
-        """The rank of F, where it is known without a decomposition."""
+        """The rank of F if it is known without a decomposition, or None."""
         return None
 
     @property
     def groups(self) -> Indices:
-        """A number for each training point: equal ones without beta share their row of F."""
+        """A number for each training point: points of a number with beta = 0 share a row of F."""
         return np.zeros(len(self.points), dtype=np.intp)
 
     @abstractmethod
@@ -203,21 +211,22 @@ class AdaptedKernel(Kernel):
         self.base._check_pair(X, Y)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Drop what was computed from the old value; a Gaussian process sets an empty theta."""
+        """Set an attribute and drop all cached values; a Gaussian process sets an empty theta."""
         if name != "theta":
-            self._forget(self.__dict__, self._cached + self._kept)
+            for cached in self._cached + self._kept:
+                self.__dict__.pop(cached, None)
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be computed again."""
-        state = dict(super().__getstate__())
-        self._forget(state, self._cached)
-        return state
+        """Return the attributes without the values that are cheap to compute again."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in self._cached}
 
-    @staticmethod
-    def _forget(attributes: dict[str, Any], names: tuple[str, ...]) -> None:
-        for name in names:
-            attributes.pop(name, None)
+    def _check_loaded(self) -> None:
+        """Drop cached values from a file, except those that are kept."""
+        super()._check_loaded()
+        for cached in self._cached:
+            self.__dict__.pop(cached, None)
 
 
 class HadamardKernel(AdaptedKernel):
@@ -240,7 +249,7 @@ class HadamardKernel(AdaptedKernel):
     tau : float
         >= 0, < 2n: the weight of the trace of F, relative to eta (DANK).
     centred : bool
-        Whether the rows of F sum to n (KNPL); then tau = 0.
+        True if the rows of F sum to n (KNPL); then tau = 0.
     """
 
     _cached = (
@@ -255,7 +264,7 @@ class HadamardKernel(AdaptedKernel):
         points: Array,
         beta: Array,
         eta: float = np.inf,
-        extension: str = "smooth",
+        extension: Extension = "smooth",
         n_neighbors: int = 5,
         tau: float = 0.0,
         centred: bool = False,
@@ -280,17 +289,17 @@ class HadamardKernel(AdaptedKernel):
         if self._rule == "none":
             return gram
         if self._rule == "smooth":
-            right = self._at_support if self._is_support(Y) else self._by_coordinates(Y)
-            left = (
-                right
-                if Y is X
-                else self._by_coordinates(X, gram if right is self._at_support else None)
-            )
+            # Predictions have Y = support: its profiles are cached, and the kernel values are used
+            # for the profiles of X as well.
+            s = self.support.size
+            known = len(Y) == s and np.array_equal(Y, self.points[self.support])
+            right = self._at_support if known else self._by_coordinates(Y)
+            left = right if Y is X else self._by_coordinates(X, gram if known else None)
             adapted = self._change(gram, left, right)
         else:
             place = self._place(X)
             adapted = self._copied(place, place if Y is X else self._place(Y))
-        adapted += 1.0
+        adapted += 1.0  # k F = k (1 + change), in place: this is the only copy of the matrix
         adapted *= gram
         return adapted
 
@@ -298,18 +307,19 @@ class HadamardKernel(AdaptedKernel):
         diagonal = self.base._diagonal(X)
         if self._rule == "none":
             return diagonal
-        if self._rule == "smooth":
+        if self._rule == "smooth":  # shape (m,)
             change = self._change_of_each(self._by_coordinates(X))
         else:
+            # many points may share their x~, where F is computed once
             place, back = np.unique(self._place(X), return_inverse=True)
             change = self._change_of_each(self._trained(place))[back]
         return np.asarray(diagonal * (1.0 + change))
 
-    def _by_coordinates(self, X: Array, cross: Array | None = None) -> _Placed:
-        """Return points at their own coordinates (x~ = x); `cross`, if known, is k(X, support)."""
+    def _by_coordinates(self, X: Array, cross: Array | None = None) -> PlacedPoints:
+        """Return points at their own coordinates (x~ = x); `cross` is k(X, support), or None."""
         b, weights = self._smooth(X), self.form.weights(self.beta[self.support])
         products = self._times(X, weights) if cross is None else cross @ weights
-        return _Placed(X, b, self.form.profile(b, products))
+        return PlacedPoints(X, b, self.form.profile(b, products))
 
     def _times(self, X: Array, weights: Array) -> Array:
         """Return k(X, support) @ weights, shape (m, q), in blocks of rows."""
@@ -323,39 +333,33 @@ class HadamardKernel(AdaptedKernel):
     def support_sums(self) -> Array:
         """K beta at the support points, shape (s,), for the means of the centred form.
 
-        Only half of the kernel values are computed, by symmetry: each block of rows starts at the
-        diagonal, and what is to its right counts for the columns too.
+        By symmetry half of the kernel values suffice: each block of rows starts at the diagonal,
+        and the values to the right of its square count for the columns, too.
         """
         points, beta = self.points[self.support], self.beta[self.support]
         sums = np.zeros(len(points))
         for rows in row_blocks(len(points), len(points)):
-            gram = self.base._gram(points[rows], points[rows.start :])
+            gram = self.base._gram(points[rows], points[rows.start :])  # the upper triangle
             sums[rows] += gram @ beta[rows.start :]
             sums[rows.stop :] += beta[rows] @ gram[:, rows.stop - rows.start :]
         return sums
 
-    def keep(self, spectrum: Spectrum | None) -> None:
+    def keep(self, spectrum: AdaptationSpectrum | None) -> None:
         """Keep the spectrum of the threshold form, if it is known, in pickles and files too."""
-        if spectrum is not None and spectrum.values.size and self.tau and self._rule != "none":
-            self.__dict__["eigenpairs"] = spectrum.packed()
+        adapted = self.extension != "none" and self.eta != np.inf and self.beta.any()
+        if adapted and self.tau and spectrum is not None and spectrum.values.size:
+            rows = [spectrum.values, spectrum.support, spectrum.others]
+            self.__dict__["eigenpairs"] = np.vstack(rows)  # shape (s + 2, r)
 
-    @property
-    def _spectrum(self) -> Spectrum:
-        """The eigenpairs of the threshold form: those of the fit, if it has kept them."""
-        n, support, known = len(self.points), self.support, vars(self).get("eigenpairs")
-        if known is not None:
-            return Spectrum.unpacked(known, n)
-        c, tau = self.quartic, float(self.tau)
-        return Spectrum.of(self._between, support, self.beta[support], c, tau, n)
-
-    def _trained(self, indices: Indices) -> _Placed:
-        """Return training points, with the coefficients that were learned."""
+    def _trained(self, indices: Indices) -> PlacedPoints:
+        """Return training points with their learned coefficients."""
         table, row_of = self._table
-        return _Placed(self.points[indices], self.beta[indices], table[row_of[indices]])
+        return PlacedPoints(self.points[indices], self.beta[indices], table[row_of[indices]])
 
     @cached_property
     def _table(self) -> tuple[Array, Indices]:
-        """Profiles of the support points and, last, of all others; each point's row among them."""
+        """Profiles of the support points and, last, of all others; the row of each point."""
+        # Where beta = 0, a(x, .) = 0, and so are the products that b(x) multiplies.
         b = np.append(self.beta[self.support], 0.0)
         products = np.vstack([self._products, np.zeros(self._products.shape[1])])
         row_of = np.full(len(self.points), len(self.support))
@@ -364,36 +368,39 @@ class HadamardKernel(AdaptedKernel):
 
     @cached_property
     def _products(self) -> Array:
-        """The products from which the profiles of the support points are computed, (s, q)."""
-        if self.centred:
+        """The products k(X, support) W of the support points' profiles, shape (s, q)."""
+        if self.centred:  # W = beta
             return self.support_sums[:, None]
         weights = self.form.weights(self.beta[self.support])
         return self._times(self.points[self.support], weights)
 
-    def _change(self, gram: Array, left: _Placed, right: _Placed) -> Array:
+    def _change(self, gram: Array, left: PlacedPoints, right: PlacedPoints) -> Array:
         """Return F - 1 between points, given k between them."""
+        # a(x, y) = b(x) k(x, y) b(y)
         learned = left.b[:, None] * gram
         learned *= right.b
         return self.form.change(learned, left.profile, right.profile)
 
-    def _change_of_each(self, placed: _Placed) -> Array:
+    def _change_of_each(self, placed: PlacedPoints) -> Array:
+        """Return F(x, x) - 1 at points."""
         learned = placed.b**2 * self.base._diagonal(placed.points)
         return self.form.change_of_each(learned, placed.profile)
 
     def _copied(self, rows: Indices, columns: Indices) -> Array:
         """Return F - 1 between training points that may occur many times."""
+        # F between different points only, then copied
         left, row_of = np.unique(rows, return_inverse=True)
         right, column_of = np.unique(columns, return_inverse=True)
         return self.change_between(left, right)[row_of[:, None], column_of]
 
     def change_between(self, rows: Indices, columns: Indices) -> Array:
-        """Return F - 1 between training points, with the coefficients that were learned."""
+        """Return F - 1 between training points, with their learned coefficients."""
         gram = self._between(rows, columns)
         return self._change(gram, self._trained(rows), self._trained(columns))
 
     @property
     def rank(self) -> int | None:
-        """The rank of F, where it is known."""
+        """The rank of F in the threshold form, or None."""
         return self.form.rank
 
     def in_places(self, X: Array, places: Indices) -> Array:
@@ -403,7 +410,7 @@ class HadamardKernel(AdaptedKernel):
         row of F it takes.
         """
         gram = self.base._gram(X, self.points[self.support])
-        if not (self.support.size and self.quartic):
+        if not (self.support.size and self.quartic):  # F = 1
             return gram
         adapted = self._copied(places, self.support)
         adapted += 1.0
@@ -421,11 +428,17 @@ class HadamardKernel(AdaptedKernel):
         """The closed form of F."""
         self._check_form()
         n, c, support, tau = len(self.points), self.quartic, self.support, float(self.tau)
-        if tau and not self.centred and c and support.size:
-            return ThresholdForm(c, tau, self._spectrum)
-        if not self.centred:
+        if self.centred:  # the mean entry of A is beta'K beta / n^2
+            return CentredForm(c, n, float(self.beta[support] @ self.support_sums) / n**2)
+        if not (tau and c and support.size):
             return QuarticForm(c)
-        return CentredForm(c, n, float(self.beta[support] @ self.support_sums) / n**2)
+        # The fit keeps its eigenpairs: see `keep`. Otherwise they are computed again.
+        known = vars(self).get("eigenpairs")
+        if known is not None:
+            spectrum = AdaptationSpectrum(known[0], known[1:-1], known[-1], n, True)
+        else:
+            spectrum = AdaptationSpectrum.of(self._between, support, self.beta[support], c, tau, n)
+        return ThresholdForm(c, tau, spectrum)
 
     def _check_form(self) -> None:
         """Raise ValueError unless eta, tau and centred name one of the closed forms."""
@@ -439,14 +452,11 @@ class HadamardKernel(AdaptedKernel):
             raise ValueError(f"expected tau = 0 for a centred kernel, got {self.tau!r}")
 
     @cached_property
-    def _at_support(self) -> _Placed:
+    def _at_support(self) -> PlacedPoints:
+        """The support points at their own coordinates."""
         points = self.points[self.support]
         b = self._smooth(points)
-        return _Placed(points, b, self.form.profile(b, self._products))
-
-    def _is_support(self, Y: Array) -> bool:
-        """Whether Y are the support points, which `_at_support` keeps."""
-        return len(Y) == self.support.size and np.array_equal(Y, self.points[self.support])
+        return PlacedPoints(points, b, self.form.profile(b, self._products))
 
     def _smooth(self, X: Array) -> Array:
         """Return b at each row of X, shape (m,)."""
@@ -460,12 +470,18 @@ class HadamardKernel(AdaptedKernel):
 
     @cached_property
     def _neighbors(self) -> Neighbors:
+        """The training points, ready for searches of neighbours."""
         if isinstance(self.base, Precomputed):
             return GramNeighbors(self.base, self.points)
         return CoordinateNeighbors(self.points)
 
+    @cached_property
+    def _pooled(self) -> Array:
+        """beta, with its mean wherever training points are equal, for the smooth rule."""
+        return self._neighbors.pool(self.beta)
+
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
+        """Raise ValueError for inconsistent attributes from a file."""
         super()._check_loaded()
         points, beta = check_points(self.points, "points"), np.asarray(self.beta)
         if beta.shape != (len(points),) or beta.dtype != np.float64 or not np.isfinite(beta).all():
@@ -474,9 +490,8 @@ class HadamardKernel(AdaptedKernel):
         check_integer("n_neighbors", self.n_neighbors, least=1)
         check_choice("extension", self.extension, EXTENSIONS)
         self._check_form()
-        self._forget(self.__dict__, self._cached)
         if "eigenpairs" in vars(self):
-            pairs = np.asarray(self.__dict__["eigenpairs"])
+            pairs = np.asarray(vars(self)["eigenpairs"])
             fits = pairs.ndim == 2 and len(pairs) == len(self.support) + 2
             if not (fits and pairs.dtype == np.float64 and np.isfinite(pairs).all()):
                 raise ValueError(
@@ -484,13 +499,9 @@ class HadamardKernel(AdaptedKernel):
                     f"{pairs.shape}"
                 )
 
-    @cached_property
-    def _pooled(self) -> Array:
-        return self._neighbors.pool(self.beta)
-
 
 class PartitionedKernel(AdaptedKernel):
-    """The kernel that DANK or KNPL learns part by part: k(x, y) F(x, y).
+    """The kernel that DANK and KNPL learn in parts: k(x, y) F(x, y).
 
     Parameters
     ----------
@@ -513,7 +524,7 @@ class PartitionedKernel(AdaptedKernel):
     between : {"one", "zero"}
         F between different parts.
     centred : bool
-        Whether the rows of F sum to the number of points within each part (KNPL).
+        True if the rows of F sum to the number of points within each part (KNPL).
     """
 
     _cached = ("parts", "support", "_within")
@@ -526,9 +537,9 @@ class PartitionedKernel(AdaptedKernel):
         labels: Indices,
         centres: Array,
         eta: float = np.inf,
-        extension: str = "smooth",
+        extension: Extension = "smooth",
         n_neighbors: int = 5,
-        between: str = "one",
+        between: Between = "one",
         centred: bool = False,
     ) -> None:
         self.base = base
@@ -543,7 +554,7 @@ class PartitionedKernel(AdaptedKernel):
         self.centred = centred
 
     def place(self, X: Array) -> Indices:
-        """Return the part of each row of X, shape (m,): that of the nearest centre."""
+        """Return the part of the nearest centre for each row of X, shape (m,)."""
         return nearest_rows(check_points(X, "X", n_features=self.centres.shape[1]), self.centres)
 
     @cached_property
@@ -553,7 +564,7 @@ class PartitionedKernel(AdaptedKernel):
         return [self._of(self.points[mine], self.beta[mine]) for mine in masks]
 
     def _of(self, points: Array, beta: Array) -> HadamardKernel:
-        """Return the kernel that was learned from some of the points alone."""
+        """Return the kernel of one part, from its points and coefficients."""
         return HadamardKernel(
             self.base, points, beta, self.eta, self.extension, self.n_neighbors,
             centred=self.centred,
@@ -575,10 +586,11 @@ class PartitionedKernel(AdaptedKernel):
             gram = np.zeros((len(X), len(Y)))
         left = self.place(X)
         right = left if Y is X else self.place(Y)
+        # Pairs of points of one part: F_p, between the points at their places in X and Y.
         for p in np.intersect1d(left, right):
             rows, columns = np.flatnonzero(left == p), np.flatnonzero(right == p)
             own = X[rows]
-            others = own if Y is X else Y[columns]
+            others = own if Y is X else Y[columns]  # the same array shows a symmetric block
             gram[np.ix_(rows, columns)] = self.parts[p]._gram(own, others)
         return gram
 
@@ -590,7 +602,7 @@ class PartitionedKernel(AdaptedKernel):
 
     @property
     def groups(self) -> Indices:
-        """The part of each point, shape (n,): those of one part without beta share a row of F."""
+        """The part of each point, shape (n,)."""
         return self.labels
 
     def change_between(self, rows: Indices, columns: Indices) -> Array:
@@ -599,15 +611,15 @@ class PartitionedKernel(AdaptedKernel):
         left, right = self.labels[rows], self.labels[columns]
         for p in np.intersect1d(left, right):
             mine, others = np.flatnonzero(left == p), np.flatnonzero(right == p)
+            # the kernel of a part counts its points from zero
             change[np.ix_(mine, others)] = self.parts[p].change_between(
                 self._within[rows[mine]], self._within[columns[others]]
             )
         return change
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
+        """Raise ValueError for inconsistent attributes from a file."""
         super()._check_loaded()
-        self._forget(self.__dict__, self._cached)
         points = check_points(self.points, "points")
         centres = check_points(self.centres, "centres", n_features=points.shape[1])
         labels = np.asarray(self.labels)

@@ -2,7 +2,7 @@
 
     max_beta h(beta),   h(beta) = gain(beta) + min_F -1/2 beta'(F o K) beta + eta penalty(F)
 
-over PSD matrices F, with o the entrywise product and gain and constraints those of a `MarginDual`
+over PSD matrices F, with o the entrywise product and the gain and constraints of a `MarginDual`
 (Liu et al. 2020, problem (4) and section 5; Liu et al. 2018, problem (4)). F is eliminated in
 closed form by one of three rules. With c = 1/(4 eta), A_ij = beta_i K_ij beta_j, P = I - 11'/n, l
 the eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
@@ -12,18 +12,24 @@ the eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
     threshold    eta (n^2 - sum s^2) - h0                     eta (tau n - tau^2/4)
     centred      -1/2 beta'K beta - (c/4) |P A P|^2           0
 
-(the last without the constant eta n^2). `pliant.methods.dank.kernel` has the F of each rule.
-The quartic rule is a `MarginDual` itself, for two-coordinate ascent. The others are an
-`AdaptedDual`: the quartic rule plus a smooth function, which is linear in a model that
-two-coordinate ascent can solve. For the threshold rule that function, eta times a sum of Huber
-functions of l, is convex, so that the model lies below h.
+(the last without the constant eta n^2). `pliant.methods.dank.kernel` states the F of each rule; the
+forms at the end of this module compute it. The quartic rule is a `MarginDual` itself, for
+two-coordinate ascent. The others are an `AdaptedDual`: the quartic rule plus a smooth function,
+which is linear in a model that two-coordinate ascent can solve. For the threshold rule that
+function, eta times a sum of Huber functions of l, is convex, so that the model lies below h.
+
+For the threshold rule h0 is of size eta n^2, far above h - h0, and would cancel in floating point.
+It cancels on paper: with the largest eigenvalue l = n + e, and sums over the others above tau/2,
+
+    -(h - h0 - gain) / eta = (l - tau/2)^2 - (n - tau/2)^2 + sum s^2 = e (2n + e - tau) + sum s^2
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -31,42 +37,26 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real
-from pliant.methods.svm.dual import Certificate, MarginDual
-from pliant.methods.svm.rows import Rows
+from pliant.methods.svm.dual import Certificate, MarginDual, Rows
 
 LEEWAY = 1e-6
-"""An eigenvalue that is missed is at most this share above tau/2.
-
-The objective is then too high by at most eta (LEEWAY tau/2)^2 each, which is below rounding.
-"""
-
-FLATTEST = 1e-6
-"""Smallest weight of K in a model; F is about 1 - tau/(2n) times the matrix of ones."""
+"""Largest excess over tau/2, relative to it, of an eigenvalue that may be missed. Each makes the
+objective too high by at most eta (LEEWAY tau/2)^2, which is below rounding."""
 
 BLOCK_ENTRIES = 500_000
 """Entries of a matrix that are held at once where only sums over them are needed."""
 
-SMALL = 300
-"""Largest order of matrices that LAPACK decomposes without trying Lanczos iterations first."""
-
-FEW_PAIRS = 64
-"""Number of eigenpairs that are kept in any case; with the default tau there are about 50."""
-
-FEW = 0.03
-"""Largest share of the eigenvectors for which Lanczos iterations are used."""
-
-SOME = 0.2
-"""Largest share of the eigenvectors for which LAPACK computes only some of them.
-
-It then makes each orthogonal to all others, which for nearly all eigenvectors of a matrix of order
-1900 takes 8 s, where all of them take 1.3 s in another way.
-"""
+SMALL, FEW, SOME = 300, 0.03, 0.2
+"""Choice of the eigensolver: LAPACK for matrices up to the order `SMALL`; Lanczos iterations for up
+to the share `FEW` of the eigenvectors; LAPACK for a subset up to the share `SOME`. There LAPACK
+makes each vector orthogonal to all others: for nearly all vectors of a matrix of order 1900 that
+takes 8 s, and the whole decomposition 1.3 s."""
 
 
 def automatic_eta(beta: Array) -> float:
     """Return the paper's scale of eta, |alpha|^2 of the plain SVM; inf where alpha is zero.
 
-    With it and K_ii = 1, trace(F - 11') = 1/4 for DANK with tau = 0.
+    With this eta and K_ii = 1, trace(F - 11') = c |alpha|^2 = 1/4 for DANK with tau = 0.
     """
     return float(beta @ beta) if beta.any() else np.inf
 
@@ -79,20 +69,20 @@ def adapted_dual(
     centred: bool = False,
     n_points: int | None = None,
 ) -> MarginDual | AdaptedDual:
-    """Return the problem for the dual of a plain SVM and one of the three rules.
+    """Return the problem of a plain SVM's dual and one of the three rules.
 
     Parameters
     ----------
     plain : MarginDual
     eta : float
-        > 0; inf for no adaptation.
+        > 0; inf for the plain SVM.
     tau : float
         >= 0, < 2n. 0 is the quartic rule, > 0 the threshold rule (DANK).
     centred : bool
-        The centred rule (KNPL); then tau = 0.
+        True for the centred rule (KNPL); then tau = 0.
     n_points : int, optional
-        For the centred rule, the number of points that F has a row for, where `plain` has one more
-        coordinate (see `pliant.methods.svm.dual.without_intercept`).
+        For the centred rule, the order of F, where `plain` has one more coordinate (see
+        `pliant.methods.svm.dual.without_intercept`).
 
     Raises
     ------
@@ -107,98 +97,96 @@ def adapted_dual(
         )
     if c == 0.0 or not (tau or centred):
         return plain.with_quartic(c)
-    rule = CentredRule(c, n_points or n) if centred else ThresholdRule(c, tau)
-    return AdaptedDual(plain, rule)
+    if centred:
+        return AdaptedDual(plain, CentredRule(c, n_points or n), plain.with_quartic(c), 0.0)
+    constant = (tau * n - 0.25 * tau**2) / (4.0 * c)
+    return AdaptedDual(plain, ThresholdRule(c, tau), plain.with_quartic(c), constant)
 
 
-class Point(NamedTuple):
+class DualPoint(NamedTuple):
     """A beta, shape (n,), with the value and the gradient of the problem there.
 
-    `value` is h(beta) - h0, and `f` is (F o K) beta, shape (n,), with F the inner minimiser.
-    `fields` are K beta and (K o K) beta^2. `spectrum` holds the eigenvalues that F needs; None for
-    the centred rule.
+    `value` is h(beta) - h0, and `f` is (F o K) beta, shape (n,), with F the inner minimiser: the
+    gradient of the gain less f is that of h. `fields` are K beta and (K o K) beta^2. `spectrum`
+    holds the eigenpairs of F; None for the centred rule.
     """
 
     beta: Array
     value: float
     f: Array
     fields: tuple[Array, Array]
-    spectrum: Spectrum | None = None
+    spectrum: AdaptationSpectrum | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class AdaptedCertificate(Certificate):
     """A certificate, with the eigenpairs of F at its point where they are few."""
 
-    spectrum: Spectrum | None = None
+    spectrum: AdaptationSpectrum | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class AdaptedDual:
-    """The problem of the module's first lines, for a rule that couples all coordinates.
+    """The problem at the top of the module, for a rule that couples all coordinates.
 
     Parameters
     ----------
     plain : MarginDual
         The dual of the plain SVM: gain, constraints and K.
     rule : CentredRule or ThresholdRule
-        How F is chosen.
+        The rule for F.
+    quartic : MarginDual
+        The quartic rule with the same eta.
+    constant : float
+        h0, the part of the objective that no beta changes.
     """
 
     plain: MarginDual
     rule: CentredRule | ThresholdRule
+    quartic: MarginDual
+    constant: float
 
-    @property
-    def psd(self) -> bool:
-        """Whether gaps are certified."""
-        return self.plain.psd
-
-    @property
-    def quartic(self) -> MarginDual:
-        """The quartic rule with the same eta."""
-        return self.plain.with_quartic(self.rule.c)
-
-    @property
-    def constant(self) -> float:
-        """h0, the part of the objective that no beta changes."""
-        return self.rule.constant(len(self.plain.rows))
-
-    def at(self, beta: Array, like: Point | None = None, *, certain: bool = False) -> Point:
+    def at(self, beta: Array, like: DualPoint | None = None, *, certain: bool = False) -> DualPoint:
         """Return value and gradient at a feasible `beta`.
 
         Parameters
         ----------
         beta : array of shape (n,)
-        like : Point, optional
+        like : DualPoint, optional
             A point nearby, which shortens the search for eigenvalues.
         certain : bool
-            Whether to make sure that no eigenvalue is missed, as for the last point.
+            True to verify that no eigenvalue is missed, as for the last point.
         """
         near = None if like is None else like.spectrum
         if like is not None and like.beta is beta and (near is None or near.complete):
             return like
         fields, guess = self.quartic.fields(beta), 0 if near is None else len(near.values)
-        value, f, spectrum = self.rule.inner(self.plain.rows, beta, fields, guess, certain)
-        return Point(beta, self.plain.gain(beta) + value, f, fields, spectrum)
+        value, f, spectrum = self.rule.minimum(self.plain.rows, beta, fields, guess, certain)
+        return DualPoint(beta, self.plain.gain(beta) + value, f, fields, spectrum)
 
-    def certificate(self, point: Point) -> Certificate:
-        """Return the tightest bound on the optimum that a point gives; values less h0."""
+    def certificate(self, point: DualPoint) -> Certificate:
+        """Return the tightest bound on the optimum that a point gives; values less h0.
+
+        It keeps up to 64 eigenpairs (the default tau leaves about 50), or more if they take at most
+        a sixteenth of the memory of the matrix.
+        """
         bound, spectrum = self.plain.bound(point.beta, point.value, point.f), point.spectrum
-        few = spectrum is not None and spectrum.is_small
-        return AdaptedCertificate(**vars(bound), spectrum=spectrum if few else None)
+        if spectrum is not None and len(spectrum.values) > max(64, len(spectrum.support) // 16):
+            spectrum = None
+        return AdaptedCertificate(**vars(bound), spectrum=spectrum)
 
-    def model(self, point: Point, share: float) -> MarginDual:
-        """Return a margin dual that has the gradient of h at `point`, divided by min(1, 1 + share).
+    def model(self, point: DualPoint, share: float) -> MarginDual:
+        """Return a margin dual with the gradient of h at `point`, divided by min(1, 1 + share).
 
-        A share in [0, 1] is that of the weight of the quartic rule that the quartic term has. A
-        share in (-1, 0) is for an h that is flatter than the plain SVM, as where tau is near 2n:
-        there is no quartic term, and K has the weight 1 + share, or 1 after the division. For the
-        threshold rule and share = 1 the model differs from h at the point by a constant, and lies
-        below elsewhere.
+        With a share in [0, 1], the quartic term has the weight `share` c. A share in (-1, 0) is for
+        an h that is flatter than the plain SVM, as where tau is near 2n: there is no quartic term,
+        and K has the weight 1 + share, or 1 after the division. For the threshold rule and share
+        = 1 the model differs from h at the point by a constant, and lies below elsewhere.
         """
         quartic, flat = max(share, 0.0) * self.rule.c, min(1.0, 1.0 + share)
         u, v = point.fields
         gradient = (self.plain.linear - point.f) / flat
+        # The new p makes p - u - quartic beta o v, the gradient of the model, equal to `gradient`.
         return replace(
             self.plain,
             linear=gradient + (u + quartic * point.beta * v),
@@ -206,29 +194,27 @@ class AdaptedDual:
             quartic=quartic,
         )
 
-    def predicted_gain(self, at: Point, old: Point, new: Point) -> float:
-        """Return the gain from `old` to `new`, with the other part of h linear as at `at`.
+    def predicted_gain(self, at: DualPoint, old: DualPoint, new: DualPoint) -> float:
+        """Return the gain of h from `old` to `new`, with its part besides the gain linear at `at`.
 
-        As that part is concave, this is at least the true gain of h for `at` = `old`, and at most
-        for `at` = `new`, and no large numbers cancel in it.
+        As that part is concave, this is an upper bound of the true gain for `at` = `old`, and a
+        lower bound for `at` = `new`. No large numbers cancel in it.
         """
         step = new.beta - old.beta
         tube = np.abs(new.beta) - np.abs(old.beta)
         return float((self.plain.linear - at.f) @ step - (self.plain.epsilon * tube).sum())
 
-    def share(self, old: Point, new: Point) -> float:
-        """Return the share, as in `model`, with the curvature that h has between two points."""
+    def share(self, old: DualPoint, new: DualPoint) -> float:
+        """Return the share, as in `model`, with the curvature of h between two points."""
+        # With d = new - old, d'(f_new - f_old) = d'Kd + share c d'(beta o v at new - at old).
         step = new.beta - old.beta
         plain = float(step @ (new.fields[0] - old.fields[0]))
         change = new.beta * new.fields[1] - old.beta * old.fields[1]
         quartic, actual = self.rule.c * float(step @ change), float(step @ (new.f - old.f))
         if actual < plain:
-            return max(actual / plain, FLATTEST) - 1.0 if plain > 0.0 else 0.0
+            # 1e-6 is the smallest weight of K; F is about (1 - tau/(2n)) 11' there.
+            return max(actual / plain, 1e-6) - 1.0 if plain > 0.0 else 0.0
         return min((actual - plain) / quartic, 1.0) if quartic > 0.0 else 1.0
-
-
-Inner: TypeAlias = "tuple[float, Array, Spectrum | None]"
-"""The minimum over F less h0, f = (F o K) beta, and the eigenvalues of F, as in `Point`."""
 
 
 @dataclass(frozen=True)
@@ -238,22 +224,17 @@ class CentredRule:
     c: float
     n: int
 
-    def constant(self, n: int) -> float:
-        """Return zero."""
-        return 0.0
-
-    def inner(
+    def minimum(
         self, rows: Rows, beta: Array, fields: tuple[Array, Array], guess: int, certain: bool
-    ) -> Inner:
-        """Return the inner minimum, from three sums over the Gram matrix: O(n^2).
-
-        A1 = beta o u with u = K beta, and |PAP|^2 = |A|^2 - (2/n) |A1|^2 + (1'A1)^2/n^2.
-        """
+    ) -> tuple[float, Array, None]:
+        """Return the inner minimum, from three sums over the Gram matrix: O(n^2)."""
         u, v = fields
         n = self.n
+        # A1 = beta o u and |PAP|^2 = |A|^2 - (2/n) |A1|^2 + (1'A1)^2/n^2; here mean = A1/n.
         mean = beta * u / n
         total = mean.sum() / n
         size = (beta**2) @ v - 2.0 * n * (mean @ mean) + (n * total) ** 2
+        # (PAP)_ij = A_ij - mean_i - mean_j + total, so that ((PAP) o K) beta is:
         change = beta * v - mean * u - rows.matvec(mean * beta) + total * u
         return float(-0.5 * beta @ u - 0.25 * self.c * size), u + self.c * change, None
 
@@ -265,42 +246,41 @@ class ThresholdRule:
     c: float
     tau: float
 
-    def constant(self, n: int) -> float:
-        """Return h0 = eta (tau n - tau^2/4)."""
-        return (self.tau * n - 0.25 * self.tau**2) / (4.0 * self.c)
-
-    def inner(
+    def minimum(
         self, rows: Rows, beta: Array, fields: tuple[Array, Array], guess: int, certain: bool
-    ) -> Inner:
-        """Return the inner minimum, from the few eigenvalues of 11' + cA above tau/2.
-
-        The largest is n + e with a small e, which is computed by itself: with h0 taken off, the
-        terms of size eta n^2 cancel on paper, not in floating point.
-        """
+    ) -> tuple[float, Array, AdaptationSpectrum | None]:
+        """Return the inner minimum, from the few eigenvalues of S = 11' + cA above tau/2."""
         support, n = np.flatnonzero(beta), len(beta)
-        spectrum = Spectrum.of(
+        spectrum = AdaptationSpectrum.of(
             rows.part, support, beta[support], self.c, self.tau, n,
             guess=max(guess, 4), certain=certain,
         )  # fmt: skip
         if not spectrum.values.size:  # possible only where K is not positive semi-definite
             return (n - 0.5 * self.tau) ** 2 / (4.0 * self.c), np.zeros(n), None
-        leading = np.zeros(n)
+        # e = l - n for the largest eigenvalue l, without cancellation. With w its eigenvector and
+        # S = 11' + cA, the part of w across 1 is p = P cAw/l, and l - n = c w'Aw - n |p|^2.
+        top, leading = spectrum.values[0], np.zeros(n)
         leading[support] = beta[support] * spectrum.support[:, 0]
-        image = self.c * (beta * rows.matvec(leading))[support]
-        excess = spectrum.excess(image)
+        image = self.c * (beta * rows.matvec(leading))[support]  # cAw; zero at other points
+        mean = image.sum() / n
+        across = (((image - mean) / top) ** 2).sum() + (n - len(image)) * (mean / top) ** 2
+        excess = float(spectrum.support[:, 0] @ image - n * across)
+        # eta (e (2n + e - tau) + sum of s^2 over the others)
         root = 0.5 / np.sqrt(self.c)  # sqrt(eta): eta times a square would overflow
         kept = root * (spectrum.values[1:] - 0.5 * self.tau)
         loss = root * excess * (root * (2.0 * n + excess - self.tau)) + kept @ kept
-        f = _product(rows, beta, support, spectrum, self.tau)
-        return -float(loss), f, spectrum
+        return -float(loss), _product(rows, beta, support, spectrum, self.tau), spectrum
 
 
-def _product(rows: Rows, beta: Array, support: Indices, spectrum: Spectrum, tau: float) -> Array:
+def _product(
+    rows: Rows, beta: Array, support: Indices, spectrum: AdaptationSpectrum, tau: float
+) -> Array:
     """Return (F o K) beta for F = U diag(s) U', shape (n,), from blocks of F.
 
-    All points without a coefficient share one row of F.
+    All points without a coefficient share one row of F, so their part is K (beta o that row).
     """
     scale, vectors = spectrum.values - 0.5 * tau, spectrum.support
+    # F_ij = x_i' diag(s) x_j with x_i the rows of U, which is `others` outside the support.
     shared = np.zeros(len(beta))
     shared[support] = beta[support] * (vectors @ (scale * spectrum.others))
     f = rows.matvec(shared)
@@ -311,12 +291,12 @@ def _product(rows: Rows, beta: Array, support: Indices, spectrum: Spectrum, tau:
     return f
 
 
-class Spectrum(NamedTuple):
+class AdaptationSpectrum(NamedTuple):
     """The eigenpairs above tau/2 of S = 11' + c A, for n points of which some are support points.
 
     The r `values` are in descending order. `support`, shape (s, r), holds the rows of the
     eigenvectors at the support points, and `others`, shape (r,), the row that all other points
-    share. `complete` is whether it is certain that none above (1 + LEEWAY) tau/2 is missing.
+    share. `complete` is True if it is verified that none above (1 + LEEWAY) tau/2 is missing.
     """
 
     values: Array
@@ -324,21 +304,6 @@ class Spectrum(NamedTuple):
     others: Array
     n: int
     complete: bool
-
-    @property
-    def is_small(self) -> bool:
-        """Whether it takes a sixteenth of the memory of the matrix, or less; or little memory."""
-        s, r = self.support.shape
-        return r <= max(FEW_PAIRS, s // 16)
-
-    def packed(self) -> Array:
-        """Return values, support and others as the rows of one array, shape (s + 2, r)."""
-        return np.vstack([self.values, self.support, self.others])
-
-    @classmethod
-    def unpacked(cls, pairs: Array, n: int) -> Spectrum:
-        """Return the spectrum, complete, that `packed` returned."""
-        return cls(pairs[0], pairs[1:-1], pairs[-1], n, True)
 
     @property
     def sums(self) -> Array:
@@ -358,36 +323,21 @@ class Spectrum(NamedTuple):
         *,
         guess: int = 8,
         certain: bool = True,
-    ) -> Spectrum:
-        """Return the spectrum of S, with c, tau and n as in the module's first lines.
+    ) -> AdaptationSpectrum:
+        """Return the spectrum of S, with c, tau and n as at the top of the module.
 
         between(rows, columns) returns the kernel between points given by their numbers. `support`
         and `beta`, shape (s,), are the numbers of the support points and their coefficients.
-        `guess` is about how many eigenvalues there are, and `certain` whether to make sure that
-        none above (1 + LEEWAY) tau/2 is missing.
+        `guess` is the expected number of eigenvalues. If `certain`, a Cholesky factorisation
+        verifies that none above (1 + LEEWAY) tau/2 is missing.
         """
-
-        def core() -> Array:
-            return _core(between, support, beta, c, n)
-
+        core, limit = partial(_core, between, support, beta, c, n), (1.0 + LEEWAY) * 0.5 * tau
         pairs = eigenpairs_above(core(), 0.5 * tau, guess)
-        limit, known = (1.0 + LEEWAY) * 0.5 * tau, pairs.complete or not certain
+        known = pairs.complete or not certain
         if not known and not none_above(core(), limit, pairs.values, pairs.vectors):
             pairs = eigenpairs_above(core(), 0.5 * tau, guess=n)
         others = pairs.vectors[-1] / np.sqrt(max(n - len(support), 1))
         return cls(pairs.values, pairs.vectors[:-1], others, n, pairs.complete or certain)
-
-    def excess(self, image: Array) -> float:
-        """Return the largest eigenvalue less n, without cancellation.
-
-        With e = 1/sqrt(n), w the eigenvector of the largest eigenvalue l of S = n ee' + cA, and
-        `image` = cAw at the support points (zero elsewhere), the part of w across e is
-        p = P cAw/l, and l - n = c w'Aw - n |p|^2.
-        """
-        n, mean = self.n, image.sum() / self.n
-        top = self.values[0]
-        across = (((image - mean) / top) ** 2).sum() + (n - len(image)) * (mean / top) ** 2
-        return float(self.support[:, 0] @ image - n * across)
 
 
 def _core(
@@ -396,7 +346,7 @@ def _core(
     """Return S = 11' + c A on the span of its rows, shape (s + 1, s + 1).
 
     The basis is the s support points, with coefficients `beta`, and the unit vector of ones over
-    the other n - s points, whose rows of S are ones: the other eigenvalues of S are zero.
+    the other n - s points, whose rows of S are ones. The eigenvalues of S besides are zero.
     """
     s = len(support)
     core = np.empty((s + 1, s + 1))
@@ -414,13 +364,14 @@ def _core(
 def row_blocks(rows: int, columns: int) -> Iterator[slice]:
     """Yield blocks of a matrix's rows with at most BLOCK_ENTRIES entries, or of one row."""
     step = max(1, BLOCK_ENTRIES // max(1, columns))
-    return (slice(low, min(low + step, rows)) for low in range(0, rows, step))
+    for low in range(0, rows, step):
+        yield slice(low, min(low + step, rows))
 
 
 class Eigenpairs(NamedTuple):
     """Eigenvalues above a level, descending, shape (r,), and orthonormal vectors, shape (n, r).
 
-    `complete`: whether it is certain that there are no others.
+    `complete` is True if it is certain that there are no others.
     """
 
     values: Array
@@ -435,39 +386,37 @@ def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
     LAPACK does, O(n^3). Lanczos iterations can miss one of several equal eigenvalues: `none_above`
     checks that.
     """
-    n = len(matrix)
-    k = guess + 4
-    while n > SMALL and k <= FEW * n:
+    n, k, complete = len(matrix), guess + 4, True
+    pairs: tuple[Array, Array]
+    while n > SMALL and k <= FEW * n:  # until one of k eigenvalues is below the level
         try:
-            values, vectors = eigsh(matrix, k, which="LA", v0=np.ones(n))
+            pairs = eigsh(matrix, k, which="LA", v0=np.ones(n))
         except ArpackError:
             break
-        if values[0] <= level:
-            return _descending(values, vectors, level, complete=False)
+        if pairs[0][0] <= level:
+            complete = False
+            break
         k *= 2
     if n <= SMALL:
-        return _descending(*np.linalg.eigh(matrix), level, complete=True)
-    diagonal = matrix.diagonal().copy()
-    try:
-        level_and_up = (level, np.inf) if FEW * n < guess <= SOME * n else None
-        pairs = scipy.linalg.eigh(matrix.T, subset_by_value=level_and_up, overwrite_a=True)
-    except np.linalg.LinAlgError:  # clustered eigenvalues; the upper triangle is overwritten
-        matrix[np.diag_indices_from(matrix)] = diagonal
-        pairs = np.linalg.eigh(matrix, UPLO="L")
-    return _descending(*pairs, level, complete=True)
-
-
-def _descending(values: Array, vectors: Array, level: float, *, complete: bool) -> Eigenpairs:
-    """Return the pairs above `level`, given in ascending order, in descending order."""
-    first = int(np.searchsorted(values, level, side="right"))
+        pairs = np.linalg.eigh(matrix)
+    elif complete:
+        diagonal = matrix.diagonal().copy()
+        try:
+            level_and_up = (level, np.inf) if FEW * n < guess <= SOME * n else None
+            pairs = scipy.linalg.eigh(matrix.T, subset_by_value=level_and_up, overwrite_a=True)
+        except np.linalg.LinAlgError:  # clustered eigenvalues; the upper triangle is overwritten
+            matrix[np.diag_indices_from(matrix)] = diagonal
+            pairs = np.linalg.eigh(matrix, UPLO="L")
+    values, vectors = pairs
+    first = int(np.searchsorted(values, level, side="right"))  # they are in ascending order
     return Eigenpairs(values[first:][::-1], vectors[:, first:][:, ::-1], complete)
 
 
 def none_above(matrix: Array, level: float, values: Array, vectors: Array) -> bool:
-    """Whether all eigenvalues of a symmetric matrix but the given ones are below `level` > 0.
+    """Return True if the eigenvalues of a symmetric matrix besides `values` are below `level` > 0.
 
-    One Cholesky factorisation decides, O(n^3/3): the matrix V diag(values) V' - M + level I is
-    positive definite just then. M is overwritten.
+    One Cholesky factorisation decides, O(n^3/3): this is so if and only if the matrix
+    V diag(values) V' - M + level I is positive definite. M is overwritten.
     """
     for low in range(0, len(matrix), 256):
         rows = slice(low, low + 256)
@@ -478,3 +427,102 @@ def none_above(matrix: Array, level: float, values: Array, vectors: Array) -> bo
     except np.linalg.LinAlgError:
         return False
     return True
+
+
+@dataclass(frozen=True)
+class QuarticForm:
+    """F = 11' + c A."""
+
+    c: float
+    rank: ClassVar[None] = None
+
+    def weights(self, beta: Array) -> Array:
+        """Return an empty array, shape (s, 0)."""
+        return np.empty((len(beta), 0))
+
+    def profile(self, _b: Array, products: Array) -> Array:
+        """Return the products, an empty array: points need no profile."""
+        return products
+
+    def change(self, learned: Array, _left: Array, _right: Array) -> Array:
+        """Return c a(x, y)."""
+        learned *= self.c
+        return learned
+
+    def change_of_each(self, learned: Array, _profile: Array) -> Array:
+        """Return c a(x, x)."""
+        return self.c * learned
+
+
+@dataclass(frozen=True)
+class CentredForm:
+    """F = 11' + c P A P, with `n` training points and `mean` the mean entry of A."""
+
+    c: float
+    n: int
+    mean: float
+    rank: ClassVar[None] = None
+
+    def weights(self, beta: Array) -> Array:
+        """Return beta."""
+        return beta[:, None]
+
+    def profile(self, b: Array, products: Array) -> Array:
+        """Return m(x), the mean of a(x, x_i) over the training points."""
+        return b[:, None] * products / self.n
+
+    def change(self, learned: Array, left: Array, right: Array) -> Array:
+        """Return c (a(x, y) - m(x) - m(y) + mean)."""
+        learned -= left - self.mean  # (m, 1) and (1, k), in place
+        learned -= right.T
+        learned *= self.c
+        return learned
+
+    def change_of_each(self, learned: Array, profile: Array) -> Array:
+        """Return c (a(x, x) - 2 m(x) + mean)."""
+        return self.c * (learned - 2.0 * profile[:, 0] + self.mean)
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdForm:
+    """F = (11' + c A - (tau/2) I)_+, from the spectrum of 11' + c A."""
+
+    c: float
+    tau: float
+    spectrum: AdaptationSpectrum
+
+    @property
+    def rank(self) -> int:
+        """The rank of F."""
+        return len(self.spectrum.values)
+
+    def weights(self, beta: Array) -> Array:
+        """Return diag(beta) U, shape (s, r)."""
+        return np.asarray(beta[:, None] * self.spectrum.support)
+
+    def profile(self, b: Array, products: Array) -> Array:
+        """Return p(x), with F(x, y) = p(x)'p(y), from 1'U + c b(x) k(x, X) diag(beta) U."""
+        values = self.spectrum.values
+        rows = (self.c * b)[:, None] * products
+        rows += self.spectrum.sums  # in place: where r is large, this is the largest array
+        rows *= np.sqrt(values - 0.5 * self.tau) / values
+        return np.asarray(rows)
+
+    def change(self, _learned: Array, left: Array, right: Array) -> Array:
+        """Return p(x)'p(y) - 1."""
+        return left @ right.T - 1.0
+
+    def change_of_each(self, _learned: Array, profile: Array) -> Array:
+        """Return p(x)'p(x) - 1."""
+        return np.asarray((profile**2).sum(axis=1) - 1.0)
+
+
+Form: TypeAlias = QuarticForm | CentredForm | ThresholdForm
+"""A closed form of F, for given beta, c and tau.
+
+`weights` returns W, shape (s, q), from beta at the s support points. `profile` returns the profiles
+of m points, shape (m, q), from b(x), shape (m,), and the products k(x, X) W, shape (m, q).
+`change` returns F - 1 between points, shape (m, k), from their profiles and a(x, y), which it
+overwrites; `change_of_each` F(x, x) - 1, shape (m,), from a(x, x). `rank` is the rank of F, or
+None.
+"""

@@ -10,7 +10,7 @@ gains without any search, so that the iterates rise to the optimum (the minorise
 concave-convex, principle).
 
 An SVM dual whose kernel matrix adapts a little is so close to its model that with the defaults of
-the estimators three to ten models suffice, each started where the last one ended.
+the estimators three to ten models suffice, each started at the solution of the previous one.
 """
 
 from __future__ import annotations
@@ -22,45 +22,17 @@ import numpy as np
 
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array
-from pliant.methods.dank.problem import AdaptedDual, Point
+from pliant.methods.dank.problem import AdaptedDual, DualPoint
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate
 
-COARSEST = 0.1
-"""Largest relative gap to which a model is solved."""
-
-MODEL_SHARE = 0.1
-"""A model is solved to this share of the present relative gap, or of `tol` if that is larger."""
-
-ENOUGH = 0.1
-"""After a step that gains less than this share of what its model predicted, share is 1 again."""
-
-SEARCHES = 6
-"""Points on the way to the model's maximiser that are tried for the maximum of h."""
-
-OVERSHOOT = 0.3
-"""At the end of a step h may fall this share as steeply as it rose at its beginning."""
-
-SHORTEST = 0.05
-"""The secant rule shortens a step to this share at most."""
-
-ROUNDING = 1e-12
-"""Relative changes of h below this may be noise."""
-
-PATIENCE = 4
-"""Models in a row without progress, each solved more finely: then the run has stalled."""
-
-LONG_PATIENCE = 50
-"""Models in a row without a better value or gap: then the run has stalled, too."""
-
-LONGEST_PATIENCE = 200
-"""Models in a row that together gain less than `PROGRESS`: then the run has stalled, too."""
+PATIENCE, LONG_PATIENCE, LONGEST_PATIENCE = 4, 50, 200
+"""Models in a row after which the solver has stalled: without progress, each solved more finely;
+without a better value or gap; and with too little `PROGRESS` together."""
 
 PROGRESS = 0.05
-"""Share of the smallest gap so far, by which the value has to rise or the gap to fall.
-
-At a slower pace, many thousands of models would be left to solve.
-"""
+"""Smallest gain in value or gap of `LONGEST_PATIENCE` models, a share of the smallest gap so far.
+At a slower pace, many thousands of models would be left to solve."""
 
 
 def solve(
@@ -82,7 +54,7 @@ def solve(
         Stop when gap <= tol (1 + abs(value)). Where the problem has no certificate, stop when
         the same sum, a measure of stationarity, is as small.
     max_iter : int
-        Two-coordinate steps at most, in all; -1 for no limit.
+        Maximum number of two-coordinate steps, in all; -1 for no limit.
     callback : callable, optional
         Called with a `Progress` whenever `smo.solve` reports; returning True stops.
 
@@ -91,152 +63,146 @@ def solve(
     Result
         `n_iter` counts the two-coordinate steps; `history` has one entry a model.
     """
-    run = _Run(problem, start, max_iter, callback)
+    state = SequentialState(problem, start, tol, max_iter, callback)
     while True:
-        certificate, status = run.check(tol)
+        certificate, status = state.certify()
         if status is not None:
             break
-        run.improve(tol)
+        state.improve()
     return Result(
-        x=run.point.beta,
+        x=state.point.beta,
         value=certificate.value,
         gap=certificate.gap,
-        n_iter=run.n_iter,
+        n_iter=state.n_iter,
         status=status,
-        history=run.history,
+        history=state.history,
         certificate=certificate,
     )
 
 
-class _Run:
-    """One run: the point, the share of the next model, and the history."""
+class SequentialState:
+    """The point, the share of the next model, the counters and the history of the solver."""
 
     def __init__(
         self,
         problem: AdaptedDual,
         start: Array,
+        tol: float,
         max_iter: int,
         callback: Callable[[Progress], Any] | None,
     ) -> None:
         self.problem = problem
+        self.tol = tol
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
         self.point = problem.at(start)
         self.share = 1.0
         self.relative_gap = np.inf
-        self.least = np.inf
-        self.best = -np.inf
-        self.mark = (-np.inf, np.inf)
-        self.idle = 0
-        self.slow = 0
-        self.stuck = 0
+        self.best_value, self.least_gap = -np.inf, np.inf
+        self.mark = (-np.inf, np.inf)  # both at the last model with enough `PROGRESS`
+        self.stuck = self.idle = self.slow = 0  # models in a row, against the three patiences
         self.n_iter = 0
         self.stopped = False
         self.history: list[Progress] = []
 
-    def check(self, tol: float) -> tuple[Certificate, Status | None]:
-        """Certify the present point; return the reason if the run is over, else None."""
-        certificate = self._certify()
-        status = self._status(tol)
-        if status is not None:  # verify the last point
+    def certify(self) -> tuple[Certificate, Status | None]:
+        """Return the certificate of the present point, and a status if the solver stops there."""
+        certificate, status = self._certificate()
+        if status is not None:  # verify at the last point that no eigenvalue is missing
             self.point = self.problem.at(self.point.beta, self.point, certain=True)
-            certificate = self._certify()
-            status = self._status(tol)
+            certificate, status = self._certificate()
         self._record(certificate)
         return certificate, status
 
-    def improve(self, tol: float) -> None:
-        """Go to the maximiser of the model, or part of the way."""
+    def _certificate(self) -> tuple[Certificate, Status | None]:
+        """Return the certificate, and a status if the point or the counters end the run."""
+        certificate = self.problem.certificate(self.point)
+        self.relative_gap = certificate.slope / (1.0 + abs(certificate.value))
+        if self.relative_gap <= self.tol:
+            certified = not np.isnan(certificate.gap)
+            return certificate, Status.CONVERGED if certified else Status.UNCERTIFIED
+        if self.stopped:
+            return certificate, Status.STOPPED
+        if self.n_iter >= self.limit:
+            return certificate, Status.MAX_ITER
+        stalled = self.stuck >= PATIENCE or self.idle >= LONG_PATIENCE
+        stalled |= self.slow >= LONGEST_PATIENCE
+        return certificate, Status.STALLED if stalled else None
+
+    def _record(self, certificate: Certificate) -> None:
+        """Extend the history; count the models without any progress, and with little."""
+        value, gap = certificate.value, certificate.slope
+        self.idle = 0 if value > self.best_value or gap < self.least_gap else self.idle + 1
+        self.best_value, self.least_gap = max(self.best_value, value), min(self.least_gap, gap)
+        # Is the pace fast enough? Many slow models in a row gain too little together.
+        last_value, last_gap = self.mark
+        progress = self.best_value - last_value > PROGRESS * self.least_gap
+        if progress or self.least_gap < (1.0 - PROGRESS) * last_gap:
+            self.mark, self.slow = (self.best_value, self.least_gap), 0
+        else:
+            self.slow += 1
+        self.history.append(Progress(self.n_iter, value, certificate.gap))
+
+    def improve(self) -> None:
+        """Go to the maximiser of the model, or to the maximum of h on the way there."""
         old = self.point
-        model = self.problem.model(old, self.share)
+        # A tenth of the present gap is enough, or of `tol`; a hundredth of it after each failure.
+        precision = min(0.1, 0.1 * max(self.tol, self.relative_gap))
         result = smo.solve(
-            model,
+            self.problem.model(old, self.share),
             old.beta,
-            tol=self._precision(tol),
+            tol=float(precision * 0.01**self.stuck),
             max_iter=self.limit - self.n_iter,
-            callback=self._report,
+            callback=self._asks_to_stop,
         )
         self.n_iter += result.n_iter
-        new = self._best_between(old, self.problem.at(result.x, old))
-        if new is old:
+        new = self._maximum_between(old, self.problem.at(result.x, old))
+        if not self._is_better(new, old):
             self.stuck += 1
             self.share = 1.0
             return
         self.stuck = 0
+        # After a step with less than a tenth of the predicted gain, the model is cautious again.
         predicted = min(1.0, 1.0 + self.share) * (result.value - result.history[0].objective)
-        kept = new.value - old.value >= ENOUGH * predicted
+        kept = new.value - old.value >= 0.1 * predicted
         self.share = self.problem.share(old, new) if kept else 1.0
         self.point = new
 
-    def _certify(self) -> Certificate:
-        certificate = self.problem.certificate(self.point)
-        self.relative_gap = certificate.slope / (1.0 + abs(certificate.value))
-        return certificate
+    def _maximum_between(self, old: DualPoint, end: DualPoint) -> DualPoint:
+        """Return `end`, or a point on the way from `old` if h has its maximum before `end`.
 
-    def _record(self, certificate: Certificate) -> None:
-        """Add to the history; count the models without any progress, and with little."""
-        better = certificate.value > self.best or certificate.slope < self.least
-        self.idle = 0 if better else self.idle + 1
-        self.best = max(self.best, certificate.value)
-        self.least = min(self.least, certificate.slope)
-        value, gap = self.mark
-        if self.best - value > PROGRESS * self.least or self.least < (1.0 - PROGRESS) * gap:
-            self.mark, self.slow = (self.best, self.least), 0
-        else:
-            self.slow += 1
-        self.history.append(Progress(self.n_iter, certificate.value, certificate.gap))
-
-    def _status(self, tol: float) -> Status | None:
-        if self.relative_gap <= tol:
-            return Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
-        if self.stopped:
-            return Status.STOPPED
-        if self.n_iter >= self.limit:
-            return Status.MAX_ITER
-        stalled = self.stuck >= PATIENCE or self.idle >= LONG_PATIENCE
-        stalled |= self.slow >= LONGEST_PATIENCE
-        return Status.STALLED if stalled else None
-
-    def _precision(self, tol: float) -> float:
-        """Return the relative gap for the next model; smaller after each that failed."""
-        wanted = MODEL_SHARE * max(tol, self.relative_gap)
-        return float(min(COARSEST, wanted) * 0.01**self.stuck)
-
-    def _best_between(self, old: Point, end: Point) -> Point:
-        """Return `end`, or a point on the way there if h has its maximum before it; else `old`.
-
-        Along the way h is a concave function, of which the slopes at both ends are known: the
-        secant rule finds its maximum.
+        With s(t) = h(old + t (new - old)), concave, the secant of s' through s'(0) = rise and
+        s'(1) = final has its root at t = rise / (rise - final). At most six points are tried. The
+        search ends where h falls at the end of the step by at most .3 of the slope at its start.
         """
-        new = end
-        for _ in range(SEARCHES):
-            rise, final = (self.problem.predicted_gain(at, old, new) for at in (old, new))
-            if rise <= 0.0 or final >= -OVERSHOOT * rise or self._report_steps(0):
+        new, gain = end, self.problem.predicted_gain
+        for _ in range(6):
+            rise, final = gain(old, old, new), gain(new, old, new)
+            if rise <= 0.0 or final >= -0.3 * rise or self._asks_to_stop():
                 break
-            share = np.clip(rise / (rise - final), SHORTEST, 1.0)
-            new = self.problem.at(old.beta + share * (new.beta - old.beta), old)
-        return new if self._is_better(new, old) else old
+            t = np.clip(rise / (rise - final), 0.05, 1.0)
+            new = self.problem.at(old.beta + t * (new.beta - old.beta), old)
+        return new
 
-    def _is_better(self, new: Point, old: Point) -> bool:
-        """Whether h is larger, by its values or slopes, or else, by rounding, the gap smaller.
+    def _is_better(self, new: DualPoint, old: DualPoint) -> bool:
+        """Return True if h is larger, or, where rounding hides that, if the gap is smaller.
 
-        The mean of the slopes at both ends shows gains that are too small for the values.
+        The slopes at both ends show gains that are too small for the values.
         """
-        gain, noise = new.value - old.value, ROUNDING * (1.0 + abs(old.value))
+        gain, noise = new.value - old.value, 1e-12 * (1.0 + abs(old.value))
         if np.array_equal(new.beta, old.beta) or gain < -noise:
             return False
-        slopes = sum(self.problem.predicted_gain(at, old, new) for at in (old, new))
+        slopes = self.problem.predicted_gain(old, old, new)
+        slopes += self.problem.predicted_gain(new, old, new)
+        # The mean of both slopes is the trapezoidal rule for the gain.
         if gain > noise or slopes > 0.0:
             return True
-        before, after = (self.problem.certificate(point).slope for point in (old, new))
-        return after < before
+        return self.problem.certificate(new).slope < self.problem.certificate(old).slope
 
-    def _report(self, progress: Progress) -> bool:
-        return self._report_steps(progress.n_iter)
-
-    def _report_steps(self, more: int) -> bool:
-        """Report `more` steps than were counted; return whether the callback asks to stop."""
+    def _asks_to_stop(self, progress: Progress | None = None) -> bool:
+        """Report the steps, with those of the model; return True if the callback asks to stop."""
         if self.callback is not None and not self.stopped:
+            more = 0 if progress is None else progress.n_iter
             total = self.history[-1]._replace(n_iter=self.n_iter + more)
             self.stopped = self.callback(total) is True
         return self.stopped

@@ -1,1 +1,1 @@
-"""What the support vector machines share: estimator, dual problem, two-coordinate ascent."""
+"""Support vector machines: estimators, their dual problem and two-coordinate ascent."""

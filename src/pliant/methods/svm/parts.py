@@ -84,7 +84,7 @@ def kmeans_partition(
 ) -> Partition:
     """Divide rows into compact parts by k-means, in bounded memory.
 
-    k-means runs on a sample of the rows; then each row goes to its nearest centre.
+    k-means runs on a sample of the rows; then each row is assigned to its nearest centre.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def kmeans_partition(
         The rows, n >= 1, finite.
     n_parts : int or "auto"
         From 1 to n parts, as in the DANK paper; "auto" makes parts of about 4000 rows, and halves
-        those of more than 8000.
+        parts of more than 8000.
     random_state : int, RandomState or None
         The seed of the sample and of the starts. The same seed gives the same parts.
 
@@ -110,6 +110,7 @@ def kmeans_partition(
     wanted = math.ceil(n / AUTO_SIZE) if n_parts == "auto" else int(n_parts)
     if wanted > n:
         raise ValueError(f"expected n_parts <= {n}, the number of rows, got {plain(n_parts)!r}")
+    # k-means makes uneven parts: halve those above twice the mean size, each on a sample of its own
     most = 2 * AUTO_SIZE if n_parts == "auto" else n
     centres = _kmeans(_sample(points, max(SAMPLE, SAMPLE_PER_PART * wanted), rng), wanted, rng)
     for _ in range(ROUNDS):
@@ -124,12 +125,13 @@ def kmeans_partition(
             break
         halves = [_kmeans(_sample(points[labels == part], SAMPLE, rng), 2, rng) for part in large]
         centres = np.vstack([np.delete(centres, large, axis=0), *halves])
+    # drop centres without rows and number the others from zero
     used, labels = np.unique(nearest_rows(points, centres), return_inverse=True)
     return Partition(labels.astype(np.intp), centres[used])
 
 
 def _sample(points: Array, size: int, rng: RandomState) -> Array:
-    """Return `size` rows in their order, or all if there are no more."""
+    """Return `size` random rows in their order, or all if there are no more."""
     if size >= len(points):
         return points
     return points[np.sort(rng.choice(len(points), size, replace=False))]
@@ -161,7 +163,7 @@ class PartResult(NamedTuple):
     n_iter : int
         Iterations done.
     status : str
-        Why the solver stopped, the name of a `pliant.core.progress.Status`.
+        The name of the solver's `pliant.core.progress.Status`.
     seconds : float
         Processor time of the thread that ran the part, set by `run_parts`. Other threads of a
         BLAS are not counted.
@@ -179,11 +181,11 @@ class PartResult(NamedTuple):
 
 
 Work: TypeAlias = Callable[..., PartResult]
-"""Solves a part; a function of a module, so that other processes can find it."""
+"""Solves a part; a function of a module, which other processes can import."""
 
 
 class _Stop(BaseException):
-    """Ends joblib's generator without the warning that closing it gives."""
+    """Ends joblib's generator without the warning of ``close``."""
 
 
 def run_parts(
@@ -196,10 +198,10 @@ def run_parts(
 ) -> list[PartResult | None]:
     """Solve each part.
 
-    Tasks go to joblib: to threads, or to the backend that ``joblib.parallel_config`` sets, which
-    has to return results one by one (threads, loky, Dask). The largest parts start first. At any
-    time, fewer than twice as many tasks are active as the backend has workers, so that the data of
-    no more parts are copied at once.
+    Tasks run in threads, or on the backend of ``joblib.parallel_config``, which has to return
+    results one by one (threads, loky, Dask). The largest parts start first. At any time, fewer
+    than twice as many tasks are active as the backend has workers; this bounds the number of parts
+    whose data are copied at once.
 
     Parameters
     ----------
@@ -207,28 +209,28 @@ def run_parts(
         Solves a part. Other processes must be able to import it by its name; it must not write
         into its arguments, which may be shared.
     arguments : callable
-        Returns the arguments of `work` for a part, given by its number from 0 on. It is called only
-        when the task of the part starts, perhaps from another thread.
+        Returns the arguments of `work` for a part, given by its number from 0 on. It is called when
+        the task of the part starts, perhaps from another thread.
     sizes : sequence of int
         The number of rows of each part.
     n_jobs : int or None
         As in joblib: None is 1, or the value of ``parallel_config``; -1 is all processors.
     report : callable, optional
-        Called as ``report(done, total)`` after each part that was run. If it returns True, the
-        run ends; parts that threads are solving by then are solved in vain.
+        Called as ``report(done, total)`` after each part. If it returns True, no other part starts,
+        and the results of parts that are active then are lost.
 
     Returns
     -------
     list of PartResult or None
-        In the order of the parts; None only for parts that were not run because `report` asked
-        to stop.
+        In the order of the parts; None for parts without a result because `report` returned True.
 
     Raises
     ------
     Exception
-        The first error of a part ends the run; a note names the part.
+        The first error of a part, with a note that names the part.
     """
     total = len(sizes)
+    # the largest first: a large part at the end would run alone
     order = np.argsort(-np.asarray(sizes, dtype=np.intp), kind="stable").tolist()
     results: list[PartResult | None] = [None] * total
     parallel: Any = Parallel(
@@ -236,6 +238,7 @@ def run_parts(
         return_as="generator_unordered",
     )  # fmt: skip
     outcomes = parallel(_tasks(work, arguments, sizes, order))
+    # Results arrive in the order in which parts end; a break or an error stops the generator.
     try:
         for done, (part, result) in enumerate(outcomes, 1):
             results[part] = result
@@ -263,6 +266,7 @@ def _tasks(
 
 
 def _fail(error: Exception) -> None:
+    """Raise an error within a task."""
     raise error
 
 

@@ -1,118 +1,31 @@
-"""A Gram matrix, seen as rows.
+"""The rows of a Gram matrix on demand, for a `pliant.methods.svm.dual.MarginDual`.
 
-Solvers ask for small square parts and for sums of weighted rows; they never see the kernel that
-made them. `DenseRows` holds the whole matrix; `CachedRows` computes rows on demand and keeps those
-that are used most.
+`DenseRows` holds the whole matrix; `CachedRows` computes rows on demand, in bounded memory, and
+keeps the most used ones.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pliant.core.jit import compiled
 from pliant.core.text import one_line
-from pliant.core.typing import Array, Between, Columns, Indices, Mask
+from pliant.core.typing import Array, Between, Indices, Mask
 from pliant.kernels.base import Kernel
+from pliant.methods.svm.dual import DenseRows, Pause, Rows, add_both, add_rows, part
+
+__all__ = ["CachedRows", "DenseRows", "Rows"]
 
 BLOCK_ENTRIES = 8_000_000
 """Entries of rows that are summed before the next are computed: 32 MB in float32."""
 
 TILE_ENTRIES = 200_000
-"""Kernel values asked for at once: they are rounded and checked before they leave the cache."""
-
-SQUARE_SHARE = 0.75
-"""The share of the cache that a square part may take. Free coordinates that do not fit into one
-cost far more than rows that have to be computed again."""
-
-SMALLEST_ROOM = 128
-"""A square part of this many coordinates is allowed however small the cache is: 0.1 MB."""
-
-Pause = Callable[[], object]
-"""Called between blocks of kernel values; it may end the sum with an exception."""
-
-
-class DenseRows:
-    """The rows of a symmetric Gram matrix that fits into memory.
-
-    Parameters
-    ----------
-    gram : array of shape (n, n)
-        Symmetric. float32 and float64 are kept as they are (in C order); others become float64.
-    dtype : dtype, optional
-        The precision to keep; float32 halves the memory that a solver reads. Sums are float64.
-    """
-
-    room: None = None
-    """No limit on the number of coordinates whose square part may be asked for."""
-
-    def __init__(self, gram: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:
-        matrix = np.asarray(gram)
-        if dtype is None:
-            dtype = np.float32 if matrix.dtype == np.float32 else np.float64
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(f"expected a square Gram matrix, got shape {matrix.shape}")
-        self.gram: Array = np.ascontiguousarray(matrix, dtype=dtype)
-        self._diagonal: Array = self.gram.diagonal().astype(np.float64)
-        self._diagonal.flags.writeable = False
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.gram.shape[0]
-
-    def bordered(self) -> DenseRows:
-        """Return the rows of the matrix with one more row and column, of zeros."""
-        return DenseRows(np.pad(self.gram, (0, 1)))
-
-    def diagonal(self) -> Array:
-        """Return the diagonal, shape (n,), float64."""
-        return self._diagonal
-
-    def square(self, indices: Indices, pause: Pause | None = None) -> Array:
-        """Return the rows and columns `indices`, shape (m, m); `pause` is not called."""
-        if np.array_equal(indices, np.arange(len(self))):
-            return self.gram
-        return self.part(indices, indices)
-
-    def part(self, rows: Indices, columns: Indices) -> Array:
-        """Return some rows and columns, shape (len(rows), len(columns))."""
-        return part(self.gram, rows, columns)
-
-    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return K w, shape (n,); rows of zero weight are not read. `pause` is not called."""
-        total = np.zeros(len(self))
-        add_rows(total, self.gram, *used_rows(weights))
-        return total
-
-    def both_matvecs(
-        self, weights: Array, squares: Array, pause: Pause | None = None
-    ) -> tuple[Array, Array]:
-        """Return K w and (K o K) q, where q is zero wherever w is; `pause` is not called."""
-        total, squared = np.zeros(len(self)), np.zeros(len(self))
-        used, some = used_rows(weights)
-        add_both(total, squared, self.gram, used, some, squares[used])
-        return total, squared
-
-
-def used_rows(weights: Array) -> tuple[Indices, Array]:
-    """Return the rows whose weight is not zero, and their weights."""
-    used = np.flatnonzero(weights)
-    return used, weights[used]
-
-
-@compiled
-def part(gram: Array, rows: Indices, columns: Indices) -> Array:
-    """Return some rows and columns of a matrix."""
-    chosen = np.empty((rows.size, columns.size), gram.dtype)
-    for a in range(rows.size):
-        row = gram[rows[a]]
-        for b in range(columns.size):
-            chosen[a, b] = row[columns[b]]
-    return chosen
+"""Kernel values of one call: they are rounded and checked before they leave the cache."""
 
 
 @compiled
@@ -132,43 +45,14 @@ def place(
             target[columns[b], rows[a]] = values[source_columns[b]]
 
 
-@compiled
-def add_rows(total: Array, rows: Array, numbers: Indices, weights: Array) -> None:
-    """Add sum_a weights_a rows[numbers_a] to `total`."""
-    for a in range(numbers.size):
-        row = rows[numbers[a]]
-        for s in range(total.size):
-            total[s] += weights[a] * row[s]
-
-
-@compiled
-def add_both(
-    total: Array,
-    squared: Array,
-    rows: Array,
-    numbers: Indices,
-    weights: Array,
-    square_weights: Array,
-) -> None:
-    """Add sum_a weights_a rows[numbers_a] to `total`, and the same of squared rows to `squared`.
-
-    The rows are squared entrywise and have weights of their own; each is read once.
-    """
-    for a in range(numbers.size):
-        row = rows[numbers[a]]
-        for s in range(total.size):
-            total[s] += weights[a] * row[s]
-            squared[s] += square_weights[a] * row[s] * row[s]
-
-
 class RowMemory:
     """Some rows of an n x n matrix, and one square part of it, in one piece of memory.
 
-    The memory has room for `entries` numbers. `rows`, shape (k, n), are the slots for rows: the
-    start of the memory, as far as no square part has been placed. Each row has a score: each use
-    adds one, and with every call the scores of all rows fall by half. The rows of the highest
-    scores are kept, so that rows that are used in every call stay, even where one call needs more
-    rows than fit. If the most recent rows were kept, each would be dropped before its next use.
+    The memory has room for `entries` numbers. `rows`, shape (k, n), are the slots for rows at its
+    start; the square part is at its end. Each use adds one to the score of a row, and each call
+    halves the scores of all. The rows with the highest scores are kept: rows that every call uses
+    stay, even where one call needs more rows than fit. With the most recent rows, each would be
+    dropped before its next use.
     """
 
     def __init__(self, n: int, entries: int, dtype: np.dtype[Any]) -> None:
@@ -186,7 +70,8 @@ class RowMemory:
         return kept, slots[kept], np.flatnonzero(slots < 0)
 
     def make_room(self, used: Indices) -> None:
-        """Count a use of the rows `used`; of them and the kept rows, drop all but the best."""
+        """Count a use of the rows `used`; of these and the kept rows, drop all but the best."""
+        # best: the highest score; among equal scores, rows that are already in the memory
         self._score *= 0.5
         self._score[used] += 1.0
         known = np.union1d(np.flatnonzero(self._slots >= 0), used)
@@ -196,7 +81,8 @@ class RowMemory:
         self._slots[~self._wanted] = -1
 
     def keep(self, numbers: Indices, rows: Array) -> None:
-        """Keep those of the computed rows for which room was made."""
+        """Store the computed rows for which `make_room` made room."""
+        # each wanted row takes a free slot; there are enough, as `make_room` wants no more rows
         wanted = np.flatnonzero(self._wanted[numbers])
         taken = self._slots[self._slots >= 0]
         free = np.setdiff1d(np.arange(len(self.rows)), taken)[: wanted.size]
@@ -205,8 +91,8 @@ class RowMemory:
         self._slots[numbers[wanted]] = free
 
     def square(self, size: int) -> Array:
-        """Return the end of the memory as a square; rows kept there are dropped for good."""
-        start = self._memory.size - size**2
+        """Return the end of the memory as a square; its rows are dropped, their slots for good."""
+        start = self._memory.size - size**2  # rows that reach beyond it lose their slots
         self.rows = self.rows[: start // max(len(self._slots), 1)]
         self._slots[self._slots >= len(self.rows)] = -1
         return self._memory[start:].reshape(size, size)
@@ -222,18 +108,17 @@ class CachedRows:
     X : array of shape (n_samples, n_features)
         The points, float64.
     cache_mb : float
-        > 0. Memory for kept rows and for the latest square part, in units of 2^20 bytes. Blocks of
-        32 MB (64 MB in float64) are used besides.
+        > 0. Memory for kept rows and for the latest square part, in units of 2^20 bytes. Blocks
+        take 32 MB (64 MB in float64) more.
     dtype : float32 or float64
         The precision of the matrix, kept or not. Sums are float64.
     border : bool
-        Whether the matrix has one more row and column, of zeros.
+        True for one more row and column, of zeros.
 
     Attributes
     ----------
     room : int
-        The most coordinates whose square part may be asked for: it fills three quarters of the
-        cache.
+        Largest number of coordinates of a square part: it fills three quarters of the cache.
 
     Raises
     ------
@@ -253,7 +138,9 @@ class CachedRows:
         self.X = np.vstack([X, X[:1]]) if border else X  # values of the last one become zero
         self._border = len(X) if border else None
         n, entries = len(self.X), int(cache_mb * 2**20) // self.dtype.itemsize
-        self.room: int = min(max(math.isqrt(int(SQUARE_SHARE * entries)), SMALLEST_ROOM), n)
+        # Free coordinates that do not fit into one square part cost far more than rows that are
+        # computed again. A square part of 128 coordinates, 0.1 MB, is always possible.
+        self.room: int = min(max(math.isqrt(int(0.75 * entries)), 128), n)
         entries = min(max(entries, self.room**2), n**2 + self.room**2)
         self._prepared: Between | None = kernel.prepared(self.X)
         self._diagonal: Array = self._rounded(kernel.diag(self.X)).astype(np.float64)
@@ -276,13 +163,14 @@ class CachedRows:
     def square(self, indices: Indices, pause: Pause | None = None) -> Array:
         """Return the rows and columns `indices`, shape (m, m).
 
-        It is a view of the cache: the next call overwrites it. Entries that are in no kept row are
-        computed, half of them by symmetry; `pause` is called between blocks.
+        The next call overwrites it, a view of the cache. Entries in no kept row are computed, half
+        of them by symmetry; `pause` is called between blocks.
         """
         if indices.size > self.room:
             raise ValueError(f"expected at most {self.room} indices, got {indices.size}")
         square = self._memory.square(indices.size)
         kept, slots, missing = self._memory.find(indices)
+        # kept rows fill their rows and columns; what is left is square, and symmetric
         place(square, kept, np.arange(indices.size), self._memory.rows, slots, indices)
         for low, some in _in_blocks(missing, missing.size, pause):
             rest = missing[low:]
@@ -304,30 +192,29 @@ class CachedRows:
 
         `pause` is called between blocks of rows that have to be computed.
         """
-        used, weights = used_rows(weights)
-        total = np.zeros(len(self))
+        used, total = np.flatnonzero(weights), np.zeros(len(self))
         for members, matrix, numbers in self._groups(used, pause):
-            add_rows(total, matrix, numbers, weights[members])
+            add_rows(total, matrix, numbers, weights[used[members]])
         return total
 
     def both_matvecs(
         self, weights: Array, squares: Array, pause: Pause | None = None
     ) -> tuple[Array, Array]:
         """Return K w and (K o K) q, where q is zero wherever w is; each row is computed once."""
-        used, weights = used_rows(weights)
-        squares = squares[used]
+        used = np.flatnonzero(weights)
         total, squared = np.zeros(len(self)), np.zeros(len(self))
         for members, matrix, numbers in self._groups(used, pause):
-            add_both(total, squared, matrix, numbers, weights[members], squares[members])
+            some = used[members]
+            add_both(total, squared, matrix, numbers, weights[some], squares[some])
         return total, squared
 
     def _groups(
         self, used: Indices, pause: Pause | None = None
     ) -> Iterator[tuple[Indices, Array, Indices]]:
-        """Yield the rows `used` in groups: which of `used`, a matrix, and where in it they are.
+        """Yield the rows `used` in groups: positions in `used`, a matrix, and positions there.
 
-        First come the rows that are kept, then blocks of those that have to be computed. All blocks
-        are in one piece of memory: each overwrites the one before.
+        The first group are the kept rows, the others blocks of computed ones. All blocks are in one
+        piece of memory: each overwrites the block before.
         """
         kept, slots, missing = self._memory.find(used)
         yield kept, self._memory.rows, slots
@@ -343,27 +230,29 @@ class CachedRows:
     def _values(
         self, rows: Indices, columns: Indices | None = None, out: Array | None = None
     ) -> Array:
-        """Return k between some points and others, or all, in the precision of the matrix."""
+        """Return k between some points and others, or all, in the precision of the matrix.
+
+        Tiles of columns keep the kernel values in the processor's cache.
+        """
         n = len(self) if columns is None else columns.size
         values = np.empty((rows.size, n), self.dtype) if out is None else out
         width = max(1, TILE_ENTRIES // max(1, rows.size))
         for low in range(0, n, width):
             some = slice(low, low + width)
             others = some if columns is None else columns[some]
-            values[:, some] = self._rounded(self._between(rows, others))
+            if self._prepared is None:
+                tile = self.kernel(self.X[rows], self.X[others])
+            else:
+                tile = self._prepared(rows, others)
+            values[:, some] = self._rounded(tile)
         if self._border is not None:
             values[rows == self._border] = 0.0
             values[:, (np.arange(n) if columns is None else columns) == self._border] = 0.0
         return values
 
-    def _between(self, rows: Indices, columns: Columns) -> Array:
-        """Return k between some points and others."""
-        if self._prepared is None:
-            return self.kernel(self.X[rows], self.X[columns])
-        return self._prepared(rows, columns)
-
     def _rounded(self, values: Array) -> Array:
         """Return kernel values in the precision of the matrix; raise if not finite."""
+        # one sum shows whether any value is infinite or NaN, in the precision of the matrix
         with np.errstate(over="ignore", invalid="ignore"):
             rounded = values.astype(self.dtype, copy=False)
             finite = np.isfinite(rounded.sum(dtype=np.float64))
@@ -378,7 +267,7 @@ class CachedRows:
 def _in_blocks(
     indices: Indices, width: int, pause: Pause | None = None
 ) -> Iterator[tuple[int, Indices]]:
-    """Yield parts of `indices` whose rows of `width` values make a block, each with its start.
+    """Yield parts of `indices` whose rows of `width` values form a block, each with its start.
 
     `pause` is called before each.
     """
@@ -387,6 +276,3 @@ def _in_blocks(
         if pause is not None:
             pause()
         yield low, indices[low : low + step]
-
-
-Rows: TypeAlias = DenseRows | CachedRows

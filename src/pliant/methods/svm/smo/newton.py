@@ -7,9 +7,9 @@ each. A step ends at the maximum along its direction, or at the first bound or k
 coordinate is fixed. At the maximum, the coordinate that violates the optimality conditions most is
 set free. So the objective never falls, and the point stays feasible (an active set method).
 
-The first m^3 products give a Cholesky factor of the curvature. As long as steps end at bounds, each
-takes one coordinate away, and the factor without it costs m^2: where a linear kernel has rank 24
-and 700 coordinates are free, nearly all steps are such.
+The first m^3 products give a Cholesky factor of the curvature. A step that ends at a bound removes
+one coordinate, and the factor without it costs m^2: where a linear kernel has rank 24 and 700
+coordinates are free, nearly all steps end at bounds.
 
 On unscaled tables of 270 to 770 rows, a Gaussian kernel with C = 1e7 takes 7 to 16 times as long
 without these steps, and a linear one with C = 1000 mostly does not end within 25 times the time.
@@ -25,88 +25,69 @@ from scipy.optimize import brentq
 
 from pliant.core.jit import compiled
 from pliant.core.typing import Array, Indices
-from pliant.methods.svm.rows import add_both, add_rows
-from pliant.methods.svm.smo.steps import Block
+from pliant.methods.svm.dual import WorkingBlock, add_both, add_rows
 
-RIDGE = 1e-14
-"""Added to the curvature, a share of its largest diagonal entry; or ten times as much, again and
-again, where that does not make it positive definite."""
-
-READS = 1.0 / 15.0
-"""Time for each of the m^3 products of a Newton step, in units of the time in which two-coordinate
-steps read one kernel value."""
-
-REMOVAL = 4.0
-"""The same for each of the m^2 products of a step that needs no new factor. Measured: 4 takes .6 of
-the time of 10 (linear and Gaussian, C = 1e3 and 1e5, unscaled tables of 270 to 1000 rows)."""
-
-OVERHEAD = 2e5
-"""Time of a Newton step on few coordinates in the same unit: some tenths of a millisecond."""
+READS, REMOVAL, OVERHEAD = 1.0 / 15.0, 4.0, 2e5
+"""Time of a step on m coordinates, in units of reading one kernel value in two-coordinate steps:
+OVERHEAD (some tenths of a millisecond), plus READS m^3 with a new Cholesky factor, or plus
+REMOVAL m^2 without. Measured: a REMOVAL of 4 takes .6 of the time of 10 (linear and Gaussian,
+C = 1e3 and 1e5, unscaled tables of 270 to 1000 rows)."""
 
 SHORTEST = 20
 """Newton steps of the first turn."""
 
-STUCK_SHARE = 0.5
-"""Time of a turn where two-coordinate steps are stuck, a share of all that they have taken."""
 
-DEEPER = 1e-3
-"""The steps end at the latest where the violation is this share of that before them."""
-
-EVEN = 0.1
-"""A coordinate is set free where the slopes of the free ones differ by less than this share of its
-violation."""
-
-FULL_STEPS = 5
-"""Steps to the maximum of one face at most; rounding hides the rest."""
-
-
-def cost(n_free: int) -> float:
-    """Return the time of a Newton step, in kernel values that two-coordinate steps read."""
-    return OVERHEAD + READS * float(n_free) ** 3
-
-
-class Schedule:
+class NewtonSchedule:
     """Schedules two-coordinate and Newton steps in a long run.
 
-    Newton steps may take as much time as two-coordinate steps have taken, in turns that last longer
-    and longer until one of them ends at its goal.
+    Newton steps may take as much time as two-coordinate steps have taken. Their turns get longer
+    until a turn ends at its goal.
     """
 
     def __init__(self) -> None:
         self.spent = 0.0
         self.succeeded = False
 
-    def take(
-        self, block: Block, goal: float, work: float, stop: Callable[[], bool], *, stuck: bool
+    def take_turn(
+        self,
+        block: WorkingBlock,
+        goal: float,
+        work: float,
+        stop: Callable[[], bool],
+        *,
+        stuck: bool,
     ) -> None:
-        """Take Newton steps in place towards a violation of `goal`, if it is their turn.
+        """Take Newton steps in place towards a violation of `goal`, if a turn is due.
 
-        It is their turn as well where two-coordinate steps, which have taken the time `work`, are
-        `stuck`. They end where their time is over, or where `stop`, called after each, returns
-        True.
+        `work` is the time of all two-coordinate steps. A turn is also due where these are `stuck`.
+        It ends with its time, or where `stop`, called after each step, returns True.
         """
-        each = cost(int(block.free.sum()))
+        each = OVERHEAD + READS * float(block.free.sum()) ** 3
         room = work - self.spent
         least = each if self.succeeded else max(self.spent, SHORTEST * each)
         if stuck:
-            room = least = max(room, STUCK_SHARE * work)
+            room = least = max(room, 0.5 * work)
         if room >= least:
-            goal = max(goal, DEEPER * block.violation)
-            self.spent += ascend(block, goal, room, stop)
+            goal = max(goal, 1e-3 * block.violation)  # a thousandth of the violation is enough
+            self.spent += take_newton_steps(block, goal, room, stop)
             self.succeeded = block.violation <= goal
 
 
-def ascend(block: Block, goal: float, room: float, stop: Callable[[], bool]) -> float:
-    """Take Newton steps in place, until the violation is <= `goal`; return their `cost`.
+def take_newton_steps(
+    block: WorkingBlock, goal: float, room: float, stop: Callable[[], bool]
+) -> float:
+    """Take Newton steps in place until the violation is <= `goal`; return their time.
 
-    They end as well where the next one would exceed `room`, and where `stop`, called after each,
-    returns True.
+    They end as well where the next step would exceed the time `room`, and where `stop`, called
+    after each, returns True.
     """
     face, spent, full = _Face(block), 0.0, 0
     while spent + face.cost <= room:
         spent += face.cost
         slopes, number, way, worst = face.violations()
-        if full >= FULL_STEPS or np.ptp(slopes) <= EVEN * max(worst, 0.0):
+        # A coordinate is set free where the slopes of the free ones differ little beside its
+        # violation, or after 5 steps to the maximum of this face; rounding hides the rest.
+        if full >= 5 or np.ptp(slopes) <= 0.1 * max(worst, 0.0):
             if worst <= goal:
                 break
             face.add(number, way)
@@ -121,10 +102,10 @@ def ascend(block: Block, goal: float, room: float, stop: Callable[[], bool]) -> 
 class _Face:
     """The coordinates of a block that move, each on one side of its kink at zero.
 
-    `factor` is the upper Cholesky factor of their curvature, as long as steps end at bounds.
+    `factor` is the upper Cholesky factor of their curvature; None where it is not known.
     """
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: WorkingBlock) -> None:
         self.block = block
         self.numbers: Indices = np.flatnonzero(block.free)
         self.signs = np.sign(block.beta[self.numbers])
@@ -132,18 +113,19 @@ class _Face:
 
     @property
     def cost(self) -> float:
-        """The time of the next step, in kernel values that two-coordinate steps read."""
-        size = self.numbers.size
-        return cost(size) if self.factor is None else OVERHEAD + REMOVAL * float(size) ** 2
+        """The time of the next step, in units of reading one kernel value."""
+        size = float(self.numbers.size)
+        return OVERHEAD + (READS * size**3 if self.factor is None else REMOVAL * size**2)
 
     def slopes(self) -> Array:
-        """Return the derivative of the objective by each."""
+        """Return the derivative of the objective in each coordinate."""
         return self.block.g[self.numbers] - self.block.epsilon[self.numbers] * self.signs
 
     def violations(self) -> tuple[Array, int, float, float]:
-        """Return the slopes, and the coordinate at rest that violates the conditions most.
+        """Return the slopes, and the fixed coordinate with the largest violation.
 
-        After its number are its way, upwards (1.0) or downwards (-1.0), and its violation.
+        The coordinate is given by its number, its way, upwards (1.0) or downwards (-1.0), and its
+        violation. At the maximum of the face all slopes are the multiplier of 1'beta = 0.
         """
         rise, fall = self.block.rates()
         slopes = self.slopes()
@@ -158,7 +140,7 @@ class _Face:
         return slopes, number, 1.0 if upwards else -1.0, float(rates[number])
 
     def add(self, number: int, way: float) -> None:
-        """Let one more coordinate move, upwards (1.0) or downwards (-1.0)."""
+        """Free one more coordinate, to move upwards (1.0) or downwards (-1.0)."""
         beta = self.block.beta[number]
         self.numbers = np.append(self.numbers, number)
         self.signs = np.append(self.signs, np.sign(beta) if beta else way)
@@ -167,9 +149,10 @@ class _Face:
     def step(self) -> bool | None:
         """Go to the maximum along the Newton direction, or to the first bound.
 
-        Returns whether to the maximum, or None if there is no direction of ascent.
+        Return True at the maximum, False at a bound, None if there is no direction of ascent.
         """
-        if self.numbers.size < 2:
+        block, some = self.block, self.numbers
+        if some.size < 2:
             return None
         if self.factor is None:
             self.factor = _factor(self._curvature())
@@ -178,8 +161,10 @@ class _Face:
         slopes = self.slopes()
         direction = _direction(self.factor, slopes)
         rise = float(slopes @ direction)
-        bounds = self._bounds(direction)
-        ways = bounds - self.block.beta[self.numbers]
+        # Each coordinate moves to a bound, or to the kink at zero if that is on its way.
+        bounds = np.where(direction > 0.0, block.upper[some], block.lower[some])
+        bounds[(block.epsilon[some] > 0.0) & (self.signs * direction < 0.0)] = 0.0
+        ways = bounds - block.beta[some]
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = np.where(direction == 0.0, np.inf, ways / direction)
         first = int(np.argmin(ends))
@@ -188,13 +173,13 @@ class _Face:
         inside = self._move(direction, rise, float(ends[first]))
         self.factor = None if inside else _without(self.factor, first)
         if not inside:
-            self.block.beta[self.numbers[first]] = bounds[first]
-            self.numbers = np.delete(self.numbers, first)
+            block.beta[some[first]] = bounds[first]
+            self.numbers = np.delete(some, first)
             self.signs = np.delete(self.signs, first)
         return inside
 
     def _curvature(self) -> Array:
-        """Return minus the second derivatives, K + 2c (beta beta') o K o K + c diag(v)."""
+        """Return minus the second derivatives, H = K + 2c (beta beta') o K o K + c diag(v)."""
         block, some = self.block, self.numbers
         square = np.asarray(block.gram[np.ix_(some, some)], dtype=np.float64)
         if not block.c:
@@ -204,17 +189,12 @@ class _Face:
         bend[np.diag_indices_from(bend)] += block.c * block.v[some]
         return np.asarray(bend)
 
-    def _bounds(self, direction: Array) -> Array:
-        """Return the bound or kink that each coordinate moves to."""
-        block, some = self.block, self.numbers
-        bounds = np.where(direction > 0.0, block.upper[some], block.lower[some])
-        bounds[(block.epsilon[some] > 0.0) & (self.signs * direction < 0.0)] = 0.0
-        return bounds
-
     def _move(self, direction: Array, rise: float, end: float) -> bool:
-        """Go along the direction to the maximum, at most to `end`; return whether before it.
+        """Go along the direction d to the maximum, at most to `end`; return True if before it.
 
-        Along it u = K beta and v = (K o K) beta^2 are polynomials, as is the slope of h.
+        With b = beta + t d, u = u_0 + t K d and v = v_0 + t v_1 + t^2 v_2, where
+        v_1 = (K o K)(2 beta o d) and v_2 = (K o K) d^2. So the slope of h, d'(p - u - c b o v)
+        less the kinks, is a polynomial of degree 3 in t.
         """
         block, some, c, d = self.block, self.numbers, self.block.c, direction
         old = block.beta[some]
@@ -224,6 +204,7 @@ class _Face:
             add_both(np.zeros_like(du), v_2, block.gram, some, d, d**2)
         else:
             add_rows(du, block.gram, some, d)
+        # slope(t) = rise - bend t - second t^2 - third t^3
         bend = float(d @ (du[some] + c * (old * v_1[some] + d * block.v[some])))
         second = c * float(d @ (old * v_2[some] + d * v_1[some]))
         third = c * float(d**2 @ v_2[some])
@@ -239,7 +220,7 @@ class _Face:
             t = float(brentq(slope, 0.0, min(high, end)))
         elif inside:
             t = rise / bend
-        block.g += c * block.beta * block.v - t * du
+        block.g += c * block.beta * block.v - t * du  # g + c beta o v = p - u is linear in t
         block.v += t * (v_1 + t * v_2)
         block.beta[some] = np.clip(old + t * d, block.lower[some], block.upper[some])
         block.g -= c * block.beta * block.v
@@ -247,9 +228,10 @@ class _Face:
 
 
 def _direction(factor: Array, slopes: Array) -> Array:
-    """Return the Newton direction, of sum zero.
+    """Return the Newton direction d, of sum zero.
 
-    With H the curvature, it is H^-1 (slopes - t 1), and t makes the sum zero.
+    It solves H d + t 1 = slopes, 1'd = 0: d = H^-1 slopes - t H^-1 1, and the second equation
+    gives t.
     """
     right = np.column_stack([slopes, np.ones(slopes.size)])
     moved, ones = scipy.linalg.cho_solve((factor.T, True), right, check_finite=False).T
@@ -258,11 +240,12 @@ def _direction(factor: Array, slopes: Array) -> Array:
 
 
 def _factor(bend: Array) -> Array | None:
-    """Return the upper Cholesky factor of a curvature, with a ridge or as much more as it takes.
+    """Return the upper Cholesky factor of a curvature plus the smallest ridge that it needs.
 
-    None where no ridge up to the curvature itself helps, as with numbers that are not finite.
+    Return None where no ridge up to the curvature itself helps, as with numbers that are not
+    finite.
     """
-    largest, ridge = float(bend.diagonal().max()) or 1.0, RIDGE
+    largest, ridge = float(bend.diagonal().max()) or 1.0, 1e-14
     while ridge <= 1.0:
         shifted = bend.copy()
         shifted[np.diag_indices_from(shifted)] += ridge * largest
@@ -279,8 +262,8 @@ def _factor(bend: Array) -> Array | None:
 def _without(factor: Array, k: int) -> Array:
     """Return the upper Cholesky factor of a matrix without its row and column k.
 
-    The rows above k lose an entry. Below, the matrix gains r r', with r the rest of row k: a Givens
-    rotation with each row takes up the first entry of r that is left.
+    The rows above k lose an entry. Below, the matrix gains r r', with r the rest of row k. A Givens
+    rotation of each row i with r moves the entry r_i into the diagonal, and leaves r_i = 0.
     """
     m = len(factor) - 1
     smaller, rest = np.zeros((m, m)), factor[k, 1:].copy()

@@ -7,14 +7,17 @@ Each step moves weight from one coordinate, j, to another, i. Along e_i - e_j th
 concave, a quartic with kinks at zero, and is maximised exactly. i is the steepest ascent, j the
 largest second-order gain (Fan, Chen and Lin 2005, with the curvature of the quartic term).
 
-Between rounds, coordinates that are in no violating pair are set aside, and if few are left, their
-square Gram is copied into a compact block, where a step is cheaper; every round ends with a check
-of all coordinates and a certificate. Where the Gram is not kept whole, there are only blocks: the
-worst violators and free coordinates, as many as `rows.room` allows, drawn at random if there is no
-room for all. The pair of the largest violation is always among them, so the first step of a block
-is as good as one on all coordinates.
-The path depends on the data only, never on the clock.
+Between rounds, coordinates in no violating pair are set aside, and if few are left, their square
+Gram is copied into a compact block, where a step is cheaper. Every round ends with a check of all
+coordinates and a certificate. Where the Gram is not kept whole, there are only blocks: the worst
+violators and free coordinates, up to `rows.room`, drawn at random if there is no room for all. The
+pair of the largest violation is always among them, so the first step of a block is as good as a
+step on all coordinates. The path depends on the data only, never on the clock.
 Cost: O(n) a step and some tens of steps a support vector, so between n^2 and n^3.
+
+Nearly all time goes into a few loops over all coordinates. They are written so that the compiler
+can use vector instructions: no branch in their bodies, and no maximum that waits for the previous
+one.
 """
 
 from __future__ import annotations
@@ -22,212 +25,41 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pliant.core.jit import compiled
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array, Indices
-from pliant.methods.svm.dual import Certificate, MarginDual
-from pliant.methods.svm.smo import newton
-from pliant.methods.svm.smo.steps import Block, project_box_hyperplane, working_set
+from pliant.methods.svm.dual import (
+    Certificate,
+    MarginDual,
+    WorkingBlock,
+    one_sided_slopes,
+    project_box_hyperplane,
+    slope_down,
+    slope_up,
+)
+from pliant.methods.svm.smo.newton import NewtonSchedule
 
 SLICE_READS = 2e7
 """Gram entries that one compiled slice reads at most: some hundredths of a second."""
 
-SHORTEST_ROUND = 500
-"""Fewest steps of a round on all coordinates; a round has n/2 steps if that is more."""
-
-STALE = 8
-"""Rounds after which the fields are computed again from beta, against rounding errors."""
-
-PATIENCE = 5
-"""Rounds without a better value or gap after which the run counts as stalled."""
+LONG_RUN = 100
+"""Steps for each coordinate after which Newton steps take turns; most runs end sooner."""
 
 IDLE = 1e-8
-"""Share of the gap that a round closes at least if it counts as better."""
-
-SHORT_SLICE = 1e6
-"""The same in long runs, where Newton steps take turns with these; or one step a coordinate."""
-
-LONG_RUN = 100
-"""Two-coordinate steps for each coordinate after which a run is a long one; most end sooner."""
-
-STEP = 1000
-"""Time of a two-coordinate step besides its reads, in the time of reading one kernel value."""
+"""Smallest share of the gap that a round closes; rounds that close less count as idle."""
 
 WORTH_COPYING = 0.4
 """Largest share of all coordinates in a block; copying more costs more than it saves."""
 
 BLOCK_GOAL = 0.03
-"""A block is left when its violation is this share of that of all coordinates before it."""
+"""The steps in a block end at this share of the violation of all coordinates before them."""
 
-LONGEST_VISIT = 100
-"""Most steps in a block, for each of its coordinates; at least 10 000."""
-
-
-class _Stopped(Exception):
-    """A callback asked to stop while kernel values for a block, or its fields, were computed."""
-
-
-class Run:
-    """One run: the point, its fields on all coordinates, and its history."""
-
-    def __init__(
-        self,
-        problem: MarginDual,
-        beta: Array,
-        max_iter: int,
-        callback: Callable[[Progress], Any] | None,
-        fields: tuple[Array, Array] | None = None,
-    ) -> None:
-        self.problem = problem
-        self._move_to(beta, problem.fields(beta) if fields is None else fields)
-        self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
-        self.callback = callback
-        self.n_iter = 0
-        self.work = 0.0
-        self.turns: newton.Schedule | None = None
-        self.rng = np.random.default_rng(0)
-        self.idle_rounds = 0
-        self.best = -np.inf, np.inf  # the largest value, and the smallest gap
-        self.rounds_since_fresh = 0
-        self.intercept = 0.0
-        self.stopped = False
-        self.history: list[Progress] = []
-
-    def check(self, tol: float, violation: float | None) -> tuple[Certificate, Status | None]:
-        """Certify the present point; return the reason if the run is over, else None."""
-        certificate = self.problem.certificate(self.beta, self.fields)
-        reached = self._reached(certificate, tol, violation)
-        if self._needs_fresh_fields(reached):
-            self._move_to(self.beta, self.problem.fields(self.beta))
-            self.rounds_since_fresh = 0
-            certificate = self.problem.certificate(self.beta, self.fields)
-            reached = self._reached(certificate, tol, violation)
-        self.intercept = certificate.intercept
-        self._record(certificate)
-        if reached:
-            return certificate, Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
-        if self.stopped:
-            return certificate, Status.STOPPED
-        if self.n_iter >= self.limit:
-            return certificate, Status.MAX_ITER
-        return certificate, Status.STALLED if self.idle_rounds >= self._patience else None
-
-    @property
-    def _patience(self) -> int:
-        """Idle rounds until the run has stalled: each free coordinate needs a place in a block."""
-        room = self.problem.rows.room
-        if room is None:
-            return PATIENCE
-        return PATIENCE * max(1, math.ceil(np.count_nonzero(self.everything.free) / room))
-
-    def improve(self, floor: float) -> None:
-        """Step on the coordinates that may move, then bring all fields up to date."""
-        self.rounds_since_fresh += 1
-        chosen = self._working_set()
-        if chosen is None:
-            self._advance(self.everything, floor, max(SHORTEST_ROUND, self.beta.size // 2))
-            self._move_to(self.everything.beta, self.everything.fields())
-        else:
-            with contextlib.suppress(_Stopped):
-                self._visit(chosen, floor)
-
-    def _working_set(self) -> Indices | None:
-        """Return the coordinates of the next block; None for all of them."""
-        room = self.problem.rows.room
-        if room is not None:
-            return working_set(self.everything, room, self.rng)
-        if self.idle_rounds:
-            return None
-        return self.everything.active(self.intercept, int(WORTH_COPYING * self.beta.size))
-
-    def _visit(self, chosen: Indices, floor: float) -> None:
-        """Step on some coordinates in a block of their own, then bring all fields up to date."""
-        part = Block(self.problem, self.beta, self.fields, chosen, self._pause)
-        goal = max(floor, BLOCK_GOAL * self.everything.violation)
-        end = self.n_iter + max(10_000, LONGEST_VISIT * chosen.size)
-        while part.violation > goal and self._advance(part, goal, end - self.n_iter):
-            pass
-        self._fold_in(part)
-
-    def _move_to(self, beta: Array, fields: tuple[Array, Array]) -> None:
-        self.beta = beta
-        self.fields = fields
-        self.everything = Block(self.problem, beta, fields)
-
-    def _needs_fresh_fields(self, reached: bool) -> bool:
-        """Whether to compute the fields again: they may have drifted, or this is the last check.
-
-        Where that would need kernel values, only if there is no progress: the fields are then
-        sums of one product a round, not of one a step, and drift little.
-        """
-        if self.problem.rows.room is not None or self.idle_rounds > 0:
-            return self.idle_rounds > 0
-        drifted = self.rounds_since_fresh >= STALE
-        return reached or drifted or self.stopped or self.n_iter >= self.limit
-
-    def _reached(self, certificate: Certificate, tol: float, violation: float | None) -> bool:
-        if violation is not None:
-            return self.everything.violation <= violation
-        return certificate.gap <= tol * (1.0 + abs(certificate.value))
-
-    def _record(self, certificate: Certificate) -> None:
-        """Add to the history; count the rounds in which neither value nor gap got better.
-
-        A round that closes so little of the gap that hundreds of millions would be needed is idle:
-        where C is 1e20, the gap is C times the rounding errors of the decision values.
-        """
-        value, gap = certificate.value, certificate.gap
-        best, least = self.best
-        rise = IDLE * abs(gap) if np.isfinite(gap) else 0.0
-        better = not self.history or value > best + rise or gap < (1.0 - IDLE) * least
-        self.best = max(value, best), min(gap, least)
-        self.idle_rounds = 0 if better else self.idle_rounds + 1
-        self.history.append(Progress(self.n_iter, certificate.value, certificate.gap))
-
-    def _advance(self, block: Block, goal: float, steps: int) -> bool:
-        """Take one slice of steps; return whether another one makes sense."""
-        size = block.beta.size
-        reads = max(SHORT_SLICE, float(size) ** 2) if self._is_long() else SLICE_READS
-        allowed = max(1, int(min(reads, SLICE_READS) / size))
-        allowed = min(steps, allowed, self.limit - self.n_iter)
-        done = block.ascend(goal, allowed)
-        self.n_iter += done
-        self.work += float(done) * (size + STEP)
-        self._asked_to_stop()
-        if self._is_long() and self.problem.psd and 0 < done == allowed and not self.stopped:
-            self.turns = self.turns or newton.Schedule()
-            stuck = self.idle_rounds > 0
-            self.turns.take(block, goal, self.work, self._asked_to_stop, stuck=stuck)
-        return 0 < done == allowed and self.n_iter < self.limit and not self.stopped
-
-    def _is_long(self) -> bool:
-        """Whether Newton steps take turns with two-coordinate steps."""
-        return self.n_iter >= LONG_RUN * self.beta.size
-
-    def _asked_to_stop(self) -> bool:
-        progress = self.history[-1]._replace(n_iter=self.n_iter)
-        self.stopped = self.callback is not None and self.callback(progress) is True
-        return self.stopped
-
-    def _pause(self) -> None:
-        """Ask the callback while kernel values are computed; give the block up if it says stop."""
-        if self.stopped or self._asked_to_stop():
-            raise _Stopped
-
-    def _fold_in(self, part: Block) -> None:
-        beta = self.beta.copy()
-        beta[part.indices] = part.beta
-        (u, v), change, rows = self.fields, beta - self.beta, self.problem.rows
-        if self.problem.quartic:
-            # u and v are linear in beta and beta^2: add the products with their changes.
-            du, dv = rows.both_matvecs(change, beta**2 - self.beta**2, self._pause)
-            u, v = u + du, v + dv
-        else:
-            u = u + rows.matvec(change, self._pause)
-        self._move_to(beta, (u, v))
+FLAT = 1e-12
+"""Smallest curvature; rounding may make one smaller, or negative."""
 
 
 def solve(
@@ -246,14 +78,14 @@ def solve(
     ----------
     problem : MarginDual
     start : array of shape (n,), optional
-        Where to begin; projected onto the feasible set, as zero is if none is given.
+        The first point; projected onto the feasible set, as zero is if none is given.
     tol : float
         Stop when gap <= tol (1 + abs(h)); h(0) = 0. Where the problem has no certificate, stop
         when no pair of coordinates violates the optimality conditions by more than `tol`.
     violation : float, optional
         Stop at this violation instead, whatever the gap (as libsvm does).
     max_iter : int
-        Steps at most; -1 for no limit.
+        Maximum number of steps; -1 for no limit.
     callback : callable, optional
         Called with a `Progress` after each slice of at most some hundredths of a second, and
         between blocks of kernel values; returning True stops the solver at the last certified
@@ -269,27 +101,457 @@ def solve(
     if violation is None and not problem.psd:
         violation = tol
     if fields is None or start is None:
-        start = _feasible(problem, start)
-    run = Run(problem, start, max_iter, callback, fields)
+        start = np.zeros(len(problem.rows)) if start is None else start
+        if start.shape != problem.linear.shape:
+            raise ValueError(f"expected a start of shape {problem.linear.shape}, got {start.shape}")
+        start = project_box_hyperplane(start, problem.lower, problem.upper)
+        fields = problem.fields(start)
+    state = SMOState(problem, start, fields, max_iter, callback)
     while True:
-        certificate, status = run.check(tol, violation)
+        certificate, status = state.certify(tol, violation)
         if status is not None:
             break
-        run.improve(violation or 0.0)
+        state.improve(violation or 0.0)
     return Result(
-        x=run.beta,
+        x=state.beta,
         value=certificate.value,
         gap=certificate.gap,
-        n_iter=run.n_iter,
+        n_iter=state.n_iter,
         status=status,
-        history=run.history,
+        history=state.history,
         certificate=certificate,
     )
 
 
-def _feasible(problem: MarginDual, start: Array | None) -> Array:
-    if start is None:
-        start = np.zeros(len(problem.rows))
-    if start.shape != problem.linear.shape:
-        raise ValueError(f"expected a start of shape {problem.linear.shape}, got {start.shape}")
-    return project_box_hyperplane(start, problem.lower, problem.upper)
+class _Stopped(Exception):
+    """A callback asked to stop while kernel values for a block, or its fields, were computed."""
+
+
+class SMOState:
+    """The point of the solver, its fields on all coordinates, its counters and its history."""
+
+    def __init__(
+        self,
+        problem: MarginDual,
+        beta: Array,
+        fields: tuple[Array, Array],
+        max_iter: int,
+        callback: Callable[[Progress], Any] | None,
+    ) -> None:
+        self.problem = problem
+        self.move_to(beta, fields)
+        self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
+        self.callback = callback
+        self.n_iter = 0
+        self.work = 0.0  # time of the steps, in units of reading one kernel value
+        self.newton: NewtonSchedule | None = None
+        self.rng = np.random.default_rng(0)
+        self.idle_rounds = 0
+        self.rounds_since_fresh = 0  # since the fields were last computed from beta
+        self.best_value, self.least_gap = -np.inf, np.inf
+        self.intercept = 0.0
+        self.stopped = False
+        self.history: list[Progress] = []
+
+    def move_to(self, beta: Array, fields: tuple[Array, Array]) -> None:
+        """Set the point and its fields on all coordinates."""
+        self.beta = beta
+        self.fields = fields
+        self.everything = WorkingBlock(self.problem, beta, fields)
+
+    def certify(self, tol: float, violation: float | None) -> tuple[Certificate, Status | None]:
+        """Return the certificate of the present point, and a status if the solver stops there."""
+        room = self.problem.rows.room
+        certificate, reached = self._certificate(tol, violation)
+        # The fields are sums of updates. They are computed again from beta against rounding errors:
+        # every 8 rounds, without progress, and at the last point. Where that takes kernel values,
+        # only without progress: those fields are sums of one product a round, and drift little.
+        fresh = self.idle_rounds > 0
+        if room is None:
+            fresh |= reached or self.stopped or self.n_iter >= self.limit
+            fresh |= self.rounds_since_fresh >= 8
+        if fresh:
+            self.move_to(self.beta, self.problem.fields(self.beta))
+            self.rounds_since_fresh = 0
+            certificate, reached = self._certificate(tol, violation)
+        self.intercept = certificate.intercept
+        self._record(certificate)
+        if reached:
+            return certificate, Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
+        if self.stopped:
+            return certificate, Status.STOPPED
+        if self.n_iter >= self.limit:
+            return certificate, Status.MAX_ITER
+        # Stalled after 5 idle rounds; with small blocks, after 5 for each block of free coordinates
+        blocks = 1 if room is None else math.ceil(self.everything.free.sum() / room)
+        return certificate, Status.STALLED if self.idle_rounds >= 5 * max(1, blocks) else None
+
+    def _certificate(self, tol: float, violation: float | None) -> tuple[Certificate, bool]:
+        """Return the certificate of the present point, and True if it reaches the goal."""
+        certificate = self.problem.certificate(self.beta, self.fields)
+        if violation is not None:
+            return certificate, self.everything.violation <= violation
+        return certificate, certificate.gap <= tol * (1.0 + abs(certificate.value))
+
+    def _record(self, certificate: Certificate) -> None:
+        """Extend the history; count the rounds in a row without a better value or gap.
+
+        A round that closes a tiny share of the gap is idle, as hundreds of millions would be
+        needed: where C is 1e20, the gap is C times the rounding errors of the decision values.
+        """
+        value, gap = certificate.value, certificate.gap
+        rise = IDLE * abs(gap) if np.isfinite(gap) else 0.0
+        better = not self.history or value > self.best_value + rise
+        better |= gap < (1.0 - IDLE) * self.least_gap
+        self.best_value, self.least_gap = max(value, self.best_value), min(gap, self.least_gap)
+        self.idle_rounds = 0 if better else self.idle_rounds + 1
+        self.history.append(Progress(self.n_iter, value, gap))
+
+    def improve(self, floor: float) -> None:
+        """Step on the coordinates that may move, then update the fields of all coordinates."""
+        self.rounds_since_fresh += 1
+        size, room, chosen = self.beta.size, self.problem.rows.room, None
+        if room is not None:
+            chosen = working_set(self.everything, room, self.rng)
+        elif not self.idle_rounds:
+            chosen = active_set(self.everything, self.intercept, int(WORTH_COPYING * size))
+        if chosen is None:
+            self._advance(self.everything, floor, max(500, size // 2))
+            self.move_to(self.everything.beta, self.everything.fields)
+        else:
+            with contextlib.suppress(_Stopped):
+                self._step_in_block(chosen, floor)
+
+    def _step_in_block(self, chosen: Indices, floor: float) -> None:
+        """Step on some coordinates in a block of their own, then update the fields."""
+        block = WorkingBlock(self.problem, self.beta, self.fields, chosen, self._pause)
+        goal = max(floor, BLOCK_GOAL * self.everything.violation)
+        end = self.n_iter + max(10_000, 100 * chosen.size)
+        while block.violation > goal and self._advance(block, goal, end - self.n_iter):
+            pass
+        beta = self.beta.copy()
+        beta[chosen] = block.beta
+        (u, v), change, rows = self.fields, beta - self.beta, self.problem.rows
+        # u is linear in beta and v in beta^2: add the products with their changes.
+        if self.problem.quartic:
+            du, dv = rows.both_matvecs(change, beta**2 - self.beta**2, self._pause)
+            u, v = u + du, v + dv
+        else:
+            u = u + rows.matvec(change, self._pause)
+        self.move_to(beta, (u, v))
+
+    def _advance(self, block: WorkingBlock, goal: float, steps: int) -> bool:
+        """Take one slice of steps; return True if another one makes sense."""
+        n, size = self.beta.size, block.beta.size
+        reads = SLICE_READS
+        if self.n_iter >= LONG_RUN * n:  # shorter slices, as Newton steps take turns with them
+            reads = min(reads, max(1e6, float(size) ** 2))
+        allowed = min(steps, max(1, int(reads / size)), self.limit - self.n_iter)
+        done = take_steps(
+            block.gram, block.diagonal, block.lower, block.upper, block.epsilon, block.c,
+            block.beta, block.g, block.v, goal, allowed,
+        )  # fmt: skip
+        self.n_iter += done
+        self.work += float(done) * (size + 1000)  # a step takes 1000 reads of time besides its own
+        self._asks_to_stop()
+        unfinished = 0 < done == allowed and not self.stopped
+        if unfinished and self.n_iter >= LONG_RUN * n and self.problem.psd:
+            self.newton = self.newton or NewtonSchedule()
+            stuck = self.idle_rounds > 0
+            self.newton.take_turn(block, goal, self.work, self._asks_to_stop, stuck=stuck)
+        return 0 < done == allowed and self.n_iter < self.limit and not self.stopped
+
+    def _asks_to_stop(self) -> bool:
+        """Report the progress; return True if the callback asks to stop."""
+        progress = self.history[-1]._replace(n_iter=self.n_iter)
+        self.stopped = self.callback is not None and self.callback(progress) is True
+        return self.stopped
+
+    def _pause(self) -> None:
+        """Call the callback while kernel values are computed; leave the block if it asks to."""
+        if self.stopped or self._asks_to_stop():
+            raise _Stopped
+
+
+def active_set(everything: WorkingBlock, intercept: float, room: int) -> Indices | None:
+    """Return the coordinates in violating pairs; None if there are none.
+
+    If they are more than `room`, return the worst violators of the optimality conditions at
+    `intercept` and the free coordinates; None if these are too many as well.
+    """
+    rise, fall = everything.rates()
+    pairs = np.flatnonzero((rise > fall.min()) | (fall < rise.max()))
+    if pairs.size == 0:
+        return None
+    if pairs.size <= room:
+        return pairs
+    violation = np.maximum(rise - intercept, intercept - fall)  # >= 0 for free coordinates
+    if (violation >= 0.0).sum() > room:
+        return None
+    return np.sort(np.argsort(-violation, kind="stable")[:room])
+
+
+def working_set(everything: WorkingBlock, room: int, rng: np.random.Generator) -> Indices:
+    """Return up to `room` >= 2 coordinates, among them the pair of the largest violation.
+
+    If the coordinates in violating pairs are too many, the set holds the worst violators upwards
+    and downwards in equal numbers, and free coordinates; if these are too many, random ones. (The
+    worst of them are neighbours: one block would undo the last one, in fifty times more blocks.)
+    """
+    rise, fall = everything.rates()
+    n, least, most = rise.size, float(fall.min()), float(rise.max())
+    pairs = np.flatnonzero((rise > least) | (fall < most))
+    if pairs.size == 0:
+        return np.unique([np.argmax(rise), np.argmin(fall)])
+    free = np.flatnonzero(everything.free)
+    # 3 % of all coordinates: of more, too many are not needed, and their square part costs as much
+    # as the rows of those that move. Up to 2000, 10 %: such parts cost little, and with a small C,
+    # where many coordinates move to their bounds, ten times fewer blocks are needed. At least 200,
+    # and twice the free coordinates, which move in every round.
+    size = min(room, max(200, int(0.03 * n), min(int(0.1 * n), 2000), 2 * free.size))
+    if pairs.size <= size:
+        return pairs
+    # Free coordinates take up to half of the block. A shuffled order breaks ties: at the start,
+    # all coordinates of a class are tied.
+    side = max(1, (size - min(free.size, int(0.5 * size))) // 2)
+    shuffled = np.random.default_rng(0).permutation(n)
+    up = shuffled[np.argsort(-rise[shuffled], kind="stable")][:side]
+    down = shuffled[np.argsort(fall[shuffled], kind="stable")][:side]
+    worst = np.union1d(up[rise[up] > least], down[fall[down] < most])
+    others = np.setdiff1d(free, worst)
+    if others.size > size - worst.size:
+        others = rng.choice(others, size - worst.size, replace=False)
+    return np.union1d(worst, others)
+
+
+@compiled
+def take_steps(
+    gram: Array,
+    diagonal: Array,
+    lower: Array,
+    upper: Array,
+    epsilon: Array,
+    c: float,
+    beta: Array,
+    g: Array,
+    v: Array,
+    goal: float,
+    steps: int,
+) -> int:
+    """Take up to `steps` steps in place, until the violation is <= `goal`; return their number."""
+    up, down = one_sided_slopes(beta, lower, upper, epsilon)
+    # curvature_s = K_ss + c (v_s + 2 beta_s^2 K_ss^2): the rate at which g_s falls in beta_s.
+    # rise_s and shrink_s are the rates of gain when beta_s grows and when it shrinks.
+    curvature = diagonal + c * (v + 2.0 * (beta * diagonal) ** 2)
+    rise, shrink, gain = g - up, down - g, np.empty(beta.size)
+    for done in range(steps):
+        i, worst = _largest(rise), _largest(shrink)
+        if not rise[i] + shrink[worst] > goal:  # true where a rate is not a number
+            return done
+        _gains(gram[i], curvature, shrink, beta, i, rise[i], c, gain)
+        j = _largest(gain)
+        room = min(upper[i] - beta[i], beta[j] - lower[j])
+        pair = Pair(
+            beta[i], beta[j], diagonal[i], diagonal[j], float(gram[i, j]), v[i], v[j], c
+        )  # fmt: skip
+        step = _line_search(pair, rise[i] + shrink[j], epsilon[i], epsilon[j], room)
+        old_i, old_j = beta[i], beta[j]
+        beta[i] = upper[i] if step >= upper[i] - old_i else old_i + step
+        beta[j] = lower[j] if step >= old_j - lower[j] else old_j - step
+        if beta[i] == old_i and beta[j] == old_j:
+            return done
+        for s in (i, j):
+            up[s] = slope_up(beta[s], upper[s], epsilon[s])
+            down[s] = slope_down(beta[s], lower[s], epsilon[s])
+        if c > 0.0:
+            _update_quartic(
+                gram, beta, g, v, curvature, up, down, rise, shrink, i, j, old_i, old_j, c
+            )
+            for s in (i, j):
+                curvature[s] = diagonal[s] + c * (v[s] + 2.0 * (beta[s] * diagonal[s]) ** 2)
+        else:
+            _update(gram[i], gram[j], g, up, down, rise, shrink, beta[i] - old_i, beta[j] - old_j)
+    return steps
+
+
+@compiled
+def _largest(values: Array) -> int:
+    """Return the position of the first of the largest values, as argmax does; none may be NaN.
+
+    The largest of each eight is found without a branch. A branch stores its block if it exceeds
+    all before, which is rare.
+    """
+    best, start = -np.inf, 0
+    blocks = values.size - values.size % 8
+    for b in range(0, blocks, 8):
+        low = max(max(values[b], values[b + 1]), max(values[b + 2], values[b + 3]))
+        high = max(max(values[b + 4], values[b + 5]), max(values[b + 6], values[b + 7]))
+        if max(low, high) > best:
+            best, start = max(low, high), b
+    for s in range(blocks, values.size):
+        if values[s] > best:
+            best, start = values[s], s
+    at = start
+    while values[at] < best:
+        at += 1
+    return at
+
+
+@compiled
+def _gains(
+    row: Array,
+    curvature: Array,
+    shrink: Array,
+    beta: Array,
+    i: int,
+    rise: float,
+    c: float,
+    out: Array,
+) -> None:
+    """Write to `out` the gain of each coordinate with i to second order, rate^2/curvature."""
+    # Curvature along e_i - e_s: that of i and of s, less twice -d g_i/d beta_s, which is
+    # K_is + 2 c beta_i beta_s K_is^2.
+    cross = 4.0 * c * beta[i]
+    for s in range(shrink.size):
+        rate = max(rise + shrink[s], 0.0)
+        bend = curvature[i] + curvature[s] - row[s] * (2.0 + cross * beta[s] * row[s])
+        out[s] = rate * rate / max(bend, FLAT)
+
+
+@compiled
+def _update(
+    row_i: Array,
+    row_j: Array,
+    g: Array,
+    up: Array,
+    down: Array,
+    rise: Array,
+    shrink: Array,
+    di: float,
+    dj: float,
+) -> None:
+    """Update g and its rates after beta_i += di, beta_j += dj, in one pass."""
+    for s in range(g.size):
+        g[s] -= di * row_i[s] + dj * row_j[s]
+        rise[s], shrink[s] = g[s] - up[s], down[s] - g[s]
+
+
+@compiled
+def _update_quartic(
+    gram: Array,
+    beta: Array,
+    g: Array,
+    v: Array,
+    curvature: Array,
+    up: Array,
+    down: Array,
+    rise: Array,
+    shrink: Array,
+    i: int,
+    j: int,
+    old_i: float,
+    old_j: float,
+    c: float,
+) -> None:
+    """Update g = p - u - c beta v, its rates, v and the curvature in one pass."""
+    # beta_i and beta_j are the new ones, but v the old one: first the change of c beta v by beta,
+    # c (beta_i - old_i) v_i, then for all coordinates that by v, c beta_s dv_s.
+    di, dj = beta[i] - old_i, beta[j] - old_j
+    square_i, square_j = beta[i] ** 2 - old_i**2, beta[j] ** 2 - old_j**2
+    g[i] -= c * di * v[i]
+    g[j] -= c * dj * v[j]
+    row_i, row_j = gram[i], gram[j]
+    for s in range(g.size):
+        k_i, k_j = row_i[s], row_j[s]
+        dv = square_i * k_i * k_i + square_j * k_j * k_j
+        v[s] += dv
+        curvature[s] += c * dv
+        g[s] -= di * k_i + dj * k_j + c * beta[s] * dv
+        rise[s], shrink[s] = g[s] - up[s], down[s] - g[s]
+
+
+class Pair(NamedTuple):
+    """Two coordinates before weight t moves from the second to the first."""
+
+    b_i: float
+    b_j: float
+    k_ii: float
+    k_jj: float
+    k_ij: float
+    v_i: float
+    v_j: float
+    c: float
+
+
+@compiled
+def _line_search(pair: Pair, slope: float, kink_i: float, kink_j: float, room: float) -> float:
+    """Return the t in [0, room] that maximises h(beta + t (e_i - e_j)).
+
+    `slope` is the derivative at 0+. It falls smoothly, with a drop of 2 epsilon_i at b_i + t = 0
+    and of 2 epsilon_j at b_j - t = 0.
+    """
+    left, crossed = 0.0, 0.0
+    while True:
+        right = room
+        if kink_i > 0.0 and left < -pair.b_i < right:
+            right = -pair.b_i
+        if kink_j > 0.0 and left < pair.b_j < right:
+            right = pair.b_j
+        t = _root(pair, slope - crossed, left, right)
+        if t < right or right == room:
+            return t
+        drop = kink_i * (right == -pair.b_i) + kink_j * (right == pair.b_j)
+        left, crossed = right, crossed + 2.0 * drop
+        if _slope(pair, slope - crossed, left)[0] <= 0.0:
+            return t
+
+
+@compiled
+def _root(pair: Pair, slope: float, left: float, right: float) -> float:
+    """Return the root of the derivative in [left, right], by Newton's method within a bracket.
+
+    Return `right` if the derivative is positive throughout.
+    """
+    if _slope(pair, slope, right)[0] >= 0.0:
+        return right
+    t = left
+    for _ in range(200):
+        value, bend = _slope(pair, slope, t)
+        if value > 0.0:
+            left = t
+        else:
+            right = t
+        new = t + value / bend if bend > 0.0 else np.inf
+        if not left <= new <= right:
+            new = 0.5 * (left + right)
+        if abs(new - t) <= 1e-15 * abs(new):
+            return new
+        t = new
+    return t
+
+
+@compiled
+def _slope(pair: Pair, slope: float, t: float) -> tuple[float, float]:
+    """Return the derivative at t and minus the second derivative, between two kinks.
+
+    With beta(t) = beta + t (e_i - e_j), a = b_i + t, b = b_j - t and w = (K o K) beta(t)^2,
+
+        w_i = v_i + K_ii^2 (a^2 - b_i^2) + K_ij^2 (b^2 - b_j^2),    w_j likewise.
+
+    The quartic term -(c/4) (beta^2)'w has the derivative -c (a w_i - b w_j), which at t = 0, where
+    it is in `slope`, is -c (b_i v_i - b_j v_j). As w_i' = 2 (a K_ii^2 - b K_ij^2) and
+    w_j' = 2 (a K_ij^2 - b K_jj^2), minus its second derivative is
+    c (w_i + w_j + 2 a^2 K_ii^2 + 2 b^2 K_jj^2 - 4 a b K_ij^2).
+    """
+    b_i, b_j, k_ii, k_jj, k_ij, v_i, v_j, c = pair
+    flat = k_ii + k_jj - 2.0 * k_ij
+    if c == 0.0:
+        return slope - flat * t, flat
+    a, b = b_i + t, b_j - t
+    square_a, square_b = a * a - b_i * b_i, b * b - b_j * b_j
+    kk_ii, kk_jj, kk_ij = k_ii * k_ii, k_jj * k_jj, k_ij * k_ij
+    w_i = v_i + kk_ii * square_a + kk_ij * square_b
+    w_j = v_j + kk_ij * square_a + kk_jj * square_b
+    quartic = a * w_i - b_i * v_i - b * w_j + b_j * v_j
+    bend = w_i + w_j + 2.0 * (a * a * kk_ii + b * b * kk_jj) - 4.0 * a * b * kk_ij
+    return slope - flat * t - c * quartic, flat + c * bend
