@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import collection
 from pliant.persistence import load_model, save_model
+from tests.methods.lab_rbf.building import build
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -52,7 +53,7 @@ def parted(array, *lengths):
 
 
 def quick(**options):
-    return LABRBFRegressor(**{**QUICK, **options})
+    return build(LABRBFRegressor, **{**QUICK, **options})
 
 
 def classifier(**options):

@@ -13,6 +13,7 @@ from pliant.kernels import Gaussian, Warp
 from pliant.methods import LABRBFMember
 from pliant.methods.lab_rbf import members, trainer
 from pliant.persistence import load_model, save_model
+from tests.methods.lab_rbf.building import build
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 16, "random_state": 0}
 
@@ -24,7 +25,7 @@ def table(n=60, d=3, seed=0):
 
 
 def quick(**options):
-    return LABRBFRegressor(**{**QUICK, **options})
+    return build(LABRBFRegressor, **{**QUICK, **options})
 
 
 X, Y = table()

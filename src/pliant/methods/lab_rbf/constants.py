@@ -1,0 +1,55 @@
+"""Constants of LAB-RBF: starts, penalties, numbers of rows, probes and means over members.
+
+papers/results/lab-rbf-defaults.md measures the default settings with them. Bounds that only
+floating point needs stand where they are used.
+"""
+
+import math
+
+import numpy as np
+
+# Starts: number of support points and first bandwidths.
+FEW = 150  # Fewer support points than this need less ridge and shrinkage penalty.
+LARGE = 4000  # Number of rows from which on a member has 400 support points, and no evidence.
+WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # First values of theta^2 d that are compared.
+LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2, for features on [-1, 1].
+
+# Penalties, for features and targets on [-1, 1].
+ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # Ridge penalties that held-out rows choose from.
+SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage penalties of the stages, falling.
+LOGISTIC_ALPHAS = np.array([100.0, 10.0, 1.0, 0.1, 0.01])  # The same of logistic coefficients.
+JITTER = 1e-9  # Added to lam, times the mean diagonal of F'F: its Cholesky factor must exist.
+
+# Rows: maximum numbers for each purpose.
+BANDWIDTH_ROWS = 3000  # Rows that bandwidths are learned from; coefficients take all.
+HELD_OUT_ROWS = 10_000  # Rows that a member holds out.
+SLOPE_ROWS = 1000  # Rows that slopes are averaged over.
+ERROR_ROWS = 1000  # Held-out rows of each member that the error model is learned from.
+LOGISTIC_ROWS = 20_000  # Rows that logistic coefficients are fitted to.
+# Rows of a Dask collection that are sampled, held-out rows included. Each member holds out at most
+# 10 000 of them; a million rows in memory leave four members 52 000 different ones.
+SAMPLED = 50_000
+
+# Scales. Probes: small expansions that compare scales of features and target on held-out rows.
+PROBES, PROBE_ROWS, PROBE_SUPPORT, PROBE_STEPS = 3, 1000, 100, 15
+PROBE_SHRINKAGE = 3e-2  # Shrinkage penalty of their one stage.
+COMPARABLE = 1.1  # Scales of features within this factor of the lowest loss are all used.
+SMALLEST = 1e-97  # A feature whose half range is at most this counts as constant.
+# Bound on the absolute value of a feature on another scale: distant points stay comparable.
+BEYOND = 1.5
+SKEWED = 1.0  # Absolute skewness of a feature above which it is tried on other scales.
+SKEWED_TARGET = 0.9  # Skewness of a positive target above which its logarithm is tried,
+LEAST_ROWS = 1000  # with at least this many rows, so that held-out losses are reliable,
+GAIN = 0.95  # and learned if it lowers the loss in the units of y to below this share.
+
+# Means over members, and their errors.
+AVERAGED = 2.0  # Members with more than this times the median held-out loss are left out.
+MARGIN = 0.125  # Share of a feature's range beyond it, on both sides, that predictions distinguish.
+FEWEST_PAIRS = 10  # Number of rows held out by two members that their agreement needs.
+LEAST_SHARED = 0.3  # Lower bound on C / E, the share of squared errors that members have in common.
+LEAST_NOISE = 0.25  # Lower bound on the share of squared errors beside the members' spread.
+LARGEST_RATIO = 10.0  # Upper bound on the ratio of spreads, which few rows determine badly.
+
+# Number of kernel values of one matrix from which on threads save time.
+WORTH_THREADS = 200_000
+TINY = float(np.finfo(np.float64).tiny)
