@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.core.blocks import in_blocks
 from pliant.core.dask import by_partition
 from pliant.core.device import get_device
-from pliant.core.progress import CallbackSupport, FitProgress
+from pliant.core.progress import CallbackSupport, Deadline, FitProgress
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
@@ -29,7 +29,6 @@ from pliant.core.validation import (
     check_job_count,
     check_parameters,
     check_random_state,
-    check_real,
     integer,
     is_collection,
     one_of,
@@ -42,7 +41,6 @@ from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.collection import Encode, draw
 from pliant.methods.lab_rbf.constants import (
     ALPHAS,
-    AVERAGED,
     FEW,
     LARGE,
     PROBES,
@@ -63,7 +61,6 @@ from pliant.methods.lab_rbf.members import (
     symmetric_kernel,
 )
 from pliant.methods.lab_rbf.trainer import (
-    CancellableDeadline,
     FitState,
     Layer,
     Loss,
@@ -128,13 +125,6 @@ def documented(cls: Class) -> Class:
     return cls
 
 
-def _check_fraction(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a number in [0, 1)."""
-    number = check_real(name, value, least=0)
-    if number >= 1:
-        raise ValueError(f"expected {name} < 1, got {number:g}")
-
-
 def _check_algorithm(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is "default" or a `LABRBFAlgorithm` of valid parameters."""
     if isinstance(value, LABRBFAlgorithm):
@@ -162,7 +152,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         "algorithm": _check_algorithm,
         "transforms": optional(one_of(("auto",))),
         "alpha": automatic(real_number(above=0), named=True),
-        "validation_fraction": _check_fraction,
+        "validation_fraction": real_number(least=0),
         "max_iter": integer(least=1),
         "max_seconds": optional(real_number(above=0)),
         "n_jobs": check_job_count,
@@ -199,11 +189,13 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     def _check_combinations(self) -> None:
         """Raise ValueError for parameters that do not go together."""
-        automatic_penalty = "auto" in (self.alpha, self._algorithm.shrinkage)
-        if self.validation_fraction == 0 and automatic_penalty:
+        share = self.validation_fraction
+        if share >= 1:
+            raise ValueError(f"expected validation_fraction < 1, got {share:g}")
+        if share == 0 and "auto" in (self.alpha, self._algorithm.shrinkage):
             raise ValueError(
                 "expected validation_fraction > 0, or numbers for alpha and shrinkage, which "
-                f"the held-out rows choose, got {self.validation_fraction:g}"
+                f"the held-out rows choose, got {share:g}"
             )
 
     # Steps of a fit
@@ -264,7 +256,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             settings=[self._member_settings(k, table) for k in range(n)],
             seeds=rng.randint(2**31 - 1, size=n + PROBES).astype(np.intp),
             device=get_device(self.device, self._algorithm.dtype),
-            deadline=CancellableDeadline(progress, self.max_seconds),
+            deadline=Deadline(progress, self.max_seconds),
             loss=loss,
             layer=layer,
             validation_fraction=self.validation_fraction,
@@ -284,10 +276,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         few = n_support < FEW
         # Penalties belong to sums over rows: they grow with the mean weight.
         alpha = 1e-3 if objective == "interpolation" else (0.01 if few else 0.1) * weight
-        alphas: tuple[float, ...] = tuple(weight * choice for choice in ALPHAS)
+        alphas = weight * ALPHAS
         if self.alpha != "auto":
             alpha = float(self.alpha)
-            alphas = (alpha,)
+            alphas = np.array([alpha])
         shrinkages: tuple[float, ...] = (*SHRINKAGES, 1e-5, 0.0) if few else SHRINKAGES
         if algorithm.shrinkage != "auto":  # from 1e6 on, bandwidths of a feature are equal
             rigid = algorithm.shrinkage >= 1e6
@@ -312,12 +304,15 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     def _store(self, table: Table, fits: list[FitState]) -> None:
         """Store the members, their mean and their dependence on the features."""
-        for fit in fits:
-            fit.member.measure(table.points(fit.split.everything[:SLOPE_ROWS]))
-        self.members_ = [fit.member for fit in fits]
-        losses = np.array([1.0 - member.validation_score_ for member in self.members_])
-        self.averaged_ = ~(losses > AVERAGED * np.median(losses))  # also where losses are nan
-        self.n_iter_ = max(1, sum(len(member.objective_history_) for member in self.members_))
+        self.members_, self.n_iter_, losses = [], 0, []
+        for member, split, *_ in fits:
+            member.measure(table.points(split.everything[:SLOPE_ROWS]))
+            self.members_.append(member)
+            self.n_iter_ += len(member.objective_history_)
+            losses.append(1.0 - member.validation_score_)
+        self.n_iter_ = max(1, self.n_iter_)
+        # A member with more than twice the median loss is left out; none where losses are nan.
+        self.averaged_ = ~(np.array(losses) > 2.0 * np.median(losses))
         self.correlated_features_ = correlated_features(table, self.feature_relevance_)
 
     # Hooks of the two estimators

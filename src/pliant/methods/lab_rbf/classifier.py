@@ -28,7 +28,7 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_parameters, class_codes, fresh, plain, validate_data
 from pliant.methods.lab_rbf.base import FLOATS, BaseLABRBF, documented
 from pliant.methods.lab_rbf.collection import Encode
-from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, LOGISTIC_ROWS
+from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS
 from pliant.methods.lab_rbf.kernel import Warp
 from pliant.methods.lab_rbf.members import LABRBFMember, Table
 from pliant.methods.lab_rbf.objective import cholesky_factor
@@ -193,7 +193,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             fit.member.alpha_ = float(penalties[best])
 
     def _solve_coefficients(self, members: list[LABRBFMember], table: Table) -> None:
-        step = -(-len(table) // LOGISTIC_ROWS)  # rounded up
+        step = -(-len(table) // 20_000)  # rounded up: at most 20 000 rows
         some = table.rows(np.arange(0, len(table), step))
         shares, X = shares_of(some.Y), np.asarray(some.X, dtype=np.float64)
         for member in members:

@@ -19,7 +19,7 @@ from pliant.core.dask import Block, Rows, Sample, load, reduced
 from pliant.core.typing import Array
 from pliant.core.validation import check_random_state
 from pliant.methods.lab_rbf.constants import SAMPLED
-from pliant.methods.lab_rbf.members import LABRBFMember, Sums, Table, added, normal_equations
+from pliant.methods.lab_rbf.members import LABRBFMember, Sums, Table, added
 
 Encode: TypeAlias = Callable[[npt.NDArray[Any]], Array]
 """Targets or labels -> the targets that are learned, shape (n, q), float64."""
@@ -59,9 +59,12 @@ class DaskTable(Table):
         """The weighted mean of the targets, shape (q,)."""
         return np.asarray(self.extent.log_mean if self.log_target else self.extent.mean)
 
-    def normal_equations(self, members: list[LABRBFMember], n_jobs: int | None) -> Sums:
-        """Sum F'F and F'y of each member over all partitions, on a tree."""
-        tasks = self.all_rows.each(_block_sums, members, self.mean, self.log_target)
+    def normal_equations(
+        self, members: list[LABRBFMember], n_jobs: int | None, mean: Array | None = None
+    ) -> Sums:
+        """Sum F'F and F'(y - mean) of each member over all partitions, on a tree."""
+        mean = self.mean if mean is None else mean
+        tasks = self.all_rows.each(_partition_sums, members, mean, self.log_target)
         return reduced(tasks, _added)
 
 
@@ -125,13 +128,15 @@ def _ends(block: Block) -> tuple[Array, Array] | None:
     return Table(block.X, block.X, np.arange(len(block.X))).ends if len(block.X) else None
 
 
-def _block_sums(block: Block, members: list[LABRBFMember], mean: Array, log_target: bool) -> Sums:
+def _partition_sums(
+    block: Block, members: list[LABRBFMember], mean: Array, log_target: bool
+) -> Sums:
     """Sum the normal equations of one partition; none of a partition without rows."""
     X, Y, weights = block.rows(block.counted)
     if not len(X):
         return []
     table = Table(X, np.log(Y) if log_target else Y, np.arange(len(X)), weights)
-    return normal_equations(members, table, mean, n_jobs=1)
+    return table.normal_equations(members, 1, mean)
 
 
 def _added(parts: Iterable[Sums]) -> Sums:

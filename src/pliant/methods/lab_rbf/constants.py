@@ -15,7 +15,7 @@ WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # First values of theta^2 d th
 LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2, for features on [-1, 1].
 
 # Penalties, for features and targets on [-1, 1].
-ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # Ridge penalties that held-out rows choose from.
+ALPHAS = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0])  # Ridge penalties, chosen on held-out rows.
 SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage penalties of the stages, falling.
 LOGISTIC_ALPHAS = np.array([100.0, 10.0, 1.0, 0.1, 0.01])  # The same of logistic coefficients.
 JITTER = 1e-9  # Added to lam, times the mean diagonal of F'F: its Cholesky factor must exist.
@@ -25,14 +25,12 @@ BANDWIDTH_ROWS = 3000  # Rows that bandwidths are learned from; coefficients tak
 HELD_OUT_ROWS = 10_000  # Rows that a member holds out.
 SLOPE_ROWS = 1000  # Rows that slopes are averaged over.
 ERROR_ROWS = 1000  # Held-out rows of each member that the error model is learned from.
-LOGISTIC_ROWS = 20_000  # Rows that logistic coefficients are fitted to.
 # Rows of a Dask collection that are sampled, held-out rows included. Each member holds out at most
 # 10 000 of them; a million rows in memory leave four members 52 000 different ones.
 SAMPLED = 50_000
 
 # Scales. Probes: small expansions that compare scales of features and target on held-out rows.
-PROBES, PROBE_ROWS, PROBE_SUPPORT, PROBE_STEPS = 3, 1000, 100, 15
-PROBE_SHRINKAGE = 3e-2  # Shrinkage penalty of their one stage.
+PROBES, PROBE_ROWS = 3, 1000
 COMPARABLE = 1.1  # Scales of features within this factor of the lowest loss are all used.
 SMALLEST = 1e-97  # A feature whose half range is at most this counts as constant.
 # Bound on the absolute value of a feature on another scale: distant points stay comparable.
@@ -42,9 +40,7 @@ SKEWED_TARGET = 0.9  # Skewness of a positive target above which its logarithm i
 LEAST_ROWS = 1000  # with at least this many rows, so that held-out losses are reliable,
 GAIN = 0.95  # and learned if it lowers the loss in the units of y to below this share.
 
-# Means over members, and their errors.
-AVERAGED = 2.0  # Members with more than this times the median held-out loss are left out.
-MARGIN = 0.125  # Share of a feature's range beyond it, on both sides, that predictions distinguish.
+# Errors of the mean of the members.
 FEWEST_PAIRS = 10  # Number of rows held out by two members that their agreement needs.
 LEAST_SHARED = 0.3  # Lower bound on C / E, the share of squared errors that members have in common.
 LEAST_NOISE = 0.25  # Lower bound on the share of squared errors beside the members' spread.

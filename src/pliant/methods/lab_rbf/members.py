@@ -20,7 +20,7 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real, check_row_numbers, check_weights
 from pliant.kernels.base import Kernel
 from pliant.kernels.weighted_sum import WeightedSum
-from pliant.methods.lab_rbf.constants import MARGIN, TINY, WORTH_THREADS
+from pliant.methods.lab_rbf.constants import TINY, WORTH_THREADS
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.objective import ridge_path
 
@@ -112,9 +112,17 @@ class Table:
             raise ValueError(f"expected y > 0, since its logarithm was learned, got {low:g}")
         return replace(self, Y=np.log(self.Y), log_target=True)
 
-    def normal_equations(self, members: list[LABRBFMember], n_jobs: int | None) -> Sums:
-        """Sum F'F and F'y of each member over all rows, with targets less their mean."""
-        return normal_equations(members, self, self.mean, n_jobs)
+    def normal_equations(
+        self, members: list[LABRBFMember], n_jobs: int | None, mean: Array | None = None
+    ) -> Sums:
+        """Sum F'F and F'(y - mean) of each member over all rows, in blocks on several threads."""
+        mean = self.mean if mean is None else mean
+        width = max(len(member.support_) for member in members) + self.X.shape[1]
+        threads = threads_for(n_jobs, worth_it=len(self) * width >= WORTH_THREADS)
+        parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
+            delayed(_block_sums)(members, self, mean, rows) for rows in row_blocks(len(self), width)
+        )
+        return reduce(added, parts)
 
 
 class Terms(NamedTuple):
@@ -311,7 +319,7 @@ def mean_over(values: Sequence[Array] | Array) -> Array:
 def limits_of(table: Table) -> Array:
     """Compute the range of each feature with a margin on both sides, shape (2, n_features)."""
     low, high = table.ends
-    margin = 2.0 * MARGIN * (high / 2 - low / 2)
+    margin = 0.25 * (high / 2 - low / 2)  # an eighth of the range
     return np.stack([low - margin, high + margin])
 
 
@@ -376,18 +384,6 @@ def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | No
         member.set_coefficients(a, table.mean)
 
 
-def normal_equations(
-    members: list[LABRBFMember], table: Table, mean: Array, n_jobs: int | None
-) -> Sums:
-    """Sum F'F and F'(y - mean) of rows in memory, in blocks on several threads."""
-    width = max(len(member.support_) for member in members) + table.X.shape[1]
-    threads = threads_for(n_jobs, worth_it=len(table) * width >= WORTH_THREADS)
-    parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
-        delayed(_block_sums)(members, table, mean, rows) for rows in row_blocks(len(table), width)
-    )
-    return reduce(added, parts)
-
-
 @blas_limited
 def _block_sums(members: list[LABRBFMember], table: Table, mean: Array, rows: slice) -> Sums:
     """Sum the normal equations of one block of rows."""
@@ -410,4 +406,5 @@ def added(one: Sums, other: Sums) -> Sums:
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
     """Iterate over rows in blocks of about BLOCK_ENTRIES numbers, `width` of them per row."""
     step = max(1, BLOCK_ENTRIES // max(1, width))
-    return (slice(low, low + step) for low in range(0, n_rows, step))
+    for low in range(0, n_rows, step):
+        yield slice(low, low + step)

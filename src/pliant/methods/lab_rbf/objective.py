@@ -89,10 +89,6 @@ class LocalFeatures:
             features = features * root
         return LocalValues(distances, kernel, features)
 
-    def slopes(self, values: LocalValues) -> DeviceArray:
-        """Compute dK/dD, divided by the factor of the profile, shape (n, m)."""
-        return self.profile.slope(self.device.xp, values.distances, values.kernel)
-
     def pull_back(self, derivative: DeviceArray, log_squares: Array) -> Array:
         """Compute dL/d log W, shape (m, d), from (dL/dD / factor)'z, shape (m, 2 d + 1)."""
         # dD_i/d log W_ij = W_ij (x_j^2 - 2 c_ij x_j + c_ij^2): z has the sums of all three terms.
@@ -162,10 +158,11 @@ class LocalRows:
     def gradient(self, values: LocalValues, derivative: DeviceArray, log_squares: Array) -> Array:
         """Compute dL/d log W, shape (m, d), from dL by the weighted kernel values, shape (n, m)."""
         # Chain rule: dL/dD = dL/dK o h'(D), with K times the root of the weight in each row.
-        derivative *= self.features.slopes(values)
+        local = self.features
+        derivative *= local.profile.slope(local.device.xp, values.distances, values.kernel)
         if self.root is not None:
             derivative *= self.root
-        return self.features.pull_back(derivative.T @ self.moments, log_squares)
+        return local.pull_back(derivative.T @ self.moments, log_squares)
 
 
 class ObjectivePoint(NamedTuple):
@@ -302,7 +299,7 @@ class Interpolation(RowObjective):
         # c depends on K_cc: with the adjoint z = (K_cc + alpha I)^-T K'(K c - y), dL/dK_cc = -z c'.
         right = device.numpy(values.features.T @ residual)
         derivative = device.array(-scipy.linalg.lu_solve(factor, right, trans=1) @ c.T)
-        derivative *= local.slopes(centres)
+        derivative *= local.profile.slope(device.xp, centres.distances, centres.kernel)
         derivative[range(len(c)), range(len(c))] = 0.0  # a centre is at distance 0 from itself
         slopes += local.pull_back(derivative.T @ local.moments(local.centres), log_squares)
         return ObjectivePoint(value, 2.0 / (len(rows) * self.scale) * slopes)

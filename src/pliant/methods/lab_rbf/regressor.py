@@ -263,7 +263,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
                 starts = trainer.continue_members(table, state.members)
             fits = trainer.train(table, starts)
             if self._algorithm.objective != "interpolation":  # which has given coefficients
-                self._solve_coefficients([fit.member for fit in fits], table)
+                fit_coefficients([fit.member for fit in fits], table, self.n_jobs)
             self._store(table, fits)
             self.target_transform_ = "log" if table.log_target else None
             used = [fit for fit, is_used in zip(fits, self.averaged_, strict=True) if is_used]

@@ -29,9 +29,6 @@ from pliant.methods.lab_rbf.constants import (
     HIGHEST,
     LOWEST,
     PROBE_ROWS,
-    PROBE_SHRINKAGE,
-    PROBE_STEPS,
-    PROBE_SUPPORT,
     PROBES,
     TINY,
     WIDTHS,
@@ -60,7 +57,7 @@ Point: TypeAlias = tuple[Array, float]
 """log theta^2 of all centres, shape (m, d), and log lam."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MemberSettings:
     """Settings of one member: parameters of the model, none of them automatic."""
 
@@ -68,7 +65,7 @@ class MemberSettings:
     objective: str
     linear: bool
     alpha: float  # ridge penalty while bandwidths are learned
-    alphas: tuple[float, ...]  # penalties that the coefficients choose from
+    alphas: Array  # penalties that the coefficients choose from
     shrinkages: tuple[float, ...]  # falling; inf: one bandwidth for each feature
     profile: str
     support: str
@@ -123,19 +120,6 @@ class FitState(NamedTuple):
     layered: Array | None  # by the last layer, for each of its penalties
 
 
-class CancellableDeadline(Deadline):
-    """A deadline that is safe to ask from several threads."""
-
-    def __init__(self, callback: Callable[..., object], seconds: float | None) -> None:
-        super().__init__(callback, seconds)
-        self._lock = threading.Lock()
-
-    def __call__(self, step: object = None) -> bool:
-        """Return True, now and ever after, if the fit has to stop."""
-        with self._lock:
-            return super().__call__(step)
-
-
 @dataclass(frozen=True, eq=False)
 class Trainer:
     """Trains the members of one model."""
@@ -143,13 +127,14 @@ class Trainer:
     settings: list[MemberSettings]  # of each member
     seeds: Indices  # of each member, then of each probe
     device: Device
-    deadline: CancellableDeadline
+    deadline: Deadline
     loss: Loss
     layer: Layer | None  # replaces the ridge fit, where coefficients come from another one
     validation_fraction: float
     tries_scales: bool  # of features and target, on held-out rows
     n_jobs: int | None
     probed: dict[tuple[bool, str], float] = field(default_factory=dict)  # losses of probes
+    lock: threading.Lock = field(default_factory=threading.Lock)  # of the deadline
 
     def choose_scales(self, table: Table) -> list[str]:
         """Choose the scales of features whose held-out losses are close, the best one first."""
@@ -252,13 +237,13 @@ class Trainer:
         """Learn the bandwidths of all members, of fewer once the fit has to stop."""
         limits = limits_of(table)
         # Members by evidence take longest: started first, they leave no core idle at the end.
-        order = sorted(range(len(starts)), key=lambda k: starts[k].settings.objective != "evidence")
+        others = np.array([start.settings.objective != "evidence" for start in starts])
+        order = np.argsort(others, kind="stable")
         fits = self._parallel(table, self.settings[0])(
             delayed(self._train_member)(table, starts[k], limits, needed=k == order[0])
             for k in order
         )
-        trained = dict(zip(order, fits, strict=True))
-        return [fit for k in range(len(starts)) if (fit := trained[k]) is not None]
+        return [fit for k in np.argsort(order) if (fit := fits[k]) is not None]
 
     @blas_limited
     def _train_member(
@@ -271,7 +256,7 @@ class Trainer:
         if split.held_out is not None:
             held_out = table.sample(split.held_out, start.warp)
             loss = self.loss(table, split.held_out)
-        training = BandwidthTraining(start, held_out, loss, self.device, self.deadline)
+        training = BandwidthTraining(start, held_out, loss, self.device, self.deadline, self.lock)
         # A product in float32 may flag an invalid operation although its result is finite; the
         # solver takes a step only if the objective there is finite.
         with np.errstate(invalid="ignore"):
@@ -309,10 +294,10 @@ class Trainer:
                 self.settings[0],
                 objective="ridge",
                 support="kmeans++",
-                n_support=min(self.settings[0].n_support, PROBE_SUPPORT),
+                n_support=min(self.settings[0].n_support, 100),
                 linear=True,
-                max_iter=min(self.settings[0].max_iter, PROBE_STEPS),
-                shrinkages=(PROBE_SHRINKAGE,),
+                max_iter=min(self.settings[0].max_iter, 15),
+                shrinkages=(3e-2,),
             )
             warp = Warp.learn(table.X, scale)
             losses = self._parallel(table, settings)(
@@ -331,7 +316,7 @@ class Trainer:
         rows = start.split.held_out
         assert rows is not None
         held_out, loss = table.sample(rows, warp), self.loss(table, rows)
-        training = BandwidthTraining(start, held_out, loss, self.device, self.deadline)
+        training = BandwidthTraining(start, held_out, loss, self.device, self.deadline, self.lock)
         with np.errstate(invalid="ignore"):
             stage = training.follow_path(build_objective(start, start.rows, self.device))
         return max(stage.loss, TINY)
@@ -360,7 +345,8 @@ class BandwidthTraining:
     held_out: Table | None  # with features mapped and targets scaled
     loss: Callable[[Array], float] | None  # of predictions of the held-out rows
     device: Device
-    deadline: CancellableDeadline
+    deadline: Deadline
+    lock: threading.Lock  # of the deadline, which members in other threads ask too
     history: list[float] = field(default_factory=list)
     stopped: bool = False
 
@@ -409,14 +395,15 @@ class BandwidthTraining:
     def _record(self, progress: Progress) -> bool:
         """Keep the objective; return True if the fit has to stop."""
         self.history.append(progress.objective)
-        self.stopped = self.stopped or bool(self.deadline(progress))
+        with self.lock:
+            self.stopped = self.stopped or self.deadline(progress)
         return self.stopped
 
     def validate(self, objective: RowObjective, point: Point, shrinkage: float) -> Stage:
         """Choose the ridge penalty on the validation rows."""
         (s, level), settings = point, self.start.settings
         fixed = settings.objective == "interpolation"
-        alphas = (settings.alpha,) if fixed else settings.alphas
+        alphas = np.array([settings.alpha]) if fixed else settings.alphas
         if self.held_out is None or self.loss is None:
             return Stage(s, level, alphas[0], shrinkage)
         F, mean = _features(objective, self.held_out.X, s), self.start.rows.mean
@@ -450,7 +437,8 @@ class BandwidthTraining:
     def _worst_rows(self, objective: RowObjective, s: Array, count: int) -> Indices:
         """Find the rows with the largest errors, each at a point that is not yet a centre."""
         X, chosen, rows = self.start.rows.X, self.start.places, objective.rows
-        a = self.device.array(_coefficients(objective, s, (self.start.settings.alpha,))[0])
+        alpha = np.array([self.start.settings.alpha])
+        a = self.device.array(_coefficients(objective, s, alpha)[0])
         errors = self.device.numpy(rows.at(s).features @ a - rows.target)
         order = np.argsort(-(errors**2).sum(axis=1), kind="stable")
         order = order[~np.isin(order, chosen)]
@@ -481,13 +469,13 @@ def _features(objective: RowObjective, X: Array, log_squares: Array) -> Array:
     return local.at(local.moments(X), log_squares).features
 
 
-def _coefficients(objective: RowObjective, s: Array, alphas: tuple[float, ...]) -> Array:
+def _coefficients(objective: RowObjective, s: Array, alphas: Array) -> Array:
     """Compute the coefficients for each ridge penalty, shape (len(alphas), p, q)."""
     if isinstance(objective, Interpolation):
         return objective.coefficients(s)[None]
     rows = objective.rows
-    gram, right, _ = rows.normal_equations(rows.at(s).features, min(alphas))
-    return ridge_path(gram, right, np.array(alphas))
+    gram, right, _ = rows.normal_equations(rows.at(s).features, float(alphas.min()))
+    return ridge_path(gram, right, alphas)
 
 
 def _choose_centres(rows: Table, support: str, count: int, rng: RandomState) -> Indices:
