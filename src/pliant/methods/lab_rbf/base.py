@@ -79,20 +79,20 @@ profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
     h(D) = exp(-D) (the paper's text), exp(-sqrt(D)) (the authors' code), or the Matern
     function of smoothness 5/2.
 n_members : int, default=4
-    Number of expansions that are averaged. Each has its own support points and its own
-    held-out samples; one whose held-out loss is more than twice the median is left out.
+    Number of expansions that are averaged. Each has its own support points and held-out samples;
+    a member with more than twice the median held-out loss is left out.
 algorithm : "default" or LABRBFAlgorithm, default="default"
     Objective, start and solver of the bandwidths, see `pliant.methods.LABRBFAlgorithm`.
 transforms : "auto" or None, default="auto"
     "auto": skewed features (skewness > 1) are tried on the scales log(x + offset) and asinh
     as well, and in regression a positive skewed target as its logarithm (from 1000 samples
-    on); members take turns with the scales that a small expansion does about equally well on.
-    None: none of these is tried.
+    on); members alternate between the scales with nearly the lowest loss of small expansions.
+    None: no other scale is tried.
 alpha : float or "auto", default="auto"
     Ridge penalty > 0, for features on [-1, 1] and a sum over samples. "auto": .1, or .01 with
     fewer than 150 support points, while bandwidths are learned (times the mean sample weight;
-    1e-3 with "interpolation"), then the best on the held-out samples. With "evidence", which
-    learns its own while bandwidths are learned, a number is the penalty of the coefficients.
+    1e-3 with "interpolation"), then the best on the held-out samples. "evidence" learns the
+    penalty of this stage; a number is then the penalty of the coefficients.
 validation_fraction : float, default=0.2
     Share of the samples, in [0, 1), that each member holds out. 0 needs numbers for `alpha`
     and for ``shrinkage`` of the algorithm.
@@ -197,8 +197,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
                 "expected validation_fraction > 0, or numbers for alpha and shrinkage, which "
                 f"the held-out rows choose, got {share:g}"
             )
-
-    # Steps of a fit
 
     def _warm_start_state(self) -> WarmStartState | None:
         """Return the state to warm-start from, or None."""
@@ -315,8 +313,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         self.averaged_ = ~(np.array(losses) > 2.0 * np.median(losses))
         self.correlated_features_ = correlated_features(table, self.feature_relevance_)
 
-    # Hooks of the two estimators
-
     @abstractmethod
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, *, again: bool
@@ -344,8 +340,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @abstractmethod
     def _n_outputs(self) -> int:
         """The number of outputs of the members."""
-
-    # New coefficients and predictions
 
     @blas_limited
     def refit_coefficients(

@@ -93,10 +93,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     @blas_limited
     @with_callbacks
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
-        """Learn support points, bandwidths and coefficients.
-
-        With ``warm_start=True``, members of an earlier fit continue from their support points and
-        bandwidths, on the samples given now.
+        """Learn support points, bandwidths and coefficients, as `LABRBFRegressor.fit`.
 
         Parameters
         ----------
@@ -110,13 +107,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError
-            For a parameter out of range, or data that cannot be learned from.
-        ImportError
-            If `device` needs PyTorch and it is not installed.
         """
         state = self._warm_start_state()
         with fresh(self):
@@ -306,7 +296,7 @@ def logistic_path(
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
     small = n * W.size**2 <= SMALL
-    # The Hessian of the log loss is at most F'F / 4 for two classes: p (1 - p) <= 1/4.
+    # Diagonal blocks of the Hessian are at most F'F / 4, since p (1 - p) <= 1/4.
     gram = None if small else (A * weight[:, None]).T @ A / 4.0
     for penalty in penalties:
         ridge = np.full((A.shape[1], 1), penalty)

@@ -1,8 +1,8 @@
 """LAB-RBF on Dask collections: a sample learns the bandwidths, all rows give the coefficients.
 
 A `DaskTable` holds a sample, drawn across all partitions, like any `Table`. Its ranges, its mean
-and its normal equations are those of all rows, sums over partitions. Where all rows fit into the
-sample, the result is that of a fit in memory.
+and its normal equations belong to all rows, as sums over partitions. Where all rows fit into the
+sample, the result is the same as in memory.
 """
 
 from __future__ import annotations

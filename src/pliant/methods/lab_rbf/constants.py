@@ -10,31 +10,30 @@ import numpy as np
 
 # Starts: number of support points and first bandwidths.
 FEW = 150  # Fewer support points than this need less ridge and shrinkage penalty.
-LARGE = 4000  # Number of rows from which on a member has 400 support points, and no evidence.
+LARGE = 4000  # From this number of rows, members have 400 support points and no evidence.
 WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # First values of theta^2 d that are compared.
 LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2, for features on [-1, 1].
 
 # Penalties, for features and targets on [-1, 1].
 ALPHAS = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0])  # Ridge penalties, chosen on held-out rows.
-SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage penalties of the stages, falling.
-LOGISTIC_ALPHAS = np.array([100.0, 10.0, 1.0, 0.1, 0.01])  # The same of logistic coefficients.
+SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage of bandwidths, one for each stage.
+LOGISTIC_ALPHAS = np.array([100.0, 10.0, 1.0, 0.1, 0.01])  # The same for logistic coefficients.
 JITTER = 1e-9  # Added to lam, times the mean diagonal of F'F: its Cholesky factor must exist.
 
-# Rows: maximum numbers for each purpose.
+# Maximum numbers of rows.
 BANDWIDTH_ROWS = 3000  # Rows that bandwidths are learned from; coefficients take all.
 HELD_OUT_ROWS = 10_000  # Rows that a member holds out.
 SLOPE_ROWS = 1000  # Rows that slopes are averaged over.
 ERROR_ROWS = 1000  # Held-out rows of each member that the error model is learned from.
-# Rows of a Dask collection that are sampled, held-out rows included. Each member holds out at most
-# 10 000 of them; a million rows in memory leave four members 52 000 different ones.
+# Sample of a Dask collection, held-out rows included: of a million rows in memory, four members
+# see 52 000 different ones.
 SAMPLED = 50_000
 
-# Scales. Probes: small expansions that compare scales of features and target on held-out rows.
+# Scales of features and target. Probes are small expansions that compare them on held-out rows.
 PROBES, PROBE_ROWS = 3, 1000
 COMPARABLE = 1.1  # Scales of features within this factor of the lowest loss are all used.
 SMALLEST = 1e-97  # A feature whose half range is at most this counts as constant.
-# Bound on the absolute value of a feature on another scale: distant points stay comparable.
-BEYOND = 1.5
+BEYOND = 1.5  # Bound on features on another scale: distant points stay comparable.
 SKEWED = 1.0  # Absolute skewness of a feature above which it is tried on other scales.
 SKEWED_TARGET = 0.9  # Skewness of a positive target above which its logarithm is tried,
 LEAST_ROWS = 1000  # with at least this many rows, so that held-out losses are reliable,
@@ -42,10 +41,9 @@ GAIN = 0.95  # and learned if it lowers the loss in the units of y to below this
 
 # Errors of the mean of the members.
 FEWEST_PAIRS = 10  # Number of rows held out by two members that their agreement needs.
-LEAST_SHARED = 0.3  # Lower bound on C / E, the share of squared errors that members have in common.
+LEAST_SHARED = 0.3  # Lower bound on C / E, the common share of the members' squared errors.
 LEAST_NOISE = 0.25  # Lower bound on the share of squared errors beside the members' spread.
 LARGEST_RATIO = 10.0  # Upper bound on the ratio of spreads, which few rows determine badly.
 
-# Number of kernel values of one matrix from which on threads save time.
-WORTH_THREADS = 200_000
+WORTH_THREADS = 200_000  # From this number of kernel values of one matrix, threads save time.
 TINY = float(np.finfo(np.float64).tiny)

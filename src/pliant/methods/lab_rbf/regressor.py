@@ -64,7 +64,7 @@ from pliant.methods.lab_rbf.trainer import FitState, Trainer
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
-    """Regression by a mean of LAB-RBF expansions: each support point has bandwidths of its own.
+    """Regression by a mean of LAB-RBF expansions, with separate bandwidths of each support point.
 
     f(t) = sum_i c_i h(|theta_i o (t - x_i)|^2) + v't + b. Bandwidths theta_i, one for each
     support point x_i and feature, minimise an objective from which the coefficients c and v are
@@ -262,8 +262,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
                 table = table.with_logarithms() if state.log_target else table
                 starts = trainer.continue_members(table, state.members)
             fits = trainer.train(table, starts)
-            if self._algorithm.objective != "interpolation":  # which has given coefficients
-                fit_coefficients([fit.member for fit in fits], table, self.n_jobs)
+            if self._algorithm.objective != "interpolation":  # whose training gives coefficients
+                self._solve_coefficients([fit.member for fit in fits], table)
             self._store(table, fits)
             self.target_transform_ = "log" if table.log_target else None
             used = [fit for fit, is_used in zip(fits, self.averaged_, strict=True) if is_used]
@@ -325,12 +325,12 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         skewed = len(table) >= LEAST_ROWS and not (self.target_low_ <= 0).any()
         if not skewed or not trainer.tries_scales or not (skewness(table.Y) > SKEWED_TARGET).all():
             return table
-        # The target as it is comes first: once the fit has to stop, a probe returns inf.
+        # The unchanged target is probed first: once the fit has to stop, a probe returns inf.
         loss, logarithmic = trainer.probe(table, scale), table.with_logarithms()
         return logarithmic if trainer.probe(logarithmic, scale) < GAIN * loss else table
 
     def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
-        """Build the mean squared error in the units of y, relative to a constant's."""
+        """Build the mean squared error in the units of y, relative to a constant."""
         weights, in_units = table.weights_of(rows), np.exp if table.log_target else np.asarray
         spread = self.target_high_ / 2 - self.target_low_ / 2
         y, (middle, half) = in_units(table.Y[rows]) / spread, table.scale
@@ -580,7 +580,7 @@ class LABRBFErrorModel(BaseEstimator):
     exact: bool
 
     def calibrated(self, errors: Array, spread: Array) -> Self:
-        """Replace the errors by those of calibration rows; both arguments are (n, n_outputs)."""
+        """Replace the errors by errors of calibration rows; both arguments are (n, n_outputs)."""
         z = np.sort(errors / self.scale(spread), axis=0)
         return type(self)(self.unit, self.noise, self.ratio, z, None, exact=True)
 
@@ -609,7 +609,7 @@ class LABRBFErrorModel(BaseEstimator):
         )
 
     def sample(self) -> Array:
-        """Represent the distribution of z by at most 199 errors, shape (199, n_outputs)."""
+        """Represent the distribution of z by errors, shape (at most 199, n_outputs)."""
         middles = (np.arange(199) + 0.5) / 199
         if self.weights is not None:
             return np.stack([self.quantile(p) for p in middles])
@@ -687,6 +687,6 @@ def _scaled_errors(target: Array, predicted: Array, after: Array) -> tuple[float
     shrunk = np.sqrt((common + own / m) / np.maximum(common + own / count, TINY))
     mean_errors = shrunk * total / count
     size = float(np.mean(mean_errors**2))
-    # s^2 = noise^2 + (ratio spread)^2 has the mean of the squared errors.
+    # The mean of s^2 = noise^2 + (ratio spread)^2 is the mean squared error.
     noise = max(size - float(np.mean((ratio * spread) ** 2)), LEAST_NOISE * size, TINY)
     return math.sqrt(noise), ratio, mean_errors / np.sqrt(noise + (ratio * spread) ** 2)

@@ -1,8 +1,8 @@
 """Training of the members of a LAB-RBF model.
 
 `Trainer.choose_starts` chooses the rows, centres and first bandwidths of each member;
-`Trainer.continue_members` takes those of an earlier fit. `Trainer.train` then learns the bandwidths
-along a path of falling shrinkage penalties.
+`Trainer.continue_members` takes centres and bandwidths of an earlier fit. `Trainer.train` then
+learns the bandwidths along a path of falling shrinkage penalties.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class MemberStart(NamedTuple):
 
     settings: MemberSettings
     split: Split
-    rng: RandomState  # of the split, the centres and the mini-batches
+    rng: RandomState  # draws the split, the centres and the mini-batches
     warp: Warp
     rows: Table  # training rows, features mapped and targets scaled
     places: Indices  # places of the centres among the training rows; empty in a warm start
@@ -129,7 +129,7 @@ class Trainer:
     device: Device
     deadline: Deadline
     loss: Loss
-    layer: Layer | None  # replaces the ridge fit, where coefficients come from another one
+    layer: Layer | None  # the fit of the coefficients, if it is not a ridge fit
     validation_fraction: float
     tries_scales: bool  # of features and target, on held-out rows
     n_jobs: int | None
@@ -151,18 +151,12 @@ class Trainer:
         self, table: Table, warps: list[Warp], n_continued: int = 0
     ) -> list[MemberStart]:
         """Choose rows, centres and first bandwidths of all members but the first `n_continued`."""
-        new = range(n_continued, len(self.settings))
-        return list(
-            self._parallel(table, self.settings[0])(
-                delayed(self._choose_start)(
-                    table,
-                    self.settings[k],
-                    warps[(k + k // len(warps)) % len(warps)],  # not always with one objective
-                    int(self.seeds[k]),
-                )
-                for k in new
-            )
-        )
+        tasks = []
+        for k in range(n_continued, len(self.settings)):
+            warp = warps[(k + k // len(warps)) % len(warps)]  # each warp meets both objectives
+            seed = int(self.seeds[k])
+            tasks.append(delayed(self._choose_start)(table, self.settings[k], warp, seed))
+        return list(self._parallel(table, self.settings[0])(tasks))
 
     @blas_limited
     def _choose_start(
@@ -178,7 +172,7 @@ class Trainer:
         split = self._split(len(table), rng)
         split = split._replace(train=split.train[:n_rows])
         rows = table.sample(split.train, warp)
-        # Algorithm 1 of the paper starts from a random half of the centres (`_grow`).
+        # Algorithm 1 of the paper starts from a random half of the centres (`grow`).
         n_centres = (settings.n_support + 1) // 2 if grows else settings.n_support
         places = _choose_centres(rows, settings.support, n_centres, rng)
         centres = rows.X[places]
@@ -234,7 +228,7 @@ class Trainer:
         return starts + self.choose_starts(table, warps, n_continued=len(members))
 
     def train(self, table: Table, starts: list[MemberStart]) -> list[FitState]:
-        """Learn the bandwidths of all members, of fewer once the fit has to stop."""
+        """Learn the bandwidths of all members; of at least one, if the fit has to stop."""
         limits = limits_of(table)
         # Members by evidence take longest: started first, they leave no core idle at the end.
         others = np.array([start.settings.objective != "evidence" for start in starts])
@@ -265,11 +259,9 @@ class Trainer:
             objective, mean = build_objective(start, start.rows, self.device), start.rows.mean
             stage = training.follow_path(objective)
             if self.layer is not None and held_out is not None:
-                features, others = (
-                    self.device.numpy(_features(objective, X, stage.log_squares))
-                    for X in (start.rows.X, held_out.X)
-                )
-                layered = self.layer(features, start.rows, others)
+                F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
+                others = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
+                layered = self.layer(F, start.rows, others)
             if held_out is not None and not training.stopped:
                 # The last stage takes all rows, with half as many steps (rounded up).
                 everything = table.sample(split.everything, start.warp)
@@ -322,7 +314,7 @@ class Trainer:
         return max(stage.loss, TINY)
 
     def _parallel(self, table: Table, settings: MemberSettings) -> Parallel:
-        """Build the executor of tasks: threads, but one where tasks are small."""
+        """Build the executor of tasks: several threads, or one for small tasks."""
         worth_it = min(len(table), BANDWIDTH_ROWS) * settings.n_support >= WORTH_THREADS
         return Parallel(n_jobs=threads_for(self.n_jobs, worth_it=worth_it), require="sharedmem")
 
@@ -346,7 +338,7 @@ class BandwidthTraining:
     loss: Callable[[Array], float] | None  # of predictions of the held-out rows
     device: Device
     deadline: Deadline
-    lock: threading.Lock  # of the deadline, which members in other threads ask too
+    lock: threading.Lock  # of the deadline, shared with members in other threads
     history: list[float] = field(default_factory=list)
     stopped: bool = False
 
@@ -484,8 +476,8 @@ def _choose_centres(rows: Table, support: str, count: int, rng: RandomState) -> 
     X, Y, count = rows.X[different], rows.Y[different], min(count, len(different))
     if support != "kmeans++":
         return np.asarray(different[np.sort(rng.choice(len(X), count, replace=False))])
-    # k-means++ in [X, sqrt(d / q) Y], without the trials of scikit-learn's, which takes ten times
-    # as long for some hundred points: each point is drawn by its squared distance to those before.
+    # k-means++ in [X, sqrt(d / q) Y]: each point is drawn by its squared distance to the points
+    # drawn before. scikit-learn's, with several trials, takes ten times as long.
     points = np.hstack([X, np.sqrt(X.shape[1] / Y.shape[1]) * Y])
     sizes = np.einsum("ij,ij->i", points, points)
     drawn = [int(rng.randint(len(points)))]
