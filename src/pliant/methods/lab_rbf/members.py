@@ -22,7 +22,6 @@ from pliant.kernels.base import Kernel
 from pliant.kernels.weighted_sum import WeightedSum
 from pliant.methods.lab_rbf.constants import TINY, WORTH_THREADS
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
-from pliant.methods.lab_rbf.objective import ridge_path
 
 Sums: TypeAlias = list[tuple[Array, Array]]
 """F'F, shape (p, p), and F'y, shape (p, q), of each member."""
@@ -374,14 +373,6 @@ def correlated_features(table: Table, relevance: Array) -> Indices:
     rows = np.linspace(0, len(table) - 1, min(len(table), 1000)).astype(np.intp)
     features = np.sort(np.argsort(-relevance, kind="stable")[:1000])
     return np.asarray(features[correlated_pairs(table.points(rows)[:, features])])
-
-
-def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | None = None) -> None:
-    """Set c and v of members to ridge fits on all rows in one pass; b is the mean of Y."""
-    sums = table.normal_equations(members, n_jobs)
-    for member, (gram, right) in zip(members, sums, strict=True):
-        a = ridge_path(gram, right, np.array([member.alpha_]))[0]
-        member.set_coefficients(a, table.mean)
 
 
 @blas_limited

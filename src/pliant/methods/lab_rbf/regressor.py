@@ -57,7 +57,8 @@ from pliant.methods.lab_rbf.constants import (
     TINY,
 )
 from pliant.methods.lab_rbf.kernel import Warp, skewness
-from pliant.methods.lab_rbf.members import LABRBFMember, Table, fit_coefficients, mean_over
+from pliant.methods.lab_rbf.members import LABRBFMember, Table, mean_over
+from pliant.methods.lab_rbf.objective import ridge_path
 from pliant.methods.lab_rbf.trainer import FitState, Trainer
 
 
@@ -346,7 +347,11 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         return loss
 
     def _solve_coefficients(self, members: list[LABRBFMember], table: Table) -> None:
-        fit_coefficients(members, table, self.n_jobs)
+        """Set c and v of members to ridge fits on all rows in one pass; b is the mean of Y."""
+        sums = table.normal_equations(members, self.n_jobs)
+        for member, (gram, right) in zip(members, sums, strict=True):
+            a = ridge_path(gram, right, np.array([member.alpha_]))[0]
+            member.set_coefficients(a, table.mean)
 
     def _take_target(self, table: Table) -> Table:
         """Take the range of new targets, on the scale of the fit; drop a calibration."""

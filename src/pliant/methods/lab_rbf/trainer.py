@@ -233,10 +233,11 @@ class Trainer:
         # Members by evidence take longest: started first, they leave no core idle at the end.
         others = np.array([start.settings.objective != "evidence" for start in starts])
         order = np.argsort(others, kind="stable")
-        fits = self._parallel(table, self.settings[0])(
-            delayed(self._train_member)(table, starts[k], limits, needed=k == order[0])
-            for k in order
-        )
+        tasks = []
+        for k in order:
+            needed = k == order[0]
+            tasks.append(delayed(self._train_member)(table, starts[k], limits, needed=needed))
+        fits = self._parallel(table, self.settings[0])(tasks)
         return [fit for k in np.argsort(order) if (fit := fits[k]) is not None]
 
     @blas_limited
@@ -399,11 +400,10 @@ class BandwidthTraining:
         if self.held_out is None or self.loss is None:
             return Stage(s, level, alphas[0], shrinkage)
         F, mean = _features(objective, self.held_out.X, s), self.start.rows.mean
-        predictions = [
-            mean + self.device.numpy(F @ self.device.array(a))
-            for a in _coefficients(objective, s, alphas)
-        ]
-        losses = [self.loss(predicted) for predicted in predictions]
+        predictions, losses = [], []
+        for a in _coefficients(objective, s, alphas):
+            predictions.append(mean + self.device.numpy(F @ self.device.array(a)))
+            losses.append(self.loss(predictions[-1]))
         best = int(np.argmin(losses))
         return Stage(s, level, alphas[best], shrinkage, losses[best], predictions[best])
 
