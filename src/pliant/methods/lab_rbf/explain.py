@@ -63,7 +63,7 @@ class LABRBFExplanation:
     prediction: Array
     kernel_part: Array
     linear_part: Array
-    constant: Any
+    constant: float | Array
     nearest: Indices
     rows: Indices
     distances: Array
