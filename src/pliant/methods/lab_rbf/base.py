@@ -265,7 +265,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _member_settings(self, k: int, table: Table) -> MemberSettings:
         """Resolve the automatic parameters of the k-th member, k = 0, 1, ..."""
         algorithm, n_rows, weight = self._algorithm, len(table), table.mean_weight
-        objective: str = algorithm.objective
+        objective = algorithm.objective
         if objective == "mixed":
             objective = "evidence" if k % 2 and n_rows < LARGE else "ridge"
         n_support = 400 if n_rows >= LARGE else max(1, min(200, n_rows // 3))

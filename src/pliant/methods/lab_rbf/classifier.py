@@ -90,6 +90,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     array([0, 1, 2])
     """
 
+    classes_: npt.NDArray[Any]
+
     @blas_limited
     @with_callbacks
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
@@ -137,8 +139,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
                 given = plain(unknown[0])
                 raise ValueError(f"expected y out of {list(self.classes_)}, got {given!r}")
             return Table.of(X, _encoded(self.classes_, y), sample_weight), None
-        classes, codes = class_codes(y)
-        self.classes_: npt.NDArray[Any] = classes
+        self.classes_, codes = class_codes(y)
         table = Table.of(X, signs_of(codes, len(self.classes_)), sample_weight)
         seen = np.unique(codes[table.numbers])
         if len(seen) < 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import NamedTuple, Self, TypeAlias
+from typing import Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -181,6 +181,18 @@ class LABRBFMember(BaseEstimator):
     dual_coef_: Array
     coef_: Array
     intercept_: Array
+    warp_: Warp
+    limits_: Array
+    linear_: bool
+    objective_: Literal["ridge", "evidence", "interpolation"]
+    alpha_: float
+    shrinkage_: float
+    level_: float
+    validation_score_: float
+    objective_history_: Array
+    changes_: Array
+    support_slopes_: Array
+    deviations_: Array
 
     def mapped_bandwidths(self) -> Array:
         """Return theta for features on [-1, 1]; 0 for constant features."""

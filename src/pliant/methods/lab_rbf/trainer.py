@@ -11,7 +11,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -62,14 +62,14 @@ class MemberSettings:
     """Settings of one member: parameters of the model, none of them automatic."""
 
     n_support: int
-    objective: str
+    objective: Literal["ridge", "evidence", "interpolation"]
     linear: bool
     alpha: float  # ridge penalty while bandwidths are learned
     alphas: Array  # penalties that the coefficients choose from
     shrinkages: tuple[float, ...]  # falling; inf: one bandwidth for each feature
-    profile: str
-    support: str
-    solver: str
+    profile: str  # of `PROFILES`
+    support: Literal["kmeans++", "residual", "random"]
+    solver: Literal["lbfgs", "adam"]
     max_iter: int
     learning_rate: float
     initial_bandwidth: float | None  # of all centres and features; None: the best of WIDTHS
