@@ -20,6 +20,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 
 from pliant import LABRBFRegressor
+from pliant.methods import LABRBFAlgorithm
 
 
 def chirp(x):
@@ -34,7 +35,8 @@ x = np.linspace(0, 3, 1001)
 
 grid = {"gamma": 2.0 ** np.arange(-2, 10), "alpha": 10.0 ** np.arange(-4, 2)}
 one = GridSearchCV(KernelRidge(kernel="rbf"), grid, cv=5).fit(X, y).best_estimator_
-local = LABRBFRegressor(40, objective="evidence", random_state=0).fit(X, y)
+evidence = LABRBFAlgorithm(objective="evidence")
+local = LABRBFRegressor(40, algorithm=evidence, random_state=0).fit(X, y)
 models = {"one Gaussian": one, "LAB-RBF": local}
 
 # %%

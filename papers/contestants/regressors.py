@@ -33,6 +33,7 @@ from papers.study import Record
 from pliant import LABRBFClassifier, LABRBFRegressor  # noqa: F401
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Gaussian
+from pliant.methods import LABRBFAlgorithm
 
 
 class LAB(Plain):
@@ -52,9 +53,13 @@ class PaperLAB(LAB):
     """Of the support points."""
 
     def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
+        algorithm = LABRBFAlgorithm(linear=False)
         given = {"n_support": sample.chosen.support, "transforms": None, **self.options}
         return BestDraw(
-            [LABRBFRegressor(**given, random_state=seed + k) for k in range(self.draws)]
+            [
+                LABRBFRegressor(**given, algorithm=algorithm, random_state=seed + k)
+                for k in range(self.draws)
+            ]
         )
 
 

@@ -17,20 +17,10 @@ from papers.figures import Drawing, Numbers, shared
 from pliant import LABRBFRegressor
 from pliant.core.typing import Array
 from pliant.datasets import cherkassky_function
+from pliant.methods import LABRBFAlgorithm
 
-PRINTED: dict[str, Any] = {
-    "n_members": 1,
-    "objective": "interpolation",
-    "solver": "adam",
-    "support": "residual",
-    "transforms": None,
-    "linear": False,
-    "alpha": 1e-3,
-    "shrinkage": 0.0,
-    "validation_fraction": 0.0,
-    "learning_rate": 0.05,
-}
-"""The paper's Algorithm 1 as a setting of the class."""
+LEARNING_RATE = 0.05
+"""Learning rate of the paper's Algorithm 1."""
 
 FIXED, ALGORITHM_1 = "one fixed bandwidth", "Algorithm 1"
 STARTED, DEFAULTS = "pliant, ridge, so started", "pliant, defaults"
@@ -86,8 +76,8 @@ as [-2, -2]^2, which is a point, and read as [-2, 2]^2; that of sin(x^3) is not 
 
 def algorithm_1(n_support: int, start: float, seed: int, **options: Any) -> LABRBFRegressor:
     """Return the paper's algorithm, with theta = `start` for all points and features at first."""
-    given = {**PRINTED, "initial_bandwidth": start, "random_state": seed, **options}
-    return LABRBFRegressor(n_support, **given)
+    given = {"learning_rate": LEARNING_RATE, "random_state": seed, **options}
+    return LABRBFRegressor.from_paper(n_support, initial_bandwidth=start, **given)
 
 
 def bandwidths(s: SimpleNamespace, data: str | None) -> Drawing:
@@ -172,14 +162,16 @@ def support(s: SimpleNamespace, data: str | None) -> Drawing:
 
 def start(s: SimpleNamespace, data: str | None) -> Drawing:
     """The error against the bandwidth that learning starts from; the defaults choose their own."""
-    ridge = {"n_members": 1, "objective": "ridge"}
     models: dict[str, Model] = {
         FIXED: lambda sigma, d, k: _fixed_bandwidth(sigma / d),
         ALGORITHM_1: lambda sigma, d, k: algorithm_1(
             s.n_support, sigma / d, k, max_iter=s.max_iter
         ),
         STARTED: lambda sigma, d, k: LABRBFRegressor(
-            s.n_support, random_state=k, initial_bandwidth=sigma / d, **ridge
+            s.n_support,
+            n_members=1,
+            random_state=k,
+            algorithm=LABRBFAlgorithm(objective="ridge", initial_bandwidth=sigma / d),
         ),
     }
     default: dict[str, Model] = {
@@ -209,7 +201,7 @@ def start(s: SimpleNamespace, data: str | None) -> Drawing:
         }
         for name, lines in measured.items()
     ]
-    return figure, measured, {"rate": PRINTED["learning_rate"], "parts": parts}
+    return figure, measured, {"rate": LEARNING_RATE, "parts": parts}
 
 
 def _fixed_bandwidth(theta: float) -> TransformedTargetRegressor:

@@ -7,10 +7,10 @@ from pliant.kernels import LEARNED
 from pliant.methods.dank.batch import batch_decision_function
 from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
 from pliant.methods.dank.knpl import KNPLClassifier, KNPLRegressor
+from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.classifier import LABRBFClassifier
-from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
 from pliant.methods.lab_rbf.members import LABRBFMember
-from pliant.methods.lab_rbf.regressor import LABRBFRegressor
+from pliant.methods.lab_rbf.regressor import LABRBFErrorModel, LABRBFRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.ridge.sketched import (
@@ -41,6 +41,7 @@ __all__ = [
     "KNPLClassifier",
     "KNPLRegressor",
     "KernelEmbedding",
+    "LABRBFAlgorithm",
     "LABRBFClassifier",
     "LABRBFErrorModel",
     "LABRBFMember",
@@ -59,7 +60,7 @@ __all__ = [
     "batch_decision_function",
 ]
 
-_OWN = {"Components", "LABRBFErrorModel", "LABRBFMember"}
+_OWN = {"Components", "LABRBFAlgorithm", "LABRBFErrorModel", "LABRBFMember"}
 """Names that ``pliant`` does not export."""
 
 set_public_module(globals(), _OWN)

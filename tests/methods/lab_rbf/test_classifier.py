@@ -9,8 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from pliant import LABRBFClassifier, ModelFileError
-from pliant.methods.lab_rbf import logistic
+from pliant.methods.lab_rbf import classifier as logistic
+from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS
 from pliant.persistence import load_model, save_model
+from tests.methods.lab_rbf.building import build
 
 QUICK = {"n_support": 10, "n_members": 2, "max_iter": 10, "random_state": 0}
 
@@ -23,7 +25,7 @@ def table(n=120, classes=2, seed=0, noise=0.0):
 
 
 def quick(**options):
-    return LABRBFClassifier(**{**QUICK, **options})
+    return build(LABRBFClassifier, **{**QUICK, **options})
 
 
 X, Y = table()
@@ -160,7 +162,7 @@ def test_the_gradient_and_the_hessian(classes):
     q = 1 if classes == 2 else classes
     A = np.hstack([F, np.ones((150, 1))])
     weight = RNG.uniform(0.1, 3, size=150)
-    penalised = logistic._Penalised(A, shares(y), weight, np.full((7, 1), 0.3))
+    penalised = logistic.PenalisedLogLoss(A, shares(y), weight, np.full((7, 1), 0.3))
     W, V = RNG.normal(size=(2, 7, q))
     at = penalised.at(W)
     error = check_grad(
@@ -203,7 +205,7 @@ def test_the_penalty_is_the_best_of_all_held_out_rows():
     flipped = np.where(np.random.default_rng(2).uniform(size=len(y)) < 0.3, 1 - y, y)
     settings = {"n_members": 2, "max_iter": 5, "random_state": 0}
     clean, noisy = (LABRBFClassifier(20, **settings).fit(X, t) for t in (y, flipped))
-    assert set(clean.alpha_) <= set(logistic.PENALTIES)
+    assert set(clean.alpha_) <= set(LOGISTIC_ALPHAS)
     assert len(set(clean.alpha_)) == len(set(noisy.alpha_)) == 1
     assert clean.alpha_[0] < noisy.alpha_[0]
 

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import collection
 from pliant.persistence import load_model, save_model
+from tests.methods.lab_rbf.building import build
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -52,7 +53,13 @@ def parted(array, *lengths):
 
 
 def quick(**options):
-    return LABRBFRegressor(**{**QUICK, **options})
+    return build(LABRBFRegressor, **{**QUICK, **options})
+
+
+def sample_of(model, *data):
+    """The sample that a model learns from."""
+    drawn = collection.draw(*data, seed=model.random_state, encoder=model._label_encoder())
+    return drawn.sample
 
 
 def classifier(**options):
@@ -144,7 +151,7 @@ def twin(model, rows, points, y, weights=None):
     """The fit in memory to some rows, whose coefficients are then fitted to all of them."""
 
     class Twin(type(model)):
-        def _set_coefficients(self, members, table, runs=()):
+        def _solve_coefficients(self, members, table):
             targets = np.log(y) if table.log_target else y
             targets = targets.reshape(len(points), -1)
             w = np.ones(len(points)) if weights is None else weights
@@ -152,13 +159,13 @@ def twin(model, rows, points, y, weights=None):
             self.target_low_ = y[w > 0].min(axis=0, keepdims=True)
             self.target_high_ = y[w > 0].max(axis=0, keepdims=True)
             mean = w @ targets / w.sum()
-            for run in runs:
+            for member in members:
                 margin = (high - low) / 8
-                run.member.limits_ = np.stack([low - margin, high + margin])
-                F = run.member.features(points)
-                A = F.T @ (w[:, None] * F) + run.member.alpha_ * np.eye(F.shape[1])
+                member.limits_ = np.stack([low - margin, high + margin])
+                F = member.features(points)
+                A = F.T @ (w[:, None] * F) + member.alpha_ * np.eye(F.shape[1])
                 a = np.linalg.solve(A, F.T @ (w[:, None] * (targets - mean)))
-                run.member.set_coefficients(a, mean)
+                member.set_coefficients(a, mean)
 
     some = None if weights is None else weights[rows]
     return Twin(**model.get_params()).fit(points[rows], y[rows], some)
@@ -172,7 +179,7 @@ def test_beyond_the_sample_a_fit_is_that_of_the_twin(y, weights, monkeypatch):
     monkeypatch.setattr("pliant.methods.lab_rbf.regressor.LEAST_ROWS", 100)
     pieces = None if weights is None else parted(weights, 500)
     model = quick().fit(parted(X, 100, 350), parted(y, 600), pieces)
-    rows = collection.draw(quick(), parted(X, 9), parted(y, 600), pieces).sample.numbers
+    rows = sample_of(quick(), parted(X, 9), parted(y, 600), pieces).numbers
     assert len(rows) == len(np.unique(rows)) == SIZE
     slow = twin(quick(), rows, X, y, weights)
     assert slow.target_transform_ == model.target_transform_ == ("log" if y is SKEWED else None)
@@ -187,9 +194,9 @@ def test_calibration_rows_that_no_coefficient_sees():
     outliers = np.where(np.arange(900) % 2, Y, 100.0)
     calibrated = quick(calibration=0.3).fit(parted(X, 450), parted(outliers, 600))
     assert len(calibrated.error_model_.errors) == 0.3 * SIZE
-    drawn = collection.draw(quick(), parted(X, 450), parted(outliers, 600), None)
+    sample = sample_of(quick(), parted(X, 450), parted(outliers, 600), None)
     order = np.random.RandomState(0).permutation(SIZE)
-    kept = np.setdiff1d(np.arange(900), drawn.sample.numbers[order[: int(0.3 * SIZE)]])
+    kept = np.setdiff1d(np.arange(900), sample.numbers[order[: int(0.3 * SIZE)]])
     for member in calibrated.members_:
         np.testing.assert_allclose(member.intercept_, outliers[kept].mean(), rtol=1e-12)
     again = quick().fit(X, Y).calibrate(parted(X, 450), parted(Y, 600))
@@ -202,7 +209,7 @@ def test_the_sample_depends_on_the_rows_and_the_seed_alone():
     rare = np.where(np.arange(900) >= 895, "rare", LABELS)
 
     def drawn(model, lengths, y):
-        return collection.draw(model, parted(X, *lengths), parted(y, 20), None).sample
+        return sample_of(model, parted(X, *lengths), parted(y, 20), None)
 
     for model, y in ((quick(), Y), (classifier(), rare)):
         one, two = (drawn(model, lengths, y) for lengths in ((450,), (0, 1, 300, 200)))
@@ -222,9 +229,7 @@ def test_a_low_target_beyond_the_sample_forbids_the_logarithm(monkeypatch):
     monkeypatch.setattr("pliant.methods.lab_rbf.regressor.LEAST_ROWS", 100)
     pieces = parted(X, 450)
     low = SKEWED.copy()
-    beyond = np.setdiff1d(
-        np.arange(900), collection.draw(quick(), pieces, low, None).sample.numbers
-    )
+    beyond = np.setdiff1d(np.arange(900), sample_of(quick(), pieces, low, None).numbers)
     low[beyond[0]] = -1.0
     assert quick().fit(pieces, low).target_transform_ is None
     model = quick().fit(pieces, SKEWED)

@@ -13,6 +13,7 @@ from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import trainer
 from pliant.methods.lab_rbf.members import correlated_pairs
 from pliant.persistence import load_model, save_model
+from tests.methods.lab_rbf.building import build
 from tests.reference import naive_local
 
 QUICK = {"n_support": 7, "n_members": 3, "max_iter": 5, "random_state": 0}
@@ -32,9 +33,9 @@ TARGETS = {
 def fitted(kind="one", scales=("raw",), **options):
     """A model whose members take turns with these scales of the features; all of them predict."""
     cls, y = TARGETS[kind]
-    model = cls(**{**QUICK, **options})
+    model = build(cls, **{**QUICK, **options})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer, "comparable_scales", lambda table, probe: list(scales))
+        patch.setattr(trainer.Trainer, "choose_scales", lambda *_: list(scales))
         model.fit(X, y)
     model.averaged_[:] = True
     return model

@@ -17,8 +17,11 @@ from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.core import blocks
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import Warp
+from pliant.methods import LABRBFAlgorithm
 from pliant.methods.lab_rbf import members, regressor, solvers, trainer
+from pliant.methods.lab_rbf.members import Table
 from pliant.methods.summary import summarize
+from tests.methods.lab_rbf.building import build
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 10, "random_state": 0}
 FIXED = {"transforms": None, "alpha": 0.01, "shrinkage": 0.01, "validation_fraction": 0}
@@ -40,7 +43,7 @@ def dyadic(n=60, d=3, seed=0):
 
 
 def quick(**options):
-    return LABRBFRegressor(**{**QUICK, **options})
+    return build(LABRBFRegressor, **{**QUICK, **options})
 
 
 X, Y = table()
@@ -273,12 +276,11 @@ def test_every_choice_of_support_points_learns(support, objective):
 
 @pytest.mark.parametrize("profile", ["gaussian", "laplacian"])
 def test_the_setting_of_the_paper(profile):
-    model = LABRBFRegressor(
-        10, n_members=1, objective="interpolation", solver="adam", support="residual",
-        transforms=None, linear=False, alpha=1e-3, shrinkage=0.0, initial_bandwidth=1.0,
-        learning_rate=0.02, max_iter=150, validation_fraction=0, profile=profile, random_state=0,
-        dtype="float64",
-    ).fit(X, Y)  # fmt: skip
+    paper = LABRBFRegressor.from_paper(
+        10, learning_rate=0.02, max_iter=150, profile=profile, random_state=0
+    )
+    model = clone(paper).set_params(algorithm__dtype="float64").fit(X, Y)
+    assert paper.get_params()["algorithm__dtype"] == "float32"
     assert len(model.support_) == len(np.unique(model.support_)) == 10
     np.testing.assert_array_equal(model.alpha_, 1e-3)
     C, y = model.support_vectors_, Y[model.support_]
@@ -396,7 +398,7 @@ def test_shares_of_a_support_point_far_from_all_points():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(120, 2))
     points[0], points[1] = 10.0, -10.0
-    model = LABRBFRegressor(100, n_members=1, random_state=0, max_iter=30, linear=False)
+    model = build(LABRBFRegressor, 100, n_members=1, random_state=0, max_iter=30, linear=False)
     shares = model.fit(points, np.sin(9 * points[:, 0])).support_relevance_
     assert shares.min() >= 0.0
     assert shares.max() <= 1.0 + 1e-12
@@ -580,12 +582,12 @@ def test_it_goes_on(objective, transforms):
 
 def test_the_start_is_where_the_fit_before_ended():
     model = warm().fit(X, Y)
-    member = model.members_[0]
-    centres, stage = trainer.start_of(member)
-    u, W = member.warp_(X[:20]), np.exp(stage.log_squares)
-    squares = (((u[:, None] - centres) ** 2) * W).sum(axis=2)
+    table, member = Table.of(X, Y[:, None], None), model.members_[0]
+    start = model._trainer(table, None, None).continue_members(table, [member])[0]
+    u, W = member.warp_(X[:20]), np.exp(start.log_squares)
+    squares = (((u[:, None] - start.centres) ** 2) * W).sum(axis=2)
     np.testing.assert_allclose(squares, member.kernel_.squares(X[:20]), atol=1e-9)
-    assert stage.shrinkage == member.shrinkage_
+    assert start.first[0] == member.shrinkage_
 
 
 def test_more_members():
@@ -603,7 +605,7 @@ def test_scales_stay(monkeypatch):
     assert model.target_transform_ == "log"
     scales = [member.warp_.key() for member in model.members_]
     calls = []
-    monkeypatch.setattr(trainer.EnsembleTrainer, "probe", lambda *args: calls.append(args))
+    monkeypatch.setattr(trainer.Trainer, "probe", lambda *args: calls.append(args))
     model.set_params(n_members=3).fit(points, positive)
     assert not calls
     assert model.target_transform_ == "log"
@@ -636,7 +638,11 @@ def test_classes(classes):
         ),
         ({}, (X, np.column_stack([Y, Y])), r"expected 3 features and 1 outputs.* got 3 and 2"),
         ({"n_members": 1}, (X, Y), r"expected n_members >= 2, .* got 1"),
-        ({"objective": "interpolation"}, (X, Y), r"expected warm_start=False .* got True"),
+        (
+            {"algorithm": LABRBFAlgorithm(objective="interpolation")},
+            (X, Y),
+            r"expected warm_start=False .* got True",
+        ),
     ],
 )
 def test_what_does_not_go_together(change, data, message):

@@ -6,6 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 
 from pliant import LABRBFRegressor, ModelFileError
 from pliant.core import blocks
@@ -13,6 +14,7 @@ from pliant.kernels import Gaussian, Warp
 from pliant.methods import LABRBFMember
 from pliant.methods.lab_rbf import members, trainer
 from pliant.persistence import load_model, save_model
+from tests.methods.lab_rbf.building import build
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 16, "random_state": 0}
 
@@ -24,7 +26,7 @@ def table(n=60, d=3, seed=0):
 
 
 def quick(**options):
-    return LABRBFRegressor(**{**QUICK, **options})
+    return build(LABRBFRegressor, **{**QUICK, **options})
 
 
 X, Y = table()
@@ -237,6 +239,24 @@ def test_a_machine_survives_a_model_file(tmp_path, name, outputs):
     for attribute in ("alpha_", "shrinkage_", "validation_score_", "feature_relevance_"):
         np.testing.assert_array_equal(getattr(loaded, attribute), getattr(model, attribute))
     loaded.refit_coefficients(points, y if outputs == 1 else np.column_stack([y, -y]))
+
+
+def test_the_algorithm_travels_with_the_model(tmp_path):
+    model = LABRBFRegressor.from_paper(8, max_iter=20, random_state=0).fit(X, Y)
+    path = tmp_path / "model.pliant"
+    save_model(model, path)
+    for other in (
+        load_model(path).model,
+        pickle.loads(pickle.dumps(model)),
+        clone(model).fit(X, Y),
+    ):
+        assert other.predict(X).tobytes() == model.predict(X).tobytes()
+        assert other.algorithm.get_params() == model.algorithm.get_params()
+        assert other.algorithm is not model.algorithm
+    with pytest.raises(ValueError, match=r"expected objective in .* got 'magic'"):
+        model.set_params(algorithm__objective="magic").fit(X, Y)
+    with pytest.raises(ModelFileError, match="expected objective in"):
+        save_model(model, path)
 
 
 FORGERIES = {

@@ -1,12 +1,13 @@
-"""What LAB-RBF regressors and classifiers share: parameters, fit, and the learned attributes."""
+"""Parameters, fitted attributes and predictions of LAB-RBF regressors and classifiers."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from inspect import cleandoc
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +17,18 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.core.blocks import in_blocks
 from pliant.core.dask import by_partition
 from pliant.core.device import get_device
-from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
+from pliant.core.progress import CallbackSupport, Deadline, FitProgress
 from pliant.core.threads import blas_limited
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     Constraint,
     automatic,
+    check_choice,
     check_flag,
     check_integer,
     check_job_count,
     check_parameters,
-    check_real,
-    fresh,
+    check_random_state,
     integer,
     is_collection,
     one_of,
@@ -36,38 +37,39 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.kernels.base import Kernel
+from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.collection import Encode, draw
-from pliant.methods.lab_rbf.explain import (
-    LABRBFExplanation,
-    explain,
-    spread_over,
+from pliant.methods.lab_rbf.constants import (
+    ALPHAS,
+    FEW,
+    LARGE,
+    PROBES,
+    SHRINKAGES,
+    SLOPE_ROWS,
+    TINY,
 )
-from pliant.methods.lab_rbf.features import Table
+from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain, spread_over
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
-    TINY,
     LABRBFMember,
+    Table,
     check_members,
     correlated_features,
-    fit_coefficients,
     joined,
     limits_of,
     mean_of,
     symmetric_kernel,
 )
 from pliant.methods.lab_rbf.trainer import (
-    SLOPE_ROWS,
-    STRATEGIES,
-    EnsembleTrainer,
-    Run,
-    Watch,
-    is_automatic,
+    FitState,
+    Layer,
+    Loss,
+    MemberSettings,
+    Trainer,
 )
 from pliant.methods.summary import FunctionSummary, Summary
 
-AVERAGED = 2.0  # Members whose held-out loss is more than this times the median are left out.
-
-_FLOATS = (np.float64, np.float32)
+FLOATS = (np.float64, np.float32)
 
 PARAMETERS = """
 n_support : int or "auto", default="auto"
@@ -77,62 +79,40 @@ profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
     h(D) = exp(-D) (the paper's text), exp(-sqrt(D)) (the authors' code), or the Matern
     function of smoothness 5/2.
 n_members : int, default=4
-    Number of expansions that are averaged. Each has its own support points and its own
-    held-out samples; one whose held-out loss is more than twice the median is left out.
-objective : {"mixed", "ridge", "evidence", "interpolation"}, default="mixed"
-    Objective of the bandwidths, see `pliant.methods.lab_rbf.objective`: the penalised squared
-    error of the ridge fit to all samples; the Gaussian marginal likelihood; the error of a
-    function that interpolates the support points (the paper, Eq. 9). "mixed": "ridge" and
-    "evidence" take turns; from 4000 samples on, where the evidence does worse, "ridge".
-linear : bool or "auto", default="auto"
-    Whether the features themselves join the kernel values; "auto": in all members but every
-    fourth, and never with "interpolation".
+    Number of expansions that are averaged. Each has its own support points and held-out samples;
+    a member with more than twice the median held-out loss is left out.
+algorithm : "default" or LABRBFAlgorithm, default="default"
+    Objective, start and solver of the bandwidths, see `pliant.methods.LABRBFAlgorithm`.
 transforms : "auto" or None, default="auto"
     "auto": skewed features (skewness > 1) are tried on the scales log(x + offset) and asinh
     as well, and in regression a positive skewed target as its logarithm (from 1000 samples
-    on); members take turns with the scales that a small expansion does about equally well on.
-    None: none of these is tried.
+    on); members alternate between the scales with nearly the lowest loss of small expansions.
+    None: no other scale is tried.
 alpha : float or "auto", default="auto"
     Ridge penalty > 0, for features on [-1, 1] and a sum over samples. "auto": .1, or .01 with
     fewer than 150 support points, while bandwidths are learned (times the mean sample weight;
-    1e-3 with "interpolation"), then the best on the held-out samples. With "evidence", which
-    learns its own while bandwidths are learned, a number is the penalty of the coefficients.
-shrinkage : float or "auto", default="auto"
-    Penalty parameter >= 0 of the variance of log theta^2 over the support points; inf: one
-    bandwidth for each feature. "auto": the best of a falling path on the held-out samples.
-support : {"kmeans++", "residual", "random"}, default="kmeans++"
-    How support points are chosen: far apart in features and target; half at random, then
-    where errors are largest (the paper, Algorithm 1); or at random.
-initial_bandwidth : float or "auto", default="auto"
-    First theta of all support points and features, for features on [-1, 1]; "auto": the best
-    of seven, then one for each feature is learned.
+    1e-3 with "interpolation"), then the best on the held-out samples. "evidence" learns the
+    penalty of this stage; a number is then the penalty of the coefficients.
 validation_fraction : float, default=0.2
     Share of the samples, in [0, 1), that each member holds out. 0 needs numbers for `alpha`
-    and `shrinkage`.
-solver : {"lbfgs", "adam"}, default="lbfgs"
-    Quasi-Newton steps on all samples, capped; or Adam on mini-batches of 128 samples.
+    and for ``shrinkage`` of the algorithm.
 max_iter : int, default=30
     Maximum number of steps of each stage, the last one half as many; Adam needs some thousand.
-learning_rate : float, default=0.01
-    Learning rate of Adam, > 0.
 max_seconds : float, optional
     Time limit, after which the best result so far is kept.
-dtype : {"float32", "float64"}, default="float32"
-    Floating-point type that bandwidths are learned with. float32 takes about half the time, and
-    is as accurate: sums of products that rounding would spoil are taken in float64.
 device : str, default="cpu"
     "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
 n_jobs : int, optional
     Number of threads, over members and blocks of samples; None: all cores where the table is
     large enough for that to save time (one in a worker of joblib or another child process).
 warm_start : bool, default=False
-    Whether `fit` goes on from the members of an earlier fit: they keep their support points,
-    scales and penalties of the bandwidths, take up to `max_iter` more steps and get new
-    coefficients, all on the samples given now. A larger `n_members` adds members.
+    If True, `fit` continues the members of an earlier fit: they keep their support points, scales
+    and penalties of the bandwidths, take up to `max_iter` more steps and get new coefficients, all
+    on the samples given now. A larger `n_members` adds members.
 random_state : int, RandomState instance or None, default=None
     Seed of the support points, the held-out samples and the mini-batches.
 verbose : bool, default=False
-    Whether to print a line about the progress of the fit every two seconds, to standard error.
+    If True, print a line about the progress of the fit every two seconds, to standard error.
 """
 """Documentation of the parameters that both estimators have."""
 
@@ -140,16 +120,25 @@ Class = TypeVar("Class", bound=type)
 
 
 def documented(cls: Class) -> Class:
-    """Fill in the documentation of the shared parameters for %(parameters)s in a docstring."""
+    """Insert the documentation of the shared parameters at %(parameters)s of a docstring."""
     cls.__doc__ = cleandoc(cls.__doc__ or "") % {"parameters": cleandoc(PARAMETERS)}
     return cls
 
 
-def _check_fraction(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a number in [0, 1)."""
-    number = check_real(name, value, least=0)
-    if number >= 1:
-        raise ValueError(f"expected {name} < 1, got {number:g}")
+def _check_algorithm(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is "default" or a `LABRBFAlgorithm` of valid parameters."""
+    if isinstance(value, LABRBFAlgorithm):
+        check_parameters(value)
+    else:
+        check_choice(f"{name}, if not a LABRBFAlgorithm,", value, ("default",))
+
+
+class WarmStartState(NamedTuple):
+    """The part of an earlier fit that a warm start continues."""
+
+    members: list[LABRBFMember]
+    log_target: bool
+    classes: npt.NDArray[Any] | None  # of a classifier
 
 
 @dataclass(eq=False, repr=False)
@@ -160,122 +149,69 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         "n_support": automatic(integer(least=1), named=True),
         "profile": one_of(PROFILES),
         "n_members": integer(least=1),
-        "objective": one_of(("ridge", "evidence", "interpolation", "mixed")),
-        "linear": automatic(check_flag, named=True),
+        "algorithm": _check_algorithm,
         "transforms": optional(one_of(("auto",))),
         "alpha": automatic(real_number(above=0), named=True),
-        "shrinkage": automatic(real_number(least=0, infinite=True), named=True),
-        "support": one_of(STRATEGIES),
-        "initial_bandwidth": automatic(real_number(above=0), named=True),
-        "validation_fraction": _check_fraction,
-        "solver": one_of(("lbfgs", "adam")),
+        "validation_fraction": real_number(least=0),
         "max_iter": integer(least=1),
-        "learning_rate": real_number(above=0),
         "max_seconds": optional(real_number(above=0)),
-        "dtype": one_of(("float32", "float64")),
         "n_jobs": check_job_count,
         "warm_start": check_flag,
         "verbose": check_flag,
     }
 
-    _layer: ClassVar[Any] = None  # a `Layer` that predicts held-out rows, if not a ridge fit
-
-    n_support: int | str = "auto"
+    n_support: int | Literal["auto"] = "auto"
     _: KW_ONLY
-    profile: str = "gaussian"
+    profile: Literal["gaussian", "laplacian", "matern52"] = "gaussian"
     n_members: int = 4
-    objective: str = "mixed"
-    linear: bool | str = "auto"
-    transforms: str | None = "auto"
-    alpha: float | str = "auto"
-    shrinkage: float | str = "auto"
-    support: str = "kmeans++"
-    initial_bandwidth: float | str = "auto"
+    algorithm: Literal["default"] | LABRBFAlgorithm = "default"
+    transforms: Literal["auto"] | None = "auto"
+    alpha: float | Literal["auto"] = "auto"
     validation_fraction: float = 0.2
-    solver: str = "lbfgs"
     max_iter: int = 30
-    learning_rate: float = 0.01
     max_seconds: float | None = None
-    dtype: str = "float32"
     device: str = "cpu"
     n_jobs: int | None = None
     warm_start: bool = False
-    random_state: Any = None
+    random_state: int | np.random.RandomState | None = None
     verbose: bool = False
+
+    members_: list[LABRBFMember] = field(init=False)
+    averaged_: Mask = field(init=False)
+    n_iter_: int = field(init=False)
+    correlated_features_: Indices = field(init=False)
+
+    @property
+    def _algorithm(self) -> LABRBFAlgorithm:
+        """The algorithm, as an object."""
+        given = self.algorithm
+        return given if isinstance(given, LABRBFAlgorithm) else LABRBFAlgorithm()
 
     def _check_combinations(self) -> None:
         """Raise ValueError for parameters that do not go together."""
-        fraction, linear = self.validation_fraction, self.linear
-        if fraction == 0 and (is_automatic(self.alpha) or is_automatic(self.shrinkage)):
+        share = self.validation_fraction
+        if share >= 1:
+            raise ValueError(f"expected validation_fraction < 1, got {share:g}")
+        if share == 0 and "auto" in (self.alpha, self._algorithm.shrinkage):
             raise ValueError(
                 "expected validation_fraction > 0, or numbers for alpha and shrinkage, which "
-                f"the held-out rows choose, got {fraction:g}"
+                f"the held-out rows choose, got {share:g}"
             )
-        if self.objective == "interpolation" and linear and not is_automatic(linear):
-            raise ValueError("expected linear=False with objective='interpolation', got True")
 
-    @blas_limited
-    @with_callbacks
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
-        """Learn support points, bandwidths and coefficients.
-
-        With ``warm_start=True``, members that an earlier fit has learned go on from their support
-        points and bandwidths, on the samples given now.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training points; dense, finite; may be a memory map, or a dask.array or dask.dataframe.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets, or labels of shape (n_samples,).
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the squared errors. Samples of weight zero are left out.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a parameter out of range, or data that cannot be learned from.
-        ImportError
-            If `device` needs PyTorch and it is not installed.
-        """
-        begun = self._begun()
-        with fresh(self):
-            check_parameters(self)
-            device = get_device(self.device, self.dtype)
-            table, reserved = self._table(X, y, sample_weight)
-            self._set_range(table)
-            if begun:
-                self._check_begun(begun["members_"], begun.get("classes_"))
-            progress = FitProgress(self, X, y)
-            watch, parameters = Watch(progress, self.max_seconds), self.get_params(deep=False)
-            trainer = EnsembleTrainer(parameters, device, watch, self._loss, self._layer)
-            table, runs = trainer.learn(table, begun, self._choose_target)
-            self._set_coefficients([run.member for run in runs], table, runs)
-            for run in runs:
-                run.member.measure(table.points(run.split.everything[:SLOPE_ROWS]))
-            self._store(table, runs)
-            if reserved is not None:
-                self._calibrate(reserved.X, reserved.Y)
-            progress.end()
-        return self
-
-    def _begun(self) -> dict[str, Any]:
-        """Return the state to warm-start from."""
-        names = ("members_", "target_transform_", "classes_")
+    def _warm_start_state(self) -> WarmStartState | None:
+        """Return the state to warm-start from, or None."""
         if not check_flag("warm_start", self.warm_start) or not self.__sklearn_is_fitted__():
-            return {}
-        return {name: vars(self)[name] for name in names if name in vars(self)}
+            return None
+        log_target = getattr(self, "target_transform_", None) == "log"
+        return WarmStartState(self.members_, log_target, getattr(self, "classes_", None))
 
-    def _check_begun(self, members: list[LABRBFMember], classes: Any) -> None:
-        """Raise ValueError if data or parameters do not belong to members learned before."""
-        if classes is not None and not np.array_equal(classes, self.classes_):
+    def _check_warm_start(self, state: WarmStartState) -> None:
+        """Raise ValueError if data or parameters do not belong to members of an earlier fit."""
+        members = state.members
+        if state.classes is not None and not np.array_equal(state.classes, self.classes_):
             raise ValueError(
-                f"expected labels {list(classes)} with warm_start=True, as in the fit before, got "
-                f"{list(self.classes_)}"
+                f"expected labels {list(state.classes)} with warm_start=True, as in the fit "
+                f"before, got {list(self.classes_)}"
             )
         shape = members[0].kernel_.centres.shape[1], len(members[0].intercept_)
         if shape != (self.n_features_in_, self._n_outputs):
@@ -286,75 +222,124 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         if self.n_members < len(members):
             raise ValueError(
                 f"expected n_members >= {len(members)}, the number of members that warm_start=True "
-                f"goes on from, got {self.n_members}"
+                f"continues, got {self.n_members}"
             )
-        if "interpolation" in (self.objective, *(member.objective_ for member in members)):
+        if "interpolation" in (self._algorithm.objective, *(m.objective_ for m in members)):
             raise ValueError(
                 "expected warm_start=False with or after objective='interpolation', whose "
                 "coefficients belong to the samples of the first fit, got True"
             )
 
+    def _table(
+        self, X: Any, y: Any, sample_weight: Any, *, again: bool = False
+    ) -> tuple[Table, Table | None]:
+        """Validate and encode data: rows of positive weight, and calibration rows.
+
+        `again` asks for data that fit an earlier fit. A Dask collection gives a `DaskTable`.
+        """
+        if not is_collection(X):
+            return self._prepare(X, y, sample_weight, again=again)
+        if y is None:
+            raise ValueError(f"expected y, the targets of {type(self).__name__}, got None")
+        drawn = draw(X, y, sample_weight, seed=self.random_state, encoder=self._label_encoder())
+        table, reserved = self._prepare(*drawn.arrays, again=again)
+        return drawn.attached(table, reserved), reserved
+
+    def _trainer(
+        self, table: Table, progress: FitProgress, loss: Loss, layer: Layer | None = None
+    ) -> Trainer:
+        """Build the trainer of the members."""
+        rng, n = check_random_state(self.random_state), self.n_members
+        return Trainer(
+            settings=[self._member_settings(k, table) for k in range(n)],
+            seeds=rng.randint(2**31 - 1, size=n + PROBES).astype(np.intp),
+            device=get_device(self.device, self._algorithm.dtype),
+            deadline=Deadline(progress, self.max_seconds),
+            loss=loss,
+            layer=layer,
+            validation_fraction=self.validation_fraction,
+            tries_scales=self.transforms is not None and self.validation_fraction > 0,
+            n_jobs=self.n_jobs,
+        )
+
+    def _member_settings(self, k: int, table: Table) -> MemberSettings:
+        """Resolve the automatic parameters of the k-th member, k = 0, 1, ..."""
+        algorithm, n_rows, weight = self._algorithm, len(table), table.mean_weight
+        objective = algorithm.objective
+        if objective == "mixed":
+            objective = "evidence" if k % 2 and n_rows < LARGE else "ridge"
+        n_support = 400 if n_rows >= LARGE else max(1, min(200, n_rows // 3))
+        if self.n_support != "auto":
+            n_support = int(self.n_support)
+        few = n_support < FEW
+        # Penalties belong to sums over rows: they grow with the mean weight.
+        alpha = 1e-3 if objective == "interpolation" else (0.01 if few else 0.1) * weight
+        alphas = weight * ALPHAS
+        if self.alpha != "auto":
+            alpha = float(self.alpha)
+            alphas = np.array([alpha])
+        shrinkages: tuple[float, ...] = (*SHRINKAGES, 1e-5, 0.0) if few else SHRINKAGES
+        if algorithm.shrinkage != "auto":  # from 1e6 on, bandwidths of a feature are equal
+            rigid = algorithm.shrinkage >= 1e6
+            shrinkages = (math.inf if rigid else float(algorithm.shrinkage),)
+        linear, first = algorithm.linear, algorithm.initial_bandwidth
+        if linear == "auto":
+            linear = objective != "interpolation" and k % 4 != 1
+        return MemberSettings(
+            n_support=n_support,
+            objective=objective,
+            linear=bool(linear),
+            alpha=alpha,
+            alphas=alphas,
+            shrinkages=shrinkages,
+            profile=self.profile,
+            support=algorithm.support,
+            solver=algorithm.solver,
+            max_iter=self.max_iter,
+            learning_rate=algorithm.learning_rate,
+            initial_bandwidth=None if first == "auto" else float(first),
+        )
+
+    def _store(self, table: Table, fits: list[FitState]) -> None:
+        """Store the members, their mean and their dependence on the features."""
+        self.members_, self.n_iter_, losses = [], 0, []
+        for member, split, *_ in fits:
+            member.measure(table.points(split.everything[:SLOPE_ROWS]))
+            self.members_.append(member)
+            self.n_iter_ += len(member.objective_history_)
+            losses.append(1.0 - member.validation_score_)
+        self.n_iter_ = max(1, self.n_iter_)
+        # A member with more than twice the median loss is left out; none where losses are nan.
+        self.averaged_ = ~(np.array(losses) > 2.0 * np.median(losses))
+        self.correlated_features_ = correlated_features(table, self.feature_relevance_)
+
     @abstractmethod
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, *, again: bool
     ) -> tuple[Table, Table | None]:
-        """Check data, of an earlier fit if `again`; return rows of weight, and calibration rows."""
-
-    def _table(
-        self, X: Any, y: Any, sample_weight: Any, *, again: bool = False
-    ) -> tuple[Table, Table | None]:
-        """Return the same of arrays, or of the sample of a Dask collection, all rows behind it."""
-        if is_collection(X):
-            drawn = draw(self, X, y, sample_weight)
-            table, reserved = self._prepare(*drawn.arrays, again=again)
-            table = drawn.attached(table, reserved)
-        else:
-            table, reserved = self._prepare(X, y, sample_weight, again=again)
-        return table, reserved
+        """Validate and encode arrays, as `_table` does."""
 
     @abstractmethod
-    def _encoder(self, labels: list[Any]) -> Encode:
-        """Return what turns targets or labels, out of these, into the targets that are learned."""
+    def _solve_coefficients(self, members: list[LABRBFMember], table: Table) -> None:
+        """Fit the coefficients of members to all rows."""
 
-    def _set_range(self, table: Table) -> None:
-        """Store the range of predictions, where they have one."""
+    def _label_encoder(self) -> Callable[[Any], Encode] | None:
+        """Return the encoder of a classifier: labels -> (labels of rows -> targets)."""
+        return None
 
-    def _calibrate(self, X: Array, Y: Array) -> None:
-        """Take the errors on calibration rows, where the model has any use for them."""
-
-    @abstractmethod
-    def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
-        """Return the loss of scaled predictions of held-out rows; about 1 for a constant."""
-
-    def _set_coefficients(
-        self, members: list[LABRBFMember], table: Table, runs: Sequence[Run] = ()
-    ) -> None:
-        """Set the coefficients of members from all rows, after the `runs` that trained them."""
-        if not runs or self.objective != "interpolation":
-            fit_coefficients(members, table, self.n_jobs)
+    def _take_target(self, table: Table) -> Table:
+        """Return the table of new data with targets on the scale of an earlier fit."""
+        return table
 
     @property
     @abstractmethod
     def _single_output(self) -> bool:
-        """Whether there is one output only, given as a vector."""
+        """True for one output, given as a vector."""
 
     @property
     @abstractmethod
     def _n_outputs(self) -> int:
         """The number of outputs of the members."""
-
-    def _choose_target(self, table: Table, probe: Callable[[Table], float]) -> Table:
-        """Return the table with the target to learn; `probe` returns a held-out loss."""
-        return table
-
-    def _store(self, table: Table, runs: list[Run]) -> None:
-        """Store what was learned."""
-        members = [run.member for run in runs]
-        losses = np.array([1.0 - member.validation_score_ for member in members])
-        self.averaged_ = ~(losses > AVERAGED * np.median(losses))  # also where losses are nan
-        self.n_iter_ = max(1, sum(len(member.objective_history_) for member in members))
-        self.members_: list[LABRBFMember] = members
-        self.correlated_features_ = correlated_features(table, self.feature_relevance_)
 
     @blas_limited
     def refit_coefficients(
@@ -362,9 +347,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     ) -> Self:
         """Learn the coefficients again from new samples; support points and bandwidths stay.
 
-        Every member's coefficients become the ridge fit with its ``alpha_``, whatever its
-        objective was. One pass over the samples, in blocks. A calibration of intervals is dropped,
-        since its errors are those of the old coefficients: call `calibrate` again.
+        The coefficients of each member become the ridge fit with its ``alpha_``, for any objective.
+        One pass over the samples, in blocks. A calibration of intervals is dropped, since its
+        errors belong to the old coefficients: call `calibrate` again.
 
         Parameters
         ----------
@@ -376,20 +361,18 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """
         check_is_fitted(self)
         data, _ = self._table(X, y, sample_weight, again=True)
-        logarithmic = getattr(self, "target_transform_", None) == "log"
-        table = data.with_logarithms() if logarithmic else data
-        self._set_range(data)
+        table = self._take_target(data)
         some = table.points(np.arange(len(table))[:: max(1, len(table) // SLOPE_ROWS)])
         (low, high), more = self.limits_, limits_of(table)
         for member in self.members_:
             member.limits_ = np.stack([np.minimum(low, more[0]), np.maximum(high, more[1])])
-        self._set_coefficients(self.members_, table)
+        self._solve_coefficients(self.members_, table)
         for member in self.members_:
             member.measure(some)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether a fit was completed."""
+        """Return True after a completed fit."""
         return "members_" in vars(self)
 
     @property
@@ -411,15 +394,15 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _points(self, X: npt.ArrayLike) -> Array:
         """Check points for a fitted model."""
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, reset=False, dtype=_FLOATS))
+        return np.asarray(validate_data(self, X, reset=False, dtype=FLOATS))
 
     def _mean(self, X: npt.ArrayLike) -> Array:
-        """Return the mean of the members' expansions, shape (n_samples, n_outputs)."""
+        """Compute the mean of the members' expansions, shape (n_samples, n_outputs)."""
         points = self._points(X)
         return mean_of(self._used, points, self.n_jobs)
 
     def _in_blocks(self, points: Array, outputs: Callable[[Array], Array]) -> Array:
-        """Return what is computed of checked points, some of them at a time, float64."""
+        """Apply a function to checked points in float64, block by block."""
         width = max(len(member.support_) for member in self._used) + points.shape[1]
         return np.asarray(in_blocks(points, width, lambda block: outputs(block.astype(float))))
 
@@ -499,7 +482,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def feature_relevance_(self) -> Array:
-        """How much f changes if a feature is permuted, as shares, shape (n_features,)."""
+        """Shares of the features in the change of f by permutation, shape (n_features,)."""
         relevance = np.sum([member.relevance() for member in self._used], axis=0)
         return np.asarray(relevance / max(relevance.sum(), TINY))
 
@@ -517,10 +500,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @by_partition
     @blas_limited
     def distance_to_support(self, X: npt.ArrayLike) -> Array:
-        """Return the distance of each point from the nearest support point, in its bandwidths.
+        """Compute the distance of each point from the nearest support point, in its bandwidths.
 
-        That is min_i |theta_i o (t - c_i)| over all members. A Gaussian at distance 2 has the value
-        .02: beyond, a prediction returns to the linear part, or to the mean.
+        The distance is min_i |theta_i o (t - c_i)| over all members. A Gaussian at distance 2 has
+        the value .02: beyond, a prediction returns to the linear part, or to the mean.
 
         Parameters
         ----------
@@ -537,10 +520,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @blas_limited
     def explain(self, X: npt.ArrayLike, n_nearest: int = 5) -> LABRBFExplanation:
-        """Return why each point has its prediction.
+        """Explain the prediction of each point.
 
-        That is the nearest support points and what each contributes; the kernel part, the linear
-        part and the constant, whose sum is the prediction; and the effect of each feature there.
+        The explanation has the nearest support points and their contributions; the kernel part, the
+        linear part and the constant, whose sum is the prediction; and the effect of each feature.
 
         Parameters
         ----------
@@ -551,19 +534,19 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         Returns
         -------
         LABRBFExplanation
-            On the scale that was learned: the scores of a classifier, or log y where the logarithm
-            of the target was learned, and before predictions are clipped to their range.
+            On the scale that was learned, before predictions are clipped: the scores of a
+            classifier, or log y where ``target_transform_`` is "log".
         """
         points, count = self._points(X), check_integer("n_nearest", n_nearest, least=1)
         return explain(self._used, points, count, single_output=self._single_output)
 
     def summary(self) -> Summary:
-        """Return a summary of the fitted model, in the form that all methods share.
+        """Summarise the fitted model, in the form that all methods share.
 
-        Its one function is the mean of the members. The details are ``members`` (the number of
-        those that predict), ``held_out_score`` (their mean score on held-out samples; nan without
-        such samples), ``relevance`` and ``relevance_spread``, arrays of shape (n_features,), and
-        ``correlated``, the pairs of features that share a relevance.
+        Its one function is the mean of the members. The details are ``members`` (their number),
+        ``held_out_score`` (their mean score on held-out samples; nan without such samples),
+        ``relevance`` and ``relevance_spread``, arrays of shape (n_features,), and ``correlated``,
+        the pairs of features that share a relevance.
 
         Returns
         -------
@@ -588,7 +571,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def _drawings(self) -> frozenset[str]:
-        """What can be drawn of the model."""
+        """Names of the drawings that plots can make of the model."""
         return frozenset({"bandwidths", "relevance"})
 
     def _check_loaded(self) -> None:

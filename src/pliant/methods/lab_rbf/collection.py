@@ -1,34 +1,27 @@
-"""LAB-RBF on Dask collections: learned from a sample of the rows, coefficients from all of them.
+"""LAB-RBF on Dask collections: a sample learns the bandwidths, all rows give the coefficients.
 
-A `Table` of a sample, drawn across all partitions, takes the way of any other. `Whole`, which the
-table keeps, stands for all rows: their ranges and means, and the normal equations of the
-coefficients, which are sums over partitions. Where all rows fit into the sample, the result is that
-of a fit in memory.
+A `DaskTable` holds a sample, drawn across all partitions, like any `Table`. Its ranges, its mean
+and its normal equations belong to all rows, as sums over partitions. Where all rows fit into the
+sample, the result is the same as in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_classifier
 
 from pliant.core.dask import Block, Rows, Sample, load, reduced
 from pliant.core.typing import Array
 from pliant.core.validation import check_random_state
-from pliant.methods.lab_rbf.features import Table
-from pliant.methods.lab_rbf.members import LABRBFMember, Sums, added, normal_equations
+from pliant.methods.lab_rbf.constants import SAMPLED
+from pliant.methods.lab_rbf.members import LABRBFMember, Sums, Table, added
 
-# Number of rows that support points and bandwidths are learned from, held-out rows included. Each
-# member holds out at most 10 000 of them and learns from 3000 by default; a million rows in memory
-# leave four members 52 000 different ones.
-SAMPLED = 50_000
-
-Encode = Callable[[npt.NDArray[Any]], Array]
+Encode: TypeAlias = Callable[[npt.NDArray[Any]], Array]
 """Targets or labels -> the targets that are learned, shape (n, q), float64."""
 
 
@@ -44,24 +37,39 @@ class Extent(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
-    """All rows of a collection that a `Table` is a sample of, and their extent."""
+class DaskTable(Table):
+    """A sample of a collection, with the ranges, mean and normal equations of all rows."""
 
-    rows: Rows  # their y are the targets that are learned; calibration rows have the weight 0
+    _: KW_ONLY
+    all_rows: Rows  # their y are the targets that are learned; calibration rows have the weight 0
     extent: Extent
 
-    def __len__(self) -> int:
-        """Return the number of rows of the collection."""
-        return len(self.rows)
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """The lowest and the highest value of each feature, float64."""
+        return self.extent.low, self.extent.high
 
-    def sums(self, members: list[LABRBFMember], table: Table) -> Sums:
-        """Return the normal equations of each member, summed over all partitions on a tree."""
-        shared = members, table.whole_mean, table.log_target
-        return reduced(self.rows.each(_block_sums, *shared), _added)
+    @property
+    def target_ends(self) -> tuple[Array, Array]:
+        """The lowest and the highest value of each target, without a logarithm."""
+        return self.extent.target_low, self.extent.target_high
+
+    @property
+    def mean(self) -> Array:
+        """The weighted mean of the targets, shape (q,)."""
+        return np.asarray(self.extent.log_mean if self.log_target else self.extent.mean)
+
+    def normal_equations(
+        self, members: list[LABRBFMember], n_jobs: int | None, mean: Array | None = None
+    ) -> Sums:
+        """Sum F'F and F'(y - mean) of each member over all partitions, on a tree."""
+        mean = self.mean if mean is None else mean
+        tasks = self.all_rows.each(_partition_sums, members, mean, self.log_target)
+        return reduced(tasks, _added)
 
 
 class Drawn(NamedTuple):
-    """A sample of a collection, as arrays in memory, and what the other rows have."""
+    """A sample of a collection in memory, and the collection."""
 
     sample: Sample
     rows: Rows
@@ -75,8 +83,8 @@ class Drawn(NamedTuple):
             return X, y, weights
         return load("pandas").DataFrame(X, columns=self.rows.columns), y, weights
 
-    def attached(self, table: Table, reserved: Table | None) -> Table:
-        """Return the table of the sample with all rows, but the `reserved` ones, behind it."""
+    def attached(self, table: Table, reserved: Table | None) -> DaskTable:
+        """Attach all rows but the `reserved` ones to the table of the sample."""
         numbers, weights, Y = self.sample.numbers, self.rows.weights, self.encode(self.rows.y)
         if reserved is not None:
             weights = np.ones(len(Y)) if weights is None else weights.copy()
@@ -93,42 +101,45 @@ class Drawn(NamedTuple):
         extent = Extent(
             np.min(low, axis=0), np.max(high, axis=0), *targets.target_ends, targets.mean, log_mean
         )
-        whole = Whole(replace(self.rows, y=Y, weights=weights), extent)
-        return replace(table, numbers=numbers[table.numbers], whole=whole)
+        all_rows = replace(self.rows, y=Y, weights=weights)
+        sample = (table.X, table.Y, numbers[table.numbers], table.weights, table.log_target)
+        return DaskTable(*sample, all_rows=all_rows, extent=extent)
 
 
-def draw(model: Any, X: Any, y: Any, sample_weight: Any) -> Drawn:
-    """Draw the sample that a model is learned from, by its parameters."""
-    if y is None:
-        raise ValueError(f"expected y, the targets of {type(model).__name__}, got None")
-    labelled = is_classifier(model)
+def draw(
+    X: Any, y: Any, sample_weight: Any, *, seed: Any, encoder: Callable[[Any], Encode] | None
+) -> Drawn:
+    """Draw a sample; `encoder` builds the encoding from labels, None stands for real targets."""
+    labelled = encoder is not None
     rows = Rows.of(X, y, sample_weight, labelled=labelled)
     used = rows.y if rows.weights is None else rows.y[rows.weights > 0]
-    encode = model._encoder(np.unique(used).tolist() if labelled else [])
-    numbers = rows.draw(SAMPLED, check_random_state(model.random_state), labelled=labelled)
+    encode = encoder(np.unique(used)) if encoder is not None else _as_columns
+    numbers = rows.draw(SAMPLED, check_random_state(seed), labelled=labelled)
     return Drawn(rows.take(numbers, _ends), rows, encode)
 
 
-def as_columns(y: npt.NDArray[Any]) -> Array:
+def _as_columns(y: npt.NDArray[Any]) -> Array:
     """Return targets with a column for each output."""
     return y[:, None] if y.ndim == 1 else y
 
 
 def _ends(block: Block) -> tuple[Array, Array] | None:
-    """Return the lowest and the highest value of each feature; None for no rows."""
+    """Compute the lowest and the highest value of each feature; None for no rows."""
     return Table(block.X, block.X, np.arange(len(block.X))).ends if len(block.X) else None
 
 
-def _block_sums(block: Block, members: list[LABRBFMember], mean: Array, log_target: bool) -> Sums:
-    """Return the normal equations of one partition; none of a partition without rows."""
+def _partition_sums(
+    block: Block, members: list[LABRBFMember], mean: Array, log_target: bool
+) -> Sums:
+    """Sum the normal equations of one partition; none of a partition without rows."""
     X, Y, weights = block.rows(block.counted)
     if not len(X):
         return []
     table = Table(X, np.log(Y) if log_target else Y, np.arange(len(X)), weights)
-    return normal_equations(members, table, mean, n_jobs=1)
+    return table.normal_equations(members, 1, mean)
 
 
 def _added(parts: Iterable[Sums]) -> Sums:
-    """Return the sum of the normal equations of several partitions."""
+    """Add up the normal equations of several partitions."""
     some = [part for part in parts if part]
     return reduce(added, some) if some else []

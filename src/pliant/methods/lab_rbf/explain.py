@@ -1,4 +1,4 @@
-"""Why a LAB-RBF model predicts what it does: the parts of a prediction.
+"""Explanations of LAB-RBF predictions by their parts.
 
 At a point t, with u_k(t) the features as member k maps them, the mean of m members is
 
@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf.members import TINY, LABRBFMember, Terms, row_blocks
+from pliant.methods.lab_rbf.constants import TINY
+from pliant.methods.lab_rbf.members import LABRBFMember, Terms, row_blocks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LABRBFExplanation:
-    """Why a LAB-RBF model predicts what it does at some points.
+    """The parts of the predictions of a LAB-RBF model at given points.
 
     Everything is on the scale that was learned: the scores of ``decision_function`` for a
     classifier, the logarithm of y where ``target_transform_`` is "log", else y before it is clipped
@@ -45,7 +46,7 @@ class LABRBFExplanation:
     rows : array of int of shape (n_samples, n_nearest)
         Their indices in the training data.
     distances : array of shape (n_samples, n_nearest)
-        How far away they are, each in its own bandwidths.
+        Their distances, each in its own bandwidths.
     kernel_values : array of shape (n_samples, n_nearest)
         k(t, x_i); 1 at the support point itself.
     contributions : array of shape (n_samples, n_nearest) or (n_samples, n_nearest, n_outputs)
@@ -62,7 +63,7 @@ class LABRBFExplanation:
     prediction: Array
     kernel_part: Array
     linear_part: Array
-    constant: Any
+    constant: float | Array
     nearest: Indices
     rows: Indices
     distances: Array
@@ -83,7 +84,7 @@ class LABRBFExplanation:
 def explain(
     members: list[LABRBFMember], X: Array, n_nearest: int, *, single_output: bool
 ) -> LABRBFExplanation:
-    """Return the explanation of the mean of some members at the rows of X."""
+    """Explain the mean of members at the rows of X."""
     support = np.concatenate([member.support_ for member in members])
     width = 3 * len(support) + X.shape[1] * len(members[0].intercept_)
     blocks = (np.asarray(X[rows], dtype=np.float64) for rows in row_blocks(len(X), width))
@@ -100,7 +101,7 @@ def explain(
 
 
 def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> dict[str, Any]:
-    """Return the arrays of an explanation for some points, with all outputs."""
+    """Compute the arrays of an explanation for a block of points, with all outputs."""
     terms = [member.terms(X) for member in members]
     K = np.hstack([each.kernel for each in terms])
     D = np.hstack([each.distances for each in terms])
@@ -112,7 +113,7 @@ def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> dict[str, An
         linear += each.points @ member.coef_ / len(members)
         columns = zip(member.dual_coef_.T, member.coef_.T, strict=True)
         gradient = np.stack([_gradient(each, *column) for column in columns], axis=-1)
-        inside = member.within(X)  # beyond the limits, nothing changes any more
+        inside = X.clip(*member.limits_)  # beyond the limits, f is constant
         gradient[member.warp_.flat(inside) | (inside != X)] = 0.0
         effects += gradient * member.deviations_[:, None] / len(members)
     return {
@@ -127,7 +128,7 @@ def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> dict[str, An
 
 
 def _gradient(terms: Terms, c: Array, v: Array) -> Array:
-    """Return df/du of one output with the coefficients c and v, shape (n, d)."""
+    """Compute df/du of one output with the coefficients c and v, shape (n, d)."""
     # df/du = sum_i c_i h'(D_i) 2 W_i o (u - c_i) + v, for all points by two products.
     weighted = terms.slopes * c
     pull = terms.points * (weighted @ terms.squares) - weighted @ (terms.squares * terms.centres)
@@ -135,13 +136,13 @@ def _gradient(terms: Terms, c: Array, v: Array) -> Array:
 
 
 def _shares(effects: Array) -> Array:
-    """Return the squares of effects, divided by their sums over the features."""
+    """Divide the squares of effects by their sums over the features."""
     squares = effects**2
     return np.asarray(squares / np.maximum(squares.sum(axis=1, keepdims=True), TINY))
 
 
 def spread_over(values: Array) -> Array:
-    """Return the standard deviation over the rows; nan for a single one, which has none."""
+    """Compute the standard deviation over the rows; nan for a single row."""
     if len(values) < 2:
         return np.full(values.shape[1:], np.nan)
     return np.asarray(values.std(axis=0, ddof=1))

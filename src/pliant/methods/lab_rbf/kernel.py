@@ -1,8 +1,8 @@
-"""Radial kernels with bandwidths of their own for each point of the second argument.
+"""Radial kernels with separate bandwidths for each point of the second argument.
 
-A profile h says how a kernel falls with the squared distance D. Profiles work on arrays of NumPy
-and of PyTorch alike: `xp` is the module that made the array. `Warp` maps features to a common range
-first and, where they are skewed, to another scale.
+A profile h is a decreasing function of the squared distance D. Profiles take arrays of NumPy and of
+PyTorch: `xp` is the module of the array. `Warp` maps features to a common range and, where they are
+skewed, to another scale.
 """
 
 from __future__ import annotations
@@ -20,13 +20,8 @@ from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_points, check_vector
 from pliant.kernels.base import Kernel, _Wrapped
 from pliant.kernels.standard import Gaussian, Matern
+from pliant.methods.lab_rbf.constants import BEYOND, SKEWED, SMALLEST
 
-# Smallest squared distance at which the slope of exp(-r) is taken: it is infinite at 0. At 0 itself
-# the slope is set to 0: there a point is a centre, and stays one.
-NEAR = 1e-12
-# Points further away than this, in bandwidths, are taken to be at this distance, which has a
-# square.
-FAR = 1e150
 CACHED = 130_000  # Number of kernel values that are computed together: 1 MB.
 
 
@@ -42,7 +37,7 @@ class Profile:
 
 
 def _gaussian(xp: Any, D: Any) -> Any:
-    """Return exp(-D)."""
+    """Compute exp(-D)."""
     if xp is np:
         return exponentials(D, -1.0)
     xp.negative(D, out=D)
@@ -54,19 +49,20 @@ def _gaussian_slope(xp: Any, D: Any, values: Any) -> Any:
 
 
 def _laplacian(xp: Any, D: Any) -> Any:
-    """Return exp(-r), r = sqrt(D)."""
+    """Compute exp(-r), r = sqrt(D)."""
     xp.sqrt(D, out=D)
     return _gaussian(xp, D)
 
 
 def _laplacian_slope(xp: Any, D: Any, values: Any) -> Any:
-    slopes = values / xp.sqrt(xp.clip(D, NEAR, None))
+    # The slope of exp(-r) by D is infinite at 0, where the point is a centre and stays one.
+    slopes = values / xp.sqrt(xp.clip(D, 1e-12, None))
     slopes[D == 0.0] = 0.0
     return slopes
 
 
 def _matern52(xp: Any, D: Any) -> Any:
-    """Return (1 + r + r^2/3) exp(-r), r = sqrt(5 D)."""
+    """Compute (1 + r + r^2/3) exp(-r), r = sqrt(5 D)."""
     r = xp.sqrt(5.0 * D)
     polynomial = 1.0 + r * (1.0 + r / 3.0)
     polynomial *= _gaussian(xp, r)
@@ -74,6 +70,7 @@ def _matern52(xp: Any, D: Any) -> Any:
 
 
 def _matern52_slope(xp: Any, D: Any, values: Any) -> Any:
+    # d/dD (1 + r + r^2/3) exp(-r) = -5/6 (1 + r) exp(-r)
     r = xp.sqrt(5.0 * D)
     return (1.0 + r) * xp.exp(-r)
 
@@ -83,13 +80,13 @@ PROFILES: dict[str, Profile] = {
     "laplacian": Profile(_laplacian, _laplacian_slope, factor=-0.5, cusp=True),
     "matern52": Profile(_matern52, _matern52_slope, factor=-5.0 / 6.0),
 }
-"""All profiles by name."""
+"""Profiles by name."""
 
 
 class LocalRBFKernel(Kernel):
-    """k(t, c_i) = h(|theta_i o (t - c_i)|^2), theta_i belonging to the centre c_i.
+    """k(t, c_i) = h(|theta_i o (t - c_i)|^2) with bandwidths theta_i of each centre c_i.
 
-    It is neither symmetric nor positive semi-definite, and its second argument is fixed: only the
+    It is neither symmetric nor positive semi-definite. Its second argument is fixed: only the
     centres have bandwidths. ``k(X, k.centres)`` has shape (n_samples, n_centres).
 
     Parameters
@@ -97,7 +94,7 @@ class LocalRBFKernel(Kernel):
     centres : array of shape (n_centres, n_features)
         The c_i, in the units of the features.
     bandwidths : array of shape (n_centres, n_features)
-        The theta_i >= 0, in inverse units; 0 for a feature that is left out.
+        The theta_i >= 0, in inverse units; 0 leaves a feature out.
     profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
         h(D) = exp(-D), exp(-r) or (1 + s + s^2/3) exp(-s), r = sqrt(D), s = sqrt(5 D).
     warp : Warp, optional
@@ -152,7 +149,7 @@ class LocalRBFKernel(Kernel):
         )
 
     def symmetric_kernel(self) -> Kernel:
-        """Return the symmetric kernel h(|theta o (x - y)|^2) with one bandwidth for each feature.
+        """Build the symmetric kernel h(|theta o (x - y)|^2) with one bandwidth for each feature.
 
         theta is the geometric mean of the bandwidths over the centres. The kernel is positive
         semi-definite: a Gaussian or a Matern kernel, of the mapped features if there is a `warp`.
@@ -164,89 +161,80 @@ class LocalRBFKernel(Kernel):
         return kernel if self.warp is None else Mapped(kernel, self.warp)
 
     def _gram(self, X: Array, Y: Array) -> Array:
-        profile = PROFILES[check_choice("profile", self.profile, PROFILES)]
-        return np.asarray(profile.value(np, self.squares(X)))
+        check_choice("profile", self.profile, PROFILES)
+        return self.values(X)
 
     def _diagonal(self, X: Array) -> Array:
         self._check_pair(X, X)
         return np.ones(len(X))
 
+    def values(self, X: Array) -> Array:
+        """Compute k(X, centres), shape (n_samples, n_centres)."""
+        return np.asarray(PROFILES[self.profile].value(np, self.squares(X)))
+
     def squares(self, X: Array) -> Array:
-        """Return |theta_i o (t - c_i)|^2, shape (n_samples, n_centres)."""
-        points, centres = self._centred(X)
-        return _SquaredDistances.of(centres, self.bandwidths).of_points(points)
+        """Compute |theta_i o (t - c_i)|^2, shape (n_samples, n_centres)."""
+        return _SquaredDistances.of(self).of_points(X)
 
     def times(self, X: Array, coefficients: Array) -> Array:
-        """Return k(X, centres) @ coefficients, shape (n_samples, q), in blocks that fit a cache."""
-        profile = PROFILES[self.profile]
-        points, centres = self._centred(X)
-        distances = _SquaredDistances.of(centres, self.bandwidths)
+        """Compute k(X, centres) @ coefficients, shape (n_samples, q), in blocks for the cache."""
+        profile, distances = PROFILES[self.profile], _SquaredDistances.of(self)
         result = np.empty((len(X), coefficients.shape[1]))
-        step = max(1, CACHED // len(centres))
+        step = max(1, CACHED // len(self.centres))
         for low in range(0, len(X), step):
             rows = slice(low, low + step)
-            squares = distances.of_points(points[rows], exact_zero=profile.cusp)
+            squares = distances.of_points(X[rows], exact_zero=profile.cusp)
             result[rows] = profile.value(np, squares) @ coefficients
         return result
 
-    def _centred(self, X: Array) -> tuple[Array, Array]:
-        """Return mapped points and centres near the origin, where the product form is exact."""
-        points, centres = X, self.centres
-        if self.warp is not None:
-            points, centres = self.warp(points), self.warp(centres)
-        middle = centres.mean(axis=0)
-        return points - middle, centres - middle
-
 
 def point_products(X: Array) -> Array:
-    """Return z(x) = [x o x, x, 1] of each row of X, shape (n, 2 d + 1)."""
-    return _columns(X * X, X, 1.0)
+    """Compute z(x) = [x o x, x, 1] of each row of X, shape (n, 2 d + 1)."""
+    n, d = X.shape
+    z = np.empty((n, 2 * d + 1))  # np.hstack takes longer for few rows
+    z[:, :d], z[:, d : 2 * d], z[:, -1] = X * X, X, 1.0
+    return z
 
 
 def centre_products(W: Array, C: Array) -> Array:
-    """Return w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)]: z(x)'w_i = W_i'((x - c_i) o (x - c_i))."""
-    shifted = W * C
-    return _columns(W, -2.0 * shifted, (shifted * C).sum(axis=1))
-
-
-def _columns(squares: Array, points: Array, last: Any) -> Array:
-    """Return [squares, points, last]; np.hstack takes longer for few rows."""
-    n, d = squares.shape
-    joined = np.empty((n, 2 * d + 1))
-    joined[:, :d], joined[:, d : 2 * d], joined[:, -1] = squares, points, last
-    return joined
+    """Compute w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], shape (m, 2 d + 1)."""
+    # z(x)'w_i = W_i'((x - c_i) o (x - c_i)), the squared distance
+    shifted, (m, d) = W * C, W.shape
+    w = np.empty((m, 2 * d + 1))
+    w[:, :d], w[:, d : 2 * d], w[:, -1] = W, -2.0 * shifted, (shifted * C).sum(axis=1)
+    return w
 
 
 class _SquaredDistances(NamedTuple):
-    """|theta_i o (x - c_i)|^2 for centres c_i, by one matrix product."""
+    """|theta_i o (u(x) - u(c_i))|^2 for the centres c_i of a kernel, by one matrix product."""
 
+    warp: Warp | None  # u
+    middle: Array  # of the mapped centres: near the origin, the product form is exact
     widest: Array  # the largest theta of each feature, the inverse of the unit of points
-    products: Array
+    products: Array  # w_i in this unit, shape (2 d + 1, m)
 
     @classmethod
-    def of(cls, C: Array, theta: Array) -> Self:
-        """Return the distances from centres C, shape (m, d), with bandwidths theta."""
-        widest = theta.max(axis=0)
+    def of(cls, kernel: LocalRBFKernel) -> Self:
+        """Prepare the distances from the centres of a kernel."""
+        theta, warp = kernel.bandwidths, kernel.warp
+        centres = kernel.centres if warp is None else warp(kernel.centres)
+        middle, widest = centres.mean(axis=0), theta.max(axis=0)
         theta = theta / np.where(widest > 0, widest, 1.0)
-        return cls(widest, centre_products(theta * theta, C * widest).T.copy())
+        products = centre_products(theta * theta, (centres - middle) * widest).T.copy()
+        return cls(warp, middle, widest, products)
 
     def of_points(self, X: Array, *, exact_zero: bool = True) -> Array:
-        """Return the squares, (n, m); `exact_zero` sets those below rounding errors to 0."""
-        result = point_products((X * self.widest).clip(-FAR, FAR)) @ self.products
+        """Compute the squares, (n, m); `exact_zero` sets those below rounding errors to 0."""
+        points = (X if self.warp is None else self.warp(X)) - self.middle
+        # Points beyond 1e150 bandwidths are moved to that distance, which has a square.
+        result = point_products((points * self.widest).clip(-1e150, 1e150)) @ self.products
         if exact_zero:
             result[result < 16.0 * np.finfo(np.float64).eps * self.products[-1]] = 0.0
         return np.asarray(np.maximum(result, 0.0, out=result))
 
 
-# Scales of a feature: as it is, log(x + offset), asinh((x - offset) / width).
 WARPS = ("raw", "log", "asinh")
-SKEWED = 1.0  # Features whose absolute skewness is at most this keep their scale.
-DISTINCT = 5  # Features with at most this many different values keep their scale.
-ENTRIES = 500_000  # Entries that are copied at once, so that a memory map is never read as a whole.
-SAMPLE = 20_000  # Approximate number of rows that scales are chosen from.
-SMALLEST = 1e-97  # A feature whose half range is at most this counts as constant.
-# Bound on the absolute value of a feature on another scale: distant points stay comparable.
-BEYOND = 1.5
+"""Scales of a feature: x, log(x + offset), asinh((x - offset) / width)."""
 
 
 @dataclass(eq=False, repr=False)
@@ -271,7 +259,7 @@ class Warp(BaseEstimator):
 
     @classmethod
     def learn(cls, X: Array, kind: str = "raw") -> Self:
-        """Return the map that suits given points.
+        """Choose the map for given points.
 
         Parameters
         ----------
@@ -284,21 +272,19 @@ class Warp(BaseEstimator):
         warp = cls(np.zeros(d, dtype=np.intp), np.zeros(d), np.ones(d), np.zeros(d), np.ones(d))
         low, high = _range(warp, X)
         if kind != "raw":
-            warp._bend(kind, np.asarray(X[:: max(1, len(X) // SAMPLE)], dtype=np.float64), low)
+            some = np.asarray(X[:: max(1, len(X) // 20_000)], dtype=np.float64)
+            for j in np.flatnonzero(np.abs(skewness(some)) > SKEWED):
+                x = some[:, j]
+                if len(np.unique(x)) <= 5:  # counts and categories keep their scale
+                    continue
+                fitted = _log_scale(x, low[j]) if kind == "log" else _asinh_scale(x)
+                if fitted is not None:
+                    warp.kinds[j], (warp.offsets[j], warp.widths[j]) = WARPS.index(kind), fitted
             low, high = _range(warp, X)
         half = high / 2 - low / 2
         warp.centres = low + half
         warp.slopes = np.divide(1.0, half, out=np.zeros(d), where=half > SMALLEST)
         return warp
-
-    def _bend(self, kind: str, X: Array, low: Array) -> None:
-        """Choose the scale of each skewed feature, from some rows and the minimum of all rows."""
-        for j in np.flatnonzero(np.abs(skewness(X)) > SKEWED):
-            if len(np.unique(X[:, j])) <= DISTINCT:
-                continue
-            fitted = _log_scale(X[:, j], low[j]) if kind == "log" else _asinh_scale(X[:, j])
-            if fitted is not None:
-                self.kinds[j], (self.offsets[j], self.widths[j]) = WARPS.index(kind), fitted
 
     def _check_loaded(self) -> None:
         """Raise ValueError if the parameters, read from a file, do not belong together."""
@@ -311,28 +297,28 @@ class Warp(BaseEstimator):
 
     @property
     def affine(self) -> bool:
-        """Whether every feature keeps its scale."""
+        """True if every feature keeps its scale."""
         return not np.any(self.kinds)
 
     def key(self) -> bytes:
-        """Return bytes that are equal for equal maps."""
+        """Serialise the map: equal maps have equal bytes."""
         parts = (self.kinds, self.offsets, self.widths, self.centres, self.slopes)
         return b"".join(np.asarray(part, dtype=np.float64).tobytes() for part in parts)
 
     def __call__(self, X: npt.ArrayLike) -> Array:
-        """Return u(x) of each row, float64, shape (n_samples, n_features)."""
+        """Compute u(x) of each row, float64, shape (n_samples, n_features)."""
         scaled = (self._scaled(np.asarray(X)) - self.centres) * self.slopes
         bent = np.flatnonzero(self.kinds)
         scaled[:, bent] = scaled[:, bent].clip(-BEYOND, BEYOND)
         return scaled
 
     def flat(self, X: Array) -> Mask:
-        """Return where u does not change with x: features on another scale, outside its bounds."""
+        """Mark entries of X where u is constant: features on another scale, beyond its bounds."""
         outside = (self.kinds > 0) & (np.abs(self(X)) >= BEYOND)
         return np.asarray(outside | ((self.kinds == WARPS.index("log")) & (X < 0)))
 
     def _scaled(self, X: Array) -> Array:
-        """Return each feature on its scale."""
+        """Compute each feature on its scale."""
         scaled = np.array(X, dtype=np.float64)
         for j in np.flatnonzero(self.kinds == WARPS.index("log")):
             scaled[:, j] = np.log(np.maximum(scaled[:, j], 0.0) + self.offsets[j])
@@ -371,16 +357,16 @@ class Mapped(_Wrapped):
             )
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if the parameters, read from a file, cannot be such."""
+        """Raise ValueError if the parameters, read from a file, do not belong together."""
         super()._check_loaded()
         if not isinstance(self.warp, Warp):
             raise ValueError(f"expected warp to be a Warp, got {type(self.warp).__name__}")
 
 
 def _range(warp: Warp, X: Array) -> tuple[Array, Array]:
-    """Return minimum and maximum of each scaled feature, computed in blocks of rows."""
+    """Compute minimum and maximum of each scaled feature in blocks of rows."""
     lows, highs = [], []
-    step = max(1, ENTRIES // X.shape[1])
+    step = max(1, 500_000 // X.shape[1])  # a memory map is never read as a whole
     for first in range(0, len(X), step):
         block = warp._scaled(X[first : first + step])
         lows.append(block.min(axis=0))
@@ -389,7 +375,7 @@ def _range(warp: Warp, X: Array) -> tuple[Array, Array]:
 
 
 def skewness(X: Array) -> Array:
-    """Return the skewness of each column, shape (d,); 0 for a constant one."""
+    """Compute the skewness of each column, shape (d,); 0 for a constant column."""
     size = np.abs(X).max(axis=0)
     unit = X / np.where(size > 0, size, 1.0)
     spread = unit.std(axis=0)
@@ -398,7 +384,7 @@ def skewness(X: Array) -> Array:
 
 
 def _log_scale(x: Array, low: float) -> tuple[float, float] | None:
-    """Return offset and width of log(x + offset): a tenth of the median of the positive values."""
+    """Choose offset and width of log(x + offset): a tenth of the median of the positive values."""
     if low < 0 or np.median(x) > x.max() / 2 + low / 2:
         return None
     offset = 0.1 * float(np.median(x[x > 0]))
@@ -406,7 +392,7 @@ def _log_scale(x: Array, low: float) -> tuple[float, float] | None:
 
 
 def _asinh_scale(x: Array) -> tuple[float, float] | None:
-    """Return median and half the interquartile range; if that is 0, a third of the deviation."""
+    """Choose median and half the interquartile range; if that is 0, a third of the deviation."""
     low, middle, high = np.quantile(x, [0.25, 0.5, 0.75])
     width = float(high - low) / 2 or float(x.std()) / 3
     return (float(middle), width) if width > 0 else None

@@ -1,12 +1,14 @@
-"""The members of a LAB-RBF model: what each learned, its predictions, and their coefficients."""
+"""Training tables, the members of a LAB-RBF model, and their coefficients and means."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from joblib import Parallel, delayed
 from numpy.random import RandomState
 from scipy.stats import rankdata
@@ -15,42 +17,126 @@ from sklearn.base import BaseEstimator
 from pliant.core.blocks import BLOCK_ENTRIES
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_points, check_real, check_row_numbers
+from pliant.core.validation import check_points, check_real, check_row_numbers, check_weights
 from pliant.kernels.base import Kernel
 from pliant.kernels.weighted_sum import WeightedSum
-from pliant.methods.lab_rbf.features import Table
+from pliant.methods.lab_rbf.constants import TINY, WORTH_THREADS
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
-from pliant.methods.lab_rbf.objective import ridge_path
 
-TINY = float(np.finfo(np.float64).tiny)
-EPSILON = float(np.finfo(np.float64).eps)
+Sums: TypeAlias = list[tuple[Array, Array]]
+"""F'F, shape (p, p), and F'y, shape (p, q), of each member."""
 
-MARGIN = 0.125  # Share of a feature's range, on both sides of it, that predictions distinguish.
-# Number of kernel values, one matrix of them, from which on threads save time.
-WORTH_THREADS = 200_000
-PREDICTED = 8192  # Number of points that a thread predicts at a time.
-CHANGE_ROWS = 200  # Maximum number of rows among which features are permuted.
-CORRELATED = 0.8  # Absolute rank correlation from which on two features count as correlated.
-# Maximum numbers of rows and of features that are compared, and of pairs that are kept.
-COMPARED, MOST_PAIRS = 1000, 1000
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Training data: n rows of positive weight."""
+
+    X: Array  # shape (n, d), perhaps a memory map: only blocks and samples of it are copied
+    Y: Array  # targets on the scale that is learned, shape (n, q): logarithms if `log_target`
+    numbers: Indices  # row numbers in the user's data
+    weights: Array | None = None  # None if all are 1
+    log_target: bool = False
+
+    @classmethod
+    def of(cls, X: Array, Y: Array, sample_weight: npt.ArrayLike | None) -> Table:
+        """Build the table of the rows of positive weight."""
+        if sample_weight is None:
+            return cls(X, Y, np.arange(len(X)))
+        weights = check_weights(sample_weight, X)
+        mean = float((weights / len(weights)).sum())
+        if not 1e-20 <= mean <= 1e20:  # squares of it must fit into float32
+            raise ValueError(
+                "expected sample_weight with a mean from 1e-20 to 1e+20, got "
+                f"{mean:.3g}; divide them by their mean"
+            )
+        rows = np.flatnonzero(weights)
+        if len(rows) == len(X):  # no copy of X
+            return cls(X, Y, rows, weights)
+        return cls(X[rows], Y[rows], rows, weights[rows])
+
+    def __len__(self) -> int:
+        """Return the number of rows, n."""
+        return len(self.X)
+
+    @cached_property
+    def scale(self) -> tuple[Array, Array]:
+        """The middle and half the range of each target, shape (q,); half is 1 where it is 0."""
+        low, high = self.Y.min(axis=0), self.Y.max(axis=0)
+        half = high / 2 - low / 2
+        return np.asarray(low + half), np.where(half > 0, half, 1.0)
+
+    @property
+    def mean_weight(self) -> float:
+        """The mean weight of a row."""
+        return 1.0 if self.weights is None else float(self.weights.mean())
+
+    @property
+    def mean(self) -> Array:
+        """The weighted mean of the targets, shape (q,)."""
+        return np.asarray(np.average(self.Y, axis=0, weights=self.weights))
+
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """The lowest and the highest value of each feature, float64."""
+        return np.asarray(self.X.min(axis=0), float), np.asarray(self.X.max(axis=0), float)
+
+    @property
+    def target_ends(self) -> tuple[Array, Array]:
+        """The lowest and the highest value of each target, without a logarithm."""
+        return self.Y.min(axis=0), self.Y.max(axis=0)
+
+    def rows(self, rows: Indices) -> Table:
+        """Select rows by their places."""
+        weights, numbers = self.weights_of(rows), self.numbers[rows]
+        return replace(self, X=self.X[rows], Y=self.Y[rows], numbers=numbers, weights=weights)
+
+    def points(self, rows: Indices) -> Array:
+        """Return the points of rows, float64."""
+        return np.asarray(self.X[rows], dtype=np.float64)
+
+    def weights_of(self, rows: Indices) -> Array | None:
+        """Return the weights of rows, or None."""
+        return None if self.weights is None else self.weights[rows]
+
+    def sample(self, rows: Indices, warp: Warp) -> Table:
+        """Select rows, map their features, and scale their targets to [-1, 1]."""
+        middle, half = self.scale
+        scaled = np.asarray((self.Y[rows] - middle) / half)
+        return Table(warp(self.X[rows]), scaled, self.numbers[rows], self.weights_of(rows))
+
+    def with_logarithms(self) -> Self:
+        """Take the logarithms of the targets."""
+        low = float(self.target_ends[0].min())
+        if low <= 0:
+            raise ValueError(f"expected y > 0, since its logarithm was learned, got {low:g}")
+        return replace(self, Y=np.log(self.Y), log_target=True)
+
+    def normal_equations(
+        self, members: list[LABRBFMember], n_jobs: int | None, mean: Array | None = None
+    ) -> Sums:
+        """Sum F'F and F'(y - mean) of each member over all rows, in blocks on several threads."""
+        mean = self.mean if mean is None else mean
+        width = max(len(member.support_) for member in members) + self.X.shape[1]
+        threads = threads_for(n_jobs, worth_it=len(self) * width >= WORTH_THREADS)
+        parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
+            delayed(_block_sums)(members, self, mean, rows) for rows in row_blocks(len(self), width)
+        )
+        return reduce(added, parts)
 
 
 class Terms(NamedTuple):
-    """Parts of an expansion at n points u, for m mapped centres, W = theta o theta of (m, d).
+    """Parts of an expansion at n points, for m centres."""
 
-    D, h(D) and h'(D) have the shape (n, m).
-    """
-
-    points: Array
-    centres: Array
-    squares: Array
-    distances: Array
-    kernel: Array
-    slopes: Array
+    points: Array  # mapped points u, shape (n, d)
+    centres: Array  # mapped centres, shape (m, d)
+    squares: Array  # W = theta o theta, shape (m, d)
+    distances: Array  # D, shape (n, m)
+    kernel: Array  # h(D), shape (n, m)
+    slopes: Array  # h'(D), shape (n, m)
 
 
 class LABRBFMember(BaseEstimator):
-    """One LAB-RBF expansion f(t) = K(t, C) c + u(t)'v + b, as `LABRBFRegressor` learns several.
+    """One LAB-RBF expansion f(t) = K(t, C) c + u(t)'v + b; `LABRBFRegressor` averages several.
 
     Attributes
     ----------
@@ -67,17 +153,17 @@ class LABRBFMember(BaseEstimator):
     warp_ : Warp
         u, the map of the features to [-1, 1].
     limits_ : array of shape (2, n_features)
-        Lowest and highest values of the features that f distinguishes: points beyond are taken to
-        be at these.
+        Lowest and highest values of the features that f distinguishes: points beyond are moved
+        there.
     linear_ : bool
-        Whether there is a linear part.
+        True with a linear part.
     objective_ : str
         The objective that the bandwidths minimise.
     alpha_, shrinkage_ : float
         Ridge and shrinkage penalties chosen on the held-out samples; a shrinkage of inf means one
         bandwidth for each feature.
     level_ : float
-        The logarithm of the ridge penalty that bandwidths ended with; learned by the evidence.
+        The logarithm of the ridge penalty at the end of learning; learned by the evidence.
     validation_score_ : float
         1 - the loss on this member's held-out samples, relative to that of a constant.
     objective_history_ : array of shape (n_iter_,)
@@ -95,6 +181,18 @@ class LABRBFMember(BaseEstimator):
     dual_coef_: Array
     coef_: Array
     intercept_: Array
+    warp_: Warp
+    limits_: Array
+    linear_: bool
+    objective_: Literal["ridge", "evidence", "interpolation"]
+    alpha_: float
+    shrinkage_: float
+    level_: float
+    validation_score_: float
+    objective_history_: Array
+    changes_: Array
+    support_slopes_: Array
+    deviations_: Array
 
     def mapped_bandwidths(self) -> Array:
         """Return theta for features on [-1, 1]; 0 for constant features."""
@@ -104,14 +202,10 @@ class LABRBFMember(BaseEstimator):
         return np.divide(theta, slopes, out=np.zeros_like(theta), where=slopes > 0)
 
     def features(self, X: Array) -> Array:
-        """Return [K(X, C), u(X)] (without u(X), if there is no linear part)."""
-        X = self.within(X)
-        kernel = self.kernel_(X, self.kernel_.centres)
+        """Compute F = [K(X, C), u(X)], without u(X) if there is no linear part."""
+        X = X.clip(*self.limits_)
+        kernel = self.kernel_.values(X)
         return np.hstack([kernel, self.warp_(X)]) if self.linear_ else kernel
-
-    def within(self, X: Array) -> Array:
-        """Return the points, moved into the limits of the features."""
-        return np.asarray(X.clip(*self.limits_))
 
     def set_coefficients(self, a: Array, intercept: Array) -> None:
         """Set the coefficients [c; v] and b."""
@@ -120,21 +214,22 @@ class LABRBFMember(BaseEstimator):
         self.coef_ = a[m:] if self.linear_ else np.zeros((d, a.shape[1]))
 
     def expand(self, X: Array) -> Array:
-        """Return f of each point, shape (n_samples, n_outputs)."""
-        X = self.within(X)
+        """Compute f of each point, shape (n_samples, n_outputs)."""
+        X = X.clip(*self.limits_)
         f = self.kernel_.times(X, self.dual_coef_) + self.intercept_
         return f + self.warp_(X) @ self.coef_ if self.linear_ else f
 
     def linear_part(self) -> tuple[Array, Array]:
-        """Return coefficients of the features (if all keep their scale), and the constant."""
+        """Return coefficients of the features, if all keep their scale, and the constant."""
+        # u = (x - centre) o slope: u'v + b = x'(slope o v) + b - centre'(slope o v)
         if not self.warp_.affine:
             return self.coef_, self.intercept_
         coef = self.warp_.slopes[:, None] * self.coef_
         return coef, self.intercept_ - self.warp_.centres @ coef
 
     def terms(self, X: Array) -> Terms:
-        """Return what f and its derivatives at some points are computed from."""
-        X, theta = self.within(X), self.mapped_bandwidths()
+        """Compute distances, kernel values and slopes at points."""
+        X, theta = X.clip(*self.limits_), self.mapped_bandwidths()
         D = self.kernel_.squares(X)
         profile = PROFILES[self.kernel_.profile]
         K = profile.value(np, D.copy())
@@ -142,7 +237,7 @@ class LABRBFMember(BaseEstimator):
         return Terms(self.warp_(X), self.warp_(self.kernel_.centres), theta * theta, D, K, slopes)
 
     def measure(self, X: Array) -> None:
-        """Store how much f and its terms depend on each feature, over some points."""
+        """Store the dependence of f and its terms on each feature, averaged over points."""
         terms = self.terms(X)
         u, C, W = terms.points, terms.centres, terms.squares
         size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)
@@ -160,17 +255,18 @@ class LABRBFMember(BaseEstimator):
         self.deviations_ = np.sqrt(variance)
 
     def _changes(self, terms: Terms, c: Array, v: Array) -> Array:
-        """Return the mean squared change of f as each feature is permuted, over its variance."""
+        """Compute the mean squared change of f by a permuted feature, over its variance."""
         n = len(terms.points)
-        rows = np.linspace(0, n - 1, min(n, CHANGE_ROWS)).astype(np.intp)
+        rows = np.linspace(0, n - 1, min(n, 200)).astype(np.intp)  # as feature_relevance_ says
         u, D, f = terms.points[rows], terms.distances[rows], terms.kernel[rows] @ c
-        variance = np.maximum((f + u @ v).var(axis=0), EPSILON**2)
+        variance = np.maximum((f + u @ v).var(axis=0), float(np.finfo(np.float64).eps) ** 2)
         permuted = u[RandomState(0).permutation(len(u))]
         profile, changes = PROFILES[self.kernel_.profile], np.zeros(u.shape[1])
         for j, (W, C) in enumerate(zip(terms.squares.T, terms.centres.T, strict=True)):
             moved = np.flatnonzero(permuted[:, j] != u[:, j])
             old, new = u[moved, j], permuted[moved, j]
-            # Only the terms W_ij (u_j - c_ij)^2 of the squared distances change.
+            # Only the terms W_ij (u_j - c_ij)^2 of the squared distances change, by
+            # (new^2 - old^2) W_ij + (old - new) 2 W_ij c_ij: one product of shape (n, m).
             distances = np.column_stack([new * new - old * old, old - new]) @ [W, 2.0 * W * C]
             distances += D[moved]
             kernel = profile.value(np, np.maximum(distances, 0.0, out=distances))
@@ -179,7 +275,7 @@ class LABRBFMember(BaseEstimator):
         return changes
 
     def relevance(self) -> Array:
-        """Return the share of each feature in the changes of f, shape (n_features,)."""
+        """Compute the share of each feature in the changes of f, shape (n_features,)."""
         return np.asarray(self.changes_ / max(float(self.changes_.sum()), TINY))
 
     def _check_loaded(self) -> None:
@@ -212,19 +308,12 @@ class LABRBFMember(BaseEstimator):
 
 
 def mean_of(members: list[LABRBFMember], X: Array, n_jobs: int | None) -> Array:
-    """Return the mean of the members' expansions, shape (n_samples, n_outputs)."""
+    """Compute the mean of the members' expansions, shape (n_samples, n_outputs)."""
     size = sum(len(member.support_) for member in members)
     n_jobs = threads_for(n_jobs, worth_it=len(X) * size >= 10 * WORTH_THREADS)
-    blocks = (X[low : low + PREDICTED] for low in range(0, len(X), PREDICTED))
+    blocks = (X[low : low + 8192] for low in range(0, len(X), 8192))
     parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
     return np.concatenate(parallel(delayed(_mean_of)(members, block) for block in blocks))
-
-
-def limits_of(table: Table) -> Array:
-    """Return the range of each feature, a little extended on both sides, shape (2, n_features)."""
-    low, high = table.ends
-    margin = 2.0 * MARGIN * (high / 2 - low / 2)
-    return np.stack([low - margin, high + margin])
 
 
 @blas_limited
@@ -234,12 +323,19 @@ def _mean_of(members: list[LABRBFMember], X: Array) -> Array:
 
 
 def mean_over(values: Sequence[Array] | Array) -> Array:
-    """Return the mean of arrays of one shape."""
+    """Compute the mean of arrays of one shape."""
     return np.asarray(sum(values) / len(values))
 
 
+def limits_of(table: Table) -> Array:
+    """Compute the range of each feature with a margin on both sides, shape (2, n_features)."""
+    low, high = table.ends
+    margin = 0.25 * (high / 2 - low / 2)  # an eighth of the range
+    return np.stack([low - margin, high + margin])
+
+
 def joined(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
-    """Return one kernel with the centres of several, which map the features alike."""
+    """Join kernels that map the features alike: one kernel with all centres."""
     return LocalRBFKernel(
         np.vstack([part.centres for part in parts]),
         np.vstack([part.bandwidths for part in parts]),
@@ -249,7 +345,7 @@ def joined(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
 
 
 def symmetric_kernel(members: list[LABRBFMember]) -> Kernel:
-    """Return a symmetric kernel with the mean widths of members; those that map alike share one."""
+    """Build a symmetric kernel with mean widths; members that map features alike share one."""
     groups: dict[bytes, list[LocalRBFKernel]] = {}
     for member in members:
         groups.setdefault(member.warp_.key(), []).append(member.kernel_)
@@ -272,54 +368,28 @@ def check_members(members: object, averaged: object, n_features: int, n_outputs:
 
 
 def correlated_pairs(X: Array) -> Indices:
-    """Return the pairs of columns with abs(Spearman's correlation) > .8, the strongest first."""
+    """Find the pairs of columns with abs(Spearman's correlation) > .8, the strongest first."""
     ranks = rankdata(X, axis=0)
     ranks -= ranks.mean(axis=0)
     size = np.sqrt((ranks * ranks).sum(axis=0))
     ranks /= np.where(size > 0, size, 1.0)
+    # Spearman's correlations of all columns are R'R, with centred ranks R of length 1.
     strength = np.triu(np.abs(ranks.T @ ranks), k=1)
-    pairs = np.argwhere(strength > CORRELATED)
+    pairs = np.argwhere(strength > 0.8)
     order = np.argsort(-strength[pairs[:, 0], pairs[:, 1]], kind="stable")
-    return np.asarray(pairs[order[:MOST_PAIRS]], dtype=np.intp)
+    return np.asarray(pairs[order[:1000]], dtype=np.intp)
 
 
 def correlated_features(table: Table, relevance: Array) -> Indices:
-    """Return the pairs of correlated features among the most relevant ones, in training rows."""
-    rows = np.linspace(0, len(table) - 1, min(len(table), COMPARED)).astype(np.intp)
-    features = np.sort(np.argsort(-relevance, kind="stable")[:COMPARED])
+    """Find correlated pairs among the 1000 most relevant features, in 1000 training rows."""
+    rows = np.linspace(0, len(table) - 1, min(len(table), 1000)).astype(np.intp)
+    features = np.sort(np.argsort(-relevance, kind="stable")[:1000])
     return np.asarray(features[correlated_pairs(table.points(rows)[:, features])])
 
 
-def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | None = None) -> None:
-    """Set c and v of members to ridge fits on all rows in one pass; b is the mean of Y."""
-    if table.whole is None:
-        sums = normal_equations(members, table, table.mean, n_jobs)
-    else:
-        sums = table.whole.sums(members, table)
-    for member, (gram, right) in zip(members, sums, strict=True):
-        a = ridge_path(gram, right, np.array([member.alpha_]))[0]
-        member.set_coefficients(a, table.whole_mean)
-
-
-Sums = list[tuple[Array, Array]]
-"""F'F and F'y of each member."""
-
-
-def normal_equations(
-    members: list[LABRBFMember], table: Table, mean: Array, n_jobs: int | None
-) -> Sums:
-    """Return the normal equations of all rows in memory, for targets less their mean."""
-    width = max(len(member.support_) for member in members) + table.X.shape[1]
-    threads = threads_for(n_jobs, worth_it=len(table) * width >= WORTH_THREADS)
-    parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
-        delayed(_sums_of)(members, table, mean, rows) for rows in row_blocks(len(table), width)
-    )
-    return reduce(added, parts)
-
-
 @blas_limited
-def _sums_of(members: list[LABRBFMember], table: Table, mean: Array, rows: slice) -> Sums:
-    """Return the normal equations of one block of rows."""
+def _block_sums(members: list[LABRBFMember], table: Table, mean: Array, rows: slice) -> Sums:
+    """Sum the normal equations of one block of rows."""
     X = np.asarray(table.X[rows], dtype=np.float64)
     residual = table.Y[rows] - mean
     weights = None if table.weights is None else table.weights[rows, None]
@@ -332,11 +402,12 @@ def _sums_of(members: list[LABRBFMember], table: Table, mean: Array, rows: slice
 
 
 def added(one: Sums, other: Sums) -> Sums:
-    """Return the sum of the normal equations of two blocks."""
+    """Add the normal equations of two blocks."""
     return [(A + C, b + d) for (A, b), (C, d) in zip(one, other, strict=True)]
 
 
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
     """Iterate over rows in blocks of about BLOCK_ENTRIES numbers, `width` of them per row."""
     step = max(1, BLOCK_ENTRIES // max(1, width))
-    return (slice(low, low + step) for low in range(0, n_rows, step))
+    for low in range(0, n_rows, step):
+        yield slice(low, low + step)

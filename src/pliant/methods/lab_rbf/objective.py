@@ -1,4 +1,4 @@
-"""Objectives of the bandwidths of a LAB-RBF expansion f = K c + X v + b.
+"""Objectives of the bandwidths of a LAB-RBF expansion f = K c + X v + b, and their training rows.
 
 With F = [K, X] (X only if asked for), rows of F and targets y times the roots of their weights, the
 coefficients a = [c; v] are eliminated (variable projection): each objective is a function of
@@ -10,7 +10,12 @@ s = log(theta o theta), shape (m, d), alone.
   row, the noise and lam learned as well
 * interpolation: |K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c, c the centres (He et al., Eq. 9)
 
-v is the mean square of y, so that all are about 1 at f = b. None is convex.
+v is the mean square of y: every objective is about 1 at f = b. None is convex.
+
+Kernel values with one bandwidth vector per centre are matrix products: with z(x) = [x o x, x, 1]
+and w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], W = theta o theta, the squared distance
+|theta_i o (x - c_i)|^2 is z(x)'w_i. Values take one product and gradients another. Large arrays
+live on a `pliant.core.device.Device`; small ones are NumPy arrays in float64.
 """
 
 from __future__ import annotations
@@ -18,141 +23,250 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
+from pliant.core.device import Device
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf.features import Evaluated, LocalRows, NormalEquations
+from pliant.methods.lab_rbf.constants import HIGHEST, JITTER, LOWEST
+from pliant.methods.lab_rbf.kernel import Profile, centre_products, point_products
 
-LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2, for features on [-1, 1].
-# Bound on the absolute value of log lam: lam and its inverse must be numbers.
-LARGEST_LEVEL = 690.0
-LEAST_ENERGY = 1e-36  # Lower bound on R, for targets on [-1, 1]: its inverse must fit into float32.
-# Share of the largest eigenvalue of F'F below which a ridge penalty makes no difference.
-NEGLIGIBLE = 1e-18
-JITTER = 1e-9  # Added to lam, relative to the mean diagonal of F'F: its Cholesky factor must exist.
+DeviceArray: TypeAlias = Any
+"""An array of NumPy or PyTorch, in the floating-point type of the device."""
 
-
-class Point(NamedTuple):
-    """An objective, its gradient with respect to log theta^2, and to log lam (0 if not learned)."""
-
-    value: float
-    gradient: Array
-    level: float = 0.0
+LUFactors: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]
+"""The result of `scipy.linalg.lu_factor`."""
 
 
-class _Fit(NamedTuple):
-    """An objective at some bandwidths, and what its gradient is computed from."""
+class LocalValues(NamedTuple):
+    """Kernel values of n rows against m centres, and the p features that they are part of."""
 
-    value: float
-    evaluated: Evaluated
-    a: Array
-    residual: Any  # F a - y, on the device
-    factor: Any  # of the matrix that is solved with
-    lam: float = 0.0
-    energy: float = 0.0  # R
-    centres: Evaluated | None = None  # kernel values among the centres
+    distances: DeviceArray | None  # squared distances, shape (n, m), where the slope needs them
+    kernel: DeviceArray  # shape (n, m)
+    features: DeviceArray  # F, times the roots of the weights, shape (n, p)
 
 
 @dataclass(frozen=True, eq=False)
-class _OnRows:
+class LocalFeatures:
+    """The features of a LAB-RBF expansion: kernel values against m centres, and x if `linear`."""
+
+    centres: Array  # shape (m, d), near the origin, where the product form of distances is exact
+    profile: Profile
+    linear: bool
+    device: Device
+
+    def moments(self, X: Array) -> DeviceArray:
+        """Return z(x) = [x o x, x, 1] of each row, shape (n, 2 d + 1)."""
+        return self.device.array(point_products(X))
+
+    def at(
+        self, moments: DeviceArray, log_squares: Array, root: DeviceArray | None = None
+    ) -> LocalValues:
+        """Evaluate the features of rows with moments z(x) at log W, times the roots of weights."""
+        xp, profile = self.device.xp, self.profile
+        parameters = self.device.array(centre_products(np.exp(log_squares), self.centres))
+        distances = moments @ parameters.T  # D = z W', shape (n, m)
+        xp.clip(distances, 0.0, None, out=distances)
+        if profile.cusp:
+            # Terms of the size of |theta_i o c_i|^2, the last column of w, cancel in D.
+            noise = 16.0 * float(xp.finfo(distances.dtype).eps) * parameters[:, -1]
+            distances[distances < noise] = 0.0
+        if profile.needs_distance:
+            kernel = profile.value(xp, distances * 1.0)  # a copy, which the profile overwrites
+        else:
+            kernel, distances = profile.value(xp, distances), None
+        features = kernel
+        if self.linear:  # F = [K, X]; z has x in its middle columns
+            m, d = self.centres.shape
+            features = self.device.empty(len(kernel), m + d)
+            features[:, :m] = kernel
+            features[:, m:] = moments[:, d : 2 * d]
+        if root is not None:
+            features = features * root
+        return LocalValues(distances, kernel, features)
+
+    def pull_back(self, derivative: DeviceArray, log_squares: Array) -> Array:
+        """Compute dL/d log W, shape (m, d), from (dL/dD / factor)'z, shape (m, 2 d + 1)."""
+        # dD_i/d log W_ij = W_ij (x_j^2 - 2 c_ij x_j + c_ij^2): z has the sums of all three terms.
+        C, d = self.centres, self.centres.shape[1]
+        sums = self.device.numpy(derivative)
+        squares, points, ones = sums[:, :d], sums[:, d : 2 * d], sums[:, 2 * d :]
+        outer = self.profile.factor * np.exp(log_squares)
+        gradient: Array = outer * (squares - 2.0 * C * points + C * C * ones)
+        return gradient
+
+
+class NormalEquations(NamedTuple):
+    """F'F, shape (p, p), F'y, shape (p, q), and True if products were rounded to float32."""
+
+    gram: Array
+    right: Array
+    rounded: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LocalRows:
+    """Training rows of the bandwidths, on a device."""
+
+    features: LocalFeatures
+    moments: DeviceArray  # z(x), shape (n, 2 d + 1)
+    target: DeviceArray  # centred targets, times the roots of the weights, shape (n, q)
+    root: DeviceArray | None  # the roots of the weights, shape (n, 1); None if all are 1
+
+    @classmethod
+    def of(
+        cls, features: LocalFeatures, X: Array, target: Array, weights: Array | None = None
+    ) -> LocalRows:
+        """Put points, shape (n, d), centred targets, (n, q), and weights, (n,), on the device."""
+        array, root = features.device.array, None if weights is None else np.sqrt(weights)[:, None]
+        target = array(target if root is None else root * target)
+        return cls(features, features.moments(X), target, None if root is None else array(root))
+
+    def __len__(self) -> int:
+        """Return the number of rows, n."""
+        return len(self.moments)
+
+    def take(self, indices: Indices) -> LocalRows:
+        """Select rows by their places."""
+        parts = self.moments, self.target, self.root
+        return LocalRows(self.features, *(None if p is None else p[indices] for p in parts))
+
+    def at(self, log_squares: Array) -> LocalValues:
+        """Evaluate the weighted features at log W."""
+        return self.features.at(self.moments, log_squares, self.root)
+
+    def normal_equations(self, F: DeviceArray, ridge: float = 0.0) -> NormalEquations:
+        """Sum F'F and F'y of weighted features, shape (n, p), in float64."""
+        # Products in float32 are enough where the penalty is above 2e-5 of the mean diagonal of
+        # F'F, estimated from 256 rows; their rounding errors stay below it.
+        device, (n, p) = self.features.device, F.shape
+        gram, right = np.zeros((p, p)), np.zeros((p, self.target.shape[1]))
+        some = F[:: max(1, n // 256)]
+        exact = n <= 256 or ridge < 2e-5 * (n * float((some * some).mean()))
+        for low in range(0, n, 1024):
+            part, y = F[low : low + 1024], self.target[low : low + 1024]
+            if exact:
+                part, y = device.double(part), device.double(y)
+            gram += device.numpy(part.T @ part)
+            right += device.numpy(part.T @ y)
+        return NormalEquations(gram, right, not exact and device.single)
+
+    def gradient(self, values: LocalValues, derivative: DeviceArray, log_squares: Array) -> Array:
+        """Compute dL/d log W, shape (m, d), from dL by the weighted kernel values, shape (n, m)."""
+        # Chain rule: dL/dD = dL/dK o h'(D), with K times the root of the weight in each row.
+        local = self.features
+        derivative *= local.profile.slope(local.device.xp, values.distances, values.kernel)
+        if self.root is not None:
+            derivative *= self.root
+        return local.pull_back(derivative.T @ self.moments, log_squares)
+
+
+class ObjectivePoint(NamedTuple):
+    """An objective and its gradients."""
+
+    value: float
+    gradient: Array  # by log theta^2, shape (m, d); empty if only the value was asked for
+    level: float = 0.0  # the derivative by log lam; 0 where lam is not learned
+
+
+@dataclass(frozen=True, eq=False)
+class RowObjective:
     """A function of the bandwidths, averaged over rows."""
 
     rows: LocalRows
-    # Where it was evaluated last, and its value: a stage starts where the one before has ended.
-    known: list[tuple[Array, float, Point]] = field(default_factory=list, init=False, repr=False)
+    # The last point and its value: each stage starts where the one before ended.
+    known: list[tuple[Array, float, ObjectivePoint]] = field(
+        default_factory=list, init=False, repr=False
+    )
 
-    def at(self, log_squares: Array, level: float = 0.0) -> Point:
-        """Return value and gradients; `level` is log lam, which only the evidence depends on."""
+    def at(self, log_squares: Array, level: float = 0.0) -> ObjectivePoint:
+        """Evaluate value and gradients; only the evidence depends on `level`, log lam."""
         for s, given, point in self.known:
-            # The first entries of two of them mostly differ: compare these before all others.
+            # The first entries of two points mostly differ: compare these before all others.
             same = given == level and s.item(0) == log_squares.item(0)
             if same and np.array_equal(s, log_squares):
                 return point
-        point = self._point(self._fit(log_squares, level), log_squares, level)
+        point = self._evaluate(log_squares, level, gradient=True)
         self.known[:] = [(log_squares.copy(), level, point)]
         return point
 
     def value(self, log_squares: Array, level: float = 0.0) -> float:
-        """Return the value alone."""
-        return self._fit(log_squares, level).value
+        """Evaluate the value alone."""
+        return self._evaluate(log_squares, level, gradient=False).value
 
     @abstractmethod
-    def _fit(self, log_squares: Array, level: float) -> _Fit:
-        """Return the value, with coefficients and residual."""
-
-    @abstractmethod
-    def _point(self, fit: _Fit, log_squares: Array, level: float) -> Point:
-        """Return value and gradients."""
+    def _evaluate(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
+        """Evaluate value and, if asked for, gradients."""
 
     def sample(self, indices: Indices) -> Self:
-        """Return the objective on some of the rows."""
+        """Restrict the objective to rows, given by their places."""
         return replace(self, rows=self.rows.take(indices))
-
-    def _pulled(self, fit: _Fit, log_squares: Array) -> Any:
-        """Return (F a - y) c', shape (n, m): d (|F a - y|^2 / 2) / dK."""
-        return fit.residual @ self.rows.features.device.array(fit.a[: len(log_squares)].T)
 
 
 @dataclass(frozen=True, eq=False)
-class Ridge(_OnRows):
+class Ridge(RowObjective):
     """(|F a - y|^2 + alpha |a|^2) / (n v), a its minimiser."""
 
     alpha: float  # ridge penalty, > 0
     scale: float  # v
 
-    @property
-    def _factor(self) -> float:
-        return 1.0 / (len(self.rows) * self.scale)
-
-    def _fit(self, log_squares: Array, level: float) -> _Fit:
-        evaluated = self.rows.at(log_squares)
-        equations, factor, _ = _factored(self.rows, evaluated.features, self.alpha, 0.0)
-        a, residual = _coefficients(self.rows, evaluated.features, equations, factor, self.alpha)
-        energy = _square(self.rows, residual) + self.alpha * float(np.vdot(a, a))
-        return _Fit(self._factor * energy, evaluated, a, residual, factor)
-
-    def _point(self, fit: _Fit, log_squares: Array, level: float) -> Point:
-        """Return value and gradient; by the envelope theorem, a counts as constant."""
-        pulled = self._pulled(fit, log_squares)
-        gradient = self.rows.gradient(fit.evaluated, pulled, log_squares)
-        return Point(fit.value, 2.0 * self._factor * gradient)
+    def _evaluate(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
+        rows, values = self.rows, self.rows.at(log_squares)
+        a, residual, _, _, energy = ridge_solution(rows, values.features, self.alpha)
+        factor = 1.0 / (len(rows) * self.scale)
+        if not gradient:
+            return ObjectivePoint(factor * energy, np.empty(0))
+        # By the envelope theorem a counts as constant: d (|F a - y|^2 / 2) / dK = (F a - y) c'.
+        derivative = residual @ rows.features.device.array(a[: len(log_squares)].T)
+        slopes = rows.gradient(values, derivative, log_squares)
+        return ObjectivePoint(factor * energy, 2.0 * factor * slopes)
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence(_OnRows):
+class MarginalLikelihood(RowObjective):
     """log(R / (n q v)) + (log det A - p log lam) / n, lam learned."""
 
     scale: float  # v
 
-    def _fit(self, log_squares: Array, level: float) -> _Fit:
-        rows, evaluated = self.rows, self.rows.at(log_squares)
-        equations, factor, lam = _factored(rows, evaluated.features, math.exp(level), JITTER)
-        a, residual = _coefficients(rows, evaluated.features, equations, factor, lam)
-        energy = max(_square(rows, residual) + lam * float(np.vdot(a, a)), LEAST_ENERGY)
+    def _evaluate(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
+        rows, values = self.rows, self.rows.at(log_squares)
+        n, device = len(rows), rows.features.device
+        a, residual, factor, lam, energy = ridge_solution(
+            rows, values.features, math.exp(level), JITTER
+        )
+        # R, with a lower bound for targets on [-1, 1]: its inverse must fit into float32.
+        energy = max(energy, 1e-36)
+        # The terms of the evidence: log R / n measures the fit, at the best noise level. The
+        # complexity log det A - p log lam counts features that the data determine: with the
+        # eigenvalues w of F'F, it is sum log(1 + w / lam). A = L L': log det A = 2 sum log L_ii.
         complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(a) * math.log(lam)
-        spread = energy / (len(rows) * rows.outputs * self.scale)
-        value = math.log(spread) + complexity / len(rows)
-        return _Fit(value, evaluated, a, residual, factor, lam, energy)
-
-    def _point(self, fit: _Fit, log_squares: Array, level: float) -> Point:
-        """Return value and gradients; `level` is log lam."""
-        n, a, lam, inverse = len(self.rows), fit.a, fit.lam, _inverse(fit.factor)
-        weights = self.rows.features.device.array(inverse[:, : len(log_squares)] * (2.0 / n))
+        spread = energy / (n * self.rows.target.shape[1] * self.scale)
+        value = math.log(spread) + complexity / n
+        if not gradient:
+            return ObjectivePoint(value, np.empty(0))
+        # LAPACK fills the lower triangle of A^-1 only.
+        half, _ = dpotri(factor, lower=1)
+        inverse = half + half.T
+        np.fill_diagonal(inverse, half.diagonal())
+        m = len(log_squares)
+        weights = device.array(inverse[:, :m] * (2.0 / n))
         # d log R = 2 (F a - y) c' / R by the envelope theorem; d log det A = 2 F A^-1.
-        pulled = self._pulled(fit, log_squares)
-        pulled *= 2.0 / fit.energy
-        pulled += fit.evaluated.features @ weights
-        gradient = self.rows.gradient(fit.evaluated, pulled, log_squares)
-        slope = lam * float(np.vdot(a, a)) / fit.energy
+        derivative = residual @ device.array(a[:m].T)
+        derivative *= 2.0 / energy
+        derivative += values.features @ weights
+        slopes = rows.gradient(values, derivative, log_squares)
+        # d/d log lam: lam |a|^2 / R + (lam tr A^-1 - p) / n, times the share of lam without jitter.
+        slope = lam * float(np.vdot(a, a)) / energy
         slope += (lam * float(inverse.trace()) - len(a)) / n
-        return Point(fit.value, gradient, math.exp(level) / lam * slope)
+        return ObjectivePoint(value, slopes, math.exp(level) / lam * slope)
 
 
 @dataclass(frozen=True, eq=False)
-class Interpolation(_OnRows):
+class Interpolation(RowObjective):
     """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c: He et al., Eq. 9; no linear features."""
 
     target: Array  # the centred targets y_c of the centres, shape (m, q)
@@ -160,11 +274,11 @@ class Interpolation(_OnRows):
     scale: float  # v
 
     def coefficients(self, log_squares: Array) -> Array:
-        """Return c, shape (m, q)."""
-        return self._solved(log_squares)[0]
+        """Compute c, shape (m, q)."""
+        return self._solve(log_squares)[0]
 
-    def _solved(self, log_squares: Array) -> tuple[Array, Any, Evaluated]:
-        """Return c, the LU factors of K_cc + alpha I, which is not symmetric, and K_cc."""
+    def _solve(self, log_squares: Array) -> tuple[Array, LUFactors, LocalValues]:
+        """Compute c, the LU factors of K_cc + alpha I, which is not symmetric, and K_cc."""
         features = self.rows.features
         centres = features.at(features.moments(features.centres), log_squares)
         matrix = features.device.numpy(centres.kernel).copy()
@@ -172,82 +286,63 @@ class Interpolation(_OnRows):
         factor = scipy.linalg.lu_factor(matrix, check_finite=False)
         return np.asarray(scipy.linalg.lu_solve(factor, self.target)), factor, centres
 
-    def _fit(self, log_squares: Array, level: float) -> _Fit:
-        c, factor, centres = self._solved(log_squares)
-        evaluated = self.rows.at(log_squares)
-        residual = _residual(self.rows, evaluated.features, c)
-        value = _square(self.rows, residual) / (len(self.rows) * self.scale)
-        return _Fit(value, evaluated, c, residual, factor, centres=centres)
-
-    def _point(self, fit: _Fit, log_squares: Array, level: float) -> Point:
-        """Return value and gradient, by the adjoint of the linear system."""
-        local, c, centres = self.rows.features, fit.a, fit.centres
-        assert centres is not None
-        pulled = self._pulled(fit, log_squares)
-        gradient = self.rows.gradient(fit.evaluated, pulled, log_squares)
+    def _evaluate(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
+        rows, local, device = self.rows, self.rows.features, self.rows.features.device
+        c, factor, centres = self._solve(log_squares)
+        values = rows.at(log_squares)
+        residual = values.features @ device.array(c) - rows.target  # K c - y, shape (n, q)
+        r = device.numpy(residual)
+        value = float(np.vdot(r, r)) / (len(rows) * self.scale)
+        if not gradient:
+            return ObjectivePoint(value, np.empty(0))
+        slopes = rows.gradient(values, residual @ device.array(c.T), log_squares)
         # c depends on K_cc: with the adjoint z = (K_cc + alpha I)^-T K'(K c - y), dL/dK_cc = -z c'.
-        right = local.device.numpy(fit.evaluated.features.T @ fit.residual)
-        derivative = local.device.array(-scipy.linalg.lu_solve(fit.factor, right, trans=1) @ c.T)
-        derivative *= local.slopes(centres)
+        right = device.numpy(values.features.T @ residual)
+        derivative = device.array(-scipy.linalg.lu_solve(factor, right, trans=1) @ c.T)
+        derivative *= local.profile.slope(device.xp, centres.distances, centres.kernel)
         derivative[range(len(c)), range(len(c))] = 0.0  # a centre is at distance 0 from itself
-        gradient += local.pull_back(derivative.T @ local.moments(local.centres), log_squares)
-        return Point(fit.value, 2.0 / (len(self.rows) * self.scale) * gradient)
+        slopes += local.pull_back(derivative.T @ local.moments(local.centres), log_squares)
+        return ObjectivePoint(value, 2.0 / (len(rows) * self.scale) * slopes)
 
 
-Objective = Ridge | Evidence | Interpolation
-"""A function of the bandwidths, averaged over rows."""
+def ridge_solution(
+    rows: LocalRows, F: DeviceArray, alpha: float, jitter: float = 0.0
+) -> tuple[Array, DeviceArray, Array, float, float]:
+    """Solve (F'F + lam I) a = F'y, with lam = alpha plus `jitter` times the mean diagonal of F'F.
 
-
-def _residual(rows: LocalRows, F: Any, a: Array) -> Any:
-    """Return F a - y, shape (n, q), on the device."""
-    return F @ rows.features.device.array(a) - rows.target
-
-
-def _square(rows: LocalRows, residual: Any) -> float:
-    """Return |F a - y|^2."""
-    r = rows.features.device.numpy(residual)
-    return float(np.vdot(r, r))
-
-
-def _coefficients(
-    rows: LocalRows, F: Any, equations: NormalEquations, factor: Array, alpha: float
-) -> tuple[Array, Any]:
-    """Return a = (F'F + alpha I)^-1 F'y, and F a - y."""
-    a = _solved(factor, equations.right)
-    residual = _residual(rows, F, a)
-    if not equations.rounded:
-        return a, residual
-    # One step of iterative refinement removes most of the error of rounded products.
-    a = a - _solved(factor, rows.features.device.numpy(F.T @ residual) + alpha * a)
-    return a, _residual(rows, F, a)
-
-
-def _factored(
-    rows: LocalRows, F: Any, alpha: float, jitter: float
-) -> tuple[NormalEquations, Array, float]:
-    """Return F'F and F'y, the Cholesky factor of F'F + lam I, and lam = alpha + the jitter."""
-
-    def factored(equations: NormalEquations) -> tuple[NormalEquations, Array, float]:
-        lam = alpha + jitter * float(equations.gram.diagonal().mean())
-        return equations, cholesky_factor(equations.gram, lam), lam
-
-    equations = rows.normal_equations(F, alpha)
-    try:
-        return factored(equations)
-    except ValueError:
-        if not equations.rounded:
-            raise
-    return factored(rows.normal_equations(F, 0.0))  # in float64
+    Returns a of shape (p, q), F a - y of shape (n, q), the Cholesky factor of F'F + lam I, lam, and
+    the energy |F a - y|^2 + lam |a|^2.
+    """
+    device = rows.features.device
+    for ridge in (alpha, 0.0):  # a ridge of 0 asks for products in float64
+        gram, right, rounded = rows.normal_equations(F, ridge)
+        lam = alpha + jitter * float(gram.diagonal().mean())
+        try:
+            factor = cholesky_factor(gram, lam)
+            break
+        except ValueError:
+            if not rounded:
+                raise
+    a = np.asarray(dpotrs(factor, right, lower=1)[0])
+    residual = F @ device.array(a) - rows.target
+    if rounded:
+        # One step of iterative refinement removes most of the error of rounded products:
+        # a - A^-1 (F'(F a - y) + lam a).
+        error = device.numpy(F.T @ residual) + lam * a
+        a = a - np.asarray(dpotrs(factor, error, lower=1)[0])
+        residual = F @ device.array(a) - rows.target
+    r = device.numpy(residual)
+    return a, residual, factor, lam, float(np.vdot(r, r)) + lam * float(np.vdot(a, a))
 
 
 def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
-    """Return the lower Cholesky factor of F'F + diag(alpha); a little more if rounding needs it."""
+    """Compute the lower Cholesky factor of F'F + diag(alpha), raised where rounding needs it."""
     for lift in (0.0, 1e-12, 1e-9, 1e-6):
         more = alpha + lift * float(gram.diagonal().mean()) if lift else alpha
         # LAPACK stores columns one after the other: the transpose of a symmetric matrix is itself.
         lifted = gram.copy().T
         lifted.T.reshape(-1)[:: len(gram) + 1] += more
-        factor, failed = scipy.linalg.lapack.dpotrf(lifted, lower=1, overwrite_a=1)
+        factor, failed = dpotrf(lifted, lower=1, overwrite_a=1)
         if not failed:
             return np.asarray(factor)
     raise ValueError(
@@ -256,75 +351,61 @@ def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
     )
 
 
-def _solved(factor: Array, right: Array) -> Array:
-    """Return (L L')^-1 times `right`."""
-    return np.asarray(scipy.linalg.lapack.dpotrs(factor, right, lower=1)[0])
-
-
-def _inverse(factor: Array) -> Array:
-    """Return the inverse of L L'; LAPACK fills its lower triangle only."""
-    inverse, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
-    whole = inverse + inverse.T  # the upper triangle is zero
-    np.fill_diagonal(whole, inverse.diagonal())
-    return np.asarray(whole)
-
-
 def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
-    """Return (F'F + alpha I)^-1 F'y for each alpha, shape (len(alphas), p, q).
-
-    One eigendecomposition F'F = V diag(w) V' serves all: the solution is V (w + alpha)^-1 V'F'y.
-    """
+    """Compute (F'F + alpha I)^-1 F'y for each alpha, shape (len(alphas), p, q)."""
+    # One eigendecomposition F'F = V diag(w) V' serves all: V (w + alpha)^-1 V'F'y.
     values, vectors = np.linalg.eigh(gram)
-    rotated = vectors.T @ right
-    # Smaller penalties than this are hidden by rounding, and could leave nothing to divide by.
-    least = NEGLIGIBLE * max(float(values[-1]), 0.0)
-    damped = (np.maximum(values, 0.0) + max(alpha, least) for alpha in alphas)
-    scaled = [rotated / each[:, None] for each in damped]
-    return np.stack([vectors @ each for each in scaled])
+    rotated, solutions = vectors.T @ right, []
+    # Rounding hides penalties below this share of the largest eigenvalue.
+    least = 1e-18 * max(float(values[-1]), 0.0)
+    for alpha in alphas:
+        damped = np.maximum(values, 0.0) + max(alpha, least)
+        solutions.append(vectors @ (rotated / damped[:, None]))
+    return np.stack(solutions)
 
 
 @dataclass(frozen=True, eq=False)
 class Bandwidths:
-    """An objective as a function of one vector: log theta^2, all of them, and log lam.
+    """An objective as a function of one vector: log theta^2 of all centres, and log lam.
 
-    They are regularised: plus shrinkage * mean((s_ij - mean_i s_ij)^2). With a shrinkage of inf,
-    the vector has one bandwidth for each feature, which all centres share.
+    It is regularised by shrinkage * mean((s_ij - mean_i s_ij)^2). A shrinkage of inf stands for one
+    bandwidth for each feature, shared by all centres: the vector has d of them.
     """
 
-    objective: Objective
+    objective: RowObjective
     shrinkage: float = 0.0
-    learns_level: bool = False  # whether log lam is learned
+    learns_level: bool = False
 
     @property
     def shared(self) -> bool:
-        """Whether all centres share their bandwidths."""
+        """True if all centres share their bandwidths."""
         return math.isinf(self.shrinkage)
 
     def pack(self, log_squares: Array, level: float) -> Array:
-        """Return the vector; that of shared bandwidths has their mean."""
-        return self._joined(log_squares.mean(axis=0) if self.shared else log_squares, level)
-
-    def _joined(self, values: Array, level: float) -> Array:
-        return np.append(values, level) if self.learns_level else values.ravel()
+        """Build the vector; shared bandwidths are means over the centres."""
+        s = log_squares.mean(axis=0) if self.shared else log_squares
+        return np.append(s, level) if self.learns_level else s.ravel()
 
     def unpack(self, x: Array) -> tuple[Array, float]:
-        """Return log theta^2 within its bounds, shape (m, d), and log lam."""
+        """Split the vector into log theta^2 within its bounds, shape (m, d), and log lam."""
         m, d = self.objective.rows.features.centres.shape
         s = np.tile(x[:d], (m, 1)) if self.shared else x[: m * d].reshape(m, d)
-        level = min(max(float(x[-1]), -LARGEST_LEVEL), LARGEST_LEVEL) if self.learns_level else 0.0
+        # lam and its inverse must be numbers: exp(690) is 1e299.
+        level = min(max(float(x[-1]), -690.0), 690.0) if self.learns_level else 0.0
         return s.clip(LOWEST, HIGHEST), level
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Return the penalised objective and its gradient."""
+        """Evaluate the regularised objective and its gradient."""
         s, level = self.unpack(x)
         point = self.objective.at(s, level)
         if self.shared:
-            return point.value, self._joined(point.gradient.sum(axis=0), point.level)
-        spread = s - s.sum(axis=0) / len(s)
-        gradient = point.gradient + (2.0 * self.shrinkage / s.size) * spread
-        value = point.value + self.shrinkage * float(np.vdot(spread, spread)) / s.size
-        return value, self._joined(gradient, point.level)
+            value, gradient = point.value, point.gradient.sum(axis=0)
+        else:  # the derivative of the mean cancels: deviations from it sum to zero
+            spread = s - s.sum(axis=0) / len(s)
+            gradient = point.gradient + (2.0 * self.shrinkage / s.size) * spread
+            value = point.value + self.shrinkage * float(np.vdot(spread, spread)) / s.size
+        return value, np.append(gradient, point.level) if self.learns_level else gradient.ravel()
 
     def sample(self, indices: Indices) -> Bandwidths:
-        """Return the problem on some of the rows."""
+        """Restrict the problem to rows, given by their places."""
         return replace(self, objective=self.objective.sample(indices))

@@ -1,8 +1,8 @@
-"""Minimise a function of the bandwidths: capped quasi-Newton steps, or Adam on mini-batches.
+"""Solvers for the bandwidths: capped quasi-Newton steps, and Adam on mini-batches.
 
-Bandwidths on a logarithmic scale have a plateau where every kernel is a Dirac function. A long
-first step, as L-BFGS-B takes it, ends there, where the gradient is zero: `descend` lets no
-coordinate change by more than a cap.
+On a logarithmic scale the objective has a plateau, where every kernel is a Dirac function. The long
+first step of L-BFGS-B ends there, at a gradient of zero: `descend` caps the change of each
+coordinate.
 """
 
 from __future__ import annotations
@@ -20,25 +20,22 @@ from pliant.core.typing import Array, Indices
 
 # Largest change of a coordinate in a step along the gradient itself, and in any step.
 FIRST, CAP = 0.1, 1.0
-ARMIJO = 1e-4  # Share of the decrease predicted by the slope that a step must reach.
-# Maximum number of step lengths along a direction; steps without progress that end the run.
-TRIALS, IDLE = 12, 3
-MEMORY = 12  # Number of steps that approximate the inverse Hessian.
-# Decay rates of Adam's moments, and the number added to their root (Kingma and Ba 2015).
-FIRST_DECAY, SECOND_DECAY, SMALL = 0.9, 0.999, 1e-8
+IDLE = 3  # Number of steps in a row without progress that end the run.
 
 
 class Problem(Protocol):
     """A function with a gradient, for `adam` an average over rows."""
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Return both at x."""
+        """Evaluate value and gradient at x."""
 
     def sample(self, indices: Indices) -> Self:
-        """Return the function on some of the rows."""
+        """Restrict the function to rows, given by their places."""
 
 
 class _Step(NamedTuple):
+    """A point with its value and gradient."""
+
     x: Array
     value: float
     gradient: Array
@@ -52,7 +49,7 @@ def descend(
     max_iter: int = 100,
     callback: Callable[[Progress], Any] | None = None,
 ) -> Result[None]:
-    """Minimise a smooth function, which need not be convex, by capped quasi-Newton steps.
+    """Minimise a smooth function, convex or not, by capped quasi-Newton steps.
 
     Parameters
     ----------
@@ -67,10 +64,10 @@ def descend(
         Without a certificate: ``gap`` is nan.
     """
     at = _Step(start, *problem.value_and_gradient(start))
-    curvature, history, idle, status = InverseHessian(MEMORY), [], 0, Status.MAX_ITER
+    curvature, history, idle, status = InverseHessian(12), [], 0, Status.MAX_ITER
     for n_iter in range(1, max_iter + 1):
         after = _line_search(problem, at, curvature)
-        if after is None and len(curvature):
+        if after is None and len(curvature):  # try the gradient itself
             curvature.forget()
             after = _line_search(problem, at, curvature)
         if after is None:
@@ -90,17 +87,18 @@ def descend(
 
 
 def _line_search(problem: Problem, at: _Step, curvature: InverseHessian) -> _Step | None:
-    """Return a lower point along a quasi-Newton direction; None if there is none."""
-    direction = -curvature.times(at.gradient)
+    """Find a lower point along the quasi-Newton direction; None without one."""
+    direction = -curvature.times(at.gradient)  # -H^-1 g
     slope = float(direction @ at.gradient)
     if not slope < 0:
         return None
     largest = float(np.abs(direction).max())
     share = min(1.0, (CAP if len(curvature) else FIRST) / largest)
-    for trial in range(TRIALS):
+    for trial in range(12):
         x = at.x + share * direction
         value, gradient = problem.value_and_gradient(x)
-        if math.isfinite(value) and value <= at.value + ARMIJO * share * slope:
+        # Armijo's condition: a share of 1e-4 of the decrease that the slope predicts
+        if math.isfinite(value) and value <= at.value + 1e-4 * share * slope:
             return _Step(x, value, gradient)
         share *= 0.25 if trial == 0 else 0.4
     return None
@@ -117,7 +115,7 @@ def adam(
     max_iter: int = 1000,
     callback: Callable[[Progress], Any] | None = None,
 ) -> Result[None]:
-    """Minimise by steps along averaged gradients of random mini-batches (Kingma and Ba 2015).
+    """Minimise by Adam: steps along averaged gradients of mini-batches (Kingma and Ba 2015).
 
     Parameters
     ----------
@@ -131,7 +129,7 @@ def adam(
     Returns
     -------
     Result
-        Its ``value`` and ``history`` are those of the mini-batches; its ``gap`` is nan.
+        ``value`` and ``history`` belong to the mini-batches; ``gap`` is nan.
     """
     x, mean, square = start.copy(), np.zeros_like(start), np.zeros_like(start)
     history, status = [], Status.MAX_ITER
@@ -142,10 +140,10 @@ def adam(
         rows, order = order[:batch], order[batch:]
         value, gradient = problem.sample(rows).value_and_gradient(x)
         # Moving averages start at 0; dividing by 1 - decay^n_iter removes that bias.
-        mean += (1.0 - FIRST_DECAY) * (gradient - mean)
-        square += (1.0 - SECOND_DECAY) * (gradient * gradient - square)
-        size = np.sqrt(square / (1.0 - SECOND_DECAY**n_iter)) + SMALL
-        x -= rate / (1.0 - FIRST_DECAY**n_iter) * mean / size
+        mean += (1.0 - 0.9) * (gradient - mean)
+        square += (1.0 - 0.999) * (gradient * gradient - square)
+        size = np.sqrt(square / (1.0 - 0.999**n_iter)) + 1e-8
+        x -= rate / (1.0 - 0.9**n_iter) * mean / size
         history.append(Progress(n_iter, value, math.nan))
         if callback is not None and callback(history[-1]):
             status = Status.STOPPED

@@ -1,0 +1,11 @@
+"""Estimators of LAB-RBF from parameters of their own and of their algorithm."""
+
+from pliant.methods import LABRBFAlgorithm
+
+ALGORITHM = set(LABRBFAlgorithm().get_params())
+
+
+def build(cls, *args, **options):
+    """Build an estimator; options such as ``objective`` become those of its algorithm."""
+    own = {name: options.pop(name) for name in ALGORITHM & set(options)}
+    return cls(*args, algorithm=LABRBFAlgorithm(**own) if own else "default", **options)
