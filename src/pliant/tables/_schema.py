@@ -243,8 +243,8 @@ class TableSchema:
         left_out = tuple(column for column in found if isinstance(column, LeftOut))
         if not columns:
             raise TableError(
-                f"no feature column is left: {described(left_out)}; expected at least one beside "
-                "the target (--keep brings a column back)"
+                f"no feature column is left: {describe_left_out(left_out)}; expected at least one "
+                "beside the target (--keep brings a column back)"
             )
         notes = tuple(note for profile in profiles.values() for note in profile.notes)
         if spaced := [name for name in [*names, *target_names] if has_spaces(frame[name])]:
@@ -300,7 +300,7 @@ class TableSchema:
             return notes
         empty = [column.name for column in self.left_out if column.reason != "empty"]
         back = f" (--keep {quoted(empty[0])} brings one back)" if empty else ""
-        return [f"left out: {described(self.left_out)}{back}", *notes]
+        return [f"left out: {describe_left_out(self.left_out)}{back}", *notes]
 
     @property
     def reading(self) -> TableFormat:
@@ -380,7 +380,7 @@ class TableSchema:
         return schema
 
 
-def described(left_out: Sequence[LeftOut]) -> str:
+def describe_left_out(left_out: Sequence[LeftOut]) -> str:
     """Return columns that were left out, with the reason."""
     parts = []
     for reason, words in REASONS.items():
