@@ -1,4 +1,4 @@
-"""Read the cells of one column as numbers, truth values or texts, whatever their type.
+"""Read the cells of a column of any type as numbers, truth values or texts.
 
 A column keeps one meaning over files: ``1``, ``1.0`` and ``"1"`` are the same number, and the
 integer 1 is the category ``"1"``.
@@ -38,14 +38,10 @@ KINDS: dict[str, Kind] = {
     "datetime": "date",
     "date": "date",
 }
-"""What pandas finds in a column, and the kind of column it is."""
-
-ODD = re.compile(r"\+|-?0\d|-?\d{16,}$")
-"""How texts begin that are codes, not numbers: a plus, a leading zero, more than 15 digits."""
+"""The kind of a column by the type that pandas infers from its cells."""
 
 TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
-"""How a truth value may be written, in lower case."""
-
+"""Texts of truth values, in lower case."""
 
 MISSING = frozenset(
     {
@@ -56,8 +52,8 @@ MISSING = frozenset(
 """Words that stand for a missing value in a column of numbers or dates."""
 
 
-def kind_of(column: pd.Series) -> Kind:
-    """Return the kind of a column; one of lists, or numbers mixed with text is refused."""
+def infer_kind(column: pd.Series) -> Kind:
+    """Return the kind of a column; refuse lists, and numbers mixed with text."""
     import pandas as pd
 
     declared = isinstance(column.dtype, pd.CategoricalDtype)
@@ -72,8 +68,8 @@ def kind_of(column: pd.Series) -> Kind:
     return "categorical" if declared else KINDS[kind]
 
 
-def numbers(column: pd.Series) -> Array:
-    """Return the cells as float64, NaN where one is missing; refuse infinite and huge ones."""
+def read_numbers(column: pd.Series) -> Array:
+    """Return the cells as float64, NaN for missing ones; refuse infinite and huge ones."""
     import pandas as pd
 
     plain = _plain(column)
@@ -81,7 +77,7 @@ def numbers(column: pd.Series) -> Array:
     if pd.api.types.is_numeric_dtype(plain.dtype):
         values = plain.to_numpy(dtype=np.float64, na_value=np.nan)
     else:  # Python's parser is exact in every version of pandas
-        values = np.fromiter(map(_amount, plain), np.float64, len(plain))
+        values = np.fromiter(map(_parse_number, plain), np.float64, len(plain))
     refuse(plain, np.isnan(values) & plain.notna().to_numpy(), "a number")
     refuse(plain, np.isinf(values), "a finite number")
     refuse(plain, np.abs(values) > LARGEST, f"a number of at most {LARGEST:g} in size")
@@ -89,7 +85,7 @@ def numbers(column: pd.Series) -> Array:
 
 
 def number(cell: object) -> float:
-    """Return the number that a cell holds or spells, NaN for none."""
+    """Return the number in a cell, NaN for none."""
     if isinstance(cell, str) and ("_" in cell or not cell.isascii()):
         return np.nan
     try:
@@ -98,9 +94,10 @@ def number(cell: object) -> float:
         return np.nan
 
 
-def _amount(cell: object) -> float:
-    """Return the number of a cell; truth values are 0 and 1, as in columns of their own type."""
-    if isinstance(cell, str) and ODD.match(cell.strip()):
+def _parse_number(cell: object) -> float:
+    """Return the number of a cell; truth values are 0 and 1, as in boolean columns."""
+    # a plus, a leading zero or more than 15 digits begin a code, no number
+    if isinstance(cell, str) and re.match(r"\+|-?0\d|-?\d{16,}$", cell.strip()):
         return np.nan
     value = number(cell)
     if value != value and isinstance(cell, str):
@@ -114,16 +111,16 @@ def whole(values: Array) -> npt.NDArray[np.bool_]:
     return mask
 
 
-def truths(column: pd.Series) -> Array:
-    """Return the cells as 0.0 or 1.0, NaN where one is missing; all else is refused."""
-    cells = texts(column)
+def read_truths(column: pd.Series) -> Array:
+    """Return the cells as 0.0 or 1.0, NaN for missing ones; refuse all others."""
+    cells = read_texts(column)
     values = np.array([np.nan if c is None else TRUTHS.get(c.strip().lower(), -1) for c in cells])
     refuse(column, values == -1, "true or false")
     return values
 
 
-def texts(column: pd.Series) -> npt.NDArray[np.object_]:
-    """Return the cells as text without spaces around it, shape (n,), None where one is missing."""
+def read_texts(column: pd.Series) -> npt.NDArray[np.object_]:
+    """Return the cells as stripped text, shape (n,), None for missing ones."""
     plain = _plain(column).astype(object)
     cells = np.empty(len(plain), dtype=object)
     cells[:] = [
@@ -133,14 +130,14 @@ def texts(column: pd.Series) -> npt.NDArray[np.object_]:
 
 
 def has_spaces(column: pd.Series) -> bool:
-    """Return whether a text of a column has spaces at an end."""
+    """Return True if a text of a column begins or ends with a space."""
     if column.dtype.kind != "O" and str(column.dtype) not in ("string", "str", "category"):
         return False
     return any(isinstance(c, str) and c != c.strip() for c in column.unique())
 
 
 def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None:
-    """Raise TableError with the first row, and the number if counted, of missing cells."""
+    """Raise TableError for missing cells, with the first row, and their number if counted."""
     missing = column.isna().to_numpy()
     if missing.any():
         several = f"{missing.sum()} missing values, the first"
@@ -150,10 +147,10 @@ def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None
 
 
 def _plain(column: pd.Series) -> pd.Series:
-    """Return the column without pandas' categorical type, if its kind has a place here."""
+    """Return the column without pandas' categorical type; refuse other types."""
     import pandas as pd
 
-    kind_of(column)
+    infer_kind(column)
     categorical = isinstance(column.dtype, pd.CategoricalDtype)
     return column.astype(object) if categorical else column
 
@@ -169,7 +166,7 @@ def text_of(value: object) -> str:
 
 
 def shown(cell: object) -> str:
-    """Return a cell for a message, the same whatever file it stood in; texts have quotes."""
+    """Return a cell for a message, alike for CSV and Parquet; texts have quotes."""
     value = number(cell)
     if value != value:
         return quoted(text_of(cell))
@@ -177,21 +174,24 @@ def shown(cell: object) -> str:
 
 
 def refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> None:
-    """Raise TableError quoting the first cell that is wrong."""
+    """Raise TableError with the first wrong cell."""
     if wrong.any():
         at = int(wrong.argmax())
         raise TableError(
             f"column {quoted(column.name)}: expected {expected} in {row_name(column.index, at)}, "
-            f"got {shown(column.iloc[at])}{advice(column.iloc[at])}"
+            f"got {shown(column.iloc[at])}{cell_advice(column.iloc[at])}"
         )
 
 
-def advice(cell: object) -> str:
-    """Return advice about a cell that cannot be read."""
+def cell_advice(cell: object) -> str:
+    """Return advice on an unreadable cell."""
     word = shown(cell)
     option = word if word.startswith("'") else quoted(word)
     return f": correct it or read it as missing (--na-values {option})"
 
 
-READERS: dict[Kind, Callable[[pd.Series], Array]] = {"numeric": numbers, "boolean": truths}
-"""How to read the columns that become a single number."""
+READERS: dict[Kind, Callable[[pd.Series], Array]] = {
+    "numeric": read_numbers,
+    "boolean": read_truths,
+}
+"""The reader of columns that become one feature."""
