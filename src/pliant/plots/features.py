@@ -1,9 +1,9 @@
-"""Features that a LAB-RBF estimator relies on: their relevance, and its bandwidths."""
+"""The relevance of features to a LAB-RBF estimator, and its bandwidths."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,11 @@ from pliant.plots._common import (
     last_step,
     summary_for,
     text,
-    thinned,
+    thin,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LEAST = 1e-3
-"""Bandwidths below this share of the largest are drawn alike: so wide a kernel is constant."""
 
 
 class FeatureDisplay(Display):
@@ -63,13 +60,13 @@ class FeatureDisplay(Display):
         self.ax_.set_title(title + ("" if shown == d else f", {shown} of {d} features"))
 
     def _count_points(self, drawn: Indices, m: int, more: str = "") -> None:
-        """Write how many support points there are, and how many of them are drawn."""
+        """Write the number of support points, and of the drawn ones."""
         some = "" if len(drawn) == m else f"{len(drawn)} of "
         self.ax_.set_ylabel(f"{some}{m} support points{more}")
 
 
 class RelevanceDisplay(FeatureDisplay):
-    """How much a learned function changes if a feature is permuted, as a share for each feature.
+    """The change of a learned function if a feature is permuted, as a share for each feature.
 
     Drawn as one bar for each feature, or as a heat map with a row for each support point: the
     shares of the features in the squared slope of its own term of the function. Features are in the
@@ -111,7 +108,7 @@ class RelevanceDisplay(FeatureDisplay):
     """
 
     bars_: Any
-    kind: str = "features"
+    kind: Literal["features", "support"] = "features"
 
     def __init__(
         self,
@@ -136,7 +133,7 @@ class RelevanceDisplay(FeatureDisplay):
         cls,
         model: Any,
         *,
-        kind: str = "features",
+        kind: Literal["features", "support"] = "features",
         feature_names: Sequence[str] | None = None,
         most_features: int = 20,
         ax: Axes | None = None,
@@ -174,7 +171,8 @@ class RelevanceDisplay(FeatureDisplay):
             correlated=machine.correlated_features_,
             feature_names=feature_labels(feature_names, machine, machine.n_features_in_),
         )
-        display.kind = check_choice("kind", kind, ("features", "support"))
+        check_choice("kind", kind, ("features", "support"))
+        display.kind = kind
         display.most_features = most_features
         return display.plot(ax, **style)
 
@@ -206,7 +204,7 @@ class RelevanceDisplay(FeatureDisplay):
         """Draw a row for each support point, grouped by its largest share."""
         ordered = shares[:, self.order]
         rows = np.lexsort((-ordered.max(axis=1), ordered.argmax(axis=1)))
-        drawn = thinned(rows)
+        drawn = thin(rows)
         look = {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0, **style}
         cells = shares[np.ix_(drawn, self._shown)]
         self._draw_cells(cells, look, "share of the squared slope of its term")
@@ -215,23 +213,23 @@ class RelevanceDisplay(FeatureDisplay):
 
 
 class BandwidthDisplay(FeatureDisplay):
-    """How narrow a kernel with bandwidths of its own is along each feature, near each point.
+    """The bandwidths of a kernel along each feature, near each support point.
 
     The kernel at a support point c is h(|theta o (u - c)|^2): it falls off within 1/theta_j along
     feature j, and does not depend on a feature with a bandwidth near zero. Features are on [-1, 1],
     as the estimator maps them, so that bandwidths can be compared. Support points are grouped by
     the feature of their largest bandwidth.
 
-    It shows the *kernel*; `RelevanceDisplay` shows what is made of it, the change of the learned
-    function with each feature, in which the coefficients and the linear part count too: a feature
-    may have narrow kernels and matter little, or matter through the linear part alone.
+    It shows the *kernel*; `RelevanceDisplay` shows the change of the learned function, in which the
+    coefficients and the linear part count too: a feature may have narrow kernels and matter little,
+    or matter through the linear part alone.
 
     Parameters
     ----------
     bandwidths : array-like of shape (m, d)
         theta >= 0 of each support point.
     relevance : array-like of shape (d,), optional
-        What orders the features, such as ``feature_relevance_``; by default the median bandwidth.
+        The order of the features, such as ``feature_relevance_``; by default the median bandwidth.
     members : array-like of m int, optional
         The member that each support point belongs to, drawn one above the other; by default all
         belong to one.
@@ -317,10 +315,11 @@ class BandwidthDisplay(FeatureDisplay):
         from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
         high = float(self.bandwidths.max()) or 1.0
-        low = max(float(self.bandwidths.min()), LEAST * high)
+        # below a thousandth of the largest, a kernel is constant: drawn in one colour
+        low = max(float(self.bandwidths.min()), 1e-3 * high)
         cells = np.maximum(self.bandwidths[:, self._shown], low)
         rows = np.lexsort((-cells.max(axis=1), cells.argmax(axis=1), self.members))
-        drawn = thinned(rows)
+        drawn = thin(rows)
         look = {"cmap": "cividis", "norm": LogNorm(min(low, high / 2), high), **style}
         self._draw_cells(cells[drawn], look, "bandwidth θ, features on [−1, 1]")
         axis = self.colorbar_.ax.yaxis

@@ -11,16 +11,20 @@ import numpy.typing as npt
 from pliant.core.typing import Array
 from pliant.core.validation import check_integer, check_points, check_vector
 from pliant.kernels import Kernel
-from pliant.plots._common import Display, feature_labels, inner_points, last_step, summary_for, text
+from pliant.plots._common import (
+    Display,
+    check_inner_points,
+    feature_labels,
+    last_step,
+    summary_for,
+    text,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LEVELS = 24
-"""Steps of the colours."""
-
-STEPS = 21
-"""Places along each feature at which the kernel is tried, to find where it changes most."""
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.contour import QuadContourSet
+    from matplotlib.lines import Line2D
 
 
 class TessellationDisplay(Display):
@@ -37,7 +41,7 @@ class TessellationDisplay(Display):
     values : array of shape (s, r)
         The kernel there, one row for each vertical position.
     point : pair of float or None
-        Where z is in the plane; None where z varies along the vertical axis.
+        The place of z in the plane; None if z varies along the vertical axis.
     names : pair of str
         Labels of the axes.
 
@@ -65,10 +69,10 @@ class TessellationDisplay(Display):
     ('feature 0', 'feature 1')
     """
 
-    surface_: Any
-    edges_: list[Any]
-    point_: Any
-    colorbar_: Any
+    surface_: QuadContourSet
+    edges_: list[Line2D]
+    point_: Line2D | None
+    colorbar_: Colorbar
 
     def __init__(
         self,
@@ -105,7 +109,7 @@ class TessellationDisplay(Display):
             `TKLClassifier` of two classes, `TKLRegressor`, or a pipeline that ends in one; then
             features are those that its last step sees.
         X : array-like or data frame of shape (n, d)
-            Points that say over which range the features are drawn.
+            Points with the ranges of the drawn features.
         features : sequence of one or two int, optional
             The features of the plane; or one, for k over this feature of x and of z. The other
             features are those of z. By default the two along which k(., z) changes most.
@@ -128,13 +132,13 @@ class TessellationDisplay(Display):
         machine = last_step(model)
         learns = "a tessellated kernel"
         kernel = summary_for("tessellation", machine, learns, "TKLClassifier").kernel
-        points = inner_points(model, X)
+        points = check_inner_points(model, X)
         d = points.shape[1]
         labels = feature_labels(feature_names, machine, d)
         z = np.median(points, axis=0) if point is None else check_vector("point", point, d)
         resolution = check_integer("grid_resolution", grid_resolution, least=2)
         ends = np.linspace(points.min(axis=0), points.max(axis=0), resolution)
-        chosen = _changing(kernel, points, z) if features is None else tuple(features)
+        chosen = _find_features(kernel, points, z) if features is None else tuple(features)
         if len(chosen) not in (1, 2) or len(set(chosen) & set(range(d))) < len(chosen):
             raise ValueError(f"expected 1 or 2 different features of 0 to {d - 1}, got {chosen}")
         if len(chosen) == 1:
@@ -157,7 +161,7 @@ class TessellationDisplay(Display):
         """Draw the values, the edges and the point."""
         from matplotlib.patheffects import withStroke
 
-        ax, look = self.ax_, {"levels": LEVELS, "cmap": "viridis", **style}
+        ax, look = self.ax_, {"levels": 24, "cmap": "viridis", **style}
         self.surface_ = ax.contourf(self.horizontal, self.vertical, self.values, **look)
         self.colorbar_ = self.surface_.figure.colorbar(self.surface_, ax=ax, label="k(x, z)")
         edge: dict[str, Any] = {"color": "white", "linestyle": "--", "linewidth": 1.0}
@@ -176,12 +180,13 @@ class TessellationDisplay(Display):
         ax.set_title("Learned kernel k(x, z)" + ("" if self.point is None else " around z"))
 
 
-def _changing(kernel: Kernel, points: Array, z: Array) -> tuple[int, ...]:
+def _find_features(kernel: Kernel, points: Array, z: Array) -> tuple[int, ...]:
     """Return the two features, in their order, along which k(., z) changes most; or the only."""
-    d = len(z)
-    lines = np.repeat(z[None, :], d * STEPS, axis=0).reshape(d, STEPS, d)
-    ends = np.linspace(points.min(axis=0), points.max(axis=0), STEPS)
+    d, steps = len(z), 21
+    # line f runs through z along feature f: shape (d, steps, d)
+    lines = np.repeat(z[None, :], d * steps, axis=0).reshape(d, steps, d)
+    ends = np.linspace(points.min(axis=0), points.max(axis=0), steps)
     for f in range(d):
         lines[f, :, f] = ends[:, f]
-    changes = np.ptp(kernel(lines.reshape(-1, d), z[None, :]).reshape(d, STEPS), axis=1)
+    changes = np.ptp(kernel(lines.reshape(-1, d), z[None, :]).reshape(d, steps), axis=1)
     return tuple(sorted(int(f) for f in np.argsort(-changes, kind="stable")[:2]))
