@@ -27,8 +27,8 @@ def main(argv: list[str] | None = None) -> int:
     Parameters
     ----------
     argv : list of str, optional
-        The words after ``pliant``; by default those of this process, which then ends by signals
-        as a command should.
+        The words after ``pliant``; by default the words of this process, which signals then end
+        as they end any command.
 
     Returns
     -------

@@ -32,7 +32,7 @@ COMMANDS = {
 def application(wanted: Container[str] = COMMANDS) -> typer.Typer:
     """Return the application; commands that are not wanted are listed and cannot run.
 
-    Importing what a command needs takes seconds.
+    The imports of a command take seconds.
     """
     app = typer.Typer(
         name="pliant",

@@ -366,10 +366,10 @@ def _check_journals(plan: Plan, samples: Sequence[Sample]) -> None:
         key = key_of(sample, settled(plan.protocol, sample))
         read_journal(cache, key, resume=plan.resume)  # refuse what cannot be used
         if cache.exists() and not plan.resume:
-            tell(f"Note: what {quoted(cache, 200)} held is kept in {quoted(f'{cache}.old', 200)}")
+            tell(f"Note: {quoted(cache, 200)} is kept as {quoted(f'{cache}.old', 200)}")
     files = ", ".join(quoted(path, 200) for path in plan.caches if path is not None)
     if files:
-        tell(f"Note: finished folds are kept in {files}; --resume goes on from there")
+        tell(f"Note: finished folds are kept in {files}; --resume continues from there")
     if plan.report is not None and find_spec("matplotlib") is None:
         tell("Note: no pictures in the report: they need matplotlib: pip install 'pliant[plots]'")
 
@@ -499,7 +499,7 @@ def _format_ranks(results: Sequence[ComparisonResult]) -> str:
 
 def format_ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
     """Return the written files, and the next steps."""
-    kept = "finished folds; --resume goes on from there"
+    kept = "finished folds; --resume continues from there"
     written = [
         (plan.out, "the model"),
         (plan.report, "the report: open it in a browser"),

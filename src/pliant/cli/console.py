@@ -66,7 +66,7 @@ def _warning_printer() -> Callable[..., None]:
 
 @contextmanager
 def progress(text: str, total: int | None = None) -> Iterator[Tick]:
-    """Show a progress bar while a block runs; where stderr is no terminal, one line.
+    """Show a progress bar while a block runs; without a terminal, one line.
 
     That line waits for the first step, so that an error at the start is printed alone. The block
     gets a function to call with the number of steps done; a `total` of None is an unknown number.

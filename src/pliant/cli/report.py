@@ -42,7 +42,7 @@ def describe_functions(
     ``rank``, ``parts`` (their gaps are added up), ``members`` with their ``held_out_score``, and,
     if features have names, the ``relevance`` of each feature, its ``relevance_spread`` over the
     members (nan for a single member) and the pairs of ``correlated`` features. With more than two
-    classes there is one function for each pair, with the ``classes`` that it separates.
+    classes each pair has a function, with its two ``classes``.
     """
     return [_describe(function, feature_names) for function in summarize(estimator).functions]
 
@@ -84,7 +84,7 @@ def describe_kernel(estimator: BaseEstimator, feature_names: Sequence[str] = ())
 
 
 def plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters, those of an inner estimator as STEP__NAME; odd values as text."""
+    """Return the parameters, of inner estimators as STEP__NAME; odd values become text."""
     plain = (str, int, float, bool, type(None), Mapping)
     return {
         name: value if isinstance(value, plain) else repr(value)
@@ -173,7 +173,7 @@ def _weight_facts(kernel: Mapping[str, Any]) -> list[Fact]:
 
 
 def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]) -> list[Fact]:
-    """Return the facts of a fitted estimator, from those of its functions."""
+    """Return the facts of a fitted estimator from its functions."""
     rows = f"{n_support} training rows"
     support = [] if n_support is None else [("support points", rows)]
     # a sum over parts bounds the gap of the parts, not that of the whole problem

@@ -133,7 +133,7 @@ def _table_options(
 def expanded(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command with options in place of its `TableOptions` and `TableFormat` parameters.
 
-    The options become keyword-only parameters of its signature, where typer looks for them.
+    The options become keyword-only parameters of its signature, which typer reads.
     """
     signature = inspect.signature(function, eval_str=True)
     makers: dict[str, tuple[Callable[..., Any], list[str]]] = {}
@@ -159,4 +159,4 @@ def expanded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 MAKERS: dict[Any, Callable[..., Any]] = {TableFormat: _table_format}
 MAKERS[TableOptions] = expanded(_table_options)
-"""How options become a parameter, by its type."""
+"""The function that makes a parameter of each type from options."""

@@ -1,7 +1,7 @@
 """Check the objects built from a model file, and prepare a model for a file.
 
-pliant's own classes check themselves in ``_check_loaded``. Compiled code of scikit-learn reads and
-writes where shapes and indices say, that of sparse matrices as well, so these are checked here.
+pliant's own classes check themselves in ``_check_loaded``. Compiled code of scikit-learn, and of
+sparse matrices, reads and writes by shapes and indices without a check, so they are checked here.
 """
 
 from __future__ import annotations

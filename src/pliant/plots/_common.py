@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -73,13 +74,13 @@ class Display(ABC):
         """Draw on the axes."""
 
 
-def last_step(model: Any) -> Any:
+def last_step(model: BaseEstimator) -> Any:
     """Return a fitted model, or the last step of a fitted pipeline."""
     check_is_fitted(model)
     return model[-1] if isinstance(model, Pipeline) else model
 
 
-def summary_for(drawing: str, estimator: Any, learns: str, example: str) -> Summary:
+def summary_for(drawing: str, estimator: BaseEstimator, learns: str, example: str) -> Summary:
     """Return the summary of an estimator with a drawing of one kernel, or raise ValueError."""
     summary, name = summarize(estimator), type(estimator).__name__
     if drawing not in summary.drawings:
@@ -92,17 +93,17 @@ def summary_for(drawing: str, estimator: Any, learns: str, example: str) -> Summ
     return summary
 
 
-def transform_points(model: Any, X: Any) -> Any:
+def transform_points(model: BaseEstimator, X: Any) -> Any:
     """Return points transformed for the last step of a pipeline."""
     return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
 
 
-def check_inner_points(model: Any, X: Any) -> Array:
+def check_inner_points(model: BaseEstimator, X: Any) -> Array:
     """Return points transformed for the last step of a pipeline, finite, of shape (n, d)."""
     return check_points(transform_points(model, X), "X")
 
 
-def feature_labels(names: Sequence[str] | None, machine: Any, d: int) -> list[str]:
+def feature_labels(names: Sequence[str] | None, machine: BaseEstimator, d: int) -> list[str]:
     """Return the given names of d features, those in the fit of the estimator, or numbers."""
     if names is None:
         names = getattr(machine, "feature_names_in_", None)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
 from pliant.methods.summary import summarize
 from pliant.plots._common import BLUE, GREY, Display, last_step
@@ -76,7 +77,7 @@ class ConvergenceDisplay(Display):
             )
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Axes | None = None, **line: Any) -> Self:
+    def from_estimator(cls, model: BaseEstimator, *, ax: Axes | None = None, **line: Any) -> Self:
         """Draw the convergence of a fitted estimator.
 
         Parameters

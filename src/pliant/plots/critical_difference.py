@@ -1,4 +1,4 @@
-"""Demsar's diagram: mean ranks of methods on an axis, and groups that do not differ."""
+"""Demšar's diagram: mean ranks of methods on an axis, and groups without a difference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def find_groups(ranks: Array, difference: float) -> list[tuple[int, int]]:
 
 
 class CriticalDifferenceDisplay(Display):
-    """Methods at their mean ranks over data sets; a bar joins those that do not differ.
+    """Methods at their mean ranks over data sets; a bar joins methods that do not differ.
 
     The better half is named on the left, the best on top; the worse half on the right, the worst
     on top. Above the axis stands the length of the critical difference: closer ranks do not differ

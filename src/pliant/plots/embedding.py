@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.validation import check_points
@@ -66,7 +67,13 @@ class EmbeddingDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, embedding: Any, X: Any, y: npt.ArrayLike, *, ax: Axes | None = None, **style: Any
+        cls,
+        embedding: BaseEstimator,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        ax: Axes | None = None,
+        **style: Any,
     ) -> Self:
         """Draw points transformed by a fitted transformer, preferably points outside of its fit.
 

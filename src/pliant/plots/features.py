@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_integer, check_points, check_vector
@@ -131,7 +132,7 @@ class RelevanceDisplay(FeatureDisplay):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: BaseEstimator,
         *,
         kind: Literal["features", "support"] = "features",
         feature_names: Sequence[str] | None = None,
@@ -145,11 +146,11 @@ class RelevanceDisplay(FeatureDisplay):
         ----------
         model : fitted estimator
             `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline that ends in one; then features
-            are those that its last step sees.
+            are the features of its last step.
         kind : {"features", "support"}, default="features"
             Bars, or the heat map.
         feature_names : sequence of str, optional
-            By default those of the data frame that the model was fitted on, or numbers.
+            By default the names in the data frame of the fit, or numbers.
         most_features : int, default=20
             Draw this number of features, the most relevant ones.
         ax : matplotlib Axes, optional
@@ -270,7 +271,7 @@ class BandwidthDisplay(FeatureDisplay):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: BaseEstimator,
         *,
         feature_names: Sequence[str] | None = None,
         most_features: int = 20,
@@ -283,9 +284,9 @@ class BandwidthDisplay(FeatureDisplay):
         ----------
         model : fitted estimator
             `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline that ends in one; then features
-            are those that its last step sees.
+            are the features of its last step.
         feature_names : sequence of str, optional
-            By default those of the data frame that the model was fitted on, or numbers.
+            By default the names in the data frame of the fit, or numbers.
         most_features : int, default=20
             Draw this number of features, the most relevant ones.
         ax : matplotlib Axes, optional
@@ -332,7 +333,7 @@ class BandwidthDisplay(FeatureDisplay):
         self._write_title("Bandwidths")
 
     def _mark_members(self, members: npt.NDArray[Any]) -> None:
-        """Draw a line between members, and their numbers beside them if there are several."""
+        """Draw lines between members, and the numbers of several members beside them."""
         numbers, starts = np.unique(members, return_index=True)
         self.ax_.hlines(starts[1:] - 0.5, *self.ax_.get_xlim(), color="white", linewidth=1.5)
         names = [f"{number}" for number in numbers] if len(numbers) > 1 else []

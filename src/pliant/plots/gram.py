@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_points, has_fractions
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 class GramDisplay(Display):
     """Gram matrices of a learned kernel and of the kernel it was learned from.
 
-    Points are ordered by class, and those of a class by abs(coefficient) where an estimator is
-    drawn; for regression by target.
+    Points are ordered by class, and within a class by abs(coefficient) of a drawn estimator; for
+    regression by target.
     A learned kernel shows blocks: it is larger within a class than between classes.
     Kernels are centred over the m points, as an estimator with an intercept sees them,
     k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j). Both matrices have one
-    scale of colours, which ends where 99.5 % of the entries off the diagonal lie. Where no kernel
-    value changes by more than a thousandth of the largest, the title says so.
+    scale of colours, which holds 99 % of the entries off the diagonal. If no kernel value changes
+    by more than a thousandth of the largest, the title says so.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class GramDisplay(Display):
     ax_ : matplotlib Axes
         Once plotted.
     images_ : list of matplotlib AxesImage
-        The matrix before, if there is one, and that after learning.
+        The matrices before learning, if given, and after it.
     colorbar_ : matplotlib Colorbar
 
     Examples
@@ -98,7 +98,7 @@ class GramDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: BaseEstimator,
         X: Any,
         y: npt.ArrayLike,
         *,
@@ -115,7 +115,7 @@ class GramDisplay(Display):
             for DANK, KNPL and kernels that solve a LogDet problem; one that was rescaled after
             learning is compared with the base kernel at the same variance.
         X : array-like or data frame of shape (n, d)
-            Points, as a rule those that the model was fitted on; (n, n) for
+            Points, as a rule the training points; (n, n) for
             ``kernel="precomputed"``. More than 400 are thinned evenly.
         y : array-like of shape (n,)
             Their classes or targets.
@@ -226,7 +226,7 @@ class GramDisplay(Display):
         self.ax_.set_xlabel(f"{shown} points, ordered by {self.by}")
 
     def _draw_colorbar(self) -> None:
-        """Draw the scale, with arrows where entries lie beyond its ends."""
+        """Draw the scale, with arrows for entries beyond its ends."""
         image = self.images_[-1]
         low, high = image.get_clim()
         below = min(matrix.min() for matrix in self._matrices) < low
@@ -277,7 +277,7 @@ class AdaptationDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, y: npt.ArrayLike, *, ax: Axes | None = None, **image: Any
+        cls, model: BaseEstimator, X: Any, y: npt.ArrayLike, *, ax: Axes | None = None, **image: Any
     ) -> Self:
         """Draw the adaptation of a fitted estimator.
 
@@ -310,7 +310,7 @@ class AdaptationDisplay(Display):
         return cls.from_support(machine, y[kernel.support]).plot(ax, **image)
 
     @classmethod
-    def from_support(cls, machine: Any, y: npt.ArrayLike) -> Self:
+    def from_support(cls, machine: BaseEstimator, y: npt.ArrayLike) -> Self:
         """Make a display from the labels or targets of the support points; nothing is drawn yet.
 
         Parameters
@@ -365,7 +365,7 @@ class AdaptationDisplay(Display):
         ax.set_title(f"Adaptation, {shown} support points{note}")
 
 
-def _kernel_points(model: Any, base: Kernel | None, X: Any) -> Array:
+def _kernel_points(model: BaseEstimator, base: Kernel | None, X: Any) -> Array:
     """Return points for the kernel: row numbers for a precomputed one."""
     points = check_inner_points(model, X)
     if not isinstance(base, Precomputed) or points.shape[1] == 1:
@@ -377,7 +377,7 @@ def _kernel_points(model: Any, base: Kernel | None, X: Any) -> Array:
     return np.arange(float(len(points)))[:, None]
 
 
-def _coefficient_sizes(machine: Any, points: Array) -> Array:
+def _coefficient_sizes(machine: BaseEstimator, points: Array) -> Array:
     """Return abs(coefficient) of each point, 0 outside of the support points."""
     functions = summarize(machine).functions
     if len(functions) != 1 or functions[0].n_support is None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
 from pliant.core.validation import check_points, check_share, check_targets, check_vector
 from pliant.plots._common import BLUE, GREY, VERMILION, Display, last_step, thin, transform_points
@@ -43,9 +44,9 @@ class IntervalDisplay(Display):
     ax_ : matplotlib Axes
         Once plotted.
     lines_ : list of two matplotlib LineCollection
-        The intervals that hold their targets, and those that do not.
+        The intervals that hold their targets, and the others.
     points_, diagonal_ : matplotlib Line2D
-        The predictions, and where they are right.
+        The predictions, and the line of right ones.
 
     Examples
     --------
@@ -88,7 +89,7 @@ class IntervalDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: BaseEstimator,
         X: Any,
         y: npt.ArrayLike,
         *,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
 from pliant.core.typing import Array
 from pliant.core.validation import check_integer, check_points, check_vector
@@ -91,7 +92,7 @@ class TessellationDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: BaseEstimator,
         X: Any,
         *,
         features: Sequence[int] | None = None,
@@ -107,7 +108,7 @@ class TessellationDisplay(Display):
         ----------
         model : fitted estimator
             `TKLClassifier` of two classes, `TKLRegressor`, or a pipeline that ends in one; then
-            features are those that its last step sees.
+            features are the features of its last step.
         X : array-like or data frame of shape (n, d)
             Points with the ranges of the drawn features.
         features : sequence of one or two int, optional
@@ -116,7 +117,7 @@ class TessellationDisplay(Display):
         point : array-like of shape (d,), optional
             z, as the last step sees it; by default the median of X.
         feature_names : sequence of d str, optional
-            By default those of the data frame that the estimator was fitted on, or numbers.
+            By default the names in the data frame of the fit, or numbers.
         grid_resolution : int, default=200
             >= 2: the kernel is computed at grid_resolution**2 points.
         ax : matplotlib Axes, optional

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
 from pliant.core.text import count
 from pliant.core.typing import Array, Indices
@@ -76,7 +77,7 @@ class WeightsDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: BaseEstimator,
         *,
         kernel_names: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -115,7 +116,7 @@ class WeightsDisplay(Display):
     @classmethod
     def from_path(
         cls,
-        models: Sequence[Any],
+        models: Sequence[BaseEstimator],
         *,
         kernel_names: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -217,7 +218,7 @@ class WeightsDisplay(Display):
 
 
 def _learned(
-    model: Any, kernel_names: Sequence[str] | None, feature_names: Sequence[str] | None
+    model: BaseEstimator, kernel_names: Sequence[str] | None, feature_names: Sequence[str] | None
 ) -> tuple[Array, Sequence[str]]:
     """Return the weights of a fitted model, and the names of its kernels."""
     estimator = last_step(model)

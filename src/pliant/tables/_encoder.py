@@ -94,9 +94,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            NaN where a value is missing.
+            Missing values are NaN.
         y : array of shape (n_samples,), optional
-            The target; needed where a feature has many categories.
+            The target; needed if a feature has many categories.
 
         Raises
         ------

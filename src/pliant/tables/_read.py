@@ -145,7 +145,7 @@ def iter_table(
     chunk_rows : int, default=10000
         The most rows in one chunk.
     form : TableFormat, optional
-        As for `read_table`; one that `detect_format` returned saves reading a CSV twice.
+        As for `read_table`; the result of `detect_format` saves a second reading of a CSV.
 
     Returns
     -------

@@ -264,7 +264,7 @@ class TableSchema:
         )
 
     def _placed(self) -> Iterable[tuple[int, Column]]:
-        """Yield each column and where its features start."""
+        """Yield the number of the first feature of each column, and the column."""
         start = 0
         for column in self.columns:
             yield start, column
@@ -342,7 +342,7 @@ class TableSchema:
         Raises
         ------
         TableError
-            If there is no such column, or a value is missing or not of the target's kind.
+            If the column is absent, or a value is missing or not of the target's kind.
         """
         if self.target is None:
             raise TableError("the schema has no target")

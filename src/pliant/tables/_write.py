@@ -40,7 +40,7 @@ def write_predictions(path: str | os.PathLike[str], chunks: Iterable[pd.DataFram
     Raises
     ------
     TableError
-        If the file cannot be written, or there is no frame; then nothing is left behind.
+        If the file cannot be written, or no frame is given; then nothing is left behind.
     """
     name = os.fspath(path).lower()
     if not name.endswith((".csv", ".csv.gz")):
