@@ -25,6 +25,9 @@ from pliant.plots._common import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.container import BarContainer
+    from matplotlib.image import AxesImage
 
 
 class FeatureDisplay(Display):
@@ -33,8 +36,8 @@ class FeatureDisplay(Display):
     relevance: Array
     feature_names: list[str]
     most_features: int = 20
-    image_: Any = None
-    colorbar_: Any = None
+    image_: AxesImage | None = None
+    colorbar_: Colorbar | None = None
 
     @property
     def order(self) -> Indices:
@@ -45,12 +48,13 @@ class FeatureDisplay(Display):
     def _shown(self) -> Indices:
         return self.order[: check_integer("most_features", self.most_features, least=1)]
 
-    def _draw_cells(self, cells: Array, look: dict[str, Any], label: str) -> None:
-        """Draw the heat map, its scale and the names of its columns."""
+    def _draw_cells(self, cells: Array, look: dict[str, Any], label: str) -> Colorbar:
+        """Draw the heat map and the names of its columns; return its scale."""
         look = {"aspect": "auto", "interpolation": "nearest", **look}
-        self.image_ = self.ax_.imshow(cells, **look)
-        self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=self.ax_, label=label)
+        self.image_ = image = self.ax_.imshow(cells, **look)
+        self.colorbar_ = scale = image.figure.colorbar(image, ax=self.ax_, label=label)
         self.ax_.set_xticks(np.arange(len(self._shown)), self._names, rotation=45, ha="right")
+        return scale
 
     @property
     def _names(self) -> list[str]:
@@ -108,7 +112,7 @@ class RelevanceDisplay(FeatureDisplay):
     ['dose', 'age', 'day']
     """
 
-    bars_: Any
+    bars_: BarContainer | None
     kind: Literal["features", "support"] = "features"
 
     def __init__(
@@ -322,8 +326,7 @@ class BandwidthDisplay(FeatureDisplay):
         rows = np.lexsort((-cells.max(axis=1), cells.argmax(axis=1), self.members))
         drawn = thin(rows)
         look = {"cmap": "cividis", "norm": LogNorm(min(low, high / 2), high), **style}
-        self._draw_cells(cells[drawn], look, "bandwidth θ, features on [−1, 1]")
-        axis = self.colorbar_.ax.yaxis
+        axis = self._draw_cells(cells[drawn], look, "bandwidth θ, features on [−1, 1]").ax.yaxis
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

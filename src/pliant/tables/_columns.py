@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 import warnings
 from collections import Counter
@@ -119,14 +118,6 @@ class Column:
         if self.kind == "text":
             return tuple(f"{self.name} (hash {k})" for k in range(TEXT_WIDTH))
         return (self.name,)
-
-    @property
-    def example(self) -> object:
-        """A valid cell of the column."""
-        if self.kind == "categorical":
-            return self.categories[0] if self.categories else "a"
-        plain = {"numeric": 0.0, "boolean": True, "date": dt.datetime(2000, 1, 1)}
-        return plain.get(self.kind, "a")
 
     def encode(self, column: pd.Series, reported: set[str]) -> Array:
         """Return the column as float64 features, shape (n, len(feature_names)).
