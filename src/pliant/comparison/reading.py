@@ -24,10 +24,18 @@ from pliant.core.exceptions import TableError
 from pliant.core.text import listed, quoted
 from pliant.core.typing import Array, Indices
 from pliant.tables import TableFormat, TableSchema
-from pliant.tables._dates import DateOrder, find_orders, read_dates
+from pliant.tables._cells import (
+    DateOrder,
+    cell_advice,
+    find_orders,
+    infer_kind,
+    read_dates,
+    read_numbers,
+    refuse_missing,
+    shown,
+)
 from pliant.tables._names import check_present, check_unique, row_name
 from pliant.tables._schema import read_with_schema
-from pliant.tables._values import cell_advice, infer_kind, read_numbers, refuse_missing, shown
 
 if TYPE_CHECKING:
     import pandas as pd

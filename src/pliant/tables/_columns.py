@@ -15,24 +15,22 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
-from pliant.tables._dates import (
+from pliant.tables._cells import (
+    MISSING,
     PARTS,
+    READERS,
     DateOrder,
+    Kind,
     calendar_features,
     find_orders,
+    infer_kind,
     is_date,
     read_dates,
-)
-from pliant.tables._names import listed, row_name
-from pliant.tables._values import (
-    MISSING,
-    READERS,
-    Kind,
-    infer_kind,
     read_texts,
     refuse_missing,
     whole,
 )
+from pliant.tables._names import listed, row_name
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
+from pliant.tables._cells import MISSING, number
 from pliant.tables._names import collect, from_plain, listed, require, to_plain
-from pliant.tables._values import MISSING, number
 
 if TYPE_CHECKING:
     import pyarrow as pa

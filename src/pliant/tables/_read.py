@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
-from pliant.tables._dates import find_orders
+from pliant.tables._cells import find_orders
 from pliant.tables._infer import TableFormat, blank_missing, convert, gather_evidence, infer_format
 from pliant.tables._names import check_unique, listed, name_blanks, require
 
@@ -371,24 +371,19 @@ def _csv_tables(
     """Yield tables of text of at most ``rows`` rows, columns in the order of the first file."""
     columns: list[str] = []
     for path in files:
-        for table in _read_csv(path, rows, form):
-            columns = columns or table.column_names
-            _check_columns(table.column_names, path, columns, files[0])
-            yield table if table.column_names == columns else table.select(columns)
-
-
-def _read_csv(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
-    """Yield the tables of one file, without its header if it has one."""
-    with _readable(path):
-        header = next(_read_records(path, form))
-        if form.header is False:
-            header = [f"column {k}" for k in range(1, len(header) + 1)]
-        else:
-            header = _check_header(header, quoted(path, 200))
-        most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
-        for table in _read_blocks(path, header, form):
-            for start in range(0, table.num_rows, most):
-                yield table.slice(start, most)
+        with _readable(path):
+            header = next(_read_records(path, form))
+            if form.header is False:
+                header = [f"column {k}" for k in range(1, len(header) + 1)]
+            else:
+                header = _check_header(header, quoted(path, 200))
+            most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
+            for table in _read_blocks(path, header, form):
+                columns = columns or header
+                _check_columns(header, path, columns, files[0])
+                ordered = table if header == columns else table.select(columns)
+                for start in range(0, table.num_rows, most):
+                    yield ordered.slice(start, most)
 
 
 def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa.Table]:

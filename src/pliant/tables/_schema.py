@@ -12,8 +12,18 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
+from pliant.tables._cells import (
+    DateOrder,
+    has_spaces,
+    infer_kind,
+    read_numbers,
+    read_texts,
+    read_truths,
+    refuse,
+    refuse_missing,
+    whole,
+)
 from pliant.tables._columns import TEXT_WIDTH, Column, ColumnProfile, LeftOut, Missing
-from pliant.tables._dates import DateOrder
 from pliant.tables._encoder import ColumnEncoder, encoder_of
 from pliant.tables._infer import TableFormat
 from pliant.tables._names import (
@@ -25,16 +35,6 @@ from pliant.tables._names import (
     to_plain,
 )
 from pliant.tables._read import PathLike, read_table
-from pliant.tables._values import (
-    has_spaces,
-    infer_kind,
-    read_numbers,
-    read_texts,
-    read_truths,
-    refuse,
-    refuse_missing,
-    whole,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
