@@ -33,10 +33,10 @@ from pliant.cli.table_options import (
     TableOptions,
     Target,
     Text,
-    expanded,
     flag,
-    only,
     option,
+    single_target,
+    with_table_options,
 )
 from pliant.comparison.across import across
 from pliant.comparison.comparing import compare_sample
@@ -127,7 +127,7 @@ class Plan:
         return shlex.join(words)
 
 
-@expanded
+@with_table_options
 def compare(
     tables: Annotated[
         list[Path],
@@ -178,7 +178,7 @@ def compare(
     carry_out(
         Plan(
             tables=tuple(tables),
-            target=only(target),
+            target=single_target(target),
             methods=parse_methods(methods),
             budget=budget,
             protocol=Protocol(folds=folds, repeats=repeats, metric=metric, seed=seed),

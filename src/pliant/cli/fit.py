@@ -29,10 +29,10 @@ from pliant.cli.table_options import (
     Target,
     Text,
     Texts,
-    expanded,
     flag,
-    only,
     option,
+    single_target,
+    with_table_options,
 )
 from pliant.comparison.contenders import NOT_SAVED, available, named
 from pliant.comparison.folds import most_folds
@@ -48,7 +48,7 @@ from pliant.persistence import save_model
 from pliant.registry import Method
 
 
-@expanded
+@with_table_options
 def fit(
     table: Annotated[
         Path,
@@ -98,12 +98,14 @@ def fit(
                 reason = "a race chooses the methods itself"
                 raise ValueError(f"expected --budget without {name}: {reason}")
         protocol = Protocol(folds=cv, seed=seed)
-        race = Plan((table,), only(target), budget=budget, protocol=protocol, table=options)
+        race = Plan(
+            (table,), single_target(target), budget=budget, protocol=protocol, table=options
+        )
         carry_out(replace(race, json=json, out=out, single=single, journal=False))
         return
     if single:
         raise ValueError("--single belongs to --budget: add --budget TIME, or leave it out")
-    result = train(table, only(target), options, method, param or [], cv, seed, out)
+    result = train(table, single_target(target), options, method, param or [], cv, seed, out)
     if json is not None:
         write_json(json, result)
     if json != STDOUT:

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 
 from pliant.cli.console import progress, tell
 from pliant.cli.outputs import STDOUT, check_outputs
-from pliant.cli.table_options import Text, Texts, expanded, flag, option
+from pliant.cli.table_options import Text, Texts, flag, option, with_table_options
 from pliant.comparison.pipeline import last_step
 from pliant.comparison.reading import described_format
 from pliant.comparison.search import Tick
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@expanded
+@with_table_options
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that pliant fit saved.")],
     table: Annotated[

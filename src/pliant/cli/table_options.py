@@ -38,7 +38,7 @@ Seed: TypeAlias = Annotated[
 Json: TypeAlias = Annotated[Path | None, option("FILE|-", "Write the full result; - is stdout.")]
 
 
-def only(targets: Sequence[str]) -> str:
+def single_target(targets: Sequence[str]) -> str:
     """Return the target; refuse several."""
     if len(targets) > 1:
         named = listed([quoted(name) for name in targets])
@@ -67,22 +67,23 @@ class TableOptions:
     def words(self) -> list[str]:
         """The words of a command with these options, but for the task."""
         form = self.form
-        given: list[tuple[str, Sequence[str | None]]] = [
-            ("--drop", self.drop),
-            ("--keep", self.keep),
-            ("--categorical", self.categorical),
-            ("--na-values", form.na_values),
-            ("--missing", [None if self.missing == "impute" else self.missing]),
-            ("--date-order", [self.date_order]),
-            ("--sep", [form.sep]),
-            ("--decimal", [form.decimal]),
-            ("--thousands", [form.thousands]),
-            ("--encoding", [form.encoding]),
-        ]
-        words = [
-            word for flag, values in given for v in values if v is not None for word in (flag, v)
-        ]
-        return [*words, *(["--no-header"] if form.header is False else [])]
+        repeated = {
+            "--drop": self.drop,
+            "--keep": self.keep,
+            "--categorical": self.categorical,
+            "--na-values": form.na_values,
+        }
+        single = {
+            "--missing": None if self.missing == "impute" else self.missing,
+            "--date-order": self.date_order,
+            "--sep": form.sep,
+            "--decimal": form.decimal,
+            "--thousands": form.thousands,
+            "--encoding": form.encoding,
+        }
+        words = [word for name, values in repeated.items() for v in values for word in (name, v)]
+        words += ["--no-header"] if form.header is False else []
+        return words + [word for name, v in single.items() if v is not None for word in (name, v)]
 
 
 def _table_format(
@@ -130,7 +131,7 @@ def _table_options(
     return TableOptions(task, missing, left, kept, codes, date_order, form)
 
 
-def expanded(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_table_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command with options in place of its `TableOptions` and `TableFormat` parameters.
 
     The options become keyword-only parameters of its signature, which typer reads.
@@ -158,5 +159,5 @@ def expanded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 MAKERS: dict[Any, Callable[..., Any]] = {TableFormat: _table_format}
-MAKERS[TableOptions] = expanded(_table_options)
+MAKERS[TableOptions] = with_table_options(_table_options)
 """The function that makes a parameter of each type from options."""
