@@ -461,10 +461,12 @@ def _format_leaderboard(result: ComparisonResult) -> str:
         Column("fit", "one fit", missing=""),
     ]
     against = next((s.method.title for s in places if s.is_reference), None)
-    tested = any(s.p_value is not None for s in places)
-    note = f"\nbetter by: than {against} on the same rows" if against else ""
-    note += "; p: corrected t test, Holm" if tested else ""
     columns = [each for each in columns if any(row.get(each.key) for row in rows)]
+    shown = {each.key for each in columns}
+    note = (
+        f"\nbetter by: than {against} on the same rows" if against and "difference" in shown else ""
+    )
+    note += "; p: corrected t test, Holm" if "p" in shown else ""
     return text_table(rows, columns).rstrip() + note if rows else "No method finished a fold."
 
 
