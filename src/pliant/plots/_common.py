@@ -119,6 +119,7 @@ def order_points(y: npt.NDArray[Any], sizes: Array | None, by: Order) -> Indices
     if by == "target":
         return np.argsort(y, kind="stable")
     codes = np.unique(y, return_inverse=True)[1]
+    # the last key of lexsort counts most
     return np.lexsort((np.zeros(len(y)) if sizes is None else np.abs(sizes), codes))
 
 

@@ -23,7 +23,7 @@ BAR = 0.45
 def find_groups(ranks: Array, difference: float) -> list[tuple[int, int]]:
     """Return first and last + 1 of each largest run of rising ranks within `difference`."""
     runs: list[tuple[int, int]] = []
-    for first in range(len(ranks)):
+    for first in range(len(ranks)):  # ranks rise, so a group is a run; its end is the last + 1
         end = first + int((ranks[first:] - ranks[first] < difference).sum())
         if end - first > 1 and (not runs or end > runs[-1][1]):
             runs.append((first, end))

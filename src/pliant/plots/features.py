@@ -208,6 +208,7 @@ class RelevanceDisplay(FeatureDisplay):
     def _draw_points(self, shares: Array, style: dict[str, Any]) -> None:
         """Draw a row for each support point, grouped by its largest share."""
         ordered = shares[:, self.order]
+        # by the feature of the largest share, and for one feature by this share
         rows = np.lexsort((-ordered.max(axis=1), ordered.argmax(axis=1)))
         drawn = thin(rows)
         look = {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0, **style}
@@ -323,6 +324,7 @@ class BandwidthDisplay(FeatureDisplay):
         # below a thousandth of the largest, a kernel is constant: drawn in one colour
         low = max(float(self.bandwidths.min()), 1e-3 * high)
         cells = np.maximum(self.bandwidths[:, self._shown], low)
+        # by member, by the feature of the largest bandwidth, and by this bandwidth
         rows = np.lexsort((-cells.max(axis=1), cells.argmax(axis=1), self.members))
         drawn = thin(rows)
         look = {"cmap": "cividis", "norm": LogNorm(min(low, high / 2), high), **style}

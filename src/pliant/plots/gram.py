@@ -145,6 +145,7 @@ class GramDisplay(Display):
         gram = kernel(points)
         before = None if base is None else base(points)
         if before is not None and isinstance(kernel, Scaled):
+            # at the variance of the learned kernel, which was rescaled
             before *= _variance(gram) / _variance(before)
         n_points = n_points or len(targets)
         return cls(gram, targets[rows], before, by=by, n_points=n_points).plot(ax, **image)
@@ -160,7 +161,14 @@ class GramDisplay(Display):
 
         For regression the classes are the quarters of the ordered targets.
         """
-        return [_within_and_between(matrix, self._groups) for matrix in self._matrices]
+        same = self._groups[:, None] == self._groups
+        between = ~same
+        np.fill_diagonal(same, False)
+        means = [
+            [float(gram[pairs].mean()) if pairs.any() else np.nan for pairs in (same, between)]
+            for gram in self._matrices
+        ]
+        return [(within, across) for within, across in means]
 
     @property
     def hardly_adapted(self) -> bool:
@@ -387,22 +395,15 @@ def _coefficient_sizes(machine: BaseEstimator, points: Array) -> Array:
         support = support[getattr(fitted, "support_", slice(0))]
     coefficients = np.atleast_2d(fitted.dual_coef_)
     sizes = np.abs(coefficients).sum(axis=0)
+    # points are found by their bytes; + 0.0 makes -0.0 zero
     known = {(point + 0.0).tobytes(): size for point, size in zip(support, sizes, strict=False)}
     return np.array([known.get(point.tobytes(), 0.0) for point in points + 0.0], dtype=np.float64)
 
 
 def _variance(gram: Array) -> float:
     """Return the variance of points in the feature space of their Gram matrix."""
+    # mean |phi(x) - c|^2 for their centre c: mean_i k(x_i, x_i) - mean_ij k(x_i, x_j)
     return float(gram.diagonal().mean() - gram.mean()) or 1.0
-
-
-def _within_and_between(gram: Array, groups: Indices) -> tuple[float, float]:
-    """Return the means of the entries off the diagonal in one group, and in two; nan for none."""
-    same = groups[:, None] == groups
-    between = ~same
-    np.fill_diagonal(same, False)
-    means = [float(gram[e].mean()) if e.any() else np.nan for e in (same, between)]
-    return means[0], means[1]
 
 
 def _choose_colours(matrices: list[Array]) -> dict[str, Any]:

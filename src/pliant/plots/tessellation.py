@@ -150,6 +150,7 @@ class TessellationDisplay(Display):
             display = cls(ends[:, f], ends[:, f], kernel(line), None, names)
         else:
             f, g = chosen
+            # z, but for features f and g, at every point of the plane
             grid = np.repeat(z[None, :], resolution**2, axis=0)
             plane = np.meshgrid(ends[:, f], ends[:, g])
             grid[:, [f, g]] = np.stack(plane, axis=-1).reshape(-1, 2)

@@ -212,7 +212,7 @@ class WeightsDisplay(Display):
         left = len(self.kernel_names) - len(shown)
         if not left:
             return label
-        sets = np.abs(self.weights)
+        sets = np.abs(self.weights)  # the share of the others, the largest of all sets
         share = (np.delete(sets, shown, axis=1).sum(axis=1) / sets.sum(axis=1)).max()
         return f"{label}\nand {count(left, 'kernel')} with at most {share:.1%} of the weight"
 
