@@ -143,15 +143,10 @@ def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
     rows, labels = kernel["rows"], kernel["labelled"]
     some = "" if labels == rows else f", {labels} of them labelled"
     printed = [("kernel from", f"{rows} rows{some}")]
-    for name, key in (
-        ("strength", "strength"),
-        ("alignment", "alignment"),
-        ("eigenvectors", "eigenvectors"),
-        ("parts of the graph", "graph_parts"),
-        ("pairs", "pairs"),
-        ("kernel objective", "objective"),
-    ):
-        printed += [(name, format_number(kernel[key]))] if key in kernel else []
+    titles = {"graph_parts": "parts of the graph", "objective": "kernel objective"}
+    for key in ("strength", "alignment", "eigenvectors", "graph_parts", "pairs", "objective"):
+        if key in kernel:
+            printed.append((titles.get(key, key), format_number(kernel[key])))
     if "bounds" in kernel:
         similar, dissimilar = map(format_number, kernel["bounds"])
         bounds = f"<= {similar} for the same class, >= {dissimilar} for different ones"
@@ -174,44 +169,27 @@ def _weight_facts(kernel: Mapping[str, Any]) -> list[Fact]:
 
 def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]) -> list[Fact]:
     """Return the facts of a fitted estimator from its functions."""
-    rows = f"{n_support} training rows"
-    support = [] if n_support is None else [("support points", rows)]
+    printed = [] if n_support is None else [("support points", f"{n_support} training rows")]
     # a sum over parts bounds the gap of the parts, not that of the whole problem
     of_parts = ", of the parts by themselves" if any("parts" in f for f in functions) else ""
     if len(functions) > 1:
-        # the largest gap; an unknown one, nan, is larger than all
-        gap = max(
-            (part["relative_gap"] for part in functions),
-            key=lambda gap: math.inf if math.isnan(gap) else gap,
-        )
-        pairs = ("functions", f"{len(functions)}, one for each pair of classes")
+        gaps = [part["relative_gap"] for part in functions]
+        largest = max(gaps, key=lambda gap: math.inf if math.isnan(gap) else gap)  # nan: unknown
+        printed.append(("functions", f"{len(functions)}, one for each pair of classes"))
         shared = all("mean_objective" in part for part in functions)
         where = "of their mean objective" if shared else "in each"
-        return [
-            *support,
-            pairs,
-            ("certified gap", f"relative, {where}: {_format_gap(gap)}{of_parts}"),
-        ]
+        gap = f"relative, {where}: {_format_gap(largest)}{of_parts}"
+        return [*printed, ("certified gap", gap)]
     (part,) = functions
-    certificate = []
     if "gap" in part:
         relative = f"(relative: {_format_gap(part['relative_gap'])})"
-        certificate = [
-            ("objective", format_number(part["objective"], 7)),
-            ("certified gap", f"{_format_gap(part['gap'])} {relative}{of_parts}"),
-        ]
-    own = [
-        (name, format_number(part[key]))
-        for name, key in (
-            ("eta", "eta"),
-            ("rank of P", "rank"),
-            ("parts", "parts"),
-            ("members", "members"),
-            ("held-out score", "held_out_score"),
-        )
-        if key in part
-    ]
-    return [*support, *certificate, *own, *_relevance_facts(part)]
+        printed.append(("objective", format_number(part["objective"], 7)))
+        printed.append(("certified gap", f"{_format_gap(part['gap'])} {relative}{of_parts}"))
+    titles = {"rank": "rank of P", "held_out_score": "held-out score"}
+    for key in ("eta", "rank", "parts", "members", "held_out_score"):
+        if key in part:
+            printed.append((titles.get(key, key), format_number(part[key])))
+    return [*printed, *_relevance_facts(part)]
 
 
 def _relevance_facts(part: Mapping[str, Any]) -> list[Fact]:
