@@ -144,9 +144,8 @@ def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
     some = "" if labels == rows else f", {labels} of them labelled"
     printed = [("kernel from", f"{rows} rows{some}")]
     titles = {"graph_parts": "parts of the graph", "objective": "kernel objective"}
-    for key in ("strength", "alignment", "eigenvectors", "graph_parts", "pairs", "objective"):
-        if key in kernel:
-            printed.append((titles.get(key, key), format_number(kernel[key])))
+    keys = ("strength", "alignment", "eigenvectors", "graph_parts", "pairs", "objective")
+    printed += [(titles.get(key, key), format_number(kernel[key])) for key in keys if key in kernel]
     if "bounds" in kernel:
         similar, dissimilar = map(format_number, kernel["bounds"])
         bounds = f"<= {similar} for the same class, >= {dissimilar} for different ones"
@@ -186,9 +185,8 @@ def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]
         printed.append(("objective", format_number(part["objective"], 7)))
         printed.append(("certified gap", f"{_format_gap(part['gap'])} {relative}{of_parts}"))
     titles = {"rank": "rank of P", "held_out_score": "held-out score"}
-    for key in ("eta", "rank", "parts", "members", "held_out_score"):
-        if key in part:
-            printed.append((titles.get(key, key), format_number(part[key])))
+    keys = ("eta", "rank", "parts", "members", "held_out_score")
+    printed += [(titles.get(key, key), format_number(part[key])) for key in keys if key in part]
     return [*printed, *_relevance_facts(part)]
 
 
