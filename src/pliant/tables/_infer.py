@@ -426,7 +426,9 @@ def convert(table: pa.Table, form: TableFormat) -> pa.Table:
     return require("pyarrow").table(columns, table.column_names)
 
 
-def blank_missing(cells: Any, form: TableFormat, words: Sequence[str]) -> Any:
+def blank_missing(
+    cells: pa.Array | pa.ChunkedArray, form: TableFormat, words: Sequence[str]
+) -> pa.Array | pa.ChunkedArray:
     """Return cells with null for words, and numbers of a format, that are missing values."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     types = pa.types
@@ -443,7 +445,7 @@ def blank_missing(cells: Any, form: TableFormat, words: Sequence[str]) -> Any:
     return pc.if_else(gone, None, cells) if pc.any(gone).as_py() else cells
 
 
-def _parse_numbers(cells: Any, form: TableFormat, words: Sequence[str]) -> Any:
+def _parse_numbers(cells: pa.Array, form: TableFormat, words: Sequence[str]) -> pa.Array:
     """Return the numbers in cells of text, null for missing ones."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     if form.decimal == "." or not pc.any(pc.match_substring(cells, ".")).as_py():
