@@ -157,8 +157,8 @@ class Column:
             reported.add(self.name)
             value = cells[int((codes == unknown).argmax())]
             warnings.warn(
-                f"column {quoted(self.name)} has the value {quoted(value)}, which was not there in "
-                "training; such values are taken as none of the categories",
+                f"column {quoted(self.name)} has the value {quoted(value)}, which the training "
+                "table lacks; such values belong to no category",
                 UnknownCategoryWarning,
                 stacklevel=2,
             )
