@@ -106,7 +106,6 @@ WRONG = {
     ("--method", "bosting"): "unknown method 'bosting'; did you mean 'boosting'?",
     ("--method", "svm", "--param", "c=1"): "svm for classification has no parameter 'c'; did you",
     ("--method", "kernel-ridge"): "kernel-ridge does regression, not 'classification'",
-    ("--method", "dummy", "--tune"): "--tune has nothing to choose for dummy: leave it out",
     ("--param", "kernel=linear"): "lab-rbf for classification has no parameter 'kernel'",
 }
 

@@ -71,8 +71,6 @@ OPTIONS = {
     ("--task", "regression"): "column 'sick': expected a number in row 1, got 'no'",
     ("--missing", "drop"): "expected missing 'impute' or 'error' (--missing), got 'drop'",
     ("--param", "C=1", "--param", "C=2"): "--param 'C' is given twice",
-    ("--param", "C=1", "--param", "gamma=1", "--tune"): "--tune has nothing to choose",
-    ("--metric", "auc"): "--metric is what --tune chooses by: add --tune, or leave --metric out",
     ("--single",): "--single belongs to --budget: add --budget TIME, or leave it out",
     ("--budget", "5s"): "expected --budget without --method: a race chooses the methods itself",
     ("--target", "grade"): "expected one --target, got 'sick' and 'grade': learn one at a time",

@@ -90,7 +90,7 @@ def test_decision_values(pliant, folder, models):
     assert highest.tolist() == frame.prediction.tolist()
 
 
-@pytest.mark.parametrize("more", [["--tune"], ["--param", "calibration=0.3"]])
+@pytest.mark.parametrize("more", [[], ["--param", "calibration=0.3"]])
 def test_intervals_are_in_the_units_of_the_target(pliant, folder, more):
     words = ["--method", "lab-rbf", "--param", "max_iter=5", "--cv", 0, "--out", "m.pliant", *more]
     drop = ["--drop", "sick", "--drop", "grade"]

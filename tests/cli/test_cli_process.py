@@ -95,7 +95,7 @@ def test_a_closed_pipe_is_no_error(folder, models):
 )
 def test_a_fit_that_is_asked_to_end_leaves_nothing(number, code, last, folder):
     write("t.csv", "a,b,y", *(f"{k * 37 % 101},{k * 53 % 97},{k % 7 % 2}" for k in range(3000)))
-    words = ["--target", "y", "--tune", "--out", "m.pliant", "--method", "dank"]
+    words = ["--target", "y", "--cv", "100", "--out", "m.pliant", "--method", "dank"]
     command = [*PLIANT, "fit", "t.csv", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr.readline().startswith(("Learning from", "Note:"))

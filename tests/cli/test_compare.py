@@ -20,7 +20,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import f1_score, log_loss, make_scorer, roc_auc_score
 
 import pliant as package
-from pliant.cli.compare import Plan, all_as_text, duration, ending
+from pliant.cli.compare import Plan, format_ending, parse_duration, results_as_text
 from pliant.cli.table_options import TableOptions
 from pliant.comparison import BlendClassifier, BlendRegressor, ComparisonResult
 from pliant.persistence import load_model
@@ -192,9 +192,9 @@ def test_a_blend_of_numbers_is_saved_shown_and_predicts_intervals(pliant, folder
     np.testing.assert_allclose((frame.high - frame.low).std(), 0, atol=1e-9)
 
 
-@pytest.mark.parametrize("target", ["two", "three"])
-def test_a_blend_of_classes_is_saved_and_predicts_probabilities(pliant, folder, here, target):
-    blended("t.csv", target)
+@pytest.mark.parametrize(("target", "seed"), [("two", 1), ("three", 2)])
+def test_a_blend_of_classes_is_saved_and_predicts_probabilities(pliant, folder, here, target, seed):
+    blended("t.csv", target, seed=seed)
     words = ("--methods", "linear,forest,dummy", *QUICK, "--out", "m.pliant")
     done = pliant("compare", "t.csv", "--target", target, *words)
     assert done.code == 0, done.err
@@ -612,9 +612,9 @@ def test_what_comes_from_outside_is_printable(text):
     plan = Plan(
         (Path(text.replace("\x00", "").replace("/", "")),), text, table=TableOptions(drop=(text,))
     )
-    shown = all_as_text([found, found]) + ending(plan, [found])
+    shown = results_as_text([found, found]) + format_ending(plan, [found])
     assert shown.replace("\n", "").isprintable()
-    assert max(map(len, all_as_text([result("regression")] * 3).splitlines())) < 80
+    assert max(map(len, results_as_text([result("regression")] * 3).splitlines())) < 80
 
 
 def test_a_command_to_copy_runs_nothing_else():
@@ -625,4 +625,4 @@ def test_a_command_to_copy_runs_nothing_else():
 
 def test_times():
     times = {"90s": 90, "10m": 600, "1h": 3600, "1h30m": 5400, " 1.5H ": 5400, "None": None}
-    assert {text: duration(text) for text in times} == times
+    assert {text: parse_duration(text) for text in times} == times

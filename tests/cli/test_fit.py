@@ -85,43 +85,20 @@ def test_the_scores_are_those_of_scikit_learn(result):
     assert found["folds"] == 4
 
 
-def test_tuning_chooses_from_the_grid_and_counts_its_fits(pliant, folder):
-    done = pliant(*FIT, "--tune", "--param", "gamma=0.25", "--cv", 2, "--json", "result.json")
-    assert done.err == "Learning from 60 rows: 123 fits\n"  # 3 times (8 settings by 5 folds, and 1)
-    assert "2 folds, tuned in each" in done.out
-    assert "(chosen)" in done.out
-    found = json.loads(Path("result.json").read_text(encoding="utf-8"))
-    assert list(found["tuned"]) == ["C"]
-    assert found["tuned"]["C"] == found["parameters"]["C"]
-    assert found["tuned"]["C"] in METHODS["dank"].grid["C"]
-    assert found["parameters"]["gamma"] == 0.25
-
-
-@pytest.fixture
-def few_settings(monkeypatch):
-    """DANK with three settings to search."""
-    method = replace(METHODS["dank"], grid={"C": (0.1, 1.0, 10.0)})
-    monkeypatch.setitem(METHODS, "dank", method)
-    return method
-
-
-def test_tuned_scores_are_those_of_a_comparison(result, few_settings, monkeypatch):
-    """The same folds, searches, seeds and preprocessing, gaps and texts included."""
-    words = ("--tune", "--cv", 2, "--seed", 4, "--missing", "impute", "--param", "gamma=0.25")
-    words += ("--metric", "roc_auc")
-    found = result(*words)["cross_validation"]["scores"]
-    method = replace(few_settings, given={"gamma": 0.25})
+def test_the_scores_are_those_of_a_comparison(result, monkeypatch):
+    """The same folds and preprocessing, texts included."""
+    found = result("--cv", 2, "--seed", 4, "--param", "gamma=0.25")["cross_validation"]["scores"]
+    method = replace(METHODS["dank"], grid={}, given={"gamma": 0.25})
     monkeypatch.setattr("pliant.comparison.race.perform_apart", lambda *cell: perform(*cell[:4]))
     sample = read_sample("patients.csv", "sick", drop=["grade", "amount"])
-    protocol = Protocol(folds=2, repeats=1, metric="auc", seed=4)
+    protocol = Protocol(folds=2, repeats=1, seed=4)
     compared = compare_sample(sample, [method], protocol, budget=None, n_jobs=1)
     for title, name in (("accuracy", "accuracy"), ("balanced accuracy", "balanced_accuracy")):
         expected = [record["scores"][name] for record in compared.records]
         assert found[title]["folds"] == expected
 
 
-@pytest.mark.usefixtures("few_settings")
-def test_a_tuned_regression_scales_its_target(pliant, folder):
+def test_a_regression_scales_its_target(pliant, folder):
     """So the model does not depend on the unit of the target, and is saved with its scale."""
     lines = Path("patients.csv").read_text(encoding="utf-8").splitlines()
     cells = [line.split(",") for line in lines]
@@ -131,7 +108,7 @@ def test_a_tuned_regression_scales_its_target(pliant, folder):
     scores = []
     for name in ("patients", "large"):
         words = (f"{name}.csv", "--target", "amount", "--drop", "grade", "--param", "gamma=0.25")
-        words += ("--tune", "--cv", 2, "--out", "m.pliant", "--json", "r.json")
+        words += ("--cv", 2, "--out", "m.pliant", "--json", "r.json")
         done = pliant("fit", *words, *DANK)
         assert done.code == 0, done.err
         found = json.loads(Path("r.json").read_text(encoding="utf-8"))

@@ -95,20 +95,6 @@ def test_the_report_and_the_facts(pliant, folder, table):
         assert max(map(len, text.splitlines())) < 80
 
 
-def test_tuning_chooses_a_name_too(pliant, folder, monkeypatch):
-    houses(60).to_csv("t.csv", index=False)
-    grid = {"profile": ("gaussian", "laplacian"), "n_support": (4, 6)}
-    method = replace(METHODS["lab-rbf"], grid=grid)
-    monkeypatch.setitem(METHODS, "lab-rbf", method)
-    words = ("t.csv", "--target", "price", "--drop", "dear", "--method", "lab-rbf", "--cv", 0)
-    done = pliant("fit", *words, "--tune", "--param", "max_iter=2", "--json", "r.json")
-    assert done.code == 0, done.err
-    tuned = json.loads(Path("r.json").read_text(encoding="utf-8"))["tuned"]
-    assert tuned["profile"] in grid["profile"]
-    assert tuned["n_support"] in grid["n_support"]
-    assert "profile in {gaussian, laplacian}" in " ".join(pliant("methods").out.split())
-
-
 FAULTS = {
     "infinite": ("inf,x,A,2.5,yes", "column 'size': expected a finite number in row"),
     "number": ("1e999,1,A,2.5,yes", "column 'size': expected a finite number in row 11001, got"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pliant import TableError
 from pliant.tables import TableSchema
-from pliant.tables._dates import calendar, moment
+from pliant.tables._cells import calendar_features, parse_date
 
 MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1)).map(
     lambda each: each.replace(microsecond=0, second=0)
@@ -20,7 +20,7 @@ MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1,
 @given(MOMENTS, st.sampled_from(["ymd", "dmy", "mdy"]))
 def test_calendar_features_are_those_of_python(when, order):
     patterns = {"ymd": "%Y-%m-%d %H:%M", "dmy": "%d.%m.%Y %H:%M", "mdy": "%m/%d/%Y %I:%M %p"}
-    days = moment(when.strftime(patterns[order]), order)
+    days = parse_date(when.strftime(patterns[order]), order)
     expected = (
         (when - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1),
         when.year,
@@ -29,7 +29,7 @@ def test_calendar_features_are_those_of_python(when, order):
         when.weekday(),
         when.hour + when.minute / 60,
     )
-    np.testing.assert_allclose(calendar(np.array([days]))[0], expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(calendar_features(np.array([days]))[0], expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_calendar_features_are_those_of_python(when, order):
     ],
 )
 def test_which_texts_are_dates(text, day):
-    days = moment(text, "dmy")
+    days = parse_date(text, "dmy")
     if day is None:
         assert np.isnan(days)
     else:

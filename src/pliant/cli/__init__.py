@@ -12,27 +12,23 @@ import signal
 import sys
 import threading
 
-from pliant.cli.exit_codes import FAILED, INTERRUPTED, TERMINATED
-
-TYPE_CHECKING = False  # that of typing: whatever is imported here can be interrupted too early
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from pliant.cli.exit_codes import ExitCode
 
 __all__ = ["main"]
 
 
 class _Terminated(BaseException):
-    """The process was asked to end."""
+    """Raised by SIGTERM."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Run one command.
 
     Parameters
     ----------
-    argv : sequence of str, optional
-        The words after ``pliant``; by default those of this process, which then ends by signals
-        as a command should.
+    argv : list of str, optional
+        The words after ``pliant``; by default the words of this process, which signals then end
+        as they end any command.
 
     Returns
     -------
@@ -44,10 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(sys.argv[1:] if argv is None else argv)
     obeys = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not under nohup
     if obeys:
-        signal.signal(signal.SIGINT, _leave)
+        signal.signal(signal.SIGINT, _exit_at_once)
     try:
         gc.disable()  # imports leave next to no garbage, and the search for it takes .7 s
-        _import_all(sys.argv[1:])
+        _import_command(sys.argv[1:])
         gc.freeze()
         gc.enable()
         if obeys:
@@ -56,14 +52,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(sys.argv[1:])
     except _Terminated:
         print("terminated", file=sys.stderr)
-        return TERMINATED
+        return ExitCode.TERMINATED
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
-            if callable(signal.getsignal(number)):  # nothing is left to be cleaned up
+            if callable(signal.getsignal(number)):  # nothing is left to clean up
                 signal.signal(number, signal.SIG_DFL)
 
 
-def _run(argv: Sequence[str]) -> int:
+def _run(argv: list[str]) -> int:
     """Run one command; see `main`."""
     try:
         from importlib.util import find_spec
@@ -73,10 +69,10 @@ def _run(argv: Sequence[str]) -> int:
             needed = " and ".join(missing)
             hint = "pip install 'pliant[cli]'"
             print(f"Error: the command line needs {needed}: {hint}", file=sys.stderr)
-            return FAILED
-        if error := _import_all(argv):
+            return ExitCode.FAILED
+        if error := _import_command(argv):
             print(f"Error: pliant cannot start: {error}", file=sys.stderr)
-            return FAILED
+            return ExitCode.FAILED
         from pliant.cli.app import run
         from pliant.core.threads import one_blas_thread
 
@@ -84,11 +80,11 @@ def _run(argv: Sequence[str]) -> int:
             return run(argv)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
 
 
-def _import_all(argv: Sequence[str]) -> str:
-    """Import what a command needs, most of the first seconds; return why that fails, or ""."""
+def _import_command(argv: list[str]) -> str:
+    """Import a command, which takes most of the first seconds; return the error, or ""."""
     try:
         from pliant.cli.app import import_command
 
@@ -101,14 +97,12 @@ def _import_all(argv: Sequence[str]) -> str:
     return ""
 
 
-def _leave(*_: object) -> None:
-    """End at once, while packages are imported: nothing has begun, and imports turn an exception
-    into others.
-    """
+def _exit_at_once(*_: object) -> None:
+    """End the process during imports, which would turn an exception into others."""
     try:
         os.write(2, b"interrupted\n")
     finally:
-        os._exit(INTERRUPTED)
+        os._exit(ExitCode.INTERRUPTED)
 
 
 def _terminate(*_: object) -> None:

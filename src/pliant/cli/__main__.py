@@ -1,4 +1,4 @@
-"""``python -m pliant.cli``: the command line, where the ``pliant`` script is not on the path."""
+"""``python -m pliant.cli``: the command line without the ``pliant`` script on the path."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The commands put together, and run so that whatever happens ends in an exit code."""
+"""Build the application from its commands, and run it so that every error has an exit code."""
 
 from __future__ import annotations
 
@@ -16,41 +16,23 @@ from typer.main import get_command
 from pliant._version import __version__
 from pliant.cli.console import diagnostics, tell
 from pliant.cli.errors import exit_code, one_line
-from pliant.cli.exit_codes import READER_GONE
-
-DISK = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
-"""Errors of a disk that is full or broken."""
+from pliant.cli.exit_codes import ExitCode
 
 COMMANDS = {
-    "fit": ("pliant.cli.fit", "Learn a model from a table."),
-    "predict": (
-        "pliant.cli.predict",
-        "Predict the target for each row of a table, in the order of its rows.",
-    ),
-    "info": (
-        "pliant.cli.info",
-        "Show what a model learned from which columns, and how good it is.",
-    ),
-    "compare": (
-        "pliant.cli.compare",
-        "Race methods on one table or several, and blend the best of them.",
-    ),
-    "methods": (
-        "pliant.cli.methods",
-        "List the methods, with their tasks, limits, tuning grids and papers.",
-    ),
-    "demo": (
-        "pliant.cli.demo",
-        "Compare LAB-RBF with a tuned SVM, boosting and a forest; write a report to open.",
-    ),
+    "fit": "Learn a model from a table.",
+    "predict": "Predict the target for each row of a table, in the order of its rows.",
+    "info": "Show what a model learned from which columns, and how good it is.",
+    "compare": "Race methods on one table or several, and blend the best of them.",
+    "methods": "List the methods, with their tasks, limits, tuning grids and papers.",
+    "demo": "Compare LAB-RBF with a tuned SVM, boosting and a forest; write a report to open.",
 }
-"""The module of each command, and the first sentence of its help."""
+"""The first sentence of the help of each command; its module has its name."""
 
 
 def application(wanted: Container[str] = COMMANDS) -> typer.Typer:
-    """Return the commands put together; those that are not wanted are listed and cannot run.
+    """Return the application; commands that are not wanted are listed and cannot run.
 
-    Importing what a command needs takes seconds.
+    The imports of a command take seconds.
     """
     app = typer.Typer(
         name="pliant",
@@ -58,27 +40,27 @@ def application(wanted: Container[str] = COMMANDS) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for name, (module, summary) in COMMANDS.items():
+    for name, summary in COMMANDS.items():
         if name in wanted:
-            app.command(name)(getattr(import_module(module), name))
+            app.command(name)(getattr(import_module(f"pliant.cli.{name}"), name))
         else:
-            app.command(name, help=summary)(_listed)
+            app.command(name, help=summary)(_stand_in)
     app.callback()(pliant)
     return app
 
 
-def _listed() -> None:
-    """Stand for a command that is not run."""
+def _stand_in() -> None:
+    """Stand for a command that is listed only."""
 
 
 def import_command(argv: Sequence[str]) -> None:
-    """Import what the command of a command line needs."""
-    for name in named(argv):
-        import_module(COMMANDS[name][0])
+    """Import the module of the command of a command line."""
+    for name in _commands_in(argv):
+        import_module(f"pliant.cli.{name}")
 
 
-def named(argv: Sequence[str]) -> list[str]:
-    """Return the commands that a command line may be about: all that are among its words."""
+def _commands_in(argv: Sequence[str]) -> list[str]:
+    """Return the names of commands among the words of a command line."""
     return [name for name in COMMANDS if name in argv]
 
 
@@ -108,21 +90,21 @@ def run(argv: Sequence[str]) -> int:
         try:
             return _invoke(list(argv) or ["--help"])
         except BrokenPipeError:
-            _drop_stdout()
-            return READER_GONE
+            _discard_stdout()
+            return ExitCode.READER_GONE
         except Exception as error:
             if os.environ.get("PLIANT_TRACEBACK"):
                 raise
-            if isinstance(error, OSError) and error.errno in DISK and _stdout_fails(error):
+            if isinstance(error, OSError) and _comes_from_stdout(error):
                 error.filename = "stdout"
-                _drop_stdout()
+                _discard_stdout()
             tell(f"Error: {one_line(error)}")
             return exit_code(error)
 
 
 def _invoke(argv: list[str]) -> int:
-    """Parse and run; the parser's own errors come out as exceptions."""
-    command, code = get_command(application(named(argv))), 0
+    """Parse and run a command; errors of the parser stay exceptions."""
+    command, code = get_command(application(_commands_in(argv))), 0
     try:
         with command.make_context("pliant", argv) as context:
             command.invoke(context)
@@ -133,9 +115,10 @@ def _invoke(argv: list[str]) -> int:
     return code
 
 
-def _stdout_fails(error: OSError) -> bool:
-    """Return whether an error that names no file is of stdout, which then takes no line either."""
-    if error.filename is not None or len(error.args) < 2:
+def _comes_from_stdout(error: OSError) -> bool:
+    """Return True if a full or broken disk refuses stdout: no file is named, a line fails too."""
+    full = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
+    if error.errno not in full or error.filename is not None or len(error.args) < 2:
         return False
     try:
         print(flush=True)
@@ -144,6 +127,6 @@ def _stdout_fails(error: OSError) -> bool:
     return False
 
 
-def _drop_stdout() -> None:
-    """Let what is still buffered go nowhere, so that nothing complains when Python ends."""
+def _discard_stdout() -> None:
+    """Send buffered output nowhere, so that no error follows when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""``pliant compare``: methods raced on tables, their blend saved, a report written."""
+"""``pliant compare``: race methods on tables, save their blend, write a report."""
 
 from __future__ import annotations
 
@@ -15,13 +15,29 @@ from typing import Annotated, Any, Literal
 import typer
 from joblib import cpu_count
 
-from pliant.cli import table_options as options
 from pliant.cli.console import show, tell
-from pliant.cli.exit_codes import INTERRUPTED
-from pliant.cli.model_facts import summarised, versions
+from pliant.cli.exit_codes import ExitCode
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
 from pliant.cli.parameters import whole
-from pliant.cli.report import facts, paragraph, program, word
+from pliant.cli.report import (
+    format_facts,
+    package_versions,
+    program_name,
+    quote_path,
+    summarize_scores,
+    wrap,
+)
+from pliant.cli.table_options import (
+    Json,
+    Seed,
+    TableOptions,
+    Target,
+    Text,
+    flag,
+    option,
+    single_target,
+    with_table_options,
+)
 from pliant.comparison.across import across
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import named
@@ -45,31 +61,21 @@ from pliant.core.text import count, printable, quoted
 from pliant.persistence import save_model
 from pliant.tables import TableSchema
 
-DURATION = re.compile(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s)?", re.ASCII)
-SECONDS = (3600.0, 60.0, 1.0)
-
-BUDGET = "5m"
-"""The budget by default, as it is written."""
-
-LEAST = 1e-3
-"""Seconds for a table when all of the budget is spent: its cells are then listed as cut."""
-
 
 @dataclass(frozen=True)
 class Plan:
     """The options of ``pliant compare``; see there.
 
-    The `budget` is as it was written, see `duration`. Without a `cache` there is a file of finished
-    cells for each table in the current folder; without a `journal` there is none.
+    The `budget` is the text of the option, see `parse_duration`. Without a `cache` each table has
+    a file of finished cells in the current folder; without a `journal` it has none.
     """
 
     tables: tuple[Path, ...]
     target: str
     methods: tuple[str, ...] | Literal["all"] | None = None
-    budget: str = BUDGET
+    budget: str = "5m"
     protocol: Protocol = field(default_factory=Protocol)
-    task: str | None = None
-    table: options.TableOptions = field(default_factory=options.TableOptions)
+    table: TableOptions = field(default_factory=TableOptions)
     group: str | None = None
     time: str | None = None
     jobs: int | None = None
@@ -83,7 +89,7 @@ class Plan:
 
     @property
     def names(self) -> list[str]:
-        """The name of each table: that of its file, numbered where several share one."""
+        """The names of the files of tables; a repeated name gets a number."""
         names = [table_name(path) for path in self.tables]
         seen = Counter[str]()
         for place, name in enumerate(names):
@@ -102,7 +108,7 @@ class Plan:
 
     @property
     def command(self) -> str:
-        """The command that repeats this."""
+        """The command that repeats this comparison."""
         methods = self.methods if isinstance(self.methods, str) else ",".join(self.methods or ())
         given = {
             "--methods": methods or None,
@@ -111,7 +117,7 @@ class Plan:
             "--repeats": str(self.protocol.repeats),
             "--seed": str(self.protocol.seed),
             "--metric": None if self.protocol.metric is None else str(self.protocol.metric),
-            "--task": self.task,
+            "--task": self.table.task,
             "--group": self.group,
             "--time": self.time,
         }
@@ -121,6 +127,7 @@ class Plan:
         return shlex.join(words)
 
 
+@with_table_options
 def compare(
     tables: Annotated[
         list[Path],
@@ -129,71 +136,37 @@ def compare(
             help="CSV (also .gz, .tsv) or Parquet, or a folder of such; one or more.",
         ),
     ],
-    target: options.Target,
+    *,
+    target: Target,
     methods: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,NAME|all", help="Default: seven contenders; see pliant methods."
-        ),
+        Text, option("NAME,NAME|all", "Default: seven contenders; see pliant methods.")
     ] = None,
-    budget: Annotated[
-        str, typer.Option(metavar="TIME|none", help="Such as 90s, 10m, 1h; for all tables.")
-    ] = BUDGET,
-    folds: Annotated[
-        int, typer.Option(parser=whole(2, 100), metavar="K", help="Folds to test on.")
-    ] = 5,
-    repeats: Annotated[
-        int, typer.Option(parser=whole(1, 100), metavar="N", help="Draws of the folds, at most.")
-    ] = 2,
+    budget: Annotated[str, option("TIME|none", "Such as 90s, 10m, 1h; for all tables.")] = "5m",
+    folds: Annotated[int, option("K", "Folds to test on.", parser=whole(2, 100))] = 5,
+    repeats: Annotated[int, option("N", "Draws of the folds, at most.", parser=whole(1, 100))] = 2,
     group: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Rows of one group stay together in every fold."),
+        Text, option("COLUMN", "Rows of one group stay together in every fold.")
     ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Test on later rows only, by number or date."),
-    ] = None,
-    task: options.Task = None,
-    missing: options.Missing = "impute",
-    drop: options.Drop = None,
-    keep: options.Keep = None,
-    categorical: options.Categorical = None,
-    date_order: options.DateOrder = None,
-    sep: options.Sep = None,
-    decimal: options.Decimal = None,
-    thousands: options.Thousands = None,
-    encoding: options.Encoding = None,
-    na_values: options.NaValues = None,
-    no_header: options.NoHeader = False,
-    metric: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What to rank by: r2, log_loss, f1_macro, ..."),
-    ] = None,
-    seed: options.Seed = 0,
+    time: Annotated[Text, option("COLUMN", "Test on later rows only, by number or date.")] = None,
+    options: TableOptions,
+    metric: Annotated[Text, option("NAME", "Rank by r2, log_loss, f1_macro, ...")] = None,
+    seed: Seed = 0,
     jobs: Annotated[
         int | None,
-        typer.Option(parser=whole(1, 1024), metavar="N", help="Default: one for each core."),
+        option("N", "Worker processes; default: one for each core.", parser=whole(1, 1024)),
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Write a report to read and share.")
-    ] = None,
-    json: Annotated[
-        Path | None, typer.Option(metavar="FILE|-", help="Write the full result; - is stdout.")
-    ] = None,
+    report: Annotated[Path | None, option("FILE.html", "Write a report to read and share.")] = None,
+    json: Json = None,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.pliant", help="Fit the blend on all rows and save it."),
+        Path | None, option("FILE.pliant", "Fit the blend on all rows and save it.")
     ] = None,
     single: Annotated[
-        bool, typer.Option("--single", help="Save the best single method in place of the blend.")
+        bool, flag("--single", "Save the best single method in place of the blend.")
     ] = False,
     cache: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Finished folds; default: TABLE.compare.jsonl, here."),
+        Path | None, option("FILE", "File of finished folds; default: TABLE.compare.jsonl.")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with what the cache holds.")
-    ] = False,
+    resume: Annotated[bool, flag("--resume", "Continue from the finished folds.")] = False,
 ) -> None:
     """Race methods on one table or several, and blend the best of them.
 
@@ -202,16 +175,14 @@ def compare(
 
     Example:  pliant compare patients.csv --target diagnosis --report report.html
     """
-    read = options.TableOptions.of(locals())
     carry_out(
         Plan(
             tables=tuple(tables),
-            target=options.only(target),
-            methods=method_names(methods),
+            target=single_target(target),
+            methods=parse_methods(methods),
             budget=budget,
             protocol=Protocol(folds=folds, repeats=repeats, metric=metric, seed=seed),
-            task=task,
-            table=read,
+            table=options,
             group=group,
             time=time,
             jobs=jobs,
@@ -226,34 +197,35 @@ def compare(
 
 
 def carry_out(plan: Plan) -> None:
-    """Race, show the results, and write what is asked for."""
-    results = run_plan(plan)
+    """Race, show the results, and write the files of the plan."""
+    results = race(plan)
     if results[0].interrupted and results[0].best is None:
         plan = replace(plan, out=None)  # there is nothing to save
     if plan.json != STDOUT:
-        show(all_as_text(results))
+        show(results_as_text(results))
     if plan.json is not None:
-        write_json(plan.json, all_as_data(results))
+        write_json(plan.json, results_as_data(results))
     if plan.out is not None:
         save_best(results[0], plan.out, single=plan.single)
     if plan.report is not None:
         write_report(results, plan.report)
     if plan.json != STDOUT:
-        show(f"\n{ending(plan, results)}")
+        show(f"\n{format_ending(plan, results)}")
     if results[-1].interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(ExitCode.INTERRUPTED)
 
 
-def duration(text: str) -> float | None:
+def parse_duration(text: str) -> float | None:
     """Return the seconds of a time such as ``90s``, ``10m`` or ``1h30m``; None for ``none``."""
-    match = DURATION.fullmatch(text.strip().lower())
-    if text.strip().lower() == "none":
+    plain = text.strip().lower()
+    if plain == "none":
         return None
+    match = re.fullmatch(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s)?", plain, re.ASCII)
     try:
         parts = [float(part or 0) for part in match.groups()] if match else []
     except ValueError:
         parts = []
-    found = sum(part * unit for part, unit in zip(parts, SECONDS, strict=False))
+    found = sum(part * unit for part, unit in zip(parts, (3600.0, 60.0, 1.0), strict=False))
     if not found > 0:
         raise ValueError(
             f"expected --budget TIME, such as 90s, 10m or 1h, or none, got {quoted(text)}"
@@ -261,8 +233,8 @@ def duration(text: str) -> float | None:
     return found
 
 
-def method_names(text: str | None) -> tuple[str, ...] | Literal["all"] | None:
-    """Return the methods that a list such as ``dank,svm`` names; each must be known."""
+def parse_methods(text: str | None) -> tuple[str, ...] | Literal["all"] | None:
+    """Return the methods of a list such as ``dank,svm``; each must be known."""
     if text is None:
         return None
     if text.strip() == "all":
@@ -273,26 +245,27 @@ def method_names(text: str | None) -> tuple[str, ...] | Literal["all"] | None:
     return tuple(names)
 
 
-def run_plan(plan: Plan) -> list[ComparisonResult]:
-    """Check everything, then race on table after table; less results than tables after Ctrl-C.
+def race(plan: Plan) -> list[ComparisonResult]:
+    """Check all options and tables, then race on each table; Ctrl-C ends with fewer results.
 
-    Tables share the budget equally; the time that one leaves is for those that follow.
+    Tables share the budget equally; the rest of one table is for its successors.
     """
-    budget = duration(plan.budget)
+    budget = parse_duration(plan.budget)
     ends = time.monotonic() + (budget or 0.0)  # reading the tables counts
-    _check(plan)
+    _check_options(plan)
     warm_up(plan.jobs or cpu_count())
     try:
-        tables = _tables(plan)
-        _prepare(plan, [sample for sample, _ in tables])
+        tables = _read_tables(plan)
+        _check_journals(plan, [sample for sample, _ in tables])
     except BaseException:
         close_all()
         raise
     results: list[ComparisonResult] = []
     for (sample, schema), cache in zip(tables, plan.caches, strict=True):
         share = (ends - time.monotonic()) / (len(tables) - len(results))
-        seconds_left = budget and max(share, LEAST)
-        results.append(_raced(plan, sample, schema, cache, seconds_left))
+        # with all of the budget spent, a millisecond: the cells are then listed as cut
+        seconds_left = budget and max(share, 1e-3)
+        results.append(_race_table(plan, sample, schema, cache, seconds_left))
         if results[-1].interrupted:
             break
     return results
@@ -327,7 +300,7 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
 
 
 def _metadata(result: ComparisonResult, chosen: str, took: float) -> dict[str, Any]:
-    """Return the facts of a chosen model for ``pliant info``."""
+    """Return the facts of the chosen model for ``pliant info``."""
     blend = result.blend if chosen == BLEND else None
     folds = [each["scores"] for each in result.records if each["method"] == chosen]
     folds = folds if blend is None else [*blend.scores.values()]
@@ -336,15 +309,15 @@ def _metadata(result: ComparisonResult, chosen: str, took: float) -> dict[str, A
         "method": chosen,
         "weights": {} if blend is None else blend.weights,
         "data": {"rows": result.sample["rows"]},
-        "cross_validation": summarised(titled),
+        "cross_validation": summarize_scores(titled),
         "sentence": result.sentence() if chosen == result.best else None,
         "seconds": took,
-        "versions": versions(),
+        "versions": package_versions(),
     }
 
 
-def _check(plan: Plan) -> None:
-    """Refuse what can be refused without a look into the tables."""
+def _check_options(plan: Plan) -> None:
+    """Refuse options that do not go together, before any table is read."""
     if twice := [path for path, times in Counter(plan.tables).items() if times > 1]:
         raise TableError(f"expected each table once, got {quoted(twice[0], 200)} twice")
     if plan.cache is not None and len(plan.tables) > 1:
@@ -360,15 +333,14 @@ def _check(plan: Plan) -> None:
     check_outputs([plan.report, plan.json, plan.out, *plan.caches], inputs=plan.tables)
 
 
-def _tables(plan: Plan) -> list[tuple[Sample, TableSchema]]:
-    """Read all tables, and refuse those that cannot be used; an error names the table."""
+def _read_tables(plan: Plan) -> list[tuple[Sample, TableSchema]]:
+    """Read and check all tables; an error names its table."""
     tables = []
     for path, name in zip(plan.tables, plan.names, strict=True):
         try:
             sample, schema = read_sample_with_schema(
                 path,
                 plan.target,
-                task=plan.task,
                 group=plan.group,
                 time=plan.time,
                 folds=plan.protocol.folds,
@@ -384,7 +356,7 @@ def _tables(plan: Plan) -> list[tuple[Sample, TableSchema]]:
     return tables
 
 
-def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
+def _check_journals(plan: Plan, samples: Sequence[Sample]) -> None:
     """Refuse journals of another comparison, and print notes on tables and journals."""
     for sample, cache in zip(samples, plan.caches, strict=True):
         for note in sample.notes:
@@ -394,15 +366,15 @@ def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
         key = key_of(sample, settled(plan.protocol, sample))
         read_journal(cache, key, resume=plan.resume)  # refuse what cannot be used
         if cache.exists() and not plan.resume:
-            tell(f"Note: what {quoted(cache, 200)} held is kept in {quoted(f'{cache}.old', 200)}")
+            tell(f"Note: {quoted(cache, 200)} is kept as {quoted(f'{cache}.old', 200)}")
     files = ", ".join(quoted(path, 200) for path in plan.caches if path is not None)
     if files:
-        tell(f"Note: finished folds are kept in {files}; --resume goes on from there")
+        tell(f"Note: finished folds are kept in {files}; --resume continues from there")
     if plan.report is not None and find_spec("matplotlib") is None:
         tell("Note: no pictures in the report: they need matplotlib: pip install 'pliant[plots]'")
 
 
-def _raced(
+def _race_table(
     plan: Plan, sample: Sample, schema: TableSchema, cache: Path | None, budget: float | None
 ) -> ComparisonResult:
     """Race methods on one table, and print a line for each fold."""
@@ -423,14 +395,14 @@ def _raced(
     )
 
 
-def all_as_text(results: Sequence[ComparisonResult]) -> str:
-    """Return the results on each table, and then over all of them."""
-    over_all = [_text_over_tables(results)] if len(results) > 1 else []
-    return "\n\n\n".join([*map(_text, results), *over_all])
+def results_as_text(results: Sequence[ComparisonResult]) -> str:
+    """Return the results on each table, then over all tables."""
+    over_all = [_format_ranks(results)] if len(results) > 1 else []
+    return "\n\n\n".join([*map(_format_result, results), *over_all])
 
 
-def all_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
-    """Return the same as plain data: that of one table, or of each under "tables"."""
+def results_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
+    """Return plain data: of the only table, or of each under "tables"."""
     data = [result.to_dict() for result in results]
     if len(data) == 1:
         return data[0]
@@ -441,15 +413,20 @@ def all_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
     return {"tables": data, "across": over_all}
 
 
-def _text(result: ComparisonResult) -> str:
-    """Return the result on one table: the leaderboard, in words, and what is missing."""
-    missing = "\n".join(paragraph(line) for line in missing_of(result))
-    blocks = [_headline(result), _leaderboard(result), paragraph(result.sentence()), missing]
+def _format_result(result: ComparisonResult) -> str:
+    """Return headline, leaderboard, sentence and missing parts of a table."""
+    missing = "\n".join(wrap(line) for line in missing_of(result))
+    blocks = [
+        _format_headline(result),
+        _format_leaderboard(result),
+        wrap(result.sentence()),
+        missing,
+    ]
     return "\n\n".join(block for block in blocks if block)
 
 
-def _headline(result: ComparisonResult) -> str:
-    """Return the table with its size, and the folds of the scores."""
+def _format_headline(result: ComparisonResult) -> str:
+    """Return the name, task and size of a table, and the folds of its scores."""
     sample = result.sample
     classes = "" if sample["classes"] is None else f", {len(sample['classes'])} classes"
     size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}{classes}"
@@ -461,7 +438,7 @@ def _headline(result: ComparisonResult) -> str:
     return f"{name}: {result.task} of {target}, {size}\n{how}"
 
 
-def _leaderboard(result: ComparisonResult) -> str:
+def _format_leaderboard(result: ComparisonResult) -> str:
     """Return a line for the blend and for each method with a score, the best first."""
     places = [s for s in result.standings() if s.mean is not None and s.method.status != "left"]
     digits, metric = digits_of(places), result.metric
@@ -484,15 +461,17 @@ def _leaderboard(result: ComparisonResult) -> str:
         Column("fit", "one fit", missing=""),
     ]
     against = next((s.method.title for s in places if s.is_reference), None)
-    tested = any(s.p_value is not None for s in places)
-    note = f"\nbetter by: than {against} on the same rows" if against else ""
-    note += "; p: corrected t test, Holm" if tested else ""
     columns = [each for each in columns if any(row.get(each.key) for row in rows)]
+    shown = {each.key for each in columns}
+    note = (
+        f"\nbetter by: than {against} on the same rows" if against and "difference" in shown else ""
+    )
+    note += "; p: corrected t test, Holm" if "p" in shown else ""
     return text_table(rows, columns).rstrip() + note if rows else "No method finished a fold."
 
 
 def _row(standing: Standing, digits: int, weight: float | None) -> dict[str, str]:
-    """Return the cells of a method."""
+    """Return the cells of a method in the leaderboard."""
     cells = {
         "score": fixed(standing.mean, digits),
         "around": interval_text(standing, digits),
@@ -505,24 +484,24 @@ def _row(standing: Standing, digits: int, weight: float | None) -> dict[str, str
     return {"method": standing.method.title, **plain}
 
 
-def _text_over_tables(results: Sequence[ComparisonResult]) -> str:
-    """Return the ranks over all tables and what they show; or why there are none."""
+def _format_ranks(results: Sequence[ComparisonResult]) -> str:
+    """Return the ranks over all tables with a sentence, or the reason for their absence."""
     title = f"Over {len(results)} tables"
     try:
         ranking = across(results)
     except ValueError as reason:
-        return paragraph(f"{title}: no ranks, {printable(reason, 400)}")
+        return wrap(f"{title}: no ranks, {printable(reason, 400)}")
     rows: list[dict[str, str | float]] = [
         {"method": entry.title, "rank": float(rank)}
         for entry, rank in zip(ranking.methods, ranking.ranks, strict=True)
     ]
     columns = (Column("method"), Column("rank", "average rank", digits=2))
-    return "\n\n".join([title, text_table(rows, columns).rstrip(), paragraph(ranking.sentence())])
+    return "\n\n".join([title, text_table(rows, columns).rstrip(), wrap(ranking.sentence())])
 
 
-def ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
+def format_ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
     """Return the written files, and the next steps."""
-    kept = "finished folds; --resume goes on from there"
+    kept = "finished folds; --resume continues from there"
     written = [
         (plan.out, "the model"),
         (plan.report, "the report: open it in a browser"),
@@ -536,9 +515,11 @@ def ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
         longer = "" if results[-1].interrupted else ", with a larger --budget,"
         steps.append(f"the same command{longer} and --resume: runs what is missing")
     if plan.out is not None:
-        steps.append(f"{program()} predict {word(plan.out)} NEW_TABLE --out predictions.csv")
+        steps.append(
+            f"{program_name()} predict {quote_path(plan.out)} NEW_TABLE --out predictions.csv"
+        )
     elif len(results) == 1:
         resume = ", --resume" if plan.journal else ""
         steps.append(f"the same command{resume} and --out model.pliant: saves the model")
     following = ["Next:\n" + "\n".join(f"  {step}" for step in steps)] if steps else []
-    return "\n\n".join([*([facts(named_files)] if named_files else []), *following])
+    return "\n\n".join([*([format_facts(named_files)] if named_files else []), *following])

@@ -1,4 +1,4 @@
-"""What goes to stderr: progress, notes and warnings; stdout belongs to the result."""
+"""Write progress, notes and warnings to stderr; stdout belongs to the result."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ def show(text: str) -> None:
 
 @contextmanager
 def diagnostics() -> Iterator[None]:
-    """Show the notes of the logger "pliant" and each different warning as one line on stderr."""
+    """Show notes of the logger "pliant" and each different warning as one line on stderr."""
     logger, notes = logging.getLogger("pliant"), _Notes()
     logger.addHandler(notes)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = _each_once()
+            warnings.showwarning = _warning_printer()
             yield
     finally:
         logger.removeHandler(notes)
 
 
 class _Notes(logging.Handler):
-    """Writes log records as notes."""
+    """Prints log records as notes."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one."""
+        """Print a record."""
         tell(f"Note: {printable(record.getMessage(), 300)}")
 
 
-def _each_once() -> Callable[..., None]:
-    """Return a stand-in for `warnings.showwarning`: each text once, one about convergence."""
+def _warning_printer() -> Callable[..., None]:
+    """Return a `warnings.showwarning` that prints each text, and one about convergence, once."""
     shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object) -> None:
@@ -64,30 +64,25 @@ def _each_once() -> Callable[..., None]:
     return show
 
 
-def _once(text: str) -> Tick:
-    """Return a tick that prints a text the first time."""
-    waiting = [text]
-
-    def tick(steps: int) -> None:
-        if waiting:
-            tell(waiting.pop())
-
-    return tick
-
-
 @contextmanager
 def progress(text: str, total: int | None = None) -> Iterator[Tick]:
-    """Show a progress bar while a block runs; where stderr is no terminal, one line.
+    """Show a progress bar while a block runs; without a terminal, one line.
 
-    That line comes with the first step, so that an error at the start is printed alone. The block
-    gets a tick; a `total` of None means that nobody knows how many steps there are.
+    That line waits for the first step, so that an error at the start is printed alone. The block
+    gets a function to call with the number of steps done; a `total` of None is an unknown number.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     if not console.is_interactive:
-        yield _once(text)
+        waiting = [text]
+
+        def tell_once(steps: int) -> None:
+            if waiting:
+                tell(waiting.pop())
+
+        yield tell_once
         return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:

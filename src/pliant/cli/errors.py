@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import typer
 
-from pliant.cli.exit_codes import FAILED, MISUSED
+from pliant.cli.exit_codes import ExitCode
 from pliant.comparison.memory import shortage
 from pliant.core.text import printable, quoted
 
 USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
-"""What the parser raises: click's class, or that of the copy inside newer versions of typer."""
+"""The error of the parser: click's class, or that of its copy in newer versions of typer."""
 
 WRONG_INPUT = (USAGE_ERROR, ValueError, TypeError)
 """Wrong options and wrong data; the errors of tables and of model files are ValueErrors."""
 
-SURROUNDINGS = (OSError, ImportError, MemoryError)
-"""Trouble with files, packages and memory, whose own text says enough."""
-
-
-NO_THREAD = "can't start new thread"
-"""What Python says where the system has no room for a thread."""
-
 
 def exit_code(error: Exception) -> int:
     """Return 2 for wrong usage or data, 1 for the rest."""
-    return MISUSED if isinstance(error, WRONG_INPUT) else FAILED
+    return ExitCode.MISUSED if isinstance(error, WRONG_INPUT) else ExitCode.FAILED
 
 
 def one_line(error: Exception) -> str:
@@ -32,18 +25,18 @@ def one_line(error: Exception) -> str:
     text = printable(" ".join(_message(error).split()), limit=600)
     if isinstance(error, MemoryError):
         return shortage(error)
-    if isinstance(error, RuntimeError) and NO_THREAD in str(error):
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
         return (
             "not enough memory for another thread: add --param n_jobs=1 or --jobs 1, or allow more "
             "memory or processes (ulimit -v, ulimit -u)"
         )
-    if isinstance(error, WRONG_INPUT + SURROUNDINGS):
+    if isinstance(error, (*WRONG_INPUT, OSError, ImportError)):
         return text or type(error).__name__
     return f"unexpected {type(error).__name__}: {text} (PLIANT_TRACEBACK=1 shows where)"
 
 
 def _message(error: Exception) -> str:
-    """Return the text of an error; the parser's with where to look, the system's without number."""
+    """Return the text of an error: a parser's with the help to read, a system's without number."""
     if isinstance(error, USAGE_ERROR):
         context, text = getattr(error, "ctx", None), getattr(error, "format_message", error.__str__)
         where = f" (see {context.command_path} --help)" if context else ""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-FAILED, MISUSED = 1, 2
-"""Trouble with files, packages or memory; wrong usage or data."""
+from enum import IntEnum
 
-INTERRUPTED = 130
-"""Ctrl-C."""
 
-READER_GONE = 141
-"""The reader of stdout went away: a program that writes into a closed pipe."""
+class ExitCode(IntEnum):
+    """Exit codes of commands that fail; 0 is success."""
 
-TERMINATED = 143
-"""SIGTERM."""
+    FAILED = 1  # trouble with files, packages or memory
+    MISUSED = 2  # wrong usage or data
+    INTERRUPTED = 130  # Ctrl-C
+    READER_GONE = 141  # the reader of stdout closed the pipe
+    TERMINATED = 143  # SIGTERM

@@ -1,17 +1,26 @@
-"""``pliant info``: what is in a model file."""
+"""``pliant info``: the contents of a model file."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from sklearn.base import BaseEstimator
 
 from pliant.cli.console import show
-from pliant.cli.model_facts import functions, kernel, plain_parameters
 from pliant.cli.predict import load_with_schema
-from pliant.cli.report import Fact, facts, function_facts, kernel_facts, number, score_text
+from pliant.cli.report import (
+    Fact,
+    describe_functions,
+    describe_kernel,
+    format_facts,
+    format_number,
+    function_facts,
+    kernel_facts,
+    plain_parameters,
+)
 from pliant.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.comparison.contenders import BASELINES, available
 from pliant.comparison.pipeline import last_step, names_after
@@ -22,10 +31,10 @@ from pliant.persistence import LoadedModel
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
 from pliant.tables._names import listed
-from pliant.tables._schema import described
+from pliant.tables._schema import describe_left_out
 
 SHOWN, LONGEST = 20, 40
-"""Names of columns and classes that are listed at most, and their characters."""
+"""Maximum number of listed columns and classes, and of their characters."""
 
 
 def info(
@@ -34,32 +43,32 @@ def info(
     """Show what a model learned from which columns, and how good it is."""
     loaded, schema = load_with_schema(model)
     try:
-        known = _known(loaded, schema)
+        known = _facts(loaded, schema)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise ModelFileError(f"{quoted(model, 200)} has notes that cannot be read") from None
-    show(facts((name, text) for name, text in known if text))
+    show(format_facts((name, text) for name, text in known if text))
 
 
-def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
+def _facts(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
     """Return all facts; they come from a file, so any of them may be odd."""
     estimator = last_step(loaded.model)
     names = names_after(loaded.model, schema.feature_names)
-    summary = summarize(estimator)
     blend = isinstance(estimator, BlendClassifier | BlendRegressor)
     parameters = {} if blend else plain_parameters(estimator)
+    functions = describe_functions(estimator, names)
     return [
-        ("method", _method(estimator)),
-        *_table(estimator, schema),
-        *kernel_facts(kernel(estimator, names)),
-        *function_facts(summary.n_support, functions(estimator, names)),
-        ("parameters", ", ".join(f"{name}={number(v)}" for name, v in parameters.items())),
-        *_noted(loaded),
+        ("method", _describe_method(estimator)),
+        *_table_facts(estimator, schema),
+        *kernel_facts(describe_kernel(estimator, names)),
+        *function_facts(summarize(estimator).n_support, functions),
+        ("parameters", ", ".join(f"{name}={format_number(v)}" for name, v in parameters.items())),
+        *_noted_facts(loaded),
         ("saved by", f"pliant {loaded.pliant_version}"),
     ]
 
 
-def _method(estimator: Any) -> str:
-    """Return the method of an estimator."""
+def _describe_method(estimator: BaseEstimator) -> str:
+    """Return the method of an estimator, or the weights of a blend."""
     if isinstance(estimator, BlendClassifier | BlendRegressor):
         parts = zip(estimator.weights_, estimator.members_, strict=True)
         shown = ", ".join(f"{w:.2f} {printable(name, LONGEST)}" for w, (name, _) in parts)
@@ -70,8 +79,8 @@ def _method(estimator: Any) -> str:
     return type(estimator).__name__
 
 
-def _table(estimator: Any, schema: TableSchema) -> list[Fact]:
-    """Return what the model expects of a table."""
+def _table_facts(estimator: BaseEstimator, schema: TableSchema) -> list[Fact]:
+    """Return the target and the columns of a table for the model."""
     assert schema.target is not None
     kinds = Counter(column.kind for column in schema.columns)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
@@ -81,20 +90,20 @@ def _table(estimator: Any, schema: TableSchema) -> list[Fact]:
         ("columns", f"{counts}: {columns}"),
     ]
     if schema.left_out:
-        known.append(("left out", described(schema.left_out)))
+        known.append(("left out", describe_left_out(schema.left_out)))
     if schema.target.task == "classification":
         known.insert(1, ("classes", listed(estimator.classes_.tolist(), SHOWN, LONGEST)))
     return known
 
 
-def _noted(loaded: LoadedModel) -> list[Fact]:
-    """Return what was noted when the model was learned."""
+def _noted_facts(loaded: LoadedModel) -> list[Fact]:
+    """Return the facts that were saved with the model."""
     if loaded.metadata is None:
         return []
     noted = [("training rows", f"{int(loaded.metadata['data']['rows'])}")]
     cv = loaded.metadata["cross_validation"]
     if cv is not None:
-        scores = (f"{n} {score_text(s['mean'], s['std'])}" for n, s in cv["scores"].items())
+        scores = (f"{n} {s['mean']:.4f} ± {s['std']:.4f}" for n, s in cv["scores"].items())
         noted.append(("scores", f"{', '.join(scores)} ({int(cv['folds'])} folds)"))
     if sentence := loaded.metadata.get("sentence"):
         noted.append(("expected", printable(sentence, 600)))

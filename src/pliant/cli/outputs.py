@@ -1,4 +1,4 @@
-"""Where results are written: refused before the work begins if they could not be."""
+"""Check files of results before the work begins, and write JSON."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from pliant.core.files import plain_data, replacing
 from pliant.core.text import quoted
 
 STDOUT = Path("-")
-"""A file name that stands for stdout."""
+"""The file name of stdout."""
 
 
-class _Rehearsed(Exception):
-    """Ends a rehearsal, so that nothing is written."""
+class _Tried(Exception):
+    """Ends a trial of writing, so that no file changes."""
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -> None:
     """Raise TableError if an output cannot be written, or would overwrite an input or another.
 
-    None and `STDOUT` are left aside.
+    None and `STDOUT` are skipped.
     """
     taken = {os.path.realpath(path) for path in inputs}
     folders = {path for path in taken if os.path.isdir(path)}
     for path in outputs:
         if path is None or path == STDOUT:
             continue
-        with suppress(_Rehearsed), replacing(path, TableError):
-            raise _Rehearsed
+        with suppress(_Tried), replacing(path, TableError):
+            raise _Tried
         if os.path.realpath(path) in taken:
             raise TableError(f"{quoted(path, 200)} is in use by this command: choose another name")
         if (folder := os.path.dirname(os.path.realpath(path))) in folders:

@@ -1,4 +1,4 @@
-"""``--param NAME=VALUE``: from words to the parameters of a learner."""
+"""Parse ``--param NAME=VALUE`` and integers of options."""
 
 from __future__ import annotations
 
@@ -13,17 +13,11 @@ from typer import BadParameter
 
 from pliant.core.text import close_names, quoted
 
-LITERALS: tuple[Callable[[str], Any], ...] = (json.loads, ast.literal_eval)
-"""How a value is read: as JSON, else as a Python literal, else it is text."""
-
-NOT_A_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
-
 
 def parse_parameters(words: Sequence[str]) -> dict[str, Any]:
-    """Return the parameters that words such as ``C=10`` or ``kernel=laplacian`` give.
+    """Return the parameters in words such as ``C=10`` or ``kernel=laplacian``.
 
-    A value that is a literal (``10``, ``1e-3``, ``true``, ``None``, ``{"a": 2}``) is read as such;
-    anything else is text.
+    A value is a literal (``10``, ``1e-3``, ``true``, ``None``, ``{"a": 2}``), else text.
     """
     parameters: dict[str, Any] = {}
     for word in words:
@@ -37,15 +31,16 @@ def parse_parameters(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """Return a literal as its value, and anything else as it is."""
-    for parse in LITERALS:
-        with suppress(*NOT_A_LITERAL):
+    """Return the value of a JSON or Python literal, else the text."""
+    parsers: tuple[Callable[[str], Any], ...] = (json.loads, ast.literal_eval)
+    for parse in parsers:
+        with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             return parse(text)
     return text
 
 
 def whole(least: float = -math.inf, most: float = math.inf) -> Callable[[str], int]:
-    """Return a parser of integers for an option; its error quotes what was given."""
+    """Return a parser of integers for an option; its error quotes the given text."""
     limits = "" if math.isinf(most) else f" from {least} to {most}"
 
     def parse(text: str) -> int:
@@ -58,7 +53,7 @@ def whole(least: float = -math.inf, most: float = math.inf) -> Callable[[str], i
 
 
 def check_names(given: Collection[str], known: Collection[str], method: str) -> None:
-    """Raise ValueError listing the parameters that a method does not have."""
+    """Raise ValueError with the names that are no parameters of a method."""
     unknown = [name for name in given if name not in known]
     if not unknown:
         return

@@ -1,4 +1,4 @@
-"""``pliant predict``: what a saved model says of the rows of a table."""
+"""``pliant predict``: the predictions of a saved model for the rows of a table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import numpy.typing as npt
 import typer
+from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
-from pliant.cli import table_options as options
 from pliant.cli.console import progress, tell
 from pliant.cli.outputs import STDOUT, check_outputs
+from pliant.cli.table_options import Text, Texts, flag, option, with_table_options
 from pliant.comparison.pipeline import last_step
 from pliant.comparison.reading import described_format
 from pliant.comparison.search import Tick
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@with_table_options
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that pliant fit saved.")],
     table: Annotated[
@@ -48,39 +50,27 @@ def predict(
             help="CSV (also .gz, .tsv) or Parquet, of any length; a folder or 'pattern' of such.",
         ),
     ],
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="A .csv or .csv.gz file; - is stdout.")
-    ] = STDOUT,
+    *,
+    out: Annotated[Path, option("FILE", "A .csv or .csv.gz file; - is stdout.")] = STDOUT,
     columns: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Write a column of the table through; repeatable."),
+        Texts, option("COLUMN", "Copy a column of the table to the output; repeatable.")
     ] = None,
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Add the probability of each class.")
-    ] = False,
+    proba: Annotated[bool, flag("--proba", "Add the probability of each class.")] = False,
     decision: Annotated[
-        bool, typer.Option("--decision", help="Add the decision values of a classifier.")
+        bool, flag("--decision", "Add the decision values of a classifier.")
     ] = False,
     interval: Annotated[
         float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Add columns low and high: an interval with this share of targets.",
-        ),
+        option("SHARE", "Add columns low and high: an interval with this share of targets."),
     ] = None,
     threshold: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CLASS=SHARE",
-            help="Of two classes, predict this one from that probability on, such as sick=0.2.",
+        Text,
+        option(
+            "CLASS=SHARE",
+            "Of two classes, predict this one from that probability on, such as sick=0.2.",
         ),
     ] = None,
-    sep: options.Sep = None,
-    decimal: options.Decimal = None,
-    thousands: options.Thousands = None,
-    encoding: options.Encoding = None,
-    na_values: options.NaValues = None,
-    no_header: options.NoHeader = False,
+    form: TableFormat,
 ) -> None:
     """Predict the target for each row of a table, in the order of its rows.
 
@@ -91,7 +81,6 @@ def predict(
     Example:  pliant predict model.pliant new.csv --out predictions.csv
     """
     check_outputs([out], inputs=[model, table])
-    given = options.table_format(locals())
     predictor = TablePredictor(
         model,
         decision=decision,
@@ -100,7 +89,7 @@ def predict(
         columns=columns or (),
         threshold=threshold,
     )
-    form = detect_format(table, given, predictor.reading)
+    form = detect_format(table, form, predictor.reading)
     for note in [*described_format(form), *form.notes]:
         tell(f"Note: {note}")
     frames = iter_with_texts(table, form=form)
@@ -115,9 +104,9 @@ def predict(
 
 
 def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
-    """Return what a model file holds, with the schema of the table that it was learned from.
+    """Load a model and the schema of its training table.
 
-    A file that was saved without a schema and a target, or cannot predict, is refused.
+    A file without a schema and a target, or with a model that cannot predict, is refused.
     """
     loaded = load_model(path)
     schema = None if loaded.schema is None else TableSchema.from_dict(loaded.schema)
@@ -132,12 +121,12 @@ def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
             f"{quoted(path, 200)} is inconsistent: its schema has {features} features, "
             f"its model takes {expected}"
         )
-    _rehearse(loaded.model, features, path)
+    _check_prediction(loaded.model, features, path)
     return loaded, schema
 
 
-def _rehearse(model: Any, features: int, path: Path) -> None:
-    """Raise ModelFileError if a model cannot predict a row, since its parts do not fit."""
+def _check_prediction(model: BaseEstimator, features: int, path: Path) -> None:
+    """Raise ModelFileError if the model cannot predict a row, as its parts do not fit."""
     try:
         shape = np.shape(model.predict(np.zeros((1, features))))
         if shape != (1,):
@@ -148,7 +137,7 @@ def _rehearse(model: Any, features: int, path: Path) -> None:
 
 
 class TablePredictor:
-    """Predicts one frame after the other, and counts the rows predicted so far in `n_rows`."""
+    """Predicts the frames of a table in turn; `n_rows` is the number of predicted rows."""
 
     def __init__(
         self,
@@ -179,13 +168,13 @@ class TablePredictor:
                 f"{type(last_step(self._model)).__name__}"
             )
         self._proba = proba
-        self._threshold = None if threshold is None else self._checked(threshold)
+        self._threshold = None if threshold is None else self._parse_threshold(threshold)
         self._columns = tuple(dict.fromkeys(columns))
         self._reported: set[str] = set()
         self.n_rows = 0
 
-    def _checked(self, threshold: str) -> tuple[int, float]:
-        """Return the number of a class and its least probability; without a name, the second."""
+    def _parse_threshold(self, threshold: str) -> tuple[int, float]:
+        """Return the number of the class, the second by default, and its minimum probability."""
         labels = [str(label) for label in getattr(self._model, "classes_", ())]
         name, equals, share = threshold.rpartition("=")
         n_classes = len(labels)
@@ -215,17 +204,17 @@ class TablePredictor:
     def __call__(
         self, frame: pd.DataFrame, tick: Tick | None = None, text: pd.DataFrame | None = None
     ) -> pd.DataFrame:
-        """Return ids and chosen columns (of ``text`` if given), predictions, and other columns."""
+        """Return ids and chosen columns (of ``text`` if given), and predictions."""
         import pandas as pd
 
         check_present(self._columns, list(map(str, frame)))
         X = self._schema.features(frame, self._reported)
-        columns: dict[str, Any] = {"prediction": self._predicted(X)}
+        columns: dict[str, Any] = {"prediction": self._predict(X)}
         if self._proba:
             probabilities = self._model.predict_proba(X)
             columns |= self._by_class("probability", probabilities)
         if self._decision:
-            columns |= self._decisions(X)
+            columns |= self._decision_columns(X)
         self._check_finite(columns)
         if self._interval is not None:
             low, high = predict_interval(self._model, X, self._interval).T
@@ -233,10 +222,12 @@ class TablePredictor:
         self.n_rows += len(X)
         if tick is not None:
             tick(len(X))
-        return pd.DataFrame({**self._through(frame if text is None else text, columns), **columns})
+        return pd.DataFrame(
+            {**self._copied_columns(frame if text is None else text, columns), **columns}
+        )
 
-    def _predicted(self, X: Array) -> npt.NDArray[Any]:
-        """Return predictions; with a threshold, its class from this probability on."""
+    def _predict(self, X: Array) -> npt.NDArray[Any]:
+        """Return predictions; with a threshold, its class at or above its probability."""
         if self._threshold is None:
             return np.asarray(self._model.predict(X))
         place, least = self._threshold
@@ -245,7 +236,7 @@ class TablePredictor:
         return labels
 
     def _check_finite(self, columns: Mapping[str, Any]) -> None:
-        """Raise TableError if a number that a model predicts is none, or infinite."""
+        """Raise TableError for a predicted number that is nan or infinite."""
         for name, values in columns.items():
             cells = np.asarray(values)
             if cells.dtype.kind == "f" and not np.isfinite(cells).all():
@@ -255,8 +246,8 @@ class TablePredictor:
                     "features may lie far outside of the training rows"
                 )
 
-    def _through(self, frame: pd.DataFrame, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of a table that are written through, those with a free name."""
+    def _copied_columns(self, frame: pd.DataFrame, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ids and chosen columns of a table, unless their name is in the output."""
         ids = [each.name for each in self._schema.left_out if each.reason == "id"]
         free = [name for name in ids if name in frame and name not in columns]
         names = dict.fromkeys([*free, *self._columns])
@@ -264,7 +255,7 @@ class TablePredictor:
             raise ValueError(f"expected --columns without {quoted(taken[0])}: it is in the output")
         return {name: frame[name].array for name in names}
 
-    def _decisions(self, X: Array) -> dict[str, Array]:
+    def _decision_columns(self, X: Array) -> dict[str, Array]:
         """Return the column ``decision``, or with more than two classes one for each class."""
         values: Array = np.asarray(self._model.decision_function(X))
         if values.ndim == 1:
@@ -277,7 +268,7 @@ class TablePredictor:
         return {f"{what} {label}": values[:, k] for k, label in enumerate(labels)}
 
 
-def predict_interval(model: Any, X: Array, coverage: float) -> Array:
+def predict_interval(model: BaseEstimator, X: Array, coverage: float) -> Array:
     """Return the prediction intervals of the last step of a model, in the units of the target."""
     if isinstance(model, TransformedTargetRegressor):
         ends = predict_interval(model.regressor_, X, coverage)

@@ -1,192 +1,226 @@
-"""Results as short text for a terminal of 80 columns."""
+"""Facts about a fitted model: as plain data for files, and as text for a terminal of 80 columns."""
 
 from __future__ import annotations
 
 import math
+import platform
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from pliant._version import __version__
 from pliant.comparison import Column, Score, text_table
+from pliant.comparison.journal import PACKAGES
 from pliant.comparison.text import share_text
-from pliant.core.text import listed, printable, quoted
+from pliant.core.text import count, listed, printable, quoted
+from pliant.methods.summary import FunctionSummary, summarize
 
 WIDTH = 79
-LARGEST = 5
-"""Shares listed at most."""
-
-LEAST = 0.01
-"""Correlated features are listed if one of them has at least this share."""
-
-OWN_FACTS = {
-    "eta": "eta",
-    "rank of P": "rank",
-    "parts": "parts",
-    "members": "members",
-    "held-out score": "held_out_score",
-}
-"""Further facts of a function: how they are printed, and their keys."""
-
-KERNEL_FACTS = {
-    "strength": "strength",
-    "alignment": "alignment",
-    "eigenvectors": "eigenvectors",
-    "parts of the graph": "graph_parts",
-    "pairs": "pairs",
-    "kernel objective": "objective",
-}
-"""Facts of a learned kernel: how they are printed, and their keys."""
+MOST_LISTED = 5
+"""Maximum number of features, weights and pairs in one fact."""
 
 Fact: TypeAlias = tuple[str, str]
-"""The name of a fact, and the fact."""
+"""The name of a fact, and its text."""
+
+# Plain data
 
 
-def fit_report(result: Mapping[str, Any]) -> str:
-    """Return the result of `pliant.cli.fit.train` as text."""
-    blocks = [_headline(result), _score_table(result), _model_facts(result), _ending(result)]
-    return "\n\n".join(block for block in blocks if block)
+def describe_functions(
+    estimator: BaseEstimator, feature_names: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the facts of each real function of an estimator.
+
+    Each has ``n_support`` and ``n_iter``. A certified one has ``objective``, ``gap`` (absolute) and
+    ``relative_gap`` (in the units of ``tol``). Further facts depend on the method: ``eta``,
+    ``rank``, ``parts`` (their gaps are added up), ``members`` with their ``held_out_score``, and,
+    if features have names, the ``relevance`` of each feature, its ``relevance_spread`` over the
+    members (nan for a single member) and the pairs of ``correlated`` features. With more than two
+    classes each pair has a function, with its two ``classes``.
+    """
+    return [_describe(function, feature_names) for function in summarize(estimator).functions]
 
 
-def _headline(result: Mapping[str, Any]) -> str:
-    """Return the method, the task and the size of the table."""
-    data = result["data"]
+def _describe(function: FunctionSummary, feature_names: Sequence[str]) -> dict[str, Any]:
+    details = dict(function.details)
+    names = list(feature_names)
+    shares = {key: details.pop(key) for key in ("relevance", "relevance_spread") if key in details}
+    correlated = details.pop("correlated", ())
+    facts: dict[str, Any] = {"n_support": function.n_support}
+    if function.classes is not None:
+        facts = {"classes": list(function.classes), **facts}
+    if function.gap is not None:
+        facts["objective"] = function.objective
+        facts["gap"] = function.gap
+        facts["relative_gap"] = function.relative_gap
+    facts = {**facts, **details, "n_iter": function.n_iter}
+    if shares and names:
+        for key, values in shares.items():
+            facts[key] = dict(zip(names, values.tolist(), strict=True))
+        facts["correlated"] = [[names[j], names[k]] for j, k in correlated]
+    return facts
+
+
+def describe_kernel(estimator: BaseEstimator, feature_names: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the facts of a kernel that was learned before the functions, or with them as a sum.
+
+    A sum has the number of ``kernels``, the ``weights`` that are not zero by the name of the
+    kernel, and the number of ``sets`` of which these are the mean, one for each pair of classes.
+    """
+    summary = summarize(estimator)
+    if summary.weights is None:
+        return dict(summary.learner)
+    names = summary.weights.names(feature_names or None)
+    mean = summary.weights.weights.mean(axis=0).tolist()
+    weights = {name: weight for name, weight in zip(names, mean, strict=True) if weight}
+    facts = {"kernels": len(names), "sets": len(summary.weights.weights), "weights": weights}
+    return {**summary.learner, **facts}
+
+
+def plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the parameters, of inner estimators as STEP__NAME; odd values become text."""
+    plain = (str, int, float, bool, type(None), Mapping)
+    return {
+        name: value if isinstance(value, plain) else repr(value)
+        for name, value in estimator.get_params(deep=True).items()
+        if not isinstance(value, BaseEstimator)
+    }
+
+
+def summarize_scores(folds: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return mean, spread (sample standard deviation) and values of each score of all folds."""
+    if not folds:
+        return None
+    titles = [title for title in folds[0] if all(fold.get(title) is not None for fold in folds)]
+    values = {title: [fold[title] for fold in folds] for title in titles}
+    scores = {
+        title: {"mean": float(np.mean(v)), "std": float(np.std(v, ddof=len(v) > 1)), "folds": v}
+        for title, v in values.items()
+    }
+    return {"folds": len(folds), "scores": scores}
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that affect results."""
+    packages = {package: version(package) for package in PACKAGES}
+    return {"pliant": __version__, "python": platform.python_version(), **packages}
+
+
+# Text
+
+
+def format_fit(result: Mapping[str, Any]) -> str:
+    """Return the result of ``pliant fit``: headline, scores, facts of the fit, and next step."""
+    data, cv, fit = result["data"], result["cross_validation"], result["fit"]
     classes = "" if data["classes"] is None else f", {len(data['classes'])} classes"
-    size = f"{data['rows']} rows, {data['features']} features{classes}"
-    return f"{result['method']}: {data['task']} of {quoted(data['target'], 30)}, {size}"
-
-
-def _score_table(result: Mapping[str, Any]) -> str:
-    """Return the cross-validated scores, one below the other."""
-    cv = result["cross_validation"]
-    if cv is None:
-        return ""
-    title = f"{cv['folds']} folds" + (", tuned in each" if result["tuned"] else "")
-    rows = [{"name": n, "score": Score(s["mean"], s["std"])} for n, s in cv["scores"].items()]
-    return text_table(rows, (Column("name", title), Column("score", "mean ± spread", 4))).rstrip()
-
-
-def _model_facts(result: Mapping[str, Any]) -> str:
-    """Return the facts of the fit on all rows."""
-    fit = result["fit"]
-    chosen = [
-        (name, f"{number(value)} (chosen)") for name, value in (result["tuned"] or {}).items()
-    ]
+    size = f"{data['rows']} rows, {count(data['features'], 'feature')}{classes}"
+    blocks = [f"{result['method']}: {data['task']} of {quoted(data['target'], 30)}, {size}"]
+    if cv is not None:
+        rows = [{"name": n, "score": Score(s["mean"], s["std"])} for n, s in cv["scores"].items()]
+        columns = Column("name", f"{cv['folds']} folds"), Column("score", "mean ± spread", 4)
+        blocks.append(text_table(rows, columns).rstrip())
     learned = [*kernel_facts(fit["kernel"]), *function_facts(fit["n_support"], fit["functions"])]
-    return facts([*chosen, *learned, ("time", f"{fit['seconds']:.3g} s for this fit")])
-
-
-def _ending(result: Mapping[str, Any]) -> str:
-    """Return the model file and the next step."""
+    blocks.append(format_facts([*learned, ("time", f"{fit['seconds']:.3g} s for this fit")]))
     if result["model_file"] is None:
-        return "The model was not kept: add --out MODEL to save it."
-    path = word(result["model_file"])
-    return f"Saved {path}\nNext: {program()} predict {path} TABLE --out predictions.csv"
+        return "\n\n".join([*blocks, "The model was not kept: add --out MODEL to save it."])
+    path = quote_path(result["model_file"])
+    ending = f"Saved {path}\nNext: {program_name()} predict {path} TABLE --out predictions.csv"
+    return "\n\n".join([*blocks, ending])
 
 
 def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
-    """Return the facts of a learned kernel: from labels, or a sum; none for other estimators."""
+    """Return the facts of a kernel learned from labels, or of a sum; none for other estimators."""
     if not kernel:
         return []
     if "weights" in kernel:
         return _weight_facts(kernel)
-    known = [(name, number(kernel[key])) for name, key in KERNEL_FACTS.items() if key in kernel]
     rows, labels = kernel["rows"], kernel["labelled"]
     some = "" if labels == rows else f", {labels} of them labelled"
-    printed = [("kernel from", f"{rows} rows{some}"), *known]
+    printed = [("kernel from", f"{rows} rows{some}")]
+    titles = {"graph_parts": "parts of the graph", "objective": "kernel objective"}
+    keys = ("strength", "alignment", "eigenvectors", "graph_parts", "pairs", "objective")
+    printed += [(titles.get(key, key), format_number(kernel[key])) for key in keys if key in kernel]
     if "bounds" in kernel:
-        similar, dissimilar = map(number, kernel["bounds"])
+        similar, dissimilar = map(format_number, kernel["bounds"])
         bounds = f"<= {similar} for the same class, >= {dissimilar} for different ones"
         printed.append(("distances", f"squared: {bounds}"))
-        printed.append(("kernel gap", gap_text(kernel["kernel_gap"])))
+        printed.append(("kernel gap", _format_gap(kernel["kernel_gap"])))
     return printed
 
 
 def _weight_facts(kernel: Mapping[str, Any]) -> list[Fact]:
-    """Return how many kernels have weight, and the largest weights."""
+    """Return the number of kernels with weight, and the largest weights."""
     weights, sets = kernel["weights"], kernel["sets"]
     mean = f"; mean over {sets} pairs of classes" if sets > 1 else ""
     printed = [("kernels", f"{len(weights)} of {kernel['kernels']} have weight{mean}")]
     if len(set(weights.values())) == 1 and len(weights) > 1:
-        return [*printed, ("each weight", number(next(iter(weights.values()))))]
+        return [*printed, ("each weight", format_number(next(iter(weights.values()))))]
     largest = sorted(weights.items(), key=lambda pair: -abs(pair[1]))
     shown = [f"{quoted(name, 60)} {weight:.2g}" for name, weight in largest]
-    return [*printed, ("weights", listed(shown, LARGEST))]
+    return [*printed, ("weights", listed(shown, MOST_LISTED))]
 
 
 def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]) -> list[Fact]:
-    """Return the facts of a fitted estimator, from those of its functions."""
-    rows = f"{n_support} training rows"
-    support = [] if n_support is None else [("support points", rows)]
+    """Return the facts of a fitted estimator from its functions."""
+    printed = [] if n_support is None else [("support points", f"{n_support} training rows")]
+    # a sum over parts bounds the gap of the parts, not that of the whole problem
+    of_parts = ", of the parts by themselves" if any("parts" in f for f in functions) else ""
     if len(functions) > 1:
-        gap = max((part["relative_gap"] for part in functions), key=_uncertain)
-        pairs = ("functions", f"{len(functions)}, one for each pair of classes")
+        gaps = [part["relative_gap"] for part in functions]
+        largest = max(gaps, key=lambda gap: math.inf if math.isnan(gap) else gap)  # nan: unknown
+        printed.append(("functions", f"{len(functions)}, one for each pair of classes"))
         shared = all("mean_objective" in part for part in functions)
         where = "of their mean objective" if shared else "in each"
-        gaps = f"relative, {where}: {gap_text(gap)}" + _of_parts(functions)
-        return [*support, pairs, ("certified gap", gaps)]
+        gap = f"relative, {where}: {_format_gap(largest)}{of_parts}"
+        return [*printed, ("certified gap", gap)]
     (part,) = functions
-    own = [(name, number(part[key])) for name, key in OWN_FACTS.items() if key in part]
-    return [*support, *_certificate(part), *own, *_relevance(part)]
+    if "gap" in part:
+        relative = f"(relative: {_format_gap(part['relative_gap'])})"
+        printed.append(("objective", format_number(part["objective"], 7)))
+        printed.append(("certified gap", f"{_format_gap(part['gap'])} {relative}{of_parts}"))
+    titles = {"rank": "rank of P", "held_out_score": "held-out score"}
+    keys = ("eta", "rank", "parts", "members", "held_out_score")
+    printed += [(titles.get(key, key), format_number(part[key])) for key in keys if key in part]
+    return [*printed, *_relevance_facts(part)]
 
 
-def _certificate(part: Mapping[str, Any]) -> list[Fact]:
-    """Return the objective with its certified gap; nothing where none is certified."""
-    if "gap" not in part:
-        return []
-    gap = f"{gap_text(part['gap'])} (relative: {gap_text(part['relative_gap'])})"
-    gap += _of_parts([part])
-    return [("objective", number(part["objective"], 7)), ("certified gap", gap)]
-
-
-def _of_parts(functions: Sequence[Mapping[str, Any]]) -> str:
-    """Return a note where the gap is the sum over parts and not that of the whole problem."""
-    return ", of the parts by themselves" if any("parts" in each for each in functions) else ""
-
-
-def _relevance(part: Mapping[str, Any]) -> list[Fact]:
-    """Return the most relevant features, and which of them are correlated with which."""
+def _relevance_facts(part: Mapping[str, Any]) -> list[Fact]:
+    """Return the most relevant features, and their pairs that are correlated."""
     if "relevance" not in part:
         return []
-    largest = sorted(part["relevance"].items(), key=lambda pair: -pair[1])[:LARGEST]
+    largest = sorted(part["relevance"].items(), key=lambda pair: -pair[1])[:MOST_LISTED]
     spreads = part["relevance_spread"]
     shares = [f"{quoted(name, 40)} {share_text(share, spreads[name])}" for name, share in largest]
-    top = {name for name, share in largest if share >= LEAST}
+    top = {name for name, share in largest if share >= 0.01}
     pairs = [f"{quoted(a, 40)} with {quoted(b, 40)}" for a, b in part["correlated"] if top & {a, b}]
-    note = f"{listed(pairs, LARGEST)}: either may have the relevance of both"
+    note = f"{listed(pairs, MOST_LISTED)}: either may have the relevance of both"
     correlated = [("correlated", note)] if pairs else []
     return [("most relevant", ", ".join(shares)), *correlated]
 
 
-def _uncertain(gap: float) -> float:
-    """Order gaps; one that is not known comes last."""
-    return math.inf if math.isnan(gap) else gap
-
-
-def gap_text(gap: float) -> str:
-    """Return a gap as a bound, or say that there is none."""
+def _format_gap(gap: float) -> str:
+    """Return a gap as a bound; nan is an unknown one."""
     return "not known" if math.isnan(gap) else f"<= {gap:.2g}"
 
 
-def score_text(mean: float, std: float) -> str:
-    """Return a score with its spread."""
-    return f"{mean:.4f} ± {std:.4f}"
-
-
-def number(value: object, digits: int = 4) -> str:
+def format_number(value: object, digits: int = 4) -> str:
     """Return a number with `digits` significant digits, and anything else as text."""
     return f"{value:.{digits}g}" if isinstance(value, float) else printable(value)
 
 
-def paragraph(text: str) -> str:
+def wrap(text: str) -> str:
     """Return a text broken into lines."""
     return "\n".join(_wrapped(text, WIDTH))
 
 
-def facts(pairs: Iterable[Fact]) -> str:
-    """Return facts as lines: what each is called, then what it is, wrapped beside it."""
+def format_facts(pairs: Iterable[Fact]) -> str:
+    """Return facts as lines: the name of each, then its text, wrapped beside it."""
     known = list(pairs)
     indent = 2 + max(len(name) for name, _ in known)
     lines = []
@@ -202,14 +236,14 @@ def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, max(width, 20), break_on_hyphens=False)
 
 
-def program() -> str:
-    """Return what to type for ``pliant`` here: it may lie in an environment off the path."""
+def program_name() -> str:
+    """Return the word to type for ``pliant`` here: its path if its folder is not on the path."""
     script = Path(sys.argv[0])
     off_path = script.stem == "pliant" and not shutil.which("pliant")
-    return word(script) if off_path else "pliant"
+    return quote_path(script) if off_path else "pliant"
 
 
-def word(path: object) -> str:
+def quote_path(path: object) -> str:
     """Return a file name as it can be typed in a command."""
     text = printable(path, 200)
     return f'"{text}"' if " " in text else text

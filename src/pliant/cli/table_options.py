@@ -1,10 +1,13 @@
-"""The options that several commands share, most of them on how a table is read."""
+"""Options of several commands, most of them on reading a table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Self, TypeAlias
+from functools import update_wrapper
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -12,58 +15,30 @@ from pliant.cli.parameters import whole
 from pliant.core.text import listed, quoted
 from pliant.tables import TableFormat
 
+Text: TypeAlias = str | None
+Texts: TypeAlias = list[str] | None
+
+
+def option(metavar: str, text: str, **more: Any) -> Any:
+    """Return an option of typer, with its value in the help and its help."""
+    return typer.Option(metavar=metavar, help=text, **more)
+
+
+def flag(name: str, text: str) -> Any:
+    """Return an option without a value."""
+    return typer.Option(name, help=text)
+
+
 Target: TypeAlias = Annotated[
-    list[str], typer.Option(metavar="COLUMN", help="The column to learn.", show_default=False)
-]
-Task: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="classification|regression", help="Default: guessed from the target."),
+    list[str], option("COLUMN", "The column to learn.", show_default=False)
 ]
 Seed: TypeAlias = Annotated[
-    int, typer.Option(parser=whole(0, 2**32 - 1), metavar="N", help="Decides all draws.")
+    int, option("N", "Seed of all random draws.", parser=whole(0, 2**32 - 1))
 ]
-Missing: TypeAlias = Annotated[
-    str, typer.Option(metavar="impute|error", help="Fill in missing features, or refuse them.")
-]
-Drop: TypeAlias = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; repeatable.")
-]
-Keep: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="Keep a column that looks like an id; repeatable."),
-]
-Categorical: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="Take numbers such as codes as categories; repeatable."),
-]
-DateOrder: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="dmy|mdy|ymd", help="Default: decided by the dates of a column."),
-]
-Sep: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="CHARACTER", help="Between cells; default: detected.")
-]
-Decimal: TypeAlias = Annotated[
-    str | None, typer.Option(metavar=".|,", help="The decimal mark; default: detected.")
-]
-Thousands: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="CHARACTER", help="Between groups of digits; default: detected."),
-]
-Encoding: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Such as utf-8 or cp1252; default: detected.")
-]
-NaValues: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(metavar="WORD", help="A cell that stands for a missing value; repeatable."),
-]
-NoHeader: TypeAlias = Annotated[
-    bool,
-    typer.Option("--no-header", help="The first line is data; columns are 'column 1' and so on."),
-]
+Json: TypeAlias = Annotated[Path | None, option("FILE|-", "Write the full result; - is stdout.")]
 
 
-def only(targets: Sequence[str]) -> str:
+def single_target(targets: Sequence[str]) -> str:
     """Return the target; refuse several."""
     if len(targets) > 1:
         named = listed([quoted(name) for name in targets])
@@ -71,32 +46,17 @@ def only(targets: Sequence[str]) -> str:
     return targets[0]
 
 
-def table_format(given: Mapping[str, Any]) -> TableFormat:
-    """Return the format of a file from the options of a command; the rest is detected."""
-    marks = {name: given[name] for name in ("sep", "decimal", "thousands", "encoding")}
-    header = False if given["no_header"] else None
-    return TableFormat(**marks, na_values=tuple(given["na_values"] or ()), header=header)
-
-
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is read and understood; see `pliant.tables.TableSchema.fit`."""
+    """Options on reading and understanding a table; see `pliant.tables.TableSchema.fit`."""
 
+    task: str | None = None
     missing: str = "impute"
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     date_order: str | None = None
     form: TableFormat = field(default_factory=TableFormat)
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
-        """Return the options of a command, by name."""
-        drop, keep, categorical = (
-            tuple(given[name] or ()) for name in ("drop", "keep", "categorical")
-        )
-        form = table_format(given)
-        return cls(given["missing"], drop, keep, categorical, given["date_order"], form)
 
     @property
     def choices(self) -> dict[str, Any]:
@@ -105,22 +65,99 @@ class TableOptions:
 
     @property
     def words(self) -> list[str]:
-        """The words of a command that has these options."""
+        """The words of a command with these options, but for the task."""
+        form = self.form
         repeated = {
             "--drop": self.drop,
             "--keep": self.keep,
             "--categorical": self.categorical,
-            "--na-values": self.form.na_values,
+            "--na-values": form.na_values,
         }
         single = {
             "--missing": None if self.missing == "impute" else self.missing,
             "--date-order": self.date_order,
-            "--sep": self.form.sep,
-            "--decimal": self.form.decimal,
-            "--thousands": self.form.thousands,
-            "--encoding": self.form.encoding,
+            "--sep": form.sep,
+            "--decimal": form.decimal,
+            "--thousands": form.thousands,
+            "--encoding": form.encoding,
         }
-        words = [word for flag, values in repeated.items() for v in values for word in (flag, v)]
-        given = [(flag, value) for flag, value in single.items() if value is not None]
-        words += ["--no-header"] if self.form.header is False else []
-        return [*words, *(word for pair in given for word in pair)]
+        words = [word for name, values in repeated.items() for v in values for word in (name, v)]
+        words += ["--no-header"] if form.header is False else []
+        return words + [word for name, v in single.items() if v is not None for word in (name, v)]
+
+
+def _table_format(
+    *,
+    sep: Annotated[Text, option("CHARACTER", "Between cells; default: detected.")] = None,
+    decimal: Annotated[Text, option(".|,", "The decimal mark; default: detected.")] = None,
+    thousands: Annotated[
+        Text, option("CHARACTER", "Between groups of digits; default: detected.")
+    ] = None,
+    encoding: Annotated[Text, option("NAME", "Such as utf-8 or cp1252; default: detected.")] = None,
+    na_values: Annotated[
+        Texts, option("WORD", "A cell that stands for a missing value; repeatable.")
+    ] = None,
+    no_header: Annotated[
+        bool, flag("--no-header", "The first line is data; columns are 'column 1' and so on.")
+    ] = False,
+) -> TableFormat:
+    """Return the format of a file from options; the rest is detected."""
+    header = False if no_header else None
+    return TableFormat(sep, decimal, thousands, encoding, tuple(na_values or ()), header)
+
+
+def _table_options(
+    *,
+    task: Annotated[
+        Text, option("classification|regression", "Default: guessed from the target.")
+    ] = None,
+    missing: Annotated[
+        str, option("impute|error", "Fill in missing features, or refuse them.")
+    ] = "impute",
+    drop: Annotated[Texts, option("COLUMN", "Leave a column out; repeatable.")] = None,
+    keep: Annotated[
+        Texts, option("COLUMN", "Keep a column that looks like an id; repeatable.")
+    ] = None,
+    categorical: Annotated[
+        Texts, option("COLUMN", "Take numbers such as codes as categories; repeatable.")
+    ] = None,
+    date_order: Annotated[
+        Text, option("dmy|mdy|ymd", "Default: decided by the dates of a column.")
+    ] = None,
+    form: TableFormat,
+) -> TableOptions:
+    """Return the options on a table."""
+    left, kept, codes = (tuple(names or ()) for names in (drop, keep, categorical))
+    return TableOptions(task, missing, left, kept, codes, date_order, form)
+
+
+def with_table_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with options in place of its `TableOptions` and `TableFormat` parameters.
+
+    The options become keyword-only parameters of its signature, which typer reads.
+    """
+    signature = inspect.signature(function, eval_str=True)
+    makers: dict[str, tuple[Callable[..., Any], list[str]]] = {}
+    parameters = []
+    for name, parameter in signature.parameters.items():
+        maker = MAKERS.get(parameter.annotation)
+        if maker is None:
+            parameters.append(parameter)
+            continue
+        own = inspect.signature(maker, eval_str=True).parameters.values()
+        makers[name] = maker, [each.name for each in own]
+        parameters += own
+
+    def run(**given: Any) -> Any:
+        for name, (maker, options) in makers.items():
+            given[name] = maker(**{option: given.pop(option) for option in options})
+        return function(**given)
+
+    update_wrapper(run, function)
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+MAKERS: dict[Any, Callable[..., Any]] = {TableFormat: _table_format}
+MAKERS[TableOptions] = with_table_options(_table_options)
+"""The function that makes a parameter of each type from options."""

@@ -24,10 +24,18 @@ from pliant.core.exceptions import TableError
 from pliant.core.text import listed, quoted
 from pliant.core.typing import Array, Indices
 from pliant.tables import TableFormat, TableSchema
-from pliant.tables._dates import DateOrder, moments, orders_of
+from pliant.tables._cells import (
+    DateOrder,
+    cell_advice,
+    find_orders,
+    infer_kind,
+    read_dates,
+    read_numbers,
+    refuse_missing,
+    shown,
+)
 from pliant.tables._names import check_present, check_unique, row_name
 from pliant.tables._schema import read_with_schema
-from pliant.tables._values import advice, kind_of, numbers, refuse_missing, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -236,15 +244,15 @@ def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
         return cells
     if types.is_numeric_dtype(cells) and not types.is_bool_dtype(cells):
         return cells
-    if kind_of(cells) == "numeric":
-        return pd.Series(numbers(cells))
+    if infer_kind(cells) == "numeric":
+        return pd.Series(read_numbers(cells))
     texts = list(dict.fromkeys(map(str, cells)))
-    orders, strange = orders_of(texts)
+    orders, strange = find_orders(texts)
     if strange or not orders:
         at = int((cells.astype(str) == (strange or texts)[0]).to_numpy().argmax())
         raise TableError(
             f"column {quoted(cells.name)}: expected a number or a date such as 2024-01-31 in "
-            f"{row_name(cells.index, at)}, got {shown(cells.iloc[at])}{advice(cells.iloc[at])}"
+            f"{row_name(cells.index, at)}, got {shown(cells.iloc[at])}{cell_advice(cells.iloc[at])}"
         )
     if date_order is None and len(orders) == 2:
         raise TableError(
@@ -255,7 +263,7 @@ def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
         stamps = pd.to_datetime(cells, format="ISO8601", utc=True, errors="coerce")
         if stamps.notna().all():  # of two time zones, the moments count
             return stamps
-    return pd.Series(moments(cells.astype(str), date_order or orders[0]))
+    return pd.Series(read_dates(cells.astype(str), date_order or orders[0]))
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):

@@ -6,28 +6,28 @@ grids of few settings, have one round with all rows. Where the last round has fe
 are, penalty parameters are scaled to all of them (`pliant.registry.Method.at_size`). A method's
 ``rough`` parameters hold in the search only.
 
-`cross_validate` tests one model on the folds of the first repeat of a comparison. One that is
-`Tuned` in each of them has the scores of the cells, since seeds are the same.
+`cross_validate` tests one model on the folds of the first repeat of a comparison.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import HalvingRandomSearchCV, ParameterGrid
 
-from pliant.comparison.folds import cell_seed, inner_count, inner_splits, outer_split
+from pliant.comparison.folds import inner_count, inner_splits, outer_split
 from pliant.comparison.metrics import Metric, Predictions, metrics_of
 from pliant.comparison.pipeline import pipeline, search_grid
-from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.protocol import Protocol
 from pliant.comparison.sample import Sample
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
@@ -77,14 +77,13 @@ def search(
     rows: Indices,
     protocol: Protocol,
     seed: int,
-    tick: Tick | None = None,
 ) -> SearchResult:
     """Choose the settings of a method by its scores on inner folds of some training rows.
 
     The seed decides candidates, folds, and the rows of each round. Raises ValueError if there are
     too few rows for two inner folds, or no candidate could be fitted.
     """
-    halving = _planned(method, sample, rows, protocol, seed, tick)
+    halving = _planned(method, sample, rows, protocol, seed)
     if halving is None:
         return defaults(method, sample)
     with warnings.catch_warnings():
@@ -107,25 +106,12 @@ def search(
     return SearchResult(chosen, score, halving.n_candidates, best)
 
 
-def count_fits(method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int) -> int:
-    """Return the number of fits that `search` makes with these arguments."""
-    halving = _planned(method, sample, rows, protocol, seed)
-    if halving is None:
-        return 0
-    left, size, fits = halving.n_candidates, halving.min_resources, 0
-    while size <= halving.max_resources:
-        fits += left * len(halving.cv)
-        left, size = math.ceil(left / FACTOR), size * FACTOR
-    return fits
-
-
 def _planned(
     method: Method,
     sample: Sample,
     rows: Indices,
     protocol: Protocol,
     seed: int,
-    tick: Tick | None = None,
 ) -> Any:
     """Return a search, not fitted; None where there is nothing to choose."""
     grid = search_grid(method, sample)
@@ -149,7 +135,7 @@ def _planned(
         factor=FACTOR,
         min_resources=fewest,
         max_resources=most,
-        scoring=_scorer(metric, sample, tick),
+        scoring=_scorer(metric, sample),
         cv=inner_splits(sample, rows, n_folds, seed),
         refit=False,
         return_train_score=False,
@@ -193,72 +179,31 @@ def _scorer_of(metric: Metric, sample: Sample) -> Callable[..., float]:
     return scorer
 
 
-def _scorer(
-    metric: Metric, sample: Sample, tick: Tick | None
-) -> Callable[[Any, Array, Array], float]:
-    """Return scikit-learn's scorer of a metric, on the rows of a known class, with a tick."""
+def _scorer(metric: Metric, sample: Sample) -> Callable[[Any, Array, Array], float]:
+    """Return scikit-learn's scorer of a metric, on the rows of a known class."""
     scorer = _scorer_of(metric, sample)
 
     def score(model: Any, X: Array, y: Array) -> float:
-        if tick is not None:
-            tick(1)
         known = sample.labelled(y)
         return float(scorer(model, X[known], y[known]))
 
     return score
 
 
-Maker: TypeAlias = Callable[[Sample, Indices, int | None, Tick], Any]
-"""From a sample, rows, their fold and a tick to an estimator for these rows, not fitted.
-
-Without a fold it is for the final model, which takes new rows.
-"""
-
-
-@dataclass(frozen=True, eq=False)
-class Tuned:
-    """Makes the pipeline of a method with the settings that a search chooses."""
-
-    method: Method
-    protocol: Protocol
-
-    def __call__(self, sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
-        """Return an estimator for the training rows of a fold, or for all rows; see `Maker`."""
-        seed = self._seed(fold)
-        choice = search(self.method, sample, rows, self.protocol, seed, tick)
-        model = pipeline(self.method, sample, len(rows), seed, for_new_rows=fold is None)
-        return model.set_params(**choice.chosen)
-
-    def count_fits(self, sample: Sample, folds: Iterable[int | None]) -> int:
-        """Return the number of fits of the searches in these folds; None is all rows."""
-        fits = 0
-        for fold in folds:
-            rows = np.arange(len(sample.y))
-            if fold is not None:
-                rows = outer_split(sample, self.protocol, 0, fold)[0]
-            fits += count_fits(self.method, sample, rows, self.protocol, self._seed(fold))
-        return fits
-
-    def _seed(self, fold: int | None) -> int:
-        if fold is None:
-            return self.protocol.seed
-        return cell_seed(self.protocol, Cell(self.method.name, 0, fold))
-
-
 def cross_validate(
-    maker: Maker, sample: Sample, protocol: Protocol, tick: Tick
+    model: BaseEstimator, sample: Sample, protocol: Protocol, tick: Tick
 ) -> list[dict[str, float]]:
-    """Return the scores on each fold of the first repeat of a model fitted on the others.
+    """Return the scores of a model on each fold of the first repeat, fitted on the others.
 
-    They are the metrics that need no more than predicted values, by title, on rows of known class.
+    They are the metrics of predicted values, by title, on rows of known class.
     """
     folds = []
     for fold in range(protocol.folds):
         train, test = outer_split(sample, protocol, 0, fold)
-        model = maker(sample, train, fold, tick).fit(sample.X[train], sample.y[train])
+        fitted = clone(model).fit(sample.X[train], sample.y[train])
         tick(1)
         test = test[sample.labelled(sample.y[test])]
-        predictions = Predictions(model.predict(sample.X[test]))
+        predictions = Predictions(fitted.predict(sample.X[test]))
         scores = {m.title: m.finite(sample.y[test], predictions) for m in metrics_of(sample.task)}
         folds.append({title: score for title, score in scores.items() if score is not None})
     return folds

@@ -1,8 +1,8 @@
 """Save a fitted model and load it again, without pickle.
 
 A model file is a zip archive in the format of skops. Before anything is built from it, its sizes
-and every type it names are checked against a closed list (`trusted_types`): loading a file from a
-stranger runs no code of theirs.
+and all of its types are checked against a closed list (`trusted_types`): a file from a stranger
+runs no code of theirs.
 """
 
 from pliant.persistence._contents import trusted_types

@@ -1,7 +1,7 @@
-"""Check the objects of a model file once they are built, and reduce a model to what a file holds.
+"""Check the objects built from a model file, and prepare a model for a file.
 
-pliant's own classes check themselves in ``_check_loaded``. Compiled code of scikit-learn reads and
-writes where shapes and indices say, that of sparse matrices as well, so these are checked here.
+pliant's own classes check themselves in ``_check_loaded``. Compiled code of scikit-learn, and of
+sparse matrices, reads and writes by shapes and indices without a check, so they are checked here.
 """
 
 from __future__ import annotations
@@ -23,19 +23,15 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils import Bunch
 
 from pliant.core.exceptions import ModelFileError
-
-TRANSIENT = ("_loss", "_scorer")
-"""Attributes of boosted trees that a fit needs; `_check_boosted` makes the loss again."""
-
-SVM_KERNELS = ("linear", "poly", "rbf", "sigmoid")
+from pliant.core.typing import Indices, Mask
 
 
 def without_searches(part: Any, known: dict[int, Any] | None = None) -> Any:
-    """Return a part as a file holds it, the same object for the same part; the given one stays.
+    """Return a copy of a part for a file, the same object for the same part.
 
-    A search becomes its best estimator. Random states that a fit left behind, and the loss of
-    boosted trees, are dropped; columns that a function chose are named. A model that is a search
-    without a best estimator is a ModelFileError.
+    A search becomes its best estimator. Random states of the fit and the loss of boosted trees are
+    dropped; columns chosen by a function are named. A search without a best estimator as the model
+    is a ModelFileError.
     """
     if known is None:
         known = {}
@@ -54,7 +50,8 @@ def without_searches(part: Any, known: dict[int, Any] | None = None) -> Any:
         parameters = part.get_params(deep=False) if isinstance(part, BaseEstimator) else ()
         for name, value in vars(result).copy().items():
             drawn = isinstance(value, np.random.RandomState | np.random.Generator)
-            if name not in parameters and (drawn or name in TRANSIENT):
+            # `_check_boosted` makes the loss of boosted trees again
+            if name not in parameters and (drawn or name in ("_loss", "_scorer")):
                 delattr(result, name)
             else:
                 vars(result)[name] = without_searches(value, known)
@@ -70,7 +67,7 @@ def without_searches(part: Any, known: dict[int, Any] | None = None) -> Any:
 
 
 def objects_in(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
-    """Yield all objects that a value holds, inner ones first and each once, then the value."""
+    """Yield all objects in a value, inner ones first and each once, then the value."""
     seen = set() if seen is None else seen
     if id(value) in seen:
         return
@@ -88,7 +85,7 @@ def objects_in(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
 
 
 def check_parts(model: object) -> None:
-    """Have each object check its attributes, inner ones first."""
+    """Check the attributes of all objects, inner ones first."""
     objects = list(objects_in(model))
     for value in objects:
         _check_attributes(value)
@@ -100,7 +97,7 @@ def check_parts(model: object) -> None:
 
 
 def _check_own(value: Any) -> None:
-    """Apply the check of an object's class, if there is one."""
+    """Apply the check of an object's class."""
     if isinstance(value, BaseEstimator):
         value.get_params(deep=False)
         if hasattr(value, "_parameter_constraints"):
@@ -114,7 +111,7 @@ def _check_own(value: Any) -> None:
 
 
 def _check_attributes(value: Any) -> None:
-    """Raise ValueError for an attribute in front of a method or a constant of its class."""
+    """Raise ValueError for an attribute that hides a method or a constant of its class."""
     state = getattr(value, "__dict__", None)
     if state is None or isinstance(value, type):
         return
@@ -132,10 +129,10 @@ def _check_attributes(value: Any) -> None:
         value.n_jobs = min(value.n_jobs, os.cpu_count() or 1)
 
 
-def _check_svm(model: Any) -> None:
+def _check_svm(model: BaseLibSVM) -> None:
     """Raise ValueError unless the arrays of a support vector machine fit each other."""
-    if model.kernel not in SVM_KERNELS:
-        raise ValueError(f"expected kernel in {list(SVM_KERNELS)}, got {model.kernel!r}")
+    if model.kernel not in (kernels := ["linear", "poly", "rbf", "sigmoid"]):
+        raise ValueError(f"expected kernel in {kernels}, got {model.kernel!r}")
     if model._sparse is not False or type(model.degree) is not int:
         raise ValueError("expected dense support vectors and an integer degree")
     classes = len(model.classes_) if is_classifier(model) else 2
@@ -162,8 +159,8 @@ def _check_svm(model: Any) -> None:
         raise ValueError(f"expected a finite gamma, got {model._gamma!r}")
 
 
-def _check_one_hot(encoder: Any) -> None:
-    """Raise ValueError unless each category has a column of its own in a sparse matrix."""
+def _check_one_hot(encoder: OneHotEncoder) -> None:
+    """Raise ValueError unless each category has its own column of a sparse matrix."""
     infrequent = encoder._infrequent_enabled
     groups = encoder._default_to_infrequent_mappings if infrequent else []
     if len(encoder.categories_) != encoder.n_features_in_ or (infrequent and not groups):
@@ -188,13 +185,14 @@ def _check_one_hot(encoder: Any) -> None:
             raise ValueError(f"expected {n_columns} columns for the categories of feature {j}")
 
 
-def _check_tree(model: Any) -> None:
+def _check_tree(model: BaseDecisionTree) -> None:
     """Raise ValueError unless compiled code stays in the arrays of a decision tree."""
     tree = model.tree_
     if not 0 < tree.node_count == tree.capacity or tree.n_features != model.n_features_in_:
         raise ValueError(f"expected a tree of {tree.capacity} nodes, got {tree.node_count}")
     left, right = tree.children_left, tree.children_right
     _check_nodes(left, right, tree.feature, left != -1, tree.n_features)
+    # the nodes of one depth after the other, from the root
     level, depth = np.zeros(1, dtype=np.intp), 0
     while len(level := level[left[level] != -1]):
         level, depth = np.unique([left[level], right[level]]), depth + 1
@@ -202,8 +200,10 @@ def _check_tree(model: Any) -> None:
         raise ValueError(f"expected a depth of at least {depth}, got {tree.max_depth}")
 
 
-def _check_nodes(left: Any, right: Any, feature: Any, inner: Any, n_features: int) -> None:
-    """Raise ValueError unless nodes split known features and their children stand behind them."""
+def _check_nodes(
+    left: Indices, right: Indices, feature: Indices, inner: Mask, n_features: int
+) -> None:
+    """Raise ValueError unless nodes split known features and children have larger numbers."""
     parents = np.flatnonzero(inner)
     for child in (left[parents], right[parents]):
         if not ((child > parents) & (child < len(left))).all():
@@ -212,14 +212,14 @@ def _check_nodes(left: Any, right: Any, feature: Any, inner: Any, n_features: in
         raise ValueError(f"expected nodes that split one of {n_features} features")
 
 
-def _check_forest(model: Any) -> None:
-    """Raise ValueError unless all trees have the features of the forest, which it checks once."""
+def _check_forest(model: BaseForest) -> None:
+    """Raise ValueError unless all trees have the features of the forest."""
     for tree in model.estimators_:
         if not isinstance(tree, BaseDecisionTree) or tree.n_features_in_ != model.n_features_in_:
             raise ValueError(f"expected trees for {model.n_features_in_} features")
 
 
-def _check_boosted(model: Any) -> None:
+def _check_boosted(model: HistGradientBoostingClassifier) -> None:
     """Raise ValueError unless compiled code stays in the arrays of boosted trees; make the loss."""
     if model._preprocessor is not None or np.any(model._bin_mapper.is_categorical_):
         raise ValueError("expected boosted trees without categorical_features, which no file holds")

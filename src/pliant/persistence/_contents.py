@@ -21,23 +21,10 @@ Node: TypeAlias = dict[str, Any]
 """The description of an object in ``schema.json``, in the format of skops."""
 
 MAX_BYTES = 1 << 30
-"""Maximum size of a model file; all of it is held in memory."""
-
 MAX_SCHEMA_BYTES = 20_000_000
-"""Maximum size of ``schema.json``. Its objects take 8 times its bytes as a rule, 30 at most."""
-
 MAX_NODES = 1_000_000
-"""Maximum number of nodes, where a shared one counts each time."""
-
-MAX_HEADER_BYTES = 1 << 16
-"""Maximum size of the header of an array."""
-
-OWN_TYPES = (
-    *("pliant.comparison.BlendClassifier", "pliant.comparison.BlendRegressor"),
-    *("pliant.comparison.TableEncoder", "pliant.comparison.TablePipeline"),
-    "pliant.tables.ColumnEncoder",
-)
-"""Types of pliant beside its estimators and kernels: blends, and the first steps for tables."""
+"""Maximum bytes of a model file, which is held in memory, and of its ``schema.json``, whose objects
+take 8 times as many as a rule, 30 at most; maximum nodes, where a shared one counts each time."""
 
 SKLEARN_MODULES = (
     *("calibration", "compose", "decomposition._pca", "decomposition._truncated_svd"),
@@ -54,40 +41,31 @@ Their methods are Python and NumPy, which check every index. `pliant.persistence
 what their compiled code and sparse matrices rely on.
 """
 
-SKLEARN_TYPES = (
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.model_selection._split.KFold",
-    "sklearn.model_selection._split.StratifiedKFold",
-)
-
-SCALARS = frozenset(
-    f"numpy.{name}"
-    for name in (
-        *("bool", "str_", "bytes_", "float16", "float32", "float64"),
-        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    )
-)
-
 
 @cache
 def trusted_types() -> frozenset[str]:
-    """Return the full names of pliant's own types that a model file may hold.
+    """Return the full names of pliant's own types in model files.
 
-    They are the classes that ``pliant.kernels`` and ``pliant.methods`` export, and `OWN_TYPES`.
+    They are the public classes of ``pliant.kernels`` and ``pliant.methods``, blends, and the first
+    steps for tables.
     """
+    others = ["comparison.BlendClassifier", "comparison.BlendRegressor", "comparison.TableEncoder"]
+    others += ["comparison.TablePipeline", "tables.ColumnEncoder"]
     exported = (getattr(module, name) for module in (kernels, methods) for name in module.__all__)
     names = (f"{t.__module__}.{t.__name__}" for t in exported if isinstance(t, type))
-    return frozenset((*OWN_TYPES, *names))
+    return frozenset((*(f"pliant.{name}" for name in others), *names))
 
 
 @cache
 def loaders() -> dict[str, frozenset[str]]:
-    """Return the kinds of nodes (skops' name for them) and the types that each may name.
+    """Return the types that each kind of node (in the words of skops) may name.
 
     Absent kinds are refused: functions, methods, partial calls, operators, calls of constructors,
     bytes, sparse matrices and random states, whose position in their table NumPy does not check.
     """
+    numpy_names = ["bool", "str_", "bytes_", "float16", "float32", "float64"]
+    numpy_names += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    scalars = frozenset(f"numpy.{name}" for name in numpy_names)
     modules = [import_module(f"sklearn.{name}") for name in SKLEARN_MODULES]
     estimators = {
         f"{value.__module__}.{value.__qualname__}"
@@ -102,20 +80,27 @@ def loaders() -> dict[str, frozenset[str]]:
         "TupleNode": frozenset({"builtins.tuple"}),
         "JsonNode": frozenset({"builtins.str"}),
         "SliceNode": frozenset({"builtins.slice"}),
-        "TypeNode": frozenset({"builtins.str", "builtins.int", "builtins.float"}) | SCALARS,
-        "NdArrayNode": frozenset({"numpy.ndarray"}) | SCALARS,
+        "TypeNode": frozenset({"builtins.str", "builtins.int", "builtins.float"}) | scalars,
+        "NdArrayNode": frozenset({"numpy.ndarray"}) | scalars,
         "DTypeNode": frozenset({"numpy.dtype"}),
         "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
-        "ObjectNode": trusted_types().union(SKLEARN_TYPES, estimators),
+        "ObjectNode": trusted_types()
+        | estimators
+        | {
+            "sklearn.calibration._CalibratedClassifier",
+            "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+            "sklearn.model_selection._split.KFold",
+            "sklearn.model_selection._split.StratifiedKFold",
+        },
     }
 
 
 @contextmanager
-def opened(data: bytes) -> Iterator[zipfile.ZipFile]:
-    """Open the archive in `data`, if `save_model` could have written its directory.
+def open_archive(data: bytes) -> Iterator[zipfile.ZipFile]:
+    """Open the archive in `data` if its directory can be one of `save_model`.
 
-    A model file is stored without compression. So a member cannot unpack to more than it takes
-    in the file, and the declared sizes can be compared with those of the file.
+    A model file has no compression. So no member unpacks to more than its bytes in the file, and
+    the declared sizes can be compared with the size of the file.
     """
     if len(data) > MAX_BYTES:
         raise ModelFileError(f"expected at most {MAX_BYTES} bytes, got more")
@@ -130,7 +115,7 @@ def opened(data: bytes) -> Iterator[zipfile.ZipFile]:
 
 
 def _check_directory(entries: list[zipfile.ZipInfo], size: int) -> None:
-    """Raise ModelFileError if this cannot be the directory of a model file of `size` bytes."""
+    """Raise ModelFileError for a directory that no model file of `size` bytes has."""
     for entry in entries:
         if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
             raise ModelFileError(f"member {quoted(entry.filename)} is compressed")
@@ -142,11 +127,11 @@ def _check_directory(entries: list[zipfile.ZipInfo], size: int) -> None:
 
 
 def _check_array(archive: zipfile.ZipFile, file: object, type_name: str) -> None:
-    """Raise ModelFileError if a member is not a plain array, or scalar, that fills it exactly."""
+    """Raise ModelFileError unless a member is filled exactly by a plain array or scalar."""
     if not isinstance(file, str) or not file.endswith(".npy") or file not in archive.NameToInfo:
         raise ModelFileError(f"array {quoted(file)} is missing")
     with archive.open(file) as member:
-        stream = io.BytesIO(member.read(MAX_HEADER_BYTES))
+        stream = io.BytesIO(member.read(1 << 16))  # longer headers are refused
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ModelFileError(f"array {quoted(file)} is in an unknown format")
     shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
@@ -162,8 +147,8 @@ def _check_array(archive: zipfile.ZipFile, file: object, type_name: str) -> None
 def check_nodes(root: Node, archive: zipfile.ZipFile) -> frozenset[str]:
     """Check all nodes of ``schema.json`` and return the names of their types.
 
-    skops takes a node whose number was used before for the first one. Here only a reference may
-    have such a number, and only that of a node that is complete: no object contains itself.
+    skops reads a repeated number as the first node with it. Here only a reference may repeat a
+    number, and only of a complete node: no object contains itself.
     """
     allowed, names = loaders(), set()
     sizes: dict[int, int] = {}
@@ -202,21 +187,21 @@ def check_nodes(root: Node, archive: zipfile.ZipFile) -> frozenset[str]:
     return frozenset(names)
 
 
-def without_repeats(value: Any, seen: set[int]) -> Any:
-    """Return a description in which each object stands once; its repeats refer to the first.
+def drop_repeats(value: Any, seen: set[int]) -> Any:
+    """Return a description with each object once; its repeats refer to the first.
 
-    The parts of a node stand in the order in which skops reads them.
+    The parts of a node are in the order of reading by skops.
     """
     if isinstance(value, list):
-        return [without_repeats(item, seen) for item in value]
+        return [drop_repeats(item, seen) for item in value]
     if not isinstance(value, dict):
         return value
     if not isinstance(value.get("__loader__"), str):
-        return {name: without_repeats(item, seen) for name, item in value.items()}
+        return {name: drop_repeats(item, seen) for name, item in value.items()}
     number = value["__id__"]
     if number in seen:
         return {"__loader__": "CachedNode", "__module__": "", "__class__": "", "__id__": number}
     read = ("key_types", "content", "shape", "__reduce__")
-    parts = {name: without_repeats(value[name], seen) for name in read if name in value}
+    parts = {name: drop_repeats(value[name], seen) for name in read if name in value}
     seen.add(number)
     return {**{name: part for name, part in value.items() if name not in read}, **parts}

@@ -1,4 +1,4 @@
-"""Write a model file, and read it back once it has passed every check."""
+"""Write a model file, and read it after all checks."""
 
 from __future__ import annotations
 
@@ -23,30 +23,29 @@ from pliant.persistence._checks import check_parts, objects_in, without_searches
 from pliant.persistence._contents import (
     MAX_BYTES,
     check_nodes,
+    drop_repeats,
     loaders,
-    opened,
+    open_archive,
     trusted_types,
-    without_repeats,
 )
 
 T = TypeVar("T")
 
-FORMAT = "pliant-model"
 FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """What a model file held.
+    """The contents of a model file.
 
     Parameters
     ----------
     model : object
         The estimator, pipeline or kernel.
     schema : dict or None
-        What its table means, as plain data.
+        The schema of its table, as plain data.
     metadata : dict or None
-        Whatever plain data was saved with it.
+        Further plain data.
     pliant_version : str
         The version that wrote the file.
     """
@@ -64,7 +63,7 @@ def save_model(
     schema: dict[str, Any] | None = None,
     metadata: dict[str, Any] | None = None,
 ) -> None:
-    """Write a model to a file that `load_model` reads, and nothing that it would refuse.
+    """Write a model to a file for `load_model`; refuse a model that it would refuse.
 
     Parameters
     ----------
@@ -82,20 +81,20 @@ def save_model(
     Raises
     ------
     ModelFileError
-        If the model holds what a file cannot hold, such as a callable kernel (the message names
-        the place), or the file cannot be written; then nothing is left behind.
+        If a part of the model, such as a callable kernel, has no place in a file (the message
+        names it), or the file cannot be written; then nothing is left behind.
     """
     skops = _skops()
     state = {
-        "format": FORMAT,
+        "format": "pliant-model",
         "format_version": FORMAT_VERSION,
         "pliant_version": __version__,
-        "model": _told(lambda: without_searches(model), "cannot save the model"),
+        "model": _attempt(lambda: without_searches(model), "cannot save the model"),
         "schema": _as_json(schema, "schema"),
         "metadata": _as_json(metadata, "metadata"),
     }
-    data = _told(lambda: _packed(skops.dumps(state)), "cannot save the model")
-    _told(lambda: _unpacked(data, skops), "cannot save the model")
+    data = _attempt(lambda: _pack(skops.dumps(state)), "cannot save the model")
+    _attempt(lambda: _unpack(data, skops), "cannot save the model")
     with replacing(path, ModelFileError) as draft:
         draft.write_bytes(data)
 
@@ -121,29 +120,29 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
     skops, name = _skops(), quoted(path, 200)
     try:
         with open(path, "rb") as file:
-            # as much as there is: `read` takes the memory for what is asked of it
+            # no more than the size of the file: `read` allocates the requested bytes
             data = file.read(min(os.fstat(file.fileno()).st_size, MAX_BYTES) + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ModelFileError(f"cannot read {name}: {reason}") from None
-    return _told(lambda: _unpacked(data, skops), f"cannot load {name}")
+    return _attempt(lambda: _unpack(data, skops), f"cannot load {name}")
 
 
-def _packed(data: bytes) -> bytes:
-    """Return a file of skops in which each object is described once."""
+def _pack(data: bytes) -> bytes:
+    """Return a file of skops with one description of each object."""
     packed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(packed, "w") as new:
         for name in old.namelist():
             content = old.read(name)
             if name == "schema.json":
-                content = json.dumps(without_repeats(json.loads(content), set())).encode()
+                content = json.dumps(drop_repeats(json.loads(content), set())).encode()
             new.writestr(name, content)
     return packed.getvalue()
 
 
-def _unpacked(data: bytes, skops: Any) -> LoadedModel:
-    """Check a model file from the outside to the inside, then build the objects in it."""
-    with opened(data) as archive:
+def _unpack(data: bytes, skops: Any) -> LoadedModel:
+    """Check a model file from the outside to the inside, then build its objects."""
+    with open_archive(data) as archive:
         text = archive.read("schema.json")
         root = json.loads(text)
         _check_format(root)
@@ -151,14 +150,14 @@ def _unpacked(data: bytes, skops: Any) -> LoadedModel:
     if root["content"]["model"]["__loader__"] != "ObjectNode":
         raise ModelFileError("expected an estimator or a kernel as the model")
     del root, text
-    state = _built(data, names, skops)
+    state = _build(data, names, skops)
     check_parts(state["model"])
     schema, metadata = (_from_json(state[name], name) for name in ("schema", "metadata"))
     return LoadedModel(state["model"], schema, metadata, printable(state["pliant_version"]))
 
 
-def _built(data: bytes, names: frozenset[str], skops: Any) -> dict[str, Any]:
-    """Build a checked file's objects; warn once if another version of scikit-learn wrote it."""
+def _build(data: bytes, names: frozenset[str], skops: Any) -> dict[str, Any]:
+    """Build the objects of a checked file; warn if another scikit-learn wrote it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         state: dict[str, Any] = skops.loads(data, trusted=sorted(names))
@@ -174,12 +173,12 @@ def _built(data: bytes, names: frozenset[str], skops: Any) -> dict[str, Any]:
 
 
 def _check_format(root: Any) -> None:
-    """Raise ModelFileError if this is no model of pliant, or one in another format."""
+    """Raise ModelFileError for a file that is no model of pliant, or has another format."""
     try:
         facts = [json.loads(root["content"][f]["content"]) for f in ("format", "format_version")]
     except (TypeError, KeyError, ValueError):
         facts = []
-    if facts[:1] != [FORMAT] or type(facts[1]) is not int:
+    if facts[:1] != ["pliant-model"] or type(facts[1]) is not int:
         raise ModelFileError("it holds no model that pliant saved")
     if facts[1] != FORMAT_VERSION:
         raise ModelFileError(
@@ -204,8 +203,8 @@ def _from_json(text: object, name: str) -> dict[str, Any] | None:
     return value
 
 
-def _told(action: Callable[[], T], prefix: str) -> T:
-    """Return the result of an action, or raise ModelFileError with one line of text."""
+def _attempt(action: Callable[[], T], prefix: str) -> T:
+    """Return the result of an action; turn its errors into ModelFileError in one line."""
     try:
         return action()
     except ModelFileError as error:
@@ -216,10 +215,10 @@ def _told(action: Callable[[], T], prefix: str) -> T:
 
 
 def _skops() -> Any:
-    """Import skops, naming the extra that brings it if it is not there.
+    """Import skops; without it, the error names the extra to install.
 
     skops imports all modules of scikit-learn, among them adapters and tools that import PyTorch,
-    Dask and pytest for seconds. No model file needs these, so they are left out meanwhile.
+    Dask and pytest for seconds. No model file needs these, so their imports fail meanwhile.
     """
     adapters = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
     adapters.append("pytest")
@@ -236,7 +235,7 @@ def _skops() -> Any:
 
 
 def holds(estimator: Any) -> bool:
-    """Return whether a model file can hold an estimator, by the types of all of its parts."""
+    """Return True if a model file can hold an estimator, by the types of its parts."""
     known = loaders()["ObjectNode"] | trusted_types()
     types = {type(part) for part in objects_in(estimator) if hasattr(type(part), "get_params")}
     return all(f"{kind.__module__}.{kind.__qualname__}" in known for kind in types)

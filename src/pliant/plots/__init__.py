@@ -1,7 +1,7 @@
 """Pictures of fitted models, in the manner of scikit-learn's displays.
 
-A display is made by ``from_estimator`` (or, with its data, by its constructor), draws with
-``plot`` and keeps what it drew. matplotlib is imported when something is drawn.
+``from_estimator`` (or, with its data, the constructor) makes a display; ``plot`` draws it and keeps
+the drawn artists. matplotlib is imported by the first drawing.
 """
 
 from pliant.plots.convergence import ConvergenceDisplay

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,25 +20,23 @@ from pliant.methods.summary import Summary, summarize
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Order: TypeAlias = Literal["class", "target"]
+
 MOST_POINTS = 400
-"""Points that a heat map shows at most."""
+"""Maximum number of points in a heat map."""
 
 HARDLY = 1e-3
-"""A kernel is hardly adapted where no value changes by more than this share: on a scale of colours
-that ends there, nothing can be seen."""
-
-LONGEST = 28
-"""Characters of a name that are drawn."""
+"""Largest change, as a share, of a kernel that is hardly adapted: no colour can show it."""
 
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#595959"
-"""Two colours of Okabe and Ito, which colour-blind readers can distinguish, and a dark grey."""
+"""Two colours of Okabe and Ito for colour-blind readers, and a dark grey."""
 
 COLORS = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
 """All colours of Okabe and Ito but yellow, which is pale on white."""
 
 
 class Display(ABC):
-    """A picture that can be drawn on given axes or on a new figure."""
+    """A picture on given axes or on a new figure."""
 
     ax_: Axes
 
@@ -49,7 +48,7 @@ class Display(ABC):
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure, of a size that fits.
         **style
-            For the function of matplotlib that ``from_estimator`` names.
+            For the function of matplotlib in ``from_estimator``.
 
         Returns
         -------
@@ -67,7 +66,7 @@ class Display(ABC):
 
     @property
     def _size(self) -> tuple[float, float] | None:
-        """Width and height of a new figure, in inches; None for those that matplotlib chooses."""
+        """Width and height of a new figure, in inches; None for the default of matplotlib."""
         return None
 
     @abstractmethod
@@ -75,14 +74,14 @@ class Display(ABC):
         """Draw on the axes."""
 
 
-def last_step(model: Any) -> Any:
+def last_step(model: BaseEstimator) -> Any:
     """Return a fitted model, or the last step of a fitted pipeline."""
     check_is_fitted(model)
     return model[-1] if isinstance(model, Pipeline) else model
 
 
-def summary_for(drawing: str, estimator: Any, learns: str, example: str) -> Summary:
-    """Return the summary of an estimator that has a drawing of one kernel, or raise ValueError."""
+def summary_for(drawing: str, estimator: BaseEstimator, learns: str, example: str) -> Summary:
+    """Return the summary of an estimator with a drawing of one kernel, or raise ValueError."""
     summary, name = summarize(estimator), type(estimator).__name__
     if drawing not in summary.drawings:
         raise ValueError(f"expected a model that learns {learns}, such as {example}, got {name}")
@@ -94,18 +93,18 @@ def summary_for(drawing: str, estimator: Any, learns: str, example: str) -> Summ
     return summary
 
 
-def transformed(model: Any, X: Any) -> Any:
-    """Return points as the last step of a pipeline sees them."""
+def transform_points(model: BaseEstimator, X: Any) -> Any:
+    """Return points transformed for the last step of a pipeline."""
     return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
 
 
-def inner_points(model: Any, X: Any) -> Array:
-    """Return points as the last step of a pipeline sees them, finite, of shape (n, d)."""
-    return check_points(transformed(model, X), "X")
+def check_inner_points(model: BaseEstimator, X: Any) -> Array:
+    """Return points transformed for the last step of a pipeline, finite, of shape (n, d)."""
+    return check_points(transform_points(model, X), "X")
 
 
-def feature_labels(names: Sequence[str] | None, machine: Any, d: int) -> list[str]:
-    """Return names of d features: the given ones, those of the estimator's fit, or numbers."""
+def feature_labels(names: Sequence[str] | None, machine: BaseEstimator, d: int) -> list[str]:
+    """Return the given names of d features, those in the fit of the estimator, or numbers."""
     if names is None:
         names = getattr(machine, "feature_names_in_", None)
     if names is None:
@@ -115,28 +114,29 @@ def feature_labels(names: Sequence[str] | None, machine: Any, d: int) -> list[st
     return [str(name) for name in names]
 
 
-def in_order(y: npt.NDArray[Any], sizes: Array | None, by: str) -> Indices:
-    """Return the points by target, or by class and then by abs(size)."""
+def order_points(y: npt.NDArray[Any], sizes: Array | None, by: Order) -> Indices:
+    """Return the order of points by target, or by class and then by abs(size)."""
     if by == "target":
         return np.argsort(y, kind="stable")
     codes = np.unique(y, return_inverse=True)[1]
+    # the last key of lexsort counts most
     return np.lexsort((np.zeros(len(y)) if sizes is None else np.abs(sizes), codes))
 
 
 def class_marks(starts: npt.ArrayLike, m: int) -> Array:
-    """Return the middle of each class on an axis of m points, from where the classes start."""
+    """Return the middle of each class on an axis of m points, from the starts of classes."""
     ends = np.append(starts, m)
     return np.asarray((ends[1:] + ends[:-1] - 1) / 2)
 
 
 def class_label(label: Any) -> str:
-    """Return the name of a class in a picture: "class 0", or the label if it is no number."""
+    """Return the name of a class in a picture: "class 0" for a number, else the label."""
     number = isinstance(label, numbers.Real) and not isinstance(label, bool | np.bool_)
     return f"class {label:g}" if number else text(label)
 
 
-def marks(y: npt.NDArray[Any], by: str) -> tuple[Indices, Array, list[str]]:
-    """Return borders between ordered classes, and places and names of classes, or of 5 targets."""
+def class_borders(y: npt.NDArray[Any], by: Order) -> tuple[Indices, Array, list[str]]:
+    """Return borders of ordered classes, and places and names of classes, or of 5 targets."""
     if by == "target":
         rows = np.linspace(0, len(y) - 1, 5).astype(np.intp)
         return rows[:0], rows.astype(np.float64), [f"{target:.3g}" for target in y[rows]]
@@ -144,15 +144,15 @@ def marks(y: npt.NDArray[Any], by: str) -> tuple[Indices, Array, list[str]]:
     return starts[1:], class_marks(starts, len(y)), [class_label(c) for c in classes.tolist()]
 
 
-def thinned(order: Indices, most: int | None = None) -> Indices:
-    """Return at most `most` (MOST_POINTS) of some row numbers, spread evenly over their order."""
+def thin(order: Indices, most: int | None = None) -> Indices:
+    """Return at most `most` (MOST_POINTS) of some row numbers, evenly over their order."""
     shown = min(len(order), MOST_POINTS if most is None else most)
     places = np.linspace(0, len(order) - 1, shown).astype(np.intp)
     return np.asarray(order[places], dtype=np.intp)
 
 
-def text(name: object, longest: int = LONGEST) -> str:
-    """Return a name from data as matplotlib should draw it: one line, no mathematics, not long."""
+def text(name: object, longest: int = 28) -> str:
+    """Return a name from data for matplotlib: one short line without mathematics."""
     line = " ".join("".join(c if c.isprintable() else " " for c in str(name)).split())
     short = line if len(line) <= longest else f"{line[: longest - 1]}…"
     return short.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""How fast a fit came close to its optimum, and how close that is known to be."""
+"""The certified gap of a fit over the steps of its solver."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
 from pliant.methods.summary import summarize
 from pliant.plots._common import BLUE, GREY, Display, last_step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FLOOR = float(np.finfo(np.float64).eps)
-"""Gaps below this are drawn at this: a logarithmic axis has no zero."""
+    from matplotlib.lines import Line2D
 
 
 class ConvergenceDisplay(Display):
     """The certified gap at each check of a solver, relative to the objective.
 
-    The optimum is known to within the gap. The solver stops when the relative gap reaches ``tol``:
-    relative to 1 + abs(objective) for a fixed kernel or an adapted one, with the objective taken
-    without its constant part, and to abs(objective) where a kernel is learned by a sequence of
-    support vector machines (TKL).
+    The gap bounds the distance to the optimum. The solver stops when the relative gap reaches
+    ``tol``: relative to 1 + abs(objective), without its constant part, for a fixed or adapted
+    kernel, and to abs(objective) for a kernel learned by a sequence of support vector machines
+    (TKL).
 
     Parameters
     ----------
@@ -32,11 +31,11 @@ class ConvergenceDisplay(Display):
     gaps : array-like of shape (n_checks,)
         Relative gaps, finite.
     tol : float, optional
-        The relative gap that was asked for; drawn as a line.
+        The relative gap at which the solver stops; drawn as a line.
     unit : str, default="two-coordinate steps"
-        What `steps` counts; the label of the horizontal axis.
+        The unit of `steps`; the label of the horizontal axis.
     scale : str, default="(1 + |objective|)"
-        What `gaps` are relative to; for the label of the vertical axis.
+        The unit of `gaps`; for the label of the vertical axis.
 
     Attributes
     ----------
@@ -54,8 +53,8 @@ class ConvergenceDisplay(Display):
     [8.0, 0.05]
     """
 
-    line_: Any
-    tol_line_: Any
+    line_: Line2D
+    tol_line_: Line2D | None
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class ConvergenceDisplay(Display):
             )
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Axes | None = None, **line: Any) -> Self:
+    def from_estimator(cls, model: BaseEstimator, *, ax: Axes | None = None, **line: Any) -> Self:
         """Draw the convergence of a fitted estimator.
 
         Parameters
@@ -117,7 +116,8 @@ class ConvergenceDisplay(Display):
         """Draw the gaps on a logarithmic axis."""
         ax = self.ax_
         look = {"color": BLUE, "marker": "o", "markersize": 4, "label": "certified gap", **style}
-        (self.line_,) = ax.plot(self.steps, np.maximum(self.gaps, FLOOR), **look)
+        gaps = np.maximum(self.gaps, np.finfo(np.float64).eps)  # a logarithmic axis has no zero
+        (self.line_,) = ax.plot(self.steps, gaps, **look)
         self.tol_line_ = None
         if self.tol is not None:
             label = f"tol = {self.tol:g}"

@@ -1,9 +1,9 @@
-"""Demsar's diagram: mean ranks of methods on an axis, and groups that do not differ."""
+"""Demšar's diagram: mean ranks of methods on an axis, and groups without a difference."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,22 +12,18 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real, check_vector
 from pliant.plots._common import BLUE, GREY, Display, text
 
-LEVEL = 15.0
-"""Points of height that a label gets where there is room."""
-
-LARGEST_FONT = 10.0
+if TYPE_CHECKING:
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Text
 
 BAR = 0.45
 """Height of a row of bars, in labels."""
 
-RIM = 0.02
-"""The least distance of two bars at one height, as a share of the axis."""
 
-
-def joined(ranks: Array, difference: float) -> list[tuple[int, int]]:
-    """Return first and last + 1 of each largest run of rising ranks closer than `difference`."""
+def find_groups(ranks: Array, difference: float) -> list[tuple[int, int]]:
+    """Return first and last + 1 of each largest run of rising ranks within `difference`."""
     runs: list[tuple[int, int]] = []
-    for first in range(len(ranks)):
+    for first in range(len(ranks)):  # ranks rise, so a group is a run; its end is the last + 1
         end = first + int((ranks[first:] - ranks[first] < difference).sum())
         if end - first > 1 and (not runs or end > runs[-1][1]):
             runs.append((first, end))
@@ -35,12 +31,11 @@ def joined(ranks: Array, difference: float) -> list[tuple[int, int]]:
 
 
 class CriticalDifferenceDisplay(Display):
-    """Methods at their mean ranks over data sets; a bar joins those that do not differ.
+    """Methods at their mean ranks over data sets; a bar joins methods that do not differ.
 
     The better half is named on the left, the best on top; the worse half on the right, the worst
-    on top. Above the axis stands the length of the critical difference: ranks that are closer than
-    that do not differ significantly. Each bar joins a largest set of methods that all lie closer
-    than that.
+    on top. Above the axis stands the length of the critical difference: closer ranks do not differ
+    significantly. Each bar joins a largest set of methods that are closer than it.
 
     Parameters
     ----------
@@ -75,9 +70,9 @@ class CriticalDifferenceDisplay(Display):
     [('a', 'c'), ('b', 'd')]
     """
 
-    texts_: list[Any]
-    bars_: list[Any]
-    scale_: Any
+    texts_: list[Text]
+    bars_: list[Line2D]
+    scale_: Line2D
 
     def __init__(
         self, names: Sequence[str], ranks: npt.ArrayLike, critical_difference: float
@@ -101,7 +96,7 @@ class CriticalDifferenceDisplay(Display):
         Each from its best to its worst method, the set of the best first; none lies in another.
         """
         names = [self.names[j] for j in self.order]
-        runs = joined(self.ranks[self.order], self.critical_difference)
+        runs = find_groups(self.ranks[self.order], self.critical_difference)
         return [tuple(names[first:end]) for first, end in runs]
 
     @property
@@ -111,13 +106,14 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def _bars(self) -> list[tuple[float, float, int]]:
-        """The ends of the bar of each group, and the first row where it keeps a gap to others."""
+        """The ends of the bar of each group, and the first row with room for it."""
         rising, (low, high) = self.ranks[self.order], self._span
-        taken: list[float] = []
+        taken: list[float] = []  # the end of the last bar in each row
         bars = []
-        for first, end in joined(rising, self.critical_difference):
+        for first, end in find_groups(rising, self.critical_difference):
             best, worst = float(rising[first]), float(rising[end - 1])
-            free = [row for row, last in enumerate(taken) if last + RIM * (high - low) < best]
+            # bars in one row keep a gap of 2 % of the axis
+            free = [row for row, last in enumerate(taken) if last + 0.02 * (high - low) < best]
             row = free[0] if free else len(taken)
             taken[row:] = [worst, *taken[row + 1 :]]
             bars.append((best, worst, row))
@@ -135,13 +131,13 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def _size(self) -> tuple[float, float]:
-        return 7.0, LEVEL * (self._height + 4.0) / 72.0
+        return 7.0, 15.0 * (self._height + 4.0) / 72.0  # 15 points of height for a label
 
     def _draw(self, style: dict[str, Any]) -> None:
         """Draw axis, labels, bars and the critical difference."""
         room = 72.0 * float(self.ax_.bbox.height) / self.ax_.figure.dpi / (self._height + 2.5)
         self._draw_axis()
-        self._draw_labels(min(LARGEST_FONT, 0.72 * room))
+        self._draw_labels(min(10.0, 0.72 * room))
         low, high = self._span
         rim = 0.006 * (high - low)
         look = {"color": BLUE, "linewidth": 4, "solid_capstyle": "butt", "zorder": 3, **style}

@@ -1,4 +1,4 @@
-"""Where an embedding puts the points of each class."""
+"""The points of each class in an embedding."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.validation import check_points
@@ -14,9 +15,8 @@ from pliant.plots._common import COLORS, Display, last_step, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MARKERS = ("o", "^", "s", "D", "v", "P", "X")
-"""The second seven classes have another marker, and so on."""
+    from matplotlib.collections import PathCollection
+    from matplotlib.legend import Legend
 
 
 class EmbeddingDisplay(Display):
@@ -49,8 +49,8 @@ class EmbeddingDisplay(Display):
     ['a', 'b']
     """
 
-    points_: list[Any]
-    legend_: Any
+    points_: list[PathCollection]
+    legend_: Legend
 
     def __init__(
         self,
@@ -68,14 +68,14 @@ class EmbeddingDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        embedding: Any,
+        embedding: BaseEstimator,
         X: Any,
         y: npt.ArrayLike,
         *,
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
-        """Draw where a fitted transformer puts some points: best, points that it has not seen.
+        """Draw points transformed by a fitted transformer, preferably points outside of its fit.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class EmbeddingDisplay(Display):
         self.points_ = []
         for number, label in enumerate(self.classes):
             turn, place = divmod(number, len(COLORS))
-            own = {"color": COLORS[place], "marker": MARKERS[turn % len(MARKERS)]}
+            own = {"color": COLORS[place], "marker": "o^sDvPX"[turn % 7]}
             drawn = self.places[self.labels == label]
             self.points_.append(self.ax_.scatter(*drawn.T, **{**own, **look}))
         names = [text(label) for label in self.classes]

@@ -1,12 +1,13 @@
-"""Features that a LAB-RBF estimator relies on: their relevance, and its bandwidths."""
+"""The relevance of features to a LAB-RBF estimator, and its bandwidths."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_integer, check_points, check_vector
@@ -19,14 +20,14 @@ from pliant.plots._common import (
     last_step,
     summary_for,
     text,
-    thinned,
+    thin,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LEAST = 1e-3
-"""Bandwidths below this share of the largest are drawn alike: so wide a kernel is constant."""
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.container import BarContainer
+    from matplotlib.image import AxesImage
 
 
 class FeatureDisplay(Display):
@@ -35,8 +36,8 @@ class FeatureDisplay(Display):
     relevance: Array
     feature_names: list[str]
     most_features: int = 20
-    image_: Any = None
-    colorbar_: Any = None
+    image_: AxesImage | None = None
+    colorbar_: Colorbar | None = None
 
     @property
     def order(self) -> Indices:
@@ -47,12 +48,13 @@ class FeatureDisplay(Display):
     def _shown(self) -> Indices:
         return self.order[: check_integer("most_features", self.most_features, least=1)]
 
-    def _draw_cells(self, cells: Array, look: dict[str, Any], label: str) -> None:
-        """Draw the heat map, its scale and the names of its columns."""
+    def _draw_cells(self, cells: Array, look: dict[str, Any], label: str) -> Colorbar:
+        """Draw the heat map and the names of its columns; return its scale."""
         look = {"aspect": "auto", "interpolation": "nearest", **look}
-        self.image_ = self.ax_.imshow(cells, **look)
-        self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=self.ax_, label=label)
+        self.image_ = image = self.ax_.imshow(cells, **look)
+        self.colorbar_ = scale = image.figure.colorbar(image, ax=self.ax_, label=label)
         self.ax_.set_xticks(np.arange(len(self._shown)), self._names, rotation=45, ha="right")
+        return scale
 
     @property
     def _names(self) -> list[str]:
@@ -63,13 +65,13 @@ class FeatureDisplay(Display):
         self.ax_.set_title(title + ("" if shown == d else f", {shown} of {d} features"))
 
     def _count_points(self, drawn: Indices, m: int, more: str = "") -> None:
-        """Write how many support points there are, and how many of them are drawn."""
+        """Write the number of support points, and of the drawn ones."""
         some = "" if len(drawn) == m else f"{len(drawn)} of "
         self.ax_.set_ylabel(f"{some}{m} support points{more}")
 
 
 class RelevanceDisplay(FeatureDisplay):
-    """How much a learned function changes if a feature is permuted, as a share for each feature.
+    """The change of a learned function if a feature is permuted, as a share for each feature.
 
     Drawn as one bar for each feature, or as a heat map with a row for each support point: the
     shares of the features in the squared slope of its own term of the function. Features are in the
@@ -110,8 +112,8 @@ class RelevanceDisplay(FeatureDisplay):
     ['dose', 'age', 'day']
     """
 
-    bars_: Any
-    kind: str = "features"
+    bars_: BarContainer | None
+    kind: Literal["features", "support"] = "features"
 
     def __init__(
         self,
@@ -134,9 +136,9 @@ class RelevanceDisplay(FeatureDisplay):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: BaseEstimator,
         *,
-        kind: str = "features",
+        kind: Literal["features", "support"] = "features",
         feature_names: Sequence[str] | None = None,
         most_features: int = 20,
         ax: Axes | None = None,
@@ -148,11 +150,11 @@ class RelevanceDisplay(FeatureDisplay):
         ----------
         model : fitted estimator
             `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline that ends in one; then features
-            are those that its last step sees.
+            are the features of its last step.
         kind : {"features", "support"}, default="features"
             Bars, or the heat map.
         feature_names : sequence of str, optional
-            By default those of the data frame that the model was fitted on, or numbers.
+            By default the names in the data frame of the fit, or numbers.
         most_features : int, default=20
             Draw this number of features, the most relevant ones.
         ax : matplotlib Axes, optional
@@ -174,7 +176,8 @@ class RelevanceDisplay(FeatureDisplay):
             correlated=machine.correlated_features_,
             feature_names=feature_labels(feature_names, machine, machine.n_features_in_),
         )
-        display.kind = check_choice("kind", kind, ("features", "support"))
+        check_choice("kind", kind, ("features", "support"))
+        display.kind = kind
         display.most_features = most_features
         return display.plot(ax, **style)
 
@@ -205,8 +208,9 @@ class RelevanceDisplay(FeatureDisplay):
     def _draw_points(self, shares: Array, style: dict[str, Any]) -> None:
         """Draw a row for each support point, grouped by its largest share."""
         ordered = shares[:, self.order]
+        # by the feature of the largest share, and for one feature by this share
         rows = np.lexsort((-ordered.max(axis=1), ordered.argmax(axis=1)))
-        drawn = thinned(rows)
+        drawn = thin(rows)
         look = {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0, **style}
         cells = shares[np.ix_(drawn, self._shown)]
         self._draw_cells(cells, look, "share of the squared slope of its term")
@@ -215,23 +219,23 @@ class RelevanceDisplay(FeatureDisplay):
 
 
 class BandwidthDisplay(FeatureDisplay):
-    """How narrow a kernel with bandwidths of its own is along each feature, near each point.
+    """The bandwidths of a kernel along each feature, near each support point.
 
     The kernel at a support point c is h(|theta o (u - c)|^2): it falls off within 1/theta_j along
     feature j, and does not depend on a feature with a bandwidth near zero. Features are on [-1, 1],
     as the estimator maps them, so that bandwidths can be compared. Support points are grouped by
     the feature of their largest bandwidth.
 
-    It shows the *kernel*; `RelevanceDisplay` shows what is made of it, the change of the learned
-    function with each feature, in which the coefficients and the linear part count too: a feature
-    may have narrow kernels and matter little, or matter through the linear part alone.
+    It shows the *kernel*; `RelevanceDisplay` shows the change of the learned function, in which the
+    coefficients and the linear part count too: a feature may have narrow kernels and matter little,
+    or matter through the linear part alone.
 
     Parameters
     ----------
     bandwidths : array-like of shape (m, d)
         theta >= 0 of each support point.
     relevance : array-like of shape (d,), optional
-        What orders the features, such as ``feature_relevance_``; by default the median bandwidth.
+        The order of the features, such as ``feature_relevance_``; by default the median bandwidth.
     members : array-like of m int, optional
         The member that each support point belongs to, drawn one above the other; by default all
         belong to one.
@@ -272,7 +276,7 @@ class BandwidthDisplay(FeatureDisplay):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: BaseEstimator,
         *,
         feature_names: Sequence[str] | None = None,
         most_features: int = 20,
@@ -285,9 +289,9 @@ class BandwidthDisplay(FeatureDisplay):
         ----------
         model : fitted estimator
             `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline that ends in one; then features
-            are those that its last step sees.
+            are the features of its last step.
         feature_names : sequence of str, optional
-            By default those of the data frame that the model was fitted on, or numbers.
+            By default the names in the data frame of the fit, or numbers.
         most_features : int, default=20
             Draw this number of features, the most relevant ones.
         ax : matplotlib Axes, optional
@@ -317,13 +321,14 @@ class BandwidthDisplay(FeatureDisplay):
         from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
         high = float(self.bandwidths.max()) or 1.0
-        low = max(float(self.bandwidths.min()), LEAST * high)
+        # below a thousandth of the largest, a kernel is constant: drawn in one colour
+        low = max(float(self.bandwidths.min()), 1e-3 * high)
         cells = np.maximum(self.bandwidths[:, self._shown], low)
+        # by member, by the feature of the largest bandwidth, and by this bandwidth
         rows = np.lexsort((-cells.max(axis=1), cells.argmax(axis=1), self.members))
-        drawn = thinned(rows)
+        drawn = thin(rows)
         look = {"cmap": "cividis", "norm": LogNorm(min(low, high / 2), high), **style}
-        self._draw_cells(cells[drawn], look, "bandwidth θ, features on [−1, 1]")
-        axis = self.colorbar_.ax.yaxis
+        axis = self._draw_cells(cells[drawn], look, "bandwidth θ, features on [−1, 1]").ax.yaxis
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -333,7 +338,7 @@ class BandwidthDisplay(FeatureDisplay):
         self._write_title("Bandwidths")
 
     def _mark_members(self, members: npt.NDArray[Any]) -> None:
-        """Draw a line between members, and their numbers beside them if there are several."""
+        """Draw lines between members, and the numbers of several members beside them."""
         numbers, starts = np.unique(members, return_index=True)
         self.ax_.hlines(starts[1:] - 0.5, *self.ax_.get_xlim(), color="white", linewidth=1.5)
         names = [f"{number}" for number in numbers] if len(numbers) > 1 else []

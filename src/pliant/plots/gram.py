@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_points, has_fractions
@@ -16,31 +16,31 @@ from pliant.plots._common import (
     GREY,
     HARDLY,
     Display,
-    in_order,
-    inner_points,
+    Order,
+    check_inner_points,
+    class_borders,
     last_step,
-    marks,
+    order_points,
     summary_for,
-    thinned,
+    thin,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-GAP = 0.08
-"""Between two matrices, as a share of their width."""
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.image import AxesImage
 
 
 class GramDisplay(Display):
     """Gram matrices of a learned kernel and of the kernel it was learned from.
 
-    Points are ordered by class, and those of a class by abs(coefficient) where an estimator is
-    drawn; for regression by target.
-    What a kernel has learned shows as blocks: it is larger within a class than between classes.
+    Points are ordered by class, and within a class by abs(coefficient) of a drawn estimator; for
+    regression by target.
+    A learned kernel shows blocks: it is larger within a class than between classes.
     Kernels are centred over the m points, as an estimator with an intercept sees them,
     k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j). Both matrices have one
-    scale of colours, which ends where 99.5 % of the entries off the diagonal lie. Where no kernel
-    value changes by more than a thousandth of the largest, the title says so.
+    scale of colours, which holds 99 % of the entries off the diagonal. If no kernel value changes
+    by more than a thousandth of the largest, the title says so.
 
     Parameters
     ----------
@@ -51,16 +51,16 @@ class GramDisplay(Display):
     before : array-like of shape (m, m), optional
         The base kernel between the same points.
     by : {"class", "target"}, optional
-        What orders the points; by default "target" if y holds fractions, else "class".
+        The order of the points; by default "target" if y holds fractions, else "class".
     n_points : int, optional
-        How many points the m were chosen from.
+        The number of points from which the m were chosen.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         Once plotted.
     images_ : list of matplotlib AxesImage
-        The matrix before, if there is one, and that after learning.
+        The matrices before learning, if given, and after it.
     colorbar_ : matplotlib Colorbar
 
     Examples
@@ -72,8 +72,8 @@ class GramDisplay(Display):
     [1, 0, 2]
     """
 
-    images_: list[Any]
-    colorbar_: Any
+    images_: list[AxesImage]
+    colorbar_: Colorbar
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class GramDisplay(Display):
         y: npt.ArrayLike,
         before: npt.ArrayLike | None = None,
         *,
-        by: str | None = None,
+        by: Order | None = None,
         n_points: int | None = None,
     ) -> None:
         m = len(np.asarray(gram))
@@ -91,13 +91,14 @@ class GramDisplay(Display):
         if by is None:
             fractions = self.y.dtype.kind == "f" and has_fractions(self.y)
             by = "target" if fractions else "class"
-        self.by = check_choice("by", by, ("class", "target"))
+        check_choice("by", by, ("class", "target"))
+        self.by = by
         self.n_points = m if n_points is None else n_points
 
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: BaseEstimator,
         X: Any,
         y: npt.ArrayLike,
         *,
@@ -114,12 +115,12 @@ class GramDisplay(Display):
             for DANK, KNPL and kernels that solve a LogDet problem; one that was rescaled after
             learning is compared with the base kernel at the same variance.
         X : array-like or data frame of shape (n, d)
-            Points, as a rule those that the model was fitted on; (n, n) for
+            Points, as a rule the training points; (n, n) for
             ``kernel="precomputed"``. More than 400 are thinned evenly.
         y : array-like of shape (n,)
             Their classes or targets.
         n_points : int, optional
-            How many points X was chosen from; by default its number of rows.
+            The number of points from which X was chosen; by default its number of rows.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **image
@@ -136,13 +137,15 @@ class GramDisplay(Display):
         points, targets = _kernel_points(model, base, X), np.asarray(y)
         if targets.shape != (len(points),):
             raise ValueError(f"expected y of shape ({len(points)},), got {targets.shape}")
-        by = "target" if not is_classifier(machine) and hasattr(machine, "predict") else "class"
+        regression = not is_classifier(machine) and hasattr(machine, "predict")
+        by: Order = "target" if regression else "class"
         sizes = _coefficient_sizes(machine, points)
-        rows = thinned(in_order(targets, sizes, by))
+        rows = thin(order_points(targets, sizes, by))
         points = points[rows]
         gram = kernel(points)
         before = None if base is None else base(points)
         if before is not None and isinstance(kernel, Scaled):
+            # at the variance of the learned kernel, which was rescaled
             before *= _variance(gram) / _variance(before)
         n_points = n_points or len(targets)
         return cls(gram, targets[rows], before, by=by, n_points=n_points).plot(ax, **image)
@@ -150,7 +153,7 @@ class GramDisplay(Display):
     @property
     def order(self) -> Indices:
         """The points as they are drawn, shape (m,)."""
-        return in_order(self.y, None, self.by)
+        return order_points(self.y, None, self.by)
 
     @property
     def similarities(self) -> list[tuple[float, float]]:
@@ -158,11 +161,18 @@ class GramDisplay(Display):
 
         For regression the classes are the quarters of the ordered targets.
         """
-        return [_within_and_between(matrix, self._groups) for matrix in self._matrices]
+        same = self._groups[:, None] == self._groups
+        between = ~same
+        np.fill_diagonal(same, False)
+        means = [
+            [float(gram[pairs].mean()) if pairs.any() else np.nan for pairs in (same, between)]
+            for gram in self._matrices
+        ]
+        return [(within, across) for within, across in means]
 
     @property
     def hardly_adapted(self) -> bool:
-        """Whether no kernel value has changed by more than a thousandth of the largest."""
+        """True if no kernel value changes by more than a thousandth of the largest."""
         if self.before is None:
             return False
         change = np.abs(self.gram - self.before).max(initial=0.0)
@@ -178,20 +188,21 @@ class GramDisplay(Display):
 
     @property
     def _matrices(self) -> list[Array]:
-        """What is drawn, the learned kernel last; the order is still that of y."""
+        """The centred matrices, the learned kernel last, in the order of y."""
         given = [self.gram] if self.before is None else [self.before, self.gram]
+        # H K H with H = I - 1 1' / m
         return [K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() for K in given]
 
     def _draw(self, style: dict[str, Any]) -> None:
         """Draw the matrices side by side."""
         ax = self.ax_
         m, order = len(self.y), self.order
-        look = {**_colours(self._matrices), **style}
+        look = {**_choose_colours(self._matrices), **style}
         names = ["learned kernel"] if self.before is None else ["base kernel", "learned kernel"]
         names[-1] += ", hardly adapted" if self.hardly_adapted else ""
         self.images_ = []
         for number, (name, matrix) in enumerate(zip(names, self._matrices, strict=True)):
-            left = number * (1.0 + GAP) * m - 0.5
+            left = number * 1.08 * m - 0.5
             extent = (left, left + m, m - 0.5, -0.5)
             self.images_.append(ax.imshow(matrix[np.ix_(order, order)], extent=extent, **look))
             within, between = self.similarities[number]
@@ -206,16 +217,16 @@ class GramDisplay(Display):
     def _label(self, left: float, title: str) -> None:
         """Frame a matrix, mark the borders of its classes and write its title above."""
         m = len(self.y)
-        ends = np.array([0, *marks(self.y[self.order], self.by)[0], m])
+        ends = np.array([0, *class_borders(self.y[self.order], self.by)[0], m])
         look: dict[str, Any] = {"color": GREY, "linewidth": 0.9, "clip_on": False}
         self.ax_.hlines(ends - 0.5, left, left + m, **look)
         self.ax_.vlines(left + ends, -0.5, m - 0.5, **look)
         self.ax_.text(left + m / 2, -0.5 - 0.02 * m, title, ha="center", va="bottom", fontsize=9)
 
     def _mark_order(self) -> None:
-        """Name the classes, or some targets, beside the first matrix; say what is drawn below."""
+        """Name classes, or some targets, beside the first matrix; count the points below."""
         m = len(self.y)
-        _, places, labels = marks(self.y[self.order], self.by)
+        _, places, labels = class_borders(self.y[self.order], self.by)
         self.ax_.set_ylabel("target" if self.by == "target" else "")
         self.ax_.set_yticks(places, labels)
         self.ax_.tick_params(length=0)
@@ -223,7 +234,7 @@ class GramDisplay(Display):
         self.ax_.set_xlabel(f"{shown} points, ordered by {self.by}")
 
     def _draw_colorbar(self) -> None:
-        """Draw the scale, with arrows where entries lie beyond its ends."""
+        """Draw the scale, with arrows for entries beyond its ends."""
         image = self.images_[-1]
         low, high = image.get_clim()
         below = min(matrix.min() for matrix in self._matrices) < low
@@ -252,7 +263,7 @@ class AdaptationDisplay(Display):
     n_support : int
         Number of support points, of which m are drawn.
     by : {"class", "target"}
-        What they are ordered by.
+        The order of the points.
 
     Attributes
     ----------
@@ -263,16 +274,10 @@ class AdaptationDisplay(Display):
     colorbar_ : matplotlib Colorbar
     """
 
-    image_: Any
-    colorbar_: Any
+    image_: AxesImage
+    colorbar_: Colorbar
 
-    def __init__(
-        self,
-        change: Array,
-        y: npt.NDArray[Any],
-        n_support: int,
-        by: str,
-    ) -> None:
+    def __init__(self, change: Array, y: npt.NDArray[Any], n_support: int, by: Order) -> None:
         self.change = change
         self.y = y
         self.n_support = n_support
@@ -280,7 +285,7 @@ class AdaptationDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, y: npt.ArrayLike, *, ax: Axes | None = None, **image: Any
+        cls, model: BaseEstimator, X: Any, y: npt.ArrayLike, *, ax: Axes | None = None, **image: Any
     ) -> Self:
         """Draw the adaptation of a fitted estimator.
 
@@ -289,7 +294,7 @@ class AdaptationDisplay(Display):
         model : fitted estimator
             DANK or KNPL, of two classes or a regressor, or a pipeline that ends in one.
         X, y : array-like
-            What it was fitted on.
+            The training points with their labels or targets.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **image
@@ -313,7 +318,7 @@ class AdaptationDisplay(Display):
         return cls.from_support(machine, y[kernel.support]).plot(ax, **image)
 
     @classmethod
-    def from_support(cls, machine: Any, y: npt.ArrayLike) -> Self:
+    def from_support(cls, machine: BaseEstimator, y: npt.ArrayLike) -> Self:
         """Make a display from the labels or targets of the support points; nothing is drawn yet.
 
         Parameters
@@ -336,14 +341,14 @@ class AdaptationDisplay(Display):
                 f"expected y of shape ({len(kernel.support)},), one for each of at least one "
                 f"support point, got {targets.shape}"
             )
-        by = "class" if is_classifier(machine) else "target"
-        order = thinned(in_order(targets, kernel.beta[kernel.support], by))
+        by: Order = "class" if is_classifier(machine) else "target"
+        order = thin(order_points(targets, kernel.beta[kernel.support], by))
         rows = kernel.support[order]
         return cls(kernel.change_between(rows, rows), targets[order], len(targets), by)
 
     @property
     def hardly_adapted(self) -> bool:
-        """Whether all entries of F - 1 lie within 0.001 of zero."""
+        """True if all entries of F - 1 lie within 0.001 of zero."""
         return bool(np.abs(self.change).max(initial=0.0) <= HARDLY)
 
     def _draw(self, style: dict[str, Any]) -> None:
@@ -353,7 +358,7 @@ class AdaptationDisplay(Display):
         look = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, **style}
         self.image_ = ax.imshow(self.change, **look)
         self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=ax, label="F − 1")
-        borders, places, names = marks(self.y, self.by)
+        borders, places, names = class_borders(self.y, self.by)
         for border in borders:
             ax.axhline(border - 0.5, color=GREY, linewidth=0.8)
             ax.axvline(border - 0.5, color=GREY, linewidth=0.8)
@@ -368,9 +373,9 @@ class AdaptationDisplay(Display):
         ax.set_title(f"Adaptation, {shown} support points{note}")
 
 
-def _kernel_points(model: Any, base: Kernel | None, X: Any) -> Array:
-    """Return points as the kernel takes them: row numbers, if it is known as a matrix only."""
-    points = inner_points(model, X)
+def _kernel_points(model: BaseEstimator, base: Kernel | None, X: Any) -> Array:
+    """Return points for the kernel: row numbers for a precomputed one."""
+    points = check_inner_points(model, X)
     if not isinstance(base, Precomputed) or points.shape[1] == 1:
         return points
     if points.shape != base.gram.shape:
@@ -380,8 +385,8 @@ def _kernel_points(model: Any, base: Kernel | None, X: Any) -> Array:
     return np.arange(float(len(points)))[:, None]
 
 
-def _coefficient_sizes(machine: Any, points: Array) -> Array:
-    """Return abs(coefficient) of each point; 0 for points that are no support points."""
+def _coefficient_sizes(machine: BaseEstimator, points: Array) -> Array:
+    """Return abs(coefficient) of each point, 0 outside of the support points."""
     functions = summarize(machine).functions
     if len(functions) != 1 or functions[0].n_support is None:
         return np.zeros(len(points))
@@ -390,26 +395,19 @@ def _coefficient_sizes(machine: Any, points: Array) -> Array:
         support = support[getattr(fitted, "support_", slice(0))]
     coefficients = np.atleast_2d(fitted.dual_coef_)
     sizes = np.abs(coefficients).sum(axis=0)
+    # points are found by their bytes; + 0.0 makes -0.0 zero
     known = {(point + 0.0).tobytes(): size for point, size in zip(support, sizes, strict=False)}
     return np.array([known.get(point.tobytes(), 0.0) for point in points + 0.0], dtype=np.float64)
 
 
 def _variance(gram: Array) -> float:
     """Return the variance of points in the feature space of their Gram matrix."""
+    # mean |phi(x) - c|^2 for their centre c: mean_i k(x_i, x_i) - mean_ij k(x_i, x_j)
     return float(gram.diagonal().mean() - gram.mean()) or 1.0
 
 
-def _within_and_between(gram: Array, groups: Indices) -> tuple[float, float]:
-    """Return the means of the entries off the diagonal in one group, and in two; nan for none."""
-    same = groups[:, None] == groups
-    between = ~same
-    np.fill_diagonal(same, False)
-    means = [float(gram[e].mean()) if e.any() else np.nan for e in (same, between)]
-    return means[0], means[1]
-
-
-def _colours(matrices: list[Array]) -> dict[str, Any]:
-    """Return the colours for kernel values: from white both ways, where many are negative."""
+def _choose_colours(matrices: list[Array]) -> dict[str, Any]:
+    """Return the colours for kernel values; they diverge from white if many are negative."""
     off = ~np.eye(len(matrices[0]), dtype=bool)
     entries = np.concatenate([matrix[off] for matrix in matrices] if off.any() else matrices)
     low, high = (float(end) for end in np.percentile(entries, [0.5, 99.5]))

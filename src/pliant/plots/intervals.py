@@ -1,4 +1,4 @@
-"""Prediction intervals beside the targets that were measured."""
+"""Prediction intervals beside measured targets."""
 
 from __future__ import annotations
 
@@ -6,29 +6,27 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
-from pliant.core.validation import (
-    check_points,
-    check_share,
-    check_targets,
-    check_vector,
-)
-from pliant.plots._common import BLUE, GREY, VERMILION, Display, last_step, thinned, transformed
+from pliant.core.validation import check_points, check_share, check_targets, check_vector
+from pliant.plots._common import BLUE, GREY, VERMILION, Display, last_step, thin, transform_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
 
 MOST_INTERVALS = 200
-"""The most intervals that are drawn."""
+"""Maximum number of drawn intervals."""
 
 
 class IntervalDisplay(Display):
     """Predictions with their intervals against measured targets.
 
     Each sample has a point and a vertical line, its interval. On the diagonal a prediction is
-    right; an interval that crosses the diagonal holds the target of its sample. Samples that the
-    model learned from lie inside too often: draw others. At most 200 samples are drawn, spread
-    evenly over the order of y; `inside` and `mean_width` belong to all samples.
+    right; an interval that crosses the diagonal holds the target of its sample. Training samples
+    lie inside too often: draw others. At most 200 samples are drawn, evenly over the order of y;
+    `inside` and `mean_width` belong to all samples.
 
     Parameters
     ----------
@@ -39,16 +37,16 @@ class IntervalDisplay(Display):
     intervals : array-like of shape (n_samples, 2)
         Lower and upper ends, finite.
     coverage : float, default=0.9
-        Probability in (0, 1) that the intervals are made for; for the title.
+        Nominal probability of the intervals, in (0, 1); for the title.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         Once plotted.
     lines_ : list of two matplotlib LineCollection
-        The intervals that hold their targets, and those that do not.
+        The intervals that hold their targets, and the others.
     points_, diagonal_ : matplotlib Line2D
-        The predictions, and where they are right.
+        The predictions, and the line of right ones.
 
     Examples
     --------
@@ -58,9 +56,9 @@ class IntervalDisplay(Display):
     ([True, False], 2.0)
     """
 
-    lines_: list[Any]
-    points_: Any
-    diagonal_: Any
+    lines_: list[LineCollection]
+    points_: Line2D
+    diagonal_: Line2D
 
     def __init__(
         self,
@@ -78,7 +76,7 @@ class IntervalDisplay(Display):
 
     @property
     def inside(self) -> npt.NDArray[np.bool_]:
-        """Which intervals hold the target of their sample; shape (n_samples,)."""
+        """Mask of the intervals that hold the target of their sample; shape (n_samples,)."""
         low, high = self.intervals.T
         return (low <= self.y) & (self.y <= high)
 
@@ -91,7 +89,7 @@ class IntervalDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: BaseEstimator,
         X: Any,
         y: npt.ArrayLike,
         *,
@@ -106,7 +104,7 @@ class IntervalDisplay(Display):
         model : fitted estimator
             `LABRBFRegressor` of one output, or a pipeline that ends in one.
         X : array-like or data frame of shape (n_samples, n_features)
-            Samples that the model has not learned from, as it takes them.
+            Samples outside of the fit, as the model takes them.
         y : array-like of shape (n_samples,)
             Their targets.
         coverage : float, default=0.9
@@ -130,14 +128,14 @@ class IntervalDisplay(Display):
             )
         if estimator.n_outputs_ > 1:
             raise ValueError(f"expected a model of one output, got {estimator.n_outputs_}")
-        points, targets = transformed(model, X), check_targets(y)
+        points, targets = transform_points(model, X), check_targets(y)
         ends = estimator.predict_interval(points, coverage)
         predicted = estimator.predict(points).ravel()
         display = cls(targets.ravel(), predicted, ends.reshape(-1, 2), coverage=coverage)
         return display.plot(ax, **style)
 
     def _draw(self, style: dict[str, Any]) -> None:
-        rows = thinned(np.argsort(self.y, kind="stable"), MOST_INTERVALS)
+        rows = thin(np.argsort(self.y, kind="stable"), MOST_INTERVALS)
         y, predicted, inside = self.y[rows], self.predicted[rows], self.inside[rows]
         low, high = self.intervals[rows].T
         self.lines_ = []

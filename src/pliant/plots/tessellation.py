@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
 from pliant.core.typing import Array
 from pliant.core.validation import check_integer, check_points, check_vector
 from pliant.kernels import Kernel
-from pliant.plots._common import Display, feature_labels, inner_points, last_step, summary_for, text
+from pliant.plots._common import (
+    Display,
+    check_inner_points,
+    feature_labels,
+    last_step,
+    summary_for,
+    text,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LEVELS = 24
-"""Steps of the colours."""
-
-STEPS = 21
-"""Places along each feature at which the kernel is tried, to find where it changes most."""
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.contour import QuadContourSet
+    from matplotlib.lines import Line2D
 
 
 class TessellationDisplay(Display):
@@ -37,7 +42,7 @@ class TessellationDisplay(Display):
     values : array of shape (s, r)
         The kernel there, one row for each vertical position.
     point : pair of float or None
-        Where z is in the plane; None where z varies along the vertical axis.
+        The place of z in the plane; None if z varies along the vertical axis.
     names : pair of str
         Labels of the axes.
 
@@ -65,10 +70,10 @@ class TessellationDisplay(Display):
     ('feature 0', 'feature 1')
     """
 
-    surface_: Any
-    edges_: list[Any]
-    point_: Any
-    colorbar_: Any
+    surface_: QuadContourSet
+    edges_: list[Line2D]
+    point_: Line2D | None
+    colorbar_: Colorbar
 
     def __init__(
         self,
@@ -87,7 +92,7 @@ class TessellationDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: BaseEstimator,
         X: Any,
         *,
         features: Sequence[int] | None = None,
@@ -103,16 +108,16 @@ class TessellationDisplay(Display):
         ----------
         model : fitted estimator
             `TKLClassifier` of two classes, `TKLRegressor`, or a pipeline that ends in one; then
-            features are those that its last step sees.
+            features are the features of its last step.
         X : array-like or data frame of shape (n, d)
-            Points that say over which range the features are drawn.
+            Points with the ranges of the drawn features.
         features : sequence of one or two int, optional
             The features of the plane; or one, for k over this feature of x and of z. The other
             features are those of z. By default the two along which k(., z) changes most.
         point : array-like of shape (d,), optional
             z, as the last step sees it; by default the median of X.
         feature_names : sequence of d str, optional
-            By default those of the data frame that the estimator was fitted on, or numbers.
+            By default the names in the data frame of the fit, or numbers.
         grid_resolution : int, default=200
             >= 2: the kernel is computed at grid_resolution**2 points.
         ax : matplotlib Axes, optional
@@ -128,13 +133,13 @@ class TessellationDisplay(Display):
         machine = last_step(model)
         learns = "a tessellated kernel"
         kernel = summary_for("tessellation", machine, learns, "TKLClassifier").kernel
-        points = inner_points(model, X)
+        points = check_inner_points(model, X)
         d = points.shape[1]
         labels = feature_labels(feature_names, machine, d)
         z = np.median(points, axis=0) if point is None else check_vector("point", point, d)
         resolution = check_integer("grid_resolution", grid_resolution, least=2)
         ends = np.linspace(points.min(axis=0), points.max(axis=0), resolution)
-        chosen = _changing(kernel, points, z) if features is None else tuple(features)
+        chosen = _find_features(kernel, points, z) if features is None else tuple(features)
         if len(chosen) not in (1, 2) or len(set(chosen) & set(range(d))) < len(chosen):
             raise ValueError(f"expected 1 or 2 different features of 0 to {d - 1}, got {chosen}")
         if len(chosen) == 1:
@@ -145,6 +150,7 @@ class TessellationDisplay(Display):
             display = cls(ends[:, f], ends[:, f], kernel(line), None, names)
         else:
             f, g = chosen
+            # z, but for features f and g, at every point of the plane
             grid = np.repeat(z[None, :], resolution**2, axis=0)
             plane = np.meshgrid(ends[:, f], ends[:, g])
             grid[:, [f, g]] = np.stack(plane, axis=-1).reshape(-1, 2)
@@ -157,7 +163,7 @@ class TessellationDisplay(Display):
         """Draw the values, the edges and the point."""
         from matplotlib.patheffects import withStroke
 
-        ax, look = self.ax_, {"levels": LEVELS, "cmap": "viridis", **style}
+        ax, look = self.ax_, {"levels": 24, "cmap": "viridis", **style}
         self.surface_ = ax.contourf(self.horizontal, self.vertical, self.values, **look)
         self.colorbar_ = self.surface_.figure.colorbar(self.surface_, ax=ax, label="k(x, z)")
         edge: dict[str, Any] = {"color": "white", "linestyle": "--", "linewidth": 1.0}
@@ -176,12 +182,13 @@ class TessellationDisplay(Display):
         ax.set_title("Learned kernel k(x, z)" + ("" if self.point is None else " around z"))
 
 
-def _changing(kernel: Kernel, points: Array, z: Array) -> tuple[int, ...]:
+def _find_features(kernel: Kernel, points: Array, z: Array) -> tuple[int, ...]:
     """Return the two features, in their order, along which k(., z) changes most; or the only."""
-    d = len(z)
-    lines = np.repeat(z[None, :], d * STEPS, axis=0).reshape(d, STEPS, d)
-    ends = np.linspace(points.min(axis=0), points.max(axis=0), STEPS)
+    d, steps = len(z), 21
+    # line f runs through z along feature f: shape (d, steps, d)
+    lines = np.repeat(z[None, :], d * steps, axis=0).reshape(d, steps, d)
+    ends = np.linspace(points.min(axis=0), points.max(axis=0), steps)
     for f in range(d):
         lines[f, :, f] = ends[:, f]
-    changes = np.ptp(kernel(lines.reshape(-1, d), z[None, :]).reshape(d, STEPS), axis=1)
+    changes = np.ptp(kernel(lines.reshape(-1, d), z[None, :]).reshape(d, steps), axis=1)
     return tuple(sorted(int(f) for f in np.argsort(-changes, kind="stable")[:2]))

@@ -7,28 +7,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
 from pliant.core.text import count
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_integer, check_points, check_vector
 from pliant.methods.summary import summarize
-from pliant.plots._common import (
-    BLUE,
-    COLORS,
-    Display,
-    feature_labels,
-    last_step,
-    text,
-)
+from pliant.plots._common import BLUE, COLORS, Display, feature_labels, last_step, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MOST_BARS, MOST_LINES = 15, len(COLORS)
-"""Kernels that are drawn by default; each line has a colour of its own."""
-
-LONGEST_NAME = 44
-"""Characters of a kernel's name that are drawn."""
+    from matplotlib.container import BarContainer
+    from matplotlib.lines import Line2D
 
 
 class WeightsDisplay(Display):
@@ -64,9 +54,9 @@ class WeightsDisplay(Display):
     ['narrow', 'wide', 'linear']
     """
 
-    bars_: Any
-    lines_: list[Any]
-    most_kernels: int = MOST_BARS
+    bars_: BarContainer | None
+    lines_: list[Line2D]
+    most_kernels: int = 15
 
     def __init__(
         self,
@@ -87,11 +77,11 @@ class WeightsDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: BaseEstimator,
         *,
         kernel_names: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
-        most_kernels: int = MOST_BARS,
+        most_kernels: int = 15,
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
@@ -105,8 +95,8 @@ class WeightsDisplay(Display):
         kernel_names : sequence of str, optional
             Names of the kernels; by default those of the model.
         feature_names : sequence of str, optional
-            Names of the features that the last step sees, for the names of kernels of some of
-            them; by default those of the data frame that it was fitted on, or numbers.
+            Names of the features of the last step, for the names of kernels of some of them; by
+            default those of the data frame of its fit, or numbers.
         most_kernels : int, default=15
             Draw this number of kernels at most, those of the largest weights.
         ax : matplotlib Axes, optional
@@ -126,7 +116,7 @@ class WeightsDisplay(Display):
     @classmethod
     def from_path(
         cls,
-        models: Sequence[Any],
+        models: Sequence[BaseEstimator],
         *,
         kernel_names: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -175,9 +165,9 @@ class WeightsDisplay(Display):
 
     @property
     def _shown(self) -> Indices:
-        """The kernels that are drawn."""
+        """The kernels with a bar or a line."""
         bars = check_integer("most_kernels", self.most_kernels, least=1)
-        first = self.order[: bars if self.Cs is None else MOST_LINES]
+        first = self.order[: bars if self.Cs is None else len(COLORS)]
         return first[(self._sizes[first] > 0) | (first == first[0])]
 
     @property
@@ -197,38 +187,38 @@ class WeightsDisplay(Display):
         ax, places, sets = self.ax_, np.arange(len(shown)), self.weights[:, shown]
         self.bars_ = ax.barh(places, sets.mean(axis=0), **{"color": BLUE, **style})
         several = f", mean over {count(len(sets), 'pair')} of classes" if len(sets) > 1 else ""
-        ax.set_yticks(places, [text(self.kernel_names[m], LONGEST_NAME) for m in shown])
+        ax.set_yticks(places, [text(self.kernel_names[m], 44) for m in shown])
         ax.set_ylim(len(shown) - 0.4, -0.6)
         if (sets < 0).any():
             ax.axvline(0.0, color="black", linewidth=0.8)
         else:
             ax.set_xlim(left=0.0)
-        ax.set_xlabel(self._noted(f"weight{several}", shown))
+        ax.set_xlabel(self._add_note(f"weight{several}", shown))
 
     def _draw_lines(self, shown: Indices, Cs: Array, style: dict[str, Any]) -> None:
         """Draw the weight of each kernel over C."""
         ax, rising = self.ax_, np.argsort(Cs, kind="stable")
         for place, m in enumerate(shown):
-            own = {"color": COLORS[place], "label": text(self.kernel_names[m], LONGEST_NAME)}
+            own = {"color": COLORS[place], "label": text(self.kernel_names[m], 44)}
             look = {**own, "marker": "o", "markersize": 3.5, **style}
             self.lines_ += ax.plot(Cs[rising], self.weights[rising, m], **look)
         if (self.weights >= 0).all():
             ax.set_ylim(bottom=0.0)
-        ax.set(xscale="log", xlabel=self._noted("C", shown), ylabel="weight")
+        ax.set(xscale="log", xlabel=self._add_note("C", shown), ylabel="weight")
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
 
-    def _noted(self, label: str, shown: Indices) -> str:
-        """Return a label that states how many kernels are not drawn, and their total weight."""
+    def _add_note(self, label: str, shown: Indices) -> str:
+        """Return a label with the number of kernels without a bar or line, and their weight."""
         left = len(self.kernel_names) - len(shown)
         if not left:
             return label
-        sets = np.abs(self.weights)
+        sets = np.abs(self.weights)  # the share of the others, the largest of all sets
         share = (np.delete(sets, shown, axis=1).sum(axis=1) / sets.sum(axis=1)).max()
         return f"{label}\nand {count(left, 'kernel')} with at most {share:.1%} of the weight"
 
 
 def _learned(
-    model: Any, kernel_names: Sequence[str] | None, feature_names: Sequence[str] | None
+    model: BaseEstimator, kernel_names: Sequence[str] | None, feature_names: Sequence[str] | None
 ) -> tuple[Array, Sequence[str]]:
     """Return the weights of a fitted model, and the names of its kernels."""
     estimator = last_step(model)

@@ -1,9 +1,9 @@
-"""Tables in, tables out: CSV and Parquet files, whole or in chunks, and what their columns mean.
+"""Read CSV and Parquet files, whole or in chunks, infer the kinds of columns, write predictions.
 
-`read_table` and `iter_table` give data frames. `TableSchema` finds out from one frame which columns
-are features, of which kind, and turns every later frame into the same numbers; `ColumnEncoder`, a
-step of a pipeline, learns to fill in missing values and to encode categories and texts.
-`write_predictions` writes a CSV that a spreadsheet can open safely.
+`read_table` and `iter_table` return data frames. `TableSchema` infers the features and their kinds
+from one frame, and turns later frames into the same numbers; `ColumnEncoder`, a step of a pipeline,
+learns to fill in missing values and to encode categories and texts.
+`write_predictions` writes a CSV that is safe in a spreadsheet.
 """
 
 from pliant.tables._columns import Column, LeftOut, UnknownCategoryWarning

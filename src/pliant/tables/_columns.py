@@ -1,8 +1,7 @@
-"""Decide what each column is, such as numbers, dates, categories or ids; turn it into numbers."""
+"""Find the kind of a column, such as numbers, dates, categories or ids, and encode it."""
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 import warnings
 from collections import Counter
@@ -16,9 +15,22 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
-from pliant.tables._dates import PARTS, DateOrder, calendar, is_date, moments, orders_of
+from pliant.tables._cells import (
+    MISSING,
+    PARTS,
+    READERS,
+    DateOrder,
+    Kind,
+    calendar_features,
+    find_orders,
+    infer_kind,
+    is_date,
+    read_dates,
+    read_texts,
+    refuse_missing,
+    whole,
+)
 from pliant.tables._names import listed, row_name
-from pliant.tables._values import MISSING, READERS, Kind, kind_of, refuse_missing, texts, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,56 +38,34 @@ if TYPE_CHECKING:
 Missing: TypeAlias = Literal["impute", "error"]
 
 FEW = 20
-"""Maximum number of rows of a table in which ids and constants are not looked for."""
-
-MAX_DISTINCT = 0.9
-"""Share of different texts above which a column holds ids or free text, no categories."""
-
-MOST_CATEGORIES = 50_000
-"""Maximum number of categories of a column."""
+"""Up to this number of rows or texts, a column is neither of ids, constant, nor free text."""
 
 MOSTLY = 0.9
-"""Share of dates among different texts above which the others are errors; of texts that look like
-numbers above which they are reported."""
-
-WORDS = 3.0
-"""Minimum mean number of words in a cell of free text."""
-
-TEXT_DISTINCT = 0.3
-"""Minimum share of different texts in free text."""
+"""Share of different texts beyond which ids and free text begin; share of dates beyond which other
+texts are errors; share of texts like numbers beyond which a note reports them."""
 
 TEXT_WIDTH = 512
 """Columns that the words of a text, and parts of words, are hashed into."""
-
-PARTS_OF_WORDS = (3, 4)
-"""Characters of a part of a word; parts are alike where words are misspelt."""
-
-ADVICE = (
-    "fill them in, leave the rows out, or have them imputed "
-    "(--missing impute, in Python missing='impute')"
-)
 
 ID_NAME = re.compile(
     r"(?:.*[\W_])?(?i:id|ids|uuid|guid|key|index|idx|row|rowid|rownum|nr|no|lfd|pk)(?:[\W_].*)?"
     r"|.*[a-z](?:Id|ID|Key|Nr|No)|Unnamed: \d+(?:\.\d+)?"
 )
-"""Names of ids, and of the row numbers that pandas writes."""
-
 CODE_NAME = re.compile(
     r"(?:.*[\W_])?(?i:zip|zipcode|plz|postcode|postal|code|cd)(?:[\W_].*)?|.*[a-z](?:Code|Zip)"
 )
-
 NUMBER_LIKE = re.compile(r"[-+$€£]?\d[\d.,']*(e[-+]?\d+)?[%$€£]?", re.IGNORECASE)
-"""A text that a person would read as a number, spaces aside: ``0,5``, ``1,250.00``, ``3%``."""
+"""Names of columns of ids (and of the row numbers of pandas) and of codes; texts like numbers for a
+reader, without spaces: ``0,5``, ``1,250.00``, ``3%``."""
 
 
 class UnknownCategoryWarning(UserWarning):
-    """A text column holds a value that was not there when the schema was fitted."""
+    """A text column holds a category that the training table lacks."""
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A column from which nothing is learned, and why."""
+    """A column that is no feature, with the reason."""
 
     name: str
     reason: Literal["id", "constant", "empty"]
@@ -127,19 +117,10 @@ class Column:
             return tuple(f"{self.name} (hash {k})" for k in range(TEXT_WIDTH))
         return (self.name,)
 
-    @property
-    def example(self) -> object:
-        """A cell that the column can hold."""
-        if self.kind == "categorical":
-            return self.categories[0] if self.categories else "a"
-        plain = {"numeric": 0.0, "boolean": True, "date": dt.datetime(2000, 1, 1)}
-        return plain.get(self.kind, "a")
-
     def encode(self, column: pd.Series, reported: set[str]) -> Array:
         """Return the column as float64 features, shape (n, len(feature_names)).
 
-        NaN stands where a value is missing, and the number after the last for a text that is none
-        of the categories.
+        Missing values are NaN; an unknown category has the number after the last.
 
         Parameters
         ----------
@@ -154,11 +135,11 @@ class Column:
             If a cell does not fit the kind.
         """
         if self.kind == "categorical":
-            return self._codes(texts(column), reported)[:, None]
+            return self._codes(read_texts(column), reported)[:, None]
         if self.kind == "date":
-            return calendar(moments(column, self.order), self.parts, self.origin)
+            return calendar_features(read_dates(column, self.order), self.parts, self.origin)
         if self.kind == "text":
-            return hashed(texts(column).tolist())
+            return _hash_words(read_texts(column).tolist())
         return READERS[self.kind](column)[:, None]
 
     def _codes(self, cells: npt.NDArray[np.object_], reported: set[str]) -> Array:
@@ -176,19 +157,20 @@ class Column:
             reported.add(self.name)
             value = cells[int((codes == unknown).argmax())]
             warnings.warn(
-                f"column {quoted(self.name)} has the value {quoted(value)}, which was not there in "
-                "training; such values are taken as none of the categories",
+                f"column {quoted(self.name)} has the value {quoted(value)}, which the training "
+                "table lacks; such values belong to no category",
                 UnknownCategoryWarning,
                 stacklevel=2,
             )
         return codes
 
 
-def hashed(cells: Sequence[str | None]) -> Array:
-    """Return counts of words and of parts of words of texts, hashed into columns."""
+def _hash_words(cells: Sequence[str | None]) -> Array:
+    """Return the counts of words and of their parts, hashed into columns."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    kinds: list[tuple[str, tuple[int, int]]] = [("word", (1, 1)), ("char_wb", PARTS_OF_WORDS)]
+    # parts of three and four characters are alike where words are misspelt
+    kinds: list[tuple[str, tuple[int, int]]] = [("word", (1, 1)), ("char_wb", (3, 4))]
     features = [
         HashingVectorizer(
             n_features=TEXT_WIDTH // 2, analyzer=kind, ngram_range=lengths, alternate_sign=False
@@ -202,7 +184,7 @@ def hashed(cells: Sequence[str | None]) -> Array:
 
 @dataclass
 class ColumnProfile:
-    """The cells of a column and the user's wishes; `column` decides what it is, with notes."""
+    """The cells of a column and the options on it; `infer` finds its kind and writes notes."""
 
     cells: pd.Series
     missing: Missing
@@ -214,22 +196,26 @@ class ColumnProfile:
     def __post_init__(self) -> None:
         self.name = str(self.cells.name)
 
-    def column(self) -> Column | LeftOut:
-        """Return the kind of the column, or raise TableError for unusable cells."""
-        kind = kind_of(self.cells)
+    def infer(self) -> Column | LeftOut:
+        """Return the column with its kind, or raise TableError for unusable cells."""
+        kind = infer_kind(self.cells)
         if not self.cells.notna().any():
             return LeftOut(self.name, "empty")
         if self.missing == "error":
-            refuse_missing(self.cells, ADVICE)
+            advice = (
+                "fill them in, leave the rows out, or have them imputed "
+                "(--missing impute, in Python missing='impute')"
+            )
+            refuse_missing(self.cells, advice)
         if kind == "categorical" or self.categorical:
-            column = self._of_texts()
+            column = self._infer_texts()
         elif kind == "date":
-            column = self._of_dates(moments(self.cells, None), None)
+            column = self._infer_dates(read_dates(self.cells, None), None)
         else:
-            column = self._of_numbers(kind)
+            column = self._infer_numbers(kind)
         return LeftOut(self.name, column) if isinstance(column, str) else column
 
-    def _of_numbers(self, kind: Kind) -> Column | Literal["id", "constant"]:
+    def _infer_numbers(self, kind: Kind) -> Column | Literal["id", "constant"]:
         numbers = READERS[kind](self.cells)
         present = numbers[~np.isnan(numbers)]
         if not self.keep and len(present) == len(numbers):
@@ -244,16 +230,16 @@ class ColumnProfile:
             )
         return Column(self.name, kind)
 
-    def _of_texts(self) -> Column | Literal["id", "constant"]:
+    def _infer_texts(self) -> Column | Literal["id", "constant"]:
         """Return the kind of a text column: truth values, dates, free text, categories or ids."""
         import pandas as pd
 
-        counts = Counter(text for text in texts(self.cells).tolist() if text is not None)
+        counts = Counter(text for text in read_texts(self.cells).tolist() if text is not None)
         categories = tuple(sorted(counts))
         declared = isinstance(self.cells.dtype, pd.CategoricalDtype)
         if self.categorical or declared:
             return Column(self.name, "categorical", categories)
-        if (dates := self._dates(counts)) is not None:
+        if (dates := self._find_dates(counts)) is not None:
             return dates
         distinct, present = len(counts), counts.total()
         if distinct == 1 and not self.keep and present == len(self.cells) > FEW:
@@ -264,10 +250,11 @@ class ColumnProfile:
         def share(measure: Callable[[str], float]) -> float:
             return sum(times * measure(text) for text, times in counts.items()) / present
 
-        many = distinct > MOST_CATEGORIES
-        unlike = distinct > max(FEW, MAX_DISTINCT * present) or many
-        wordy = (distinct > FEW and distinct > TEXT_DISTINCT * present) or many
-        if (wordy and share(lambda t: len(t.split())) >= WORDS) or (unlike and self.keep):
+        many = distinct > 50_000  # more than a column may have categories
+        unlike = distinct > max(FEW, MOSTLY * present) or many
+        # free text has at least 30 % different texts, and three words each on average
+        wordy = (distinct > FEW and distinct > 0.3 * present) or many
+        if (wordy and share(lambda t: len(t.split())) >= 3.0) or (unlike and self.keep):
             return Column(self.name, "text")
         if share(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MOSTLY:
             self.notes.append(
@@ -276,40 +263,40 @@ class ColumnProfile:
             )
         return "id" if unlike else Column(self.name, "categorical", categories)
 
-    def _dates(self, counts: Counter[str]) -> Column | Literal["constant"] | None:
-        """Return a date column if most texts are dates; refuse those that are none among them."""
+    def _find_dates(self, counts: Counter[str]) -> Column | Literal["constant"] | None:
+        """Return a date column if most texts are dates; refuse the other texts."""
         import pandas as pd
 
         cells = [text for text in counts if text.strip() not in MISSING]
         if not any(map(is_date, cells[:FEW])):
             return None
-        orders, strange = orders_of(cells)
+        orders, strange = find_orders(cells)
         if not orders or len(strange) >= (1 - MOSTLY) * len(cells):
             return None
         if strange:
-            row = row_name(self.cells.index, texts(self.cells).tolist().index(strange[0]))
+            row = row_name(self.cells.index, read_texts(self.cells).tolist().index(strange[0]))
             raise TableError(
                 f"column {quoted(self.name)} holds dates, but {quoted(strange[0])} in {row} is "
                 f"none: correct it, read {listed(strange, 3)} as missing (--na-values) or leave "
                 "the column out (--drop)"
             )
-        order = self.date_order or self._order(orders, cells)
+        order = self.date_order or self._choose_order(orders, cells)
         for word in counts.keys() - {*cells}:
             self.notes.append(
                 f"column {quoted(self.name)}: {count(counts[word], 'cell')} {quoted(word)} "
                 "read as missing"
             )
         try:
-            days = moments(pd.Series(cells, name=self.name, dtype=object), order)
+            days = read_dates(pd.Series(cells, name=self.name, dtype=object), order)
         except TableError:
             raise TableError(
                 f"column {quoted(self.name)} holds dates with day and month in several orders: "
                 "leave it out (--drop)"
             ) from None
-        return self._of_dates(days, order)
+        return self._infer_dates(days, order)
 
-    def _order(self, orders: Sequence[DateOrder], cells: Sequence[str]) -> DateOrder:
-        """Return the order of day and month; a text with slashes has the month first if unsure."""
+    def _choose_order(self, orders: Sequence[DateOrder], cells: Sequence[str]) -> DateOrder:
+        """Return the order of day and month; in doubt, slashes have the month first."""
         if len(orders) == 1 or "ymd" in orders:
             return orders[0]
         order: DateOrder = "mdy" if "/" in cells[0] else "dmy"
@@ -320,9 +307,9 @@ class ColumnProfile:
         )
         return order
 
-    def _of_dates(self, days: Array, order: DateOrder | None) -> Column | Literal["constant"]:
-        """Return a date column with the parts that vary."""
-        features = calendar(days)
+    def _infer_dates(self, days: Array, order: DateOrder | None) -> Column | Literal["constant"]:
+        """Return a date column with its varying parts."""
+        features = calendar_features(days)
         low, high = np.nanmin(features, axis=0), np.nanmax(features, axis=0)
         varying = tuple(part for part, a, b in zip(PARTS, low, high, strict=True) if a < b)
         if not varying and not self.keep:
@@ -332,7 +319,7 @@ class ColumnProfile:
 
 
 def _are_ids(numbers: Array, named: bool) -> bool:
-    """Return whether integers have no meaning: numbered rows, or ids by their name."""
+    """Return True for integers without meaning: numbered rows, or ids by their name."""
     rows, low, steps = len(numbers), numbers.min(), np.diff(numbers)
     if rows <= FEW or not whole(numbers).all():
         return False

@@ -1,4 +1,4 @@
-"""The first step of a pipeline: fill in missing values, make categories and texts numbers."""
+"""Fill in missing values, and encode categories and texts, as the first step of a pipeline."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     ----------
     categories : mapping of int to sequence of str or int, default=None
         The categories of each categorical feature, by its column, which has their numbers from 0;
-        any other number is an unknown category. How many there are is enough.
+        any other number is an unknown category. Their number is enough.
     texts : sequence of (int, int), default=()
         The first column and the one after the last of each text.
     task : {"classification", "regression"}, default="regression"
-        Whether the target is a number, or a class; then a category is encoded by the share of each
-        class among its rows (of one class, if there are two).
+        A category is encoded by the mean target of its rows; for classes, by the share of each
+        class (of one class, if there are two).
     most_one_hot : int, default=30
         >= 0: the most categories that get a column each.
     n_components : int, default=32
@@ -89,14 +89,14 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn what to fill in and how to encode.
+        """Learn the values to fill in and the encodings.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            NaN where a value is missing.
+            Missing values are NaN.
         y : array of shape (n_samples,), optional
-            The target; needed where a feature has many categories.
+            The target; needed if a feature has many categories.
 
         Raises
         ------
@@ -208,14 +208,14 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return [part for part in parts if part[2]]
 
     def _folds(self) -> dict[str, Any]:
-        """Return the options that draw the folds of mean targets."""
+        """Return the options of `TargetEncoder` on its folds."""
         if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):
             return {"random_state": self.random_state}
         kind = KFold if self.task == "regression" else StratifiedKFold
         return {"cv": kind(5, shuffle=True, random_state=self.random_state)}
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if a file holds transformers of other parameters."""
+        """Raise ValueError for transformers in a file that do not fit the parameters."""
         expected = [(name, type(part), columns) for name, part, columns in self._parts()]
         result = [(name, type(part), list(columns)) for name, part, columns in self.parts_]
         if expected != result:

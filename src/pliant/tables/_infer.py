@@ -1,8 +1,8 @@
-"""Decide from all cells of a CSV which columns are numbers, and with which decimal mark.
+"""Find the columns of numbers of a CSV file and their decimal mark, from all of its cells.
 
-Each chunk adds its cells to the evidence of every column, so that chunks and files of a folder
-decide together. Silent guesses are avoided: evidence that allows two readings is an error which
-names the option that settles it.
+Each chunk adds its cells to the evidence of every column, so chunks and files of a folder decide
+together. Nothing is guessed silently: cells with two readings are an error that names the option
+for either.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
-from pliant.tables._names import collected, from_plain, listed, require, to_plain
-from pliant.tables._values import MISSING, number
+from pliant.tables._cells import MISSING, number
+from pliant.tables._names import collect, from_plain, listed, require, to_plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,63 +29,60 @@ DECIMALS = (".", ",")
 THOUSANDS = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
 """Marks between groups of three digits; of spaces, the usual one and two that do not break."""
 
-NAMES = {"\t": "tab", " ": "space", "\u00a0": "space", "\u202f": "space"}
-MARKS = {"tab": "\t", "\\t": "\t", "space": " "}
-
 MOST_WORDS = 3
-"""Maximum number of other words that are taken as missing in a column of numbers."""
+"""Maximum number of different words that are read as missing in a column of numbers."""
 
-KEPT_WORDS = 50
-"""Different words of a column that are kept, for messages."""
 
-GROUPS = r"-?[1-9]\d{0,2}"
-GROUP_MARKS = "'’ \u00a0\u202f"
-SHAPES = {
-    # a plus, a leading zero, more than 15 digits, IP addresses, dates
-    "code": r"\+\.?\d.*|-?0\d.*|-?\d{16,}|\d{1,3}(?:\.\d{1,3}){3}|\d+[-/:]\d.*",
-    "integer": r"-?\d+",
-    "infinite": r"[-+]?(?i:inf(?:inity)?)",
-    "power": r"-?\d+[eE][-+]?\d+",
-    "either_point": GROUPS + r"\.\d{3}",
-    "either_comma": GROUPS + r",\d{3}",
-    "point": r"-?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?",
-    "comma": r"-?(?:\d+,\d*|,\d+)(?:[eE][-+]?\d+)?",
-    "grouped_point": rf"{GROUPS}(?P<a>[,{GROUP_MARKS}])\d{{3}}(?:(?P=a)\d{{3}})*\.\d+",
-    "grouped_comma": rf"{GROUPS}(?P<b>[.{GROUP_MARKS}])\d{{3}}(?:(?P=b)\d{{3}})*,\d+",
-    "commas": GROUPS + r"(?:,\d{3}){2,}",
-    "points": GROUPS + r"(?:\.\d{3}){2,}",
-    "spaced": rf"{GROUPS}(?P<c>[{GROUP_MARKS}])\d{{3}}(?:(?P=c)\d{{3}})*",
-    "list": r"\d+(?:\.\d+){2,}|\d+(?:,\d+){2,}",
-}
-"""Notations of a number, tried in this order; the two ``either`` have two readings."""
+def _number_patterns() -> dict[str, str]:
+    """Return the patterns of the notations of a number, in the order of their trial."""
+    first, mark = r"-?[1-9]\d{0,2}", "'’ \u00a0\u202f"
+    return {
+        # a plus, a leading zero, more than 15 digits, IP addresses, dates
+        "code": r"\+\.?\d.*|-?0\d.*|-?\d{16,}|\d{1,3}(?:\.\d{1,3}){3}|\d+[-/:]\d.*",
+        "integer": r"-?\d+",
+        "infinite": r"[-+]?(?i:inf(?:inity)?)",
+        "power": r"-?\d+[eE][-+]?\d+",
+        # these two have two readings
+        "either_point": first + r"\.\d{3}",
+        "either_comma": first + r",\d{3}",
+        "point": r"-?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?",
+        "comma": r"-?(?:\d+,\d*|,\d+)(?:[eE][-+]?\d+)?",
+        "grouped_point": rf"{first}(?P<a>[,{mark}])\d{{3}}(?:(?P=a)\d{{3}})*\.\d+",
+        "grouped_comma": rf"{first}(?P<b>[.{mark}])\d{{3}}(?:(?P=b)\d{{3}})*,\d+",
+        "commas": first + r"(?:,\d{3}){2,}",
+        "points": first + r"(?:\.\d{3}){2,}",
+        "spaced": rf"{first}(?P<c>[{mark}])\d{{3}}(?:(?P=c)\d{{3}})*",
+        "list": r"\d+(?:\.\d+){2,}|\d+(?:,\d+){2,}",
+    }
 
+
+SHAPES = _number_patterns()
 SHAPE = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in SHAPES.items()), re.ASCII)
-
-COMMON = {"integer", "infinite", "power", "either_point", "either_comma", "spaced"}
 PROOFS = {
     ".": ("point", "grouped_point", "commas"),
     ",": ("comma", "grouped_comma", "points"),
 }
-"""The notations that only one decimal mark allows."""
-
 LONG = ("commas", "points", "spaced")
-GROUPED = ("grouped_point", "grouped_comma", "either_point", "either_comma", *LONG)
 NO_NUMBERS = ("code", "list")
+"""The notations of a number, those that prove a decimal mark, those of several groups of digits
+without one, and those that make a column text."""
 
-POINT = r"^-?(?:0?\.\d+|[1-9]\d*\.(?:\d{0,2}|\d{4,})|[1-9]\d{3,}\.\d+)(?:[eE][-+]?\d+)?$"
-PLAIN = {
-    "point": POINT,
-    "integer": r"^-?(?:0|[1-9]\d{0,14})$",
-    "comma": POINT.replace(r"\.", ","),
-    "either_point": f"^{SHAPES['either_point']}$",
-    "either_comma": f"^{SHAPES['either_comma']}$",
-}
-"""The common cells of some shapes, which Arrow counts; other texts are looked at one by one."""
+
+def _plain_patterns() -> dict[str, str]:
+    """Return patterns of common cells of some notations, for counts by Arrow."""
+    point = r"^-?(?:0?\.\d+|[1-9]\d*\.(?:\d{0,2}|\d{4,})|[1-9]\d{3,}\.\d+)(?:[eE][-+]?\d+)?$"
+    return {
+        "point": point,
+        "integer": r"^-?(?:0|[1-9]\d{0,14})$",
+        "comma": point.replace(r"\.", ","),
+        "either_point": f"^{SHAPES['either_point']}$",
+        "either_comma": f"^{SHAPES['either_comma']}$",
+    }
 
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How a CSV file is written; None stands for what is to be detected.
+    """The notation of a CSV file; None stands for an option to detect.
 
     Parameters
     ----------
@@ -100,16 +97,16 @@ class TableFormat:
     na_values : sequence of str, default=()
         Cells that stand for a missing value beside empty ones.
     header : bool, optional
-        Whether the first line has the names of the columns; else they are ``column 1`` and so on.
+        True if the first line has the names of the columns; else they are ``column 1`` and so on.
         None stands for True, with a warning if the first line looks like data.
     texts : sequence of str, default=()
-        Columns that are read exactly as they are written.
+        Columns that are read as text, exactly as written.
     numbers : mapping of str to {"integer", "number"}, optional
         The columns that are read as numbers; the others are texts.
     words : mapping of str to tuple of str
         Words of a column of numbers that stand for a missing value.
     notes : tuple of str, default=()
-        Doubts about how numbers were understood, and counts of words among them.
+        Doubts about the reading of numbers, and counts of words among them.
     """
 
     sep: str | None = None
@@ -124,16 +121,17 @@ class TableFormat:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        names = {"tab": "\t", "\\t": "\t", "space": " "}
         for name in ("sep", "thousands"):
             mark = getattr(self, name)
-            object.__setattr__(self, name, MARKS.get(mark, mark))
+            object.__setattr__(self, name, names.get(mark, mark))
         for name in ("na_values", "texts", "notes"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "words", {k: tuple(v) for k, v in self.words.items()})
         self._check()
 
     def _check(self) -> None:
-        """Raise ValueError for an option that no file can have."""
+        """Raise ValueError for an impossible option."""
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
             raise ValueError(f"expected one character as separator (--sep), got {quoted(self.sep)}")
         if self.decimal not in (None, *DECIMALS):
@@ -158,19 +156,20 @@ class TableFormat:
 
     @cached_property
     def missing_numbers(self) -> frozenset[float]:
-        """The numbers among `na_values`, which stand for a missing value however written."""
+        """The numbers among `na_values`: missing values in any notation."""
         return frozenset(value for value in map(number, self.na_values) if value == value)
 
     @property
     def described(self) -> str:
-        """What is unusual about a format, such as ``decimal comma``; an empty text for nothing."""
+        """The unusual options of a format, such as ``decimal comma``; or an empty text."""
+        names = {"\t": "tab", " ": "space", "\u00a0": "space", "\u202f": "space"}
         words = []
         if self.sep not in (None, ","):
-            words.append(f"separator {NAMES.get(self.sep, quoted(self.sep))}")
+            words.append(f"separator {names.get(self.sep, quoted(self.sep))}")
         if self.decimal == ",":
             words.append("decimal comma")
         if self.thousands:
-            words.append(f"thousands {NAMES.get(self.thousands, quoted(self.thousands))}")
+            words.append(f"thousands {names.get(self.thousands, quoted(self.thousands))}")
         if self.encoding not in (None, "utf-8", "utf-8-sig"):
             words.append(f"encoding {self.encoding}")
         if self.header is False:
@@ -183,14 +182,14 @@ class TableFormat:
 
     @classmethod
     def from_dict(cls, state: object) -> TableFormat:
-        """Make a format from plain data, refusing what `to_dict` could not have returned."""
+        """Make a format from plain data; refuse data that `to_dict` cannot return."""
         form: TableFormat = from_plain(cls, state, "format of a table")
         return form
 
 
 @dataclass
-class Evidence:
-    """Notations and words of one column, as far as it was read."""
+class ColumnEvidence:
+    """The notations and words in the cells of one column."""
 
     name: str
     missing: int = 0
@@ -203,12 +202,12 @@ class Evidence:
     more_words: int = 0
 
     def add(self, cells: pa.Array, row: int) -> None:
-        """Look at the cells of a chunk, the first of which stands in the row of this number."""
+        """Add the cells of a chunk; the first one is in row number `row`."""
         import pyarrow.compute as pc
 
         others = cells.drop_null()
         self.missing += len(cells) - len(others)
-        for shape, pattern in PLAIN.items():
+        for shape, pattern in _plain_patterns().items():
             found = pc.match_substring_regex(others, pattern)
             if times := pc.sum(found).as_py():
                 first = others[pc.index(found, True).as_py()].as_py()
@@ -219,7 +218,7 @@ class Evidence:
             self._add_text(text, times, cells, row)
 
     def _add_text(self, text: str, times: int, cells: pa.Array, row: int) -> None:
-        """Add a cell that occurs some times."""
+        """Add a cell with its number of times."""
         plain = text.strip()
         if not plain:
             self.missing += times
@@ -228,23 +227,23 @@ class Evidence:
         elif (match := SHAPE.fullmatch(plain)) is not None:
             shape = next(name for name in SHAPES if match[name] is not None)
             self._add_number(shape, text, times, cells, row)
-        elif plain in self.words or len(self.words) < KEPT_WORDS:
+        elif plain in self.words or len(self.words) < 50:  # for messages
             self.words[plain] += times
             self._keep(f"word {plain}", text, cells, row)
         else:
             self.more_words += times
 
     def _add_number(self, shape: str, text: str, times: int, cells: pa.Array, row: int) -> None:
-        """Add a cell of a notation that occurs some times."""
+        """Add a cell of a notation with its number of times."""
         self.shapes[shape] += times
-        if shape in GROUPED:
+        if shape.startswith(("grouped", "either")) or shape in LONG:
             self.marks |= set(text.strip()) & set(THOUSANDS)
         if shape in LONG:
             self.lengths.add(len(text.strip().lstrip("-")))
         self._keep(shape, text, cells, row)
 
     def _keep(self, what: str, text: str, cells: pa.Array, row: int) -> None:
-        """Keep the first cell of its sort, with its row."""
+        """Keep the first cell of a notation or word, with its row."""
         if what not in self.examples:
             import pyarrow.compute as pc
 
@@ -252,21 +251,22 @@ class Evidence:
 
     @property
     def may_be_numbers(self) -> bool:
-        """Whether most cells are numbers in some notation, and none rules numbers out."""
+        """True if most cells are numbers in some notation, and none makes the column text."""
         numbers, words = self.shapes.total(), self.words.total() + self.more_words
         return numbers > words and not sum(self.shapes[shape] for shape in NO_NUMBERS)
 
     def example(self, *shapes: str) -> str:
-        """Return the first cell of some notations, in quotes, with the name of its column."""
+        """Return the name of the column with the first cell of some notations."""
         text = next(self.examples[shape][0] for shape in shapes if shape in self.examples)
         return f"{quoted(self.name)} (as in {quoted(text)})"
 
     def why_text(self, form: TableFormat) -> str | None:
-        """Return the reason to read numbers as text; None for a column of numbers."""
+        """Return the reason to read the column as text; None for a column of numbers."""
         decimal = str(form.decimal)
         if codes := [shape for shape in NO_NUMBERS if self.shapes[shape]]:
             return f"{quoted(self.examples[codes[0]][0])} is no plain number"
-        foreign = [s for s in self.shapes if s not in COMMON and s not in PROOFS[decimal]]
+        common = {"integer", "infinite", "power", "either_point", "either_comma", "spaced"}
+        foreign = [s for s in self.shapes if s not in common and s not in PROOFS[decimal]]
         if foreign:
             text = self.examples[foreign[0]][0]
             return f"{quoted(text)} is no number with the decimal mark {quoted(decimal)}"
@@ -279,32 +279,32 @@ class Evidence:
         return None
 
 
-def gathered(
+def gather_evidence(
     tables: Iterable[pa.Table], form: TableFormat, wanted: Iterable[str] | None = None
-) -> list[Evidence]:
-    """Return the evidence of all chunks, column by column but for those that are texts."""
-    result: dict[str, Evidence] = {}
+) -> list[ColumnEvidence]:
+    """Return the evidence of each column over all chunks, but for columns of texts."""
+    result: dict[str, ColumnEvidence] = {}
     row, chosen = 0, None if wanted is None else set(wanted)
     for table in tables:
         for name in table.column_names:
             if name not in form.texts and (chosen is None or name in chosen):
                 cells = table.column(name).combine_chunks()
-                result.setdefault(name, Evidence(name)).add(cells, row)
+                result.setdefault(name, ColumnEvidence(name)).add(cells, row)
         row += table.num_rows
     return list(result.values())
 
 
-def inferred(
-    columns: Sequence[Evidence], form: TableFormat, usual: TableFormat | None = None
+def infer_format(
+    columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None = None
 ) -> TableFormat:
-    """Return a format with its decimal mark and columns of numbers, those of `usual` if given."""
+    """Return a format with its decimal mark and columns of numbers, as in `usual` if given."""
     kept = usual is not None and usual.numbers is not None
     candidates = [each for each in columns if each.may_be_numbers]
-    form = replace(form, decimal=form.decimal or _decimal(candidates, form, usual))
+    form = replace(form, decimal=form.decimal or _infer_decimal(candidates, form, usual))
     notes, numbers, words = list[str](), dict[str, NumberKind](), dict[str, tuple[str, ...]]()
     marks = set[str]()
 
-    def decided(column: Evidence) -> None:
+    def decide(column: ColumnEvidence) -> None:
         why = column.why_text(form)
         if not kept and (why is not None or not column.may_be_numbers):
             if why is not None and column.may_be_numbers:
@@ -324,16 +324,18 @@ def inferred(
         words[column.name] = (*known, *(word for word in column.words if word not in known))
         marks.update(column.marks - {str(form.decimal)})
 
-    collected(columns, decided)
+    collect(columns, decide)
     words = {name: those for name, those in words.items() if those}
     thousands = form.thousands if form.thousands is not None else (min(marks) if marks else "")
     return replace(form, thousands=thousands, numbers=numbers, words=words, notes=tuple(notes))
 
 
-def _decimal(columns: Sequence[Evidence], form: TableFormat, usual: TableFormat | None) -> str:
-    """Return the decimal mark that the cells of all columns prove.
+def _infer_decimal(
+    columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None
+) -> str:
+    """Return the decimal mark proved by the cells of all columns.
 
-    In a file whose cells are separated by commas, a column such as ``"1,2"`` proves nothing.
+    In a file with commas as separators, a column such as ``"1,2"`` proves nothing.
     """
     if form.thousands in DECIMALS:
         return "," if form.thousands == "." else "."
@@ -359,7 +361,7 @@ def _decimal(columns: Sequence[Evidence], form: TableFormat, usual: TableFormat 
         )
     unsure = [each for each in columns if each.shapes["either_point"] + each.shapes["either_comma"]]
     if result is None and unsure:
-        result = _of_unsure(unsure, form, usual)
+        result = _decimal_of_unsure(unsure, form, usual)
     if result is not None and before is not None and result != before:
         shapes = (*PROOFS[result], "either_point", "either_comma")
         column = (proofs[result] or unsure)[0].example(*shapes)
@@ -370,10 +372,10 @@ def _decimal(columns: Sequence[Evidence], form: TableFormat, usual: TableFormat 
     return result or before or "."
 
 
-def _of_unsure(
-    columns: Sequence[Evidence], form: TableFormat, usual: TableFormat | None
+def _decimal_of_unsure(
+    columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None
 ) -> str | None:
-    """Return the decimal mark of a file in which all cells with a mark are like ``1,250``."""
+    """Return the decimal mark of a file whose cells with a mark are all like ``1,250``."""
     if usual is not None and usual.decimal is not None and usual.sep in (None, form.sep):
         return usual.decimal
     commas = not any(each.shapes["either_point"] for each in columns)
@@ -386,8 +388,8 @@ def _of_unsure(
     )
 
 
-def _no_number(column: Evidence, why: str | None, known: Sequence[str]) -> TableError:
-    """Return the error for a cell of new rows that is no number as the model knows them."""
+def _no_number(column: ColumnEvidence, why: str | None, known: Sequence[str]) -> TableError:
+    """Return the error for a cell of new rows in a column of numbers."""
     name = quoted(column.name)
     if why is not None:
         text = f"column {name}: expected numbers as in training, but {why}"
@@ -400,7 +402,7 @@ def _no_number(column: Evidence, why: str | None, known: Sequence[str]) -> Table
     )
 
 
-def _too_many_words(column: Evidence) -> TableError:
+def _too_many_words(column: ColumnEvidence) -> TableError:
     """Return the error for many words in a column of numbers."""
     words = list(column.words)
     row = column.examples[f"word {words[0]}"][1]
@@ -411,21 +413,23 @@ def _too_many_words(column: Evidence) -> TableError:
     )
 
 
-def typed(table: pa.Table, form: TableFormat) -> pa.Table:
-    """Return a chunk of text with numbers in the columns of numbers, null where one is missing."""
+def convert(table: pa.Table, form: TableFormat) -> pa.Table:
+    """Return a chunk of text with its columns of numbers as numbers, null for missing ones."""
     columns, kinds = [], form.numbers or {}
     for name in table.column_names:
         cells = table.column(name).combine_chunks()
         if name in kinds:
-            cells = _numbers(cells, form, form.words.get(name, ()))
-        cells = blanked(cells, form, ["", *form.na_values])
+            cells = _parse_numbers(cells, form, form.words.get(name, ()))
+        cells = blank_missing(cells, form, ["", *form.na_values])
         whole = kinds.get(name) == "integer" and not cells.null_count
         columns.append(cells.cast("int64") if whole else cells)
     return require("pyarrow").table(columns, table.column_names)
 
 
-def blanked(cells: Any, form: TableFormat, words: Sequence[str]) -> Any:
-    """Return cells without words, and numbers of a format, that stand for a missing value."""
+def blank_missing(
+    cells: pa.Array | pa.ChunkedArray, form: TableFormat, words: Sequence[str]
+) -> pa.Array | pa.ChunkedArray:
+    """Return cells with null for words, and numbers of a format, that are missing values."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     types = pa.types
     plain = cells.cast(cells.type.value_type) if types.is_dictionary(cells.type) else cells
@@ -441,8 +445,8 @@ def blanked(cells: Any, form: TableFormat, words: Sequence[str]) -> Any:
     return pc.if_else(gone, None, cells) if pc.any(gone).as_py() else cells
 
 
-def _numbers(cells: Any, form: TableFormat, words: Sequence[str]) -> Any:
-    """Return the numbers that cells spell, null for words that stand for a missing value."""
+def _parse_numbers(cells: pa.Array, form: TableFormat, words: Sequence[str]) -> pa.Array:
+    """Return the numbers in cells of text, null for missing ones."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     if form.decimal == "." or not pc.any(pc.match_substring(cells, ".")).as_py():
         with suppress(pa.ArrowInvalid):

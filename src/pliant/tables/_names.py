@@ -8,16 +8,7 @@ import json
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Literal,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import close_names, quoted
@@ -28,13 +19,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-MOST_PROBLEMS = 10
-"""Problems that one message describes."""
-
 
 def require(package: str) -> Any:
-    """Import an optional package, naming the extra that brings it if it is not there."""
-    for name in dict.fromkeys(("pandas", package)):  # without pandas, Arrow's own errors are odd
+    """Import an optional package; without it, the error names the extra to install."""
+    for name in dict.fromkeys(("pandas", package)):  # errors of Arrow without pandas are odd
         try:
             module = importlib.import_module(name)
         except ImportError:
@@ -44,7 +32,7 @@ def require(package: str) -> Any:
 
 
 def listed(names: Iterable[object], most: int = 10, longest: int = 80) -> str:
-    """Return names in quotes, each of at most `longest` characters, the first `most` of them."""
+    """Return the first `most` names in quotes, each of at most `longest` characters."""
     quotes = [quoted(name, longest) for name in names]
     more = len(quotes) - most
     return ", ".join(quotes[:most]) + (f" and {more} more" if more > 0 else "")
@@ -57,15 +45,15 @@ def check_unique(names: Iterable[str], table: str, hint: str = "") -> None:
         raise TableError(f"{table} has more than one column named {listed(twice)}{hint}")
 
 
-def named(header: Iterable[str]) -> list[str]:
-    """Return column names in which a blank one is ``Unnamed: 0``, as pandas names it."""
+def name_blanks(header: Iterable[str]) -> list[str]:
+    """Return column names; a blank one becomes ``Unnamed: 0``, as in pandas."""
     return [name if name.strip() else f"Unnamed: {k}" for k, name in enumerate(header)]
 
 
 def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Raise TableError listing every wanted column that is not among ``names``."""
-    there = set(names)
-    absent = [name for name in wanted if name not in there]
+    """Raise TableError with all wanted columns that are not among ``names``."""
+    known = set(names)
+    absent = [name for name in wanted if name not in known]
     if not absent:
         return
     close = close_names(absent[0], names) if len(absent) == 1 else []
@@ -75,7 +63,7 @@ def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
 
 
 def row_name(index: pd.Index[Any], position: int) -> str:
-    """Return the name of a row: its number from 1, or its label if rows have labels."""
+    """Return the number of a row from 1, or its label."""
     import pandas as pd
 
     if isinstance(index, pd.RangeIndex):
@@ -85,8 +73,8 @@ def row_name(index: pd.Index[Any], position: int) -> str:
     return f"the row labelled {quoted(index[position])}"
 
 
-def collected(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
-    """Return the results of an action for all items, or raise one TableError for all that fail."""
+def collect(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
+    """Return the results of an action for all items; all failures are one TableError."""
     results, errors = list[T](), list[TableError]()
     for item in items:
         try:
@@ -96,20 +84,19 @@ def collected(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        shown = [f"({k}) {error}" for k, error in enumerate(errors[:MOST_PROBLEMS], start=1)]
-        more = len(errors) - MOST_PROBLEMS
-        ending = f"; and {more} more" if more > 0 else ""
+        shown = [f"({k}) {error}" for k, error in enumerate(errors[:10], start=1)]
+        ending = f"; and {len(errors) - 10} more" if len(errors) > 10 else ""
         raise TableError(f"{len(errors)} problems: {'; '.join(shown)}{ending}")
     return results
 
 
 def to_plain(value: Any) -> Any:
-    """Return a dataclass as plain data of JSON."""
+    """Return a dataclass as JSON data."""
     return json.loads(json.dumps(dataclasses.asdict(value)))
 
 
 def from_plain(kind: Any, value: Any, what: str) -> Any:
-    """Return plain data as a value of a type, or raise TableError that names `what`."""
+    """Return JSON data as a value of a type; an error of its type names `what`."""
     origin, args = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
         hints = get_type_hints(kind)

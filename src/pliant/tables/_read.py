@@ -1,4 +1,4 @@
-"""Read a table from one file or several, whole or in chunks; the files' extensions say how."""
+"""Read a table from one file or several of one kind, CSV or Parquet, whole or in chunks."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
-from pliant.tables._dates import orders_of
-from pliant.tables._infer import TableFormat, blanked, gathered, inferred, typed
-from pliant.tables._names import check_unique, listed, named, require
+from pliant.tables._cells import find_orders
+from pliant.tables._infer import TableFormat, blank_missing, convert, gather_evidence, infer_format
+from pliant.tables._names import check_unique, listed, name_blanks, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,39 +30,16 @@ if TYPE_CHECKING:
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-CSV_NAMES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-PARQUET_NAMES = (".parquet", ".pq")
-TABLE_NAMES = CSV_NAMES + PARQUET_NAMES
-
 SEPARATORS = (",", ";", "\t", "|")
 
-PREFIX = 1 << 18
-"""Bytes that the separator is detected on, in at most `RECORDS` records."""
-
-RECORDS = 1_000
-
 BLOCK = 1 << 20
-"""Bytes that are read at once, by Arrow up to 32 blocks ahead; longer records are refused."""
+"""Bytes of one reading, by Arrow up to 32 blocks ahead; longer records are refused."""
 
 MAX_CELLS = 1_000_000
 """Maximum number of cells in a chunk of several rows."""
 
-BYTE_ORDER_MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-
-GZIP = b"\x1f\x8b"
-
 NUMERAL = re.compile(r"[-+]?[\d.,'’ \u00a0\u202f]*\d[\d.,]*(?:[eE][-+]?\d+)?")
 """A cell that may be a number in any notation."""
-
-ASIDE = (".", "_")
-"""First characters of names of files that are no part of a table, such as ``_SUCCESS``."""
-
-INDEX = re.compile(r"__index_level_\d+__")
-"""The column of row labels without a name that pandas writes to Parquet."""
 
 AS_CSV = "cells that are separated and quoted as in CSV"
 
@@ -70,7 +47,7 @@ AS_CSV = "cells that are separated and quoted as in CSV"
 def detect_format(
     path: PathLike, given: TableFormat | None = None, usual: TableFormat | None = None
 ) -> TableFormat:
-    """Detect how a CSV file is written, and which of its columns are numbers.
+    """Detect the notation of a CSV file and its columns of numbers.
 
     The encoding is UTF-8 or UTF-16 by a byte order mark, UTF-8 if all bytes are, and else cp1252.
     The first 1000 records decide the separator, all cells the decimal mark and the columns of
@@ -81,7 +58,7 @@ def detect_format(
     path : path-like
         As for `read_table`.
     given : TableFormat, optional
-        What is known already.
+        The options that are known.
     usual : TableFormat, optional
         The format of the file that a model was learned from, see `TableSchema.reading`: its
         columns of numbers, decimal mark and words for a missing value hold for this file too.
@@ -97,12 +74,12 @@ def detect_format(
         If the file cannot be read, if cells allow two readings or a column of numbers holds many
         words, or if the file contradicts `usual`.
     """
-    files = _files(path)
-    form = _start(files, given, usual)
+    files = _find_files(path)
+    form = _detect_start(files, given, usual)
     if not _is_csv(files[0]):
         return form
     wanted = None if usual is None else usual.numbers
-    return inferred(gathered(_tables(files, None, form), form, wanted), form, usual)
+    return infer_format(gather_evidence(_read_tables(files, None, form), form, wanted), form, usual)
 
 
 def read_table(
@@ -121,7 +98,7 @@ def read_table(
     stop : int, optional
         Stop when this number of rows has been read.
     form : TableFormat, optional
-        How a CSV file is written; what it leaves open is detected, see `detect_format`.
+        Options of a CSV file; the others are detected, see `detect_format`.
 
     Returns
     -------
@@ -142,18 +119,18 @@ def read_table(
     UserWarning
         If the first line looks like data: all its cells are numbers or dates, or one is a fraction.
     """
-    files = _files(path)
-    form, tables, rows = _start(files, form), list[Any](), 0
-    for table in _tables(files, stop, form):
+    files = _find_files(path)
+    form, tables, rows = _detect_start(files, form), list[Any](), 0
+    for table in _read_tables(files, stop, form):
         tables.append(table)
         rows += table.num_rows
         if stop is not None and rows >= stop:
             break
     whole = require("pyarrow").concat_tables(tables)
     if not _is_csv(files[0]):
-        return _pandas(whole, 0, form)
-    form = form if form.numbers is not None else inferred(gathered(tables, form), form)
-    return _pandas(typed(whole, form), 0, form, text=True)
+        return _make_frame(whole, 0, form)
+    form = form if form.numbers is not None else infer_format(gather_evidence(tables, form), form)
+    return _make_frame(convert(whole, form), 0, form, text=True)
 
 
 def iter_table(
@@ -168,7 +145,7 @@ def iter_table(
     chunk_rows : int, default=10000
         The most rows in one chunk.
     form : TableFormat, optional
-        As for `read_table`; one that `detect_format` returned saves reading a CSV twice.
+        As for `read_table`; the result of `detect_format` saves a second reading of a CSV.
 
     Returns
     -------
@@ -178,7 +155,7 @@ def iter_table(
     Raises
     ------
     TableError
-        As for `read_table`; what is wrong in a later chunk is raised when it is reached.
+        As for `read_table`; errors of a later chunk are raised there.
     """
     return (frame for frame, _ in iter_with_texts(path, chunk_rows, form))
 
@@ -186,29 +163,29 @@ def iter_table(
 def iter_with_texts(
     path: PathLike, chunk_rows: int = 10_000, form: TableFormat | None = None
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Return chunks as `iter_table` does, each with its cells as they are written."""
+    """Return the chunks of `iter_table`, each with its cells as text."""
     if chunk_rows < 1:
         raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
-    files = _files(path)
+    files = _find_files(path)
     text = _is_csv(files[0])
     form = form or TableFormat()
     form = detect_format(path, form) if text and form.numbers is None else form
-    tables = _tables(files, chunk_rows, form)
+    tables = _read_tables(files, chunk_rows, form)
 
     def frames() -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
         start = 0
         for table in tables:
-            plain = _pandas(table, start, form, text)
-            yield (_pandas(typed(table, form), start, form, text) if text else plain), plain
+            plain = _make_frame(table, start, form, text)
+            yield (_make_frame(convert(table, form), start, form, text) if text else plain), plain
             start += table.num_rows
 
     return frames()
 
 
-def _start(
+def _detect_start(
     files: Sequence[PathLike], given: TableFormat | None, usual: TableFormat | None = None
 ) -> TableFormat:
-    """Return the format that the first file shows without its columns."""
+    """Return the format of the first file but for its columns."""
     form, usual = given or TableFormat(), usual or TableFormat()
     form = replace(
         form,
@@ -218,11 +195,11 @@ def _start(
     )
     if not _is_csv(files[0]):
         return form
-    with readable(files[0]):
-        form = replace(form, encoding=form.encoding or encoding_of(files[0]))
-        form = replace(form, sep=form.sep or separator_of(files[0], str(form.encoding)))
+    with _readable(files[0]):
+        form = replace(form, encoding=form.encoding or _detect_encoding(files[0]))
+        form = replace(form, sep=form.sep or _detect_separator(files[0], str(form.encoding)))
         if form.header is None:
-            _warn_of_data(next(_checked_records(files[0], form)), files[0])
+            _warn_of_data(next(_read_records(files[0], form)), files[0])
         return replace(form, header=form.header is not False)
 
 
@@ -231,7 +208,7 @@ def _warn_of_data(cells: Sequence[str], path: PathLike) -> None:
     plain = [cell.strip() for cell in cells if cell.strip()]
     numbers = [cell for cell in plain if NUMERAL.fullmatch(cell)]
     fraction = any(re.fullmatch(r"-?\d*[.,]\d+", cell) for cell in numbers)
-    if plain and (fraction or all(cell in numbers or orders_of([cell])[0] for cell in plain)):
+    if plain and (fraction or all(cell in numbers or find_orders([cell])[0] for cell in plain)):
         warnings.warn(
             f"the first line of {quoted(path, 200)} looks like data, such as {listed(cells, 3)}, "
             "but is taken for names of columns: --no-header (TableFormat(header=False) in Python) "
@@ -241,12 +218,12 @@ def _warn_of_data(cells: Sequence[str], path: PathLike) -> None:
         )
 
 
-def _pandas(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
-    """Return a table as a frame with rows from ``start`` on, without notes of pandas in Parquet."""
+def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
+    """Return a table as a frame with rows from ``start`` on, without pandas' notes in Parquet."""
     pandas = require("pandas")
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     frame.index = pandas.RangeIndex(start, start + table.num_rows)
-    frame.columns = named(table.column_names)
+    frame.columns = name_blanks(table.column_names)
     if text:
         frame.attrs["format"] = form.to_dict()
     return frame
@@ -255,17 +232,17 @@ def _pandas(table: pa.Table, start: int, form: TableFormat, text: bool = False) 
 # Files
 
 
-def _files(path: PathLike) -> Sequence[PathLike]:
-    """Return the files that a name stands for, in the order of their names, all of one kind.
+def _find_files(path: PathLike) -> Sequence[PathLike]:
+    """Return the files of a name, a folder or a pattern in their order, all of one kind.
 
-    They are the file itself, or those of a folder or a pattern but for names in `ASIDE`.
+    Names that begin with a point or an underscore, such as ``_SUCCESS``, are no part of a table.
     """
     text, files = os.fspath(path), list[PathLike]([path])
     several = os.path.isdir(text) or (glob.has_magic(text) and not os.path.lexists(text))
     if several:
         pattern = os.path.join(glob.escape(text), "*") if os.path.isdir(text) else text
         found = sorted(map(Path, glob.iglob(pattern, recursive=True)))
-        files = [each for each in found if each.name[0] not in ASIDE]
+        files = [each for each in found if each.name[0] not in "._"]
     if not files:
         raise TableError(f"{quoted(path, 200)}: expected files of a table, got none")
     if other := next((file for file in files if _is_csv(file) != _is_csv(files[0])), None):
@@ -276,18 +253,18 @@ def _files(path: PathLike) -> Sequence[PathLike]:
 
 
 def _is_csv(path: PathLike) -> bool:
-    """Return whether the name is one of a CSV file; raise TableError if it is of no table."""
-    name = os.fspath(path).lower()
-    if not name.endswith(TABLE_NAMES):
-        kinds = ", ".join(TABLE_NAMES)
+    """Return True for the name of a CSV file; raise TableError for that of no table."""
+    csv_names, name = (".csv", ".csv.gz", ".tsv", ".tsv.gz"), os.fspath(path).lower()
+    if not name.endswith((*csv_names, ".parquet", ".pq")):
+        kinds = ", ".join([*csv_names, ".parquet", ".pq"])
         raise TableError(f"{quoted(path, 200)}: expected the name of a table to end in {kinds}")
-    return name.endswith(CSV_NAMES)
+    return name.endswith(csv_names)
 
 
 def _check_columns(
     names: Sequence[str], path: PathLike, expected: Sequence[str], first: PathLike
 ) -> None:
-    """Raise TableError unless a file has the columns of the first one, in whatever order."""
+    """Raise TableError unless a file has the columns of the first one, in any order."""
     if other := set(names) ^ set(expected):
         raise TableError(
             f"expected all files to have the columns of {quoted(first, 200)}, got "
@@ -295,8 +272,10 @@ def _check_columns(
         )
 
 
-def _tables(files: Sequence[PathLike], rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
-    """Return tables of at most ``rows`` rows, the first one already read for its errors."""
+def _read_tables(
+    files: Sequence[PathLike], rows: int | None, form: TableFormat
+) -> Iterator[pa.Table]:
+    """Return tables of at most ``rows`` rows; the first is read at once, for its errors."""
     tables = (_csv_tables if _is_csv(files[0]) else _parquet_tables)(files, rows, form)
     for first in tables:
         return chain([first], tables)
@@ -306,16 +285,16 @@ def _tables(files: Sequence[PathLike], rows: int | None, form: TableFormat) -> I
 # CSV
 
 
-def opened(path: PathLike) -> BinaryIO:
-    """Open a text file, unpacking gzip whatever its name says."""
+def _open(path: PathLike) -> BinaryIO:
+    """Open a text file, and unpack gzip under any name."""
     with open(path, "rb") as file:
-        packed = file.read(len(GZIP)) == GZIP
+        packed = file.read(2) == b"\x1f\x8b"
     return cast(BinaryIO, (gzip.open if packed else open)(path, "rb"))
 
 
 @contextmanager
-def readable(path: PathLike) -> Iterator[None]:
-    """Raise TableError where a file cannot be opened or unpacked."""
+def _readable(path: PathLike) -> Iterator[None]:
+    """Turn errors of opening and unpacking a file into TableError."""
     name = quoted(path, 200)
     try:
         yield
@@ -328,17 +307,18 @@ def readable(path: PathLike) -> Iterator[None]:
         raise TableError(f"cannot read {name}: {reason}") from None
 
 
-def encoding_of(path: PathLike) -> str:
+def _detect_encoding(path: PathLike) -> str:
     """Return the encoding of a file: by its byte order mark, UTF-8, or else cp1252.
 
     A file with characters of UTF-8 and other bytes is a damaged UTF-8 file.
     """
     decoder, seen = codecs.getincrementaldecoder("utf-8")(), False
-    with opened(path) as file:
-        start = file.read(max(map(len, BYTE_ORDER_MARKS)))
-        for mark, name in BYTE_ORDER_MARKS.items():
-            if start.startswith(mark):
-                return name
+    with _open(path) as file:
+        start = file.read(3)
+        if start.startswith(codecs.BOM_UTF8):
+            return "utf-8-sig"
+        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return "utf-16"
         file.seek(0)
         while block := file.read(BLOCK):
             try:
@@ -350,18 +330,19 @@ def encoding_of(path: PathLike) -> str:
     return "utf-8"
 
 
-def separator_of(path: PathLike, encoding: str) -> str:
-    """Return the separator that gives most records as many cells as the header, two at least.
+def _detect_separator(path: PathLike, encoding: str) -> str:
+    """Return the separator by which most records have as many cells as the header, at least two.
 
-    Among equals it is the one whose cells look most like numbers: ``1,5;2,5`` are two, not three.
+    Among equals it is the one with most cells like numbers: ``1,5;2,5`` are two, not three. It is
+    detected on 256 KB, in at most 1000 records.
     """
-    with opened(path) as file:
-        data = file.read(PREFIX)
+    with _open(path) as file:
+        data = file.read(1 << 18)
         cut = bool(file.read(1))
     lines = io.StringIO(data.decode(encoding, errors="replace"), newline="\n").readlines()
     lines = lines[:-1] if cut and len(lines) > 1 else lines
     ranks: list[tuple[float, float, int]] = []
-    records = {sep: _records(lines, sep) for sep in SEPARATORS}
+    records = {sep: _first_records(lines, sep) for sep in SEPARATORS}
     for place, rows in enumerate(records.values()):
         if rows and len(rows[0]) > 1:
             rest = rows[1:] or rows
@@ -375,12 +356,12 @@ def separator_of(path: PathLike, encoding: str) -> str:
     return next((sep for sep in SEPARATORS if all(len(row) == 1 for row in records[sep])), ",")
 
 
-def _records(lines: Sequence[str], sep: str) -> list[list[str]]:
-    """Return the first records with a cell, as far as they can be read."""
+def _first_records(lines: Sequence[str], sep: str) -> list[list[str]]:
+    """Return the first readable records that are not empty."""
     records: list[list[str]] = []
     with suppress(csv.Error):  # the reader of the whole file says what is wrong, and where
         reader = csv.reader(iter(lines), delimiter=sep)
-        records.extend(islice((row for row in reader if row), RECORDS))
+        records.extend(islice((row for row in reader if row), 1000))
     return records
 
 
@@ -390,33 +371,27 @@ def _csv_tables(
     """Yield tables of text of at most ``rows`` rows, columns in the order of the first file."""
     columns: list[str] = []
     for path in files:
-        for table in _csv_of(path, rows, form):
-            columns = columns or table.column_names
-            _check_columns(table.column_names, path, columns, files[0])
-            yield table if table.column_names == columns else table.select(columns)
+        with _readable(path):
+            header = next(_read_records(path, form))
+            if form.header is False:
+                header = [f"column {k}" for k in range(1, len(header) + 1)]
+            else:
+                header = _check_header(header, quoted(path, 200))
+            most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
+            for table in _read_blocks(path, header, form):
+                columns = columns or header
+                _check_columns(header, path, columns, files[0])
+                ordered = table if header == columns else table.select(columns)
+                for start in range(0, table.num_rows, most):
+                    yield ordered.slice(start, most)
 
 
-def _csv_of(path: PathLike, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
-    """Yield the tables of one file, without its header if it has one."""
-    with readable(path):
-        header = next(_checked_records(path, form))
-        header = (
-            [f"column {k}" for k in range(1, len(header) + 1)]
-            if form.header is False
-            else _checked_header(header, quoted(path, 200))
-        )
-        most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
-        for table in _blocks(path, header, form):
-            for start in range(0, table.num_rows, most):
-                yield table.slice(start, most)
-
-
-def _blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa.Table]:
-    """Yield the rows of a file block by block, without its header if it has one."""
+def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa.Table]:
+    """Yield the rows of a file in blocks, without its header if it has one."""
     pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
     keys = [str(k) for k in range(len(header))]
     skip, strict = int(form.header is not False), False
-    with opened(path) as file:
+    with _open(path) as file:
         try:
             reader = arrow_csv.open_csv(
                 file,
@@ -446,19 +421,19 @@ def _blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa
 
 
 def _has_lines(batch: Any) -> bool:
-    """Return whether a cell holds a line feed or NUL: a quote is closed lines later, or no text."""
+    """Return True for a line feed in a cell, by a quote closed late, or a NUL, by binary data."""
     texts = [bytes(column.buffers()[2] or b"") for column in batch.columns]
     return any(mark in text for text in texts for mark in (b"\n", b"\0"))
 
 
-def _checked_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
-    """Yield the header and the rows as Python reads them; refuse the first fault with its line."""
+def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
+    """Yield header and rows as read by Python; refuse the first fault with its line."""
     name, encoding, width = quoted(path, 200), str(form.encoding), 0
-    with opened(path) as file:
+    with _open(path) as file:
         plain = "surrogateescape" if encoding.startswith(("utf-8", "cp", "ascii")) else "strict"
         lines = io.TextIOWrapper(file, encoding, plain, newline="\n")
         reader = csv.reader(
-            _checked_lines(lines, name, encoding), delimiter=str(form.sep), strict=True
+            _read_lines(lines, name, encoding), delimiter=str(form.sep), strict=True
         )
         first = 1
         try:
@@ -479,8 +454,8 @@ def _checked_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
         raise TableError(f"{name} is empty")
 
 
-def _checked_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[str]:
-    """Yield lines of text; refuse one that is too long, binary, or not of its encoding."""
+def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[str]:
+    """Yield lines of text; refuse long ones, binary data and other encodings."""
     line = 0
     hint = "(the option --encoding names another one)"
     try:
@@ -502,17 +477,17 @@ def _checked_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterato
 
 
 def _is_strict(path: PathLike, form: TableFormat) -> bool:
-    """Return True for a file that Python reads too, or raise the error with the line."""
-    for _ in _checked_records(path, form):
+    """Return True if Python reads the file too; its error has the line."""
+    for _ in _read_records(path, form):
         pass
     return True
 
 
-def _checked_header(header: Sequence[str], name: str) -> list[str]:
-    """Return the column names if some column has one and no two share one."""
+def _check_header(header: Sequence[str], name: str) -> list[str]:
+    """Return the column names; refuse blanks only, and a name twice."""
     if not any(column.strip() for column in header):
         raise TableError(f"{name}: expected a header with the names of the columns, got blanks")
-    names = named(header)
+    names = name_blanks(header)
     check_unique(names, name, ": if its first line is data, add --no-header")
     return names
 
@@ -527,30 +502,31 @@ def _parquet_tables(
     pa = require("pyarrow")
     shared = _shared_schema(files) if len(files) > 1 else None
     for path in files:
-        with _parquet(path) as file:
-            names = _columns_of(file) if shared is None else shared.names
+        with _open_parquet(path) as file:
+            names = _column_names(file) if shared is None else shared.names
             most = min(rows or MAX_CELLS, 1 + MAX_CELLS // max(1, len(names)))
             for batch in file.iter_batches(most):
                 table = pa.Table.from_batches([batch]).select(names)
                 table = table if shared is None else table.cast(shared)
                 if form.na_values:
-                    cells = [blanked(each, form, form.na_values) for each in table.columns]
+                    cells = [blank_missing(each, form, form.na_values) for each in table.columns]
                     table = pa.table(cells, names)
                 if batch.num_rows:
                     yield table
 
 
-def _columns_of(file: Any) -> list[str]:
-    """Return the names of columns of a Parquet file but for row labels."""
-    return [name for name in file.schema_arrow.names if not INDEX.fullmatch(name)]
+def _column_names(file: Any) -> list[str]:
+    """Return the names of columns of a Parquet file, without the row labels of pandas."""
+    names = file.schema_arrow.names
+    return [name for name in names if not re.fullmatch(r"__index_level_\d+__", name)]
 
 
 def _shared_schema(files: Sequence[PathLike]) -> Any:
-    """Return the columns of all files, each with a type that holds the values of all."""
+    """Return the columns of all files, each with a type for the values of all."""
     pa, schemas = require("pyarrow"), list[Any]()
     for path in files:
-        with _parquet(path) as file:
-            fields = {name: file.schema_arrow.field(name).type for name in _columns_of(file)}
+        with _open_parquet(path) as file:
+            fields = {name: file.schema_arrow.field(name).type for name in _column_names(file)}
         plain = {
             name: kind.value_type if pa.types.is_dictionary(kind) else kind
             for name, kind in fields.items()
@@ -567,8 +543,8 @@ def _shared_schema(files: Sequence[PathLike]) -> Any:
 
 
 @contextmanager
-def _parquet(path: PathLike) -> Iterator[Any]:
-    """Open a Parquet file, and raise TableError where it cannot be read."""
+def _open_parquet(path: PathLike) -> Iterator[Any]:
+    """Open a Parquet file; turn errors of reading into TableError."""
     parquet = require("pyarrow.parquet")
     try:
         # without these options, a group of rows is held compressed
@@ -576,7 +552,7 @@ def _parquet(path: PathLike) -> Iterator[Any]:
             open(path, "rb") as source,
             parquet.ParquetFile(source, pre_buffer=False, buffer_size=1 << 16) as file,
         ):
-            check_unique(named(file.schema_arrow.names), quoted(path, 200))
+            check_unique(name_blanks(file.schema_arrow.names), quoted(path, 200))
             yield file
     except (TableError, ImportError, MemoryError):
         raise

@@ -1,4 +1,4 @@
-"""What a table means: which columns are features, of which kind, and what is to be learned."""
+"""The schema of a table: its features with their kinds, and its target."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
+from pliant.tables._cells import (
+    DateOrder,
+    has_spaces,
+    infer_kind,
+    read_numbers,
+    read_texts,
+    read_truths,
+    refuse,
+    refuse_missing,
+    whole,
+)
 from pliant.tables._columns import TEXT_WIDTH, Column, ColumnProfile, LeftOut, Missing
-from pliant.tables._dates import DateOrder
 from pliant.tables._encoder import ColumnEncoder, encoder_of
 from pliant.tables._infer import TableFormat
 from pliant.tables._names import (
     check_present,
     check_unique,
-    collected,
+    collect,
     from_plain,
     listed,
     to_plain,
 )
 from pliant.tables._read import PathLike, read_table
-from pliant.tables._values import (
-    has_spaces,
-    kind_of,
-    numbers,
-    refuse,
-    refuse_missing,
-    texts,
-    truths,
-    whole,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,22 +44,11 @@ TargetKind: TypeAlias = Literal["numeric", "integer", "boolean", "categorical"]
 
 MAX_CLASSES = 20
 ROWS_PER_CLASS = 10
-"""Integers are taken as classes if at most MAX_CLASSES differ, with ROWS_PER_CLASS rows each on
-average."""
-
 FEWEST_ROWS = 2
-"""More than `MAX_CLASSES` classes need this number of rows each on average, even where the user
-chose the task."""
-
-REASONS = {
-    "id": "a value of its own in nearly every row",
-    "constant": "the same value in all rows",
-    "empty": "no value at all",
-}
-"""Why nothing is learned from a column."""
+"""Integers are classes if at most MAX_CLASSES differ, with ROWS_PER_CLASS rows each on average.
+More classes need FEWEST_ROWS rows each on average, for a task of the user too."""
 
 NO_TARGET = "leave these rows out, a target cannot be imputed"
-LATER_ADVICE = "fill them in or leave the rows out; the model was fitted without imputation"
 
 
 @dataclass(frozen=True)
@@ -71,9 +60,9 @@ class Target:
     name : str
         Its name in a table.
     task : {"classification", "regression"}
-        Are its values names or amounts?
+        Classes have names, a regression amounts.
     kind : {"numeric", "integer", "boolean", "categorical"}
-        How they are read: as float64, int64, bool or text. Amounts are numeric.
+        Its type: float64, int64, bool or text. Amounts are numeric.
     """
 
     name: str
@@ -86,7 +75,7 @@ class Target:
 
     @classmethod
     def fit(cls, column: pd.Series, task: Task | None = None) -> Target:
-        """Find out what is to be learned, and guess the task if it is not given.
+        """Infer the kind of a target, and its task by default.
 
         Text and booleans are classes. So are integers of exactly two values, or of at most 20
         values that recur ten times on average. All else is regression.
@@ -94,22 +83,21 @@ class Target:
         Raises
         ------
         TableError
-            If a value is missing, or is nothing that the task can be about, or if classes
-            hardly recur.
+            If a value is missing or unfit for the task, or if classes hardly recur.
         """
         refuse_missing(column, NO_TARGET)
-        kind, name, rows = kind_of(column), quoted(column.name), len(column)
+        kind, name, rows = infer_kind(column), quoted(column.name), len(column)
         if kind == "date":
             raise TableError(
                 f"column {name} holds dates, expected numbers, booleans or text: dates cannot be "
                 "learned"
             )
         if kind == "numeric":
-            amounts = numbers(column)
+            amounts = read_numbers(column)
             distinct, integers = np.unique(amounts).size, bool(whole(amounts).all())
             few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= rows
             names = integers and (few or distinct == 2)
-            # classes that are fractions are read as text, as names
+            # fractions as classes are read as text
             reading: TargetKind = "integer" if integers else "categorical"
         else:
             names, reading = True, "boolean" if kind == "boolean" else "categorical"
@@ -133,10 +121,10 @@ class Target:
         """
         refuse_missing(column, NO_TARGET)
         if self.kind == "categorical":
-            return texts(column).astype(str)
+            return read_texts(column).astype(str)
         if self.kind == "boolean":
-            return truths(column).astype(bool)
-        values = numbers(column)
+            return read_truths(column).astype(bool)
+        values = read_numbers(column)
         if self.kind == "numeric":
             return values
         refuse(column, ~whole(values), "an integer below 2**53")
@@ -145,26 +133,26 @@ class Target:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """Turn tables into the same numbers that a model was fitted on.
+    """Turn tables into the features of a model.
 
-    Made by `fit`; columns are then looked up by name, in any order, and others are left aside.
-    Nothing is learned here that a score on test rows would profit from: `encoder` returns the step
-    of a pipeline that fills in missing values and encodes categories and texts.
+    Made by `fit`; columns are then found by name, in any order, and others are ignored. It learns
+    nothing that improves a score on test rows: `encoder` returns the step of a pipeline that fills
+    in missing values and encodes categories and texts.
 
     Parameters
     ----------
     columns : tuple of Column
         The features, in the order of the feature matrix.
     target : Target or None, default=None
-        The column to learn, if there is one.
+        The column to learn.
     missing : {"impute", "error"}, default="impute"
-        Whether missing features are left for the encoder to fill in, or refused.
+        Leave missing features for the encoder to fill in, or refuse them.
     left_out : tuple of LeftOut, default=()
-        Columns from which nothing is learned: ids, constants, columns without a value.
+        Columns that are no features: ids, constants, columns without a value.
     notes : tuple of str, default=()
-        Doubts about how columns were understood.
+        Doubts about the kinds of columns.
     form : TableFormat, optional
-        How the file was written.
+        The notation of the file.
     """
 
     columns: tuple[Column, ...]
@@ -187,7 +175,7 @@ class TableSchema:
         categorical: Sequence[str] = (),
         date_order: DateOrder | None = None,
     ) -> TableSchema:
-        """Find out what a table means.
+        """Infer the schema of a table.
 
         Parameters
         ----------
@@ -234,17 +222,17 @@ class TableSchema:
             for name in names
         }
 
-        def decided(name: str) -> Column | LeftOut | Target:
-            return profiles[name].column() if name in profiles else Target.fit(frame[name], task)
+        def infer(name: str) -> Column | LeftOut | Target:
+            return profiles[name].infer() if name in profiles else Target.fit(frame[name], task)
 
         target_names = [] if target is None else [target]
-        found = collected([*names, *target_names], decided)
+        found = collect([*names, *target_names], infer)
         columns = tuple(column for column in found if isinstance(column, Column))
         left_out = tuple(column for column in found if isinstance(column, LeftOut))
         if not columns:
             raise TableError(
-                f"no feature column is left: {described(left_out)}; expected at least one beside "
-                "the target (--keep brings a column back)"
+                f"no feature column is left: {describe_left_out(left_out)}; expected at least one "
+                "beside the target (--keep brings a column back)"
             )
         notes = tuple(note for profile in profiles.values() for note in profile.notes)
         if spaced := [name for name in [*names, *target_names] if has_spaces(frame[name])]:
@@ -276,7 +264,7 @@ class TableSchema:
         )
 
     def _placed(self) -> Iterable[tuple[int, Column]]:
-        """Yield each column and where its features start."""
+        """Yield the number of the first feature of each column, and the column."""
         start = 0
         for column in self.columns:
             yield start, column
@@ -294,17 +282,17 @@ class TableSchema:
         return encoder_of(self.categories, self.texts, **{"task": task, **options})
 
     def remarks(self) -> list[str]:
-        """Return the notes for a user: columns that were left out, and doubts."""
+        """Return notes for a user: columns that were left out, and doubts."""
         notes = [*self.notes, *(() if self.form is None else self.form.notes)]
         if not self.left_out:
             return notes
-        empty = [column.name for column in self.left_out if column.reason != "empty"]
-        back = f" (--keep {quoted(empty[0])} brings one back)" if empty else ""
-        return [f"left out: {described(self.left_out)}{back}", *notes]
+        usable = [column.name for column in self.left_out if column.reason != "empty"]
+        back = f" (--keep {quoted(usable[0])} brings one back)" if usable else ""
+        return [f"left out: {describe_left_out(self.left_out)}{back}", *notes]
 
     @property
     def reading(self) -> TableFormat:
-        """The format by which later files are read: their columns stay what they were."""
+        """The format for later files, whose columns keep their kinds."""
         form = self.form or TableFormat()
         names = [column.name for column in self.columns if column.kind == "numeric"]
         return replace(form, numbers=dict.fromkeys(names, "number"))
@@ -312,16 +300,16 @@ class TableSchema:
     def features(self, frame: pd.DataFrame, reported: set[str] | None = None) -> Array:
         """Return the features of a table as float64, shape (n, d).
 
-        Categories are numbers from 0, in alphabetical order, and NaN stands where a value is
-        missing; see `encoder`.
+        Categories are numbers from 0, in alphabetical order, and missing values NaN; see
+        `encoder`.
 
         Parameters
         ----------
         frame : pandas.DataFrame
             n >= 1 rows, with all the columns of the schema in any order and possibly others.
         reported : set of str, optional
-            Names of columns whose unknown categories were reported already. Pass the same set to
-            each call for one warning about a whole table that is read in chunks.
+            Names of columns whose unknown categories were reported. Pass the same set to each
+            call for one warning about a table in chunks.
 
         Raises
         ------
@@ -331,19 +319,22 @@ class TableSchema:
         Warns
         -----
         UnknownCategoryWarning
-            If a text is no category: it gets the number after the last one, and the column and
-            the text are named.
+            For a text that is no category, with the column and the text; it gets the number
+            after the last category.
         """
         _check_rows(frame, [column.name for column in self.columns])
         warned = set[str]() if reported is None else reported
 
-        def encoded(column: Column) -> Array:
+        def encode(column: Column) -> Array:
             cells = frame[column.name]
             if self.missing == "error":
-                refuse_missing(cells, LATER_ADVICE, counted=False)
+                advice = (
+                    "fill them in or leave the rows out; the model was fitted without imputation"
+                )
+                refuse_missing(cells, advice, counted=False)
             return column.encode(cells, warned)
 
-        return np.concatenate(collected(self.columns, encoded), axis=1)
+        return np.concatenate(collect(self.columns, encode), axis=1)
 
     def target_values(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Return the target of a table, shape (n,): float64, int64, bool or text.
@@ -351,7 +342,7 @@ class TableSchema:
         Raises
         ------
         TableError
-            If there is no such column, or a value is missing or not of the target's kind.
+            If the column is absent, or a value is missing or not of the target's kind.
         """
         if self.target is None:
             raise TableError("the schema has no target")
@@ -364,7 +355,7 @@ class TableSchema:
 
     @classmethod
     def from_dict(cls, state: object) -> TableSchema:
-        """Make a schema from plain data, refusing what `to_dict` could not have returned.
+        """Make a schema from plain data; refuse data that `to_dict` cannot return.
 
         Raises
         ------
@@ -380,10 +371,15 @@ class TableSchema:
         return schema
 
 
-def described(left_out: Sequence[LeftOut]) -> str:
-    """Return columns that were left out, with the reason."""
+def describe_left_out(left_out: Sequence[LeftOut]) -> str:
+    """Return the names of columns that were left out, with the reason."""
+    reasons = {
+        "id": "a value of its own in nearly every row",
+        "constant": "the same value in all rows",
+        "empty": "no value at all",
+    }
     parts = []
-    for reason, words in REASONS.items():
+    for reason, words in reasons.items():
         names = [column.name for column in left_out if column.reason == reason]
         if names:
             parts.append(f"{listed(names)} ({words})")
@@ -393,7 +389,7 @@ def described(left_out: Sequence[LeftOut]) -> str:
 def _feature_columns(
     frame: pd.DataFrame, target: str | None, drop: Sequence[str], others: Sequence[str]
 ) -> list[str]:
-    """Return the columns that are neither the target nor dropped: at least one, each there once."""
+    """Return the columns but for the target and dropped ones; refuse none, and a name twice."""
     names: list[Any] = list(frame.columns)
     if odd := [name for name in names if not isinstance(name, str)]:
         kind = type(odd[0]).__name__
@@ -408,7 +404,7 @@ def _feature_columns(
 
 
 def _check_rows(frame: pd.DataFrame, wanted: list[str]) -> None:
-    """Raise TableError if the table has no row, or lacks one of the wanted columns."""
+    """Raise TableError if the table lacks rows or a wanted column."""
     names = [str(name) for name in frame.columns]
     check_present(wanted, names)
     needed = set(wanted)
@@ -426,10 +422,10 @@ def read_with_schema(
     aside: Sequence[str] = (),
     **choices: Any,
 ) -> tuple[pd.DataFrame, TableSchema]:
-    """Return a table and its schema; classes and categories are texts as written."""
+    """Read a table and infer its schema; classes and categories are texts as written."""
     form = form or TableFormat()
-    aside_too = (*choices.get("categorical", ()), *choices.get("drop", ()))
-    form = replace(form, texts=tuple(dict.fromkeys((*form.texts, *aside_too))))
+    as_text = (*choices.get("categorical", ()), *choices.get("drop", ()))
+    form = replace(form, texts=tuple(dict.fromkeys((*form.texts, *as_text))))
     choices["drop"] = [*choices.get("drop", ()), *aside]
     frame = read_table(path, stop, form)
     frame, unknown = with_target(frame, target, choices.get("missing", "impute"))
@@ -445,9 +441,9 @@ def read_with_schema(
 def with_target(
     frame: pd.DataFrame, target: str, missing: Missing
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the rows that have a target, and a note on the others.
+    """Return the rows with a target, and a note on the others.
 
-    All rows are returned where missing values are errors, or no row has a target.
+    All rows are returned if missing values are errors, or no row has a target.
     """
     parts = target.split(",")
     if target not in frame and len(parts) > 1 and {*parts} <= {*frame}:
