@@ -217,17 +217,13 @@ class ProjectionState:
 
     def check(self, tol: float, max_iter: int, stop: bool = False) -> Status | None:
         """Certify the duals and record the result; return the reason to stop, or None."""
-        self._certify()
+        self.proof = self.problem.certificate(self.duals, self.gram, self.log_det)
         status = self._status(tol, max_iter, stop)
         if self.age and (status is not None or self.age >= self.lifetime):
             self._recompute()
             status = self._status(tol, max_iter, stop)
         self._record()
         return status
-
-    def _certify(self) -> None:
-        """Compute the certificate of the duals and K."""
-        self.proof = self.problem.certificate(self.duals, self.gram, self.log_det)
 
     def _status(self, tol: float, max_iter: int, stop: bool) -> Status | None:
         """Return the reason to stop, or None."""
@@ -253,17 +249,13 @@ class ProjectionState:
         steady = np.abs(drifted - exact).max() <= 1e-10 * np.abs(exact).max()
         self.lifetime = min(16, 2 * self.age) if steady else max(1, self.age // 2)
         self.age = 0
-        self._certify()
+        self.proof = self.problem.certificate(self.duals, self.gram, self.log_det)
 
     def _record(self) -> None:
-        """Add to the history; count the sweeps in which neither bound nor gap improved."""
+        """Add to the history; count the last sweeps without a better bound or gap."""
         proof = self.proof
-        idle = (
-            len(self.history) > 0
-            and proof.gap >= min(step.gap for step in self.history)
-            and proof.lower_bound <= self.best_bound
-        )
-        self.idle = self.idle + 1 if idle else 0
+        idle = bool(self.history) and proof.gap >= min(step.gap for step in self.history)
+        self.idle = self.idle + 1 if idle and proof.lower_bound <= self.best_bound else 0
         self.best_bound = max(self.best_bound, proof.lower_bound)
         self.history.append(Progress(self.n_iter, proof.value, proof.gap))
 
@@ -317,10 +309,10 @@ def _project_pairs(
     order: Indices,
     duals: Array,
 ) -> tuple[int, int, float]:
-    """Project on bounds until `rows` is full; return their number, that of rows, and a change.
+    """Project on bounds in order until `rows` is full, and update the duals.
 
-    The change is that of log det. `per_slack` is 1/nu; the duals are updated, K is not: with the
-    updates in `rows` and `factors` it is gram + W' diag(factors) W.
+    Returns the numbers of bounds and rows done, and the change of log det. K becomes
+    gram + W' diag(factors) W for these rows W. `per_slack` is 1/nu.
     """
     used, change = 0, 0.0
     for place in range(len(order)):

@@ -383,7 +383,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
         kernel, inputs = self.learner_.kernel_, self.learner_.support_vectors_
-        width = len(inputs)
+        width = len(inputs)  # numbers held for each row
         if isinstance(kernel, LogDetKernel):  # its components are functions of the base kernel
             kernel, inputs = kernel.base, np.asarray(kernel.points)
         coordinates = self.components_

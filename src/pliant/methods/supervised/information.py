@@ -257,6 +257,7 @@ def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indic
         if len(places):
             pair = tuple(array[places[0]].tolist())
             raise ValueError(f"{expected}, got {name}[{places[0]}] = {pair}")
+    # sort by the numbers i n + j of pairs i < j, without repetitions
     array = np.sort(array.astype(np.intp), axis=1)
     numbers = np.unique(array[:, 0] * n_samples + array[:, 1])
     return np.column_stack(np.divmod(numbers, n_samples))
@@ -329,7 +330,7 @@ class SupervisedGraph(ABC):
 
     @cached_property
     def reduced(self) -> Array:
-        """S in q coordinates, outside of which it is the identity, shape (q, q)."""
+        """S in q coordinates, shape (q, q); S is the identity outside of them."""
         return self.toarray()
 
     def coordinates(self, B: Array) -> Array:
@@ -384,9 +385,10 @@ class LabelGraph(SupervisedGraph):
     @cached_property
     def _indicator(self) -> scipy.sparse.csr_array:
         """Indicator of the groups, shape (q, a): row g is 1 on the members of group g."""
-        a = len(self)
-        places = (self.groups, np.arange(a))
-        return scipy.sparse.csr_array((np.ones(a), places), shape=(len(self.sizes), a))
+        shape = (len(self.sizes), len(self))
+        return scipy.sparse.csr_array(
+            (np.ones(shape[1]), (self.groups, np.arange(shape[1]))), shape
+        )
 
     def weights(self, B: Array) -> Array:
         """Return W B for B of shape (a,) or (a, m), in O((a + q^2) m)."""

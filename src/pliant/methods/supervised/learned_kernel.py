@@ -52,7 +52,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     Cross-validation then learns the kernel again in every fold. A kernel learned once from all
     labels, before settings are compared, would leak the held-out labels.
 
-    The learned kernel is scaled so that the fit points have variance 1 in its feature space,
+    The learned kernel is scaled to a variance of 1 of the fit points in its feature space,
     mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the kernel, and the meaning
     of the classifier's C would depend on the strength.
 
@@ -166,7 +166,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             self.learner_ = self._prepared_learner(points.shape[1])
             gram = self.learner_._fit(points, codes)(rows)
             self.support_vectors_ = self.learner_.support_vectors_[rows]
-            self.scale_ = unit_scale(gram)
+            self.scale_ = unit_scale(gram)  # the classifier's C then suits any strength
             gram *= self.scale_
             self.machine_ = clone(machine).fit(gram, labels[known])
         return self
@@ -187,13 +187,14 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         if self.random_state is not None and "random_state" in learner.get_params(deep=False):
             learner.set_params(random_state=self.random_state)
         resolve_columns_of(learner, self, n_features)
-        return learner.set_params(unlabeled=-1)
+        return learner.set_params(unlabeled=-1)  # the mark in the integer labels
 
     def _checked_machine(self) -> Any:
         """Return the machine if it is a classifier that takes kernel values."""
         machine = self._machine()
         if not hasattr(machine, "fit") or isinstance(machine, type):
             raise TypeError(f"expected machine to be an estimator, got {one_line(machine)}")
+        # nearest neighbours with metric="precomputed" are pairwise too, but take distances
         names, tags = machine.get_params(deep=False), get_tags(machine)
         if "metric" in names or not tags.input_tags.pairwise:
             raise TypeError(
@@ -237,7 +238,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         learner, machine = summarize(self.learner_), summarize(self.machine_)
         drawings = {"gram"} if self.kernel_.symmetric else set()
-        if len(machine.functions) == 1:
+        if len(machine.functions) == 1:  # a plot of the convergence shows one function
             drawings |= machine.drawings & {"convergence"}
         n = len(self.support_vectors_)
         return Summary(

@@ -197,7 +197,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def summary(self) -> Summary:
         """Return the learned kernel, the base kernel (None on a neighbour graph), and the results.
 
-        These are the number of ``rows`` (fit points) and those of the method.
+        The results include the number of ``rows``, the fit points.
         """
         check_is_fitted(self)
         kernel = self.kernel_
@@ -238,13 +238,12 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
 
 def base_kernel(
-    kernel: Any, points: Array, gamma: Any, feature_names: Sequence[str] | None = None
+    kernel: KernelLike | None, points: Array, gamma: Gamma, names: Sequence[str] | None = None
 ) -> Kernel:
     """Return the kernel for a parameter ``kernel``, if it is symmetric and PSD.
 
-    It takes the names of `pliant.kernels.as_kernel`, and "graph" for the
-    `pliant.kernels.NeighborGraphKernel` of the points. Any other kernel, and one that `as_kernel`
-    refuses, raises ValueError.
+    Names are those of `pliant.kernels.as_kernel`, and "graph" for the
+    `pliant.kernels.NeighborGraphKernel` of the points. Any other kernel raises ValueError.
     """
     if isinstance(kernel, str) and kernel == "graph":
         if not (isinstance(gamma, str) and gamma == "scale"):
@@ -255,14 +254,14 @@ def base_kernel(
             raise ValueError(f"kernel='graph': {error}") from None
     if isinstance(kernel, str):
         check_choice("kernel", kernel, (*KERNEL_NAMES, "graph", "precomputed"))
-    base = as_kernel(kernel, points, gamma, feature_names)
+    base = as_kernel(kernel, points, gamma, names)
     for holds, meaning in ((base.symmetric, "symmetric"), (base.psd, "positive semi-definite")):
         if not holds:
             raise ValueError(f"expected a kernel that is {meaning}, got {one_line(base)}")
     return base
 
 
-def resolve_columns_of(learner: Any, outer: Any, n_features: int) -> None:
+def resolve_columns_of(learner: KernelLearner, outer: BaseEstimator, n_features: int) -> None:
     """Replace column names in a learner's kernel by the positions in the data of `outer`.
 
     `outer` is the estimator around the learner: it is fitted on a data frame, the learner on an

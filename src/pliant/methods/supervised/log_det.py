@@ -217,6 +217,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             result = solve(
                 problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=progress
             )
+            # K at all other points follows from Q on the points in a pair
             self.kernel_ = LogDetKernel(kernel, members, part.extend(problem.matrix(result.x)))
             self.pairs_, self.signs_ = self.members_[problem.pairs], problem.signs
             self.n_skipped_ = len(pairs) - len(problem.pairs)
@@ -234,6 +235,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
                 "a squared kernel distance of zero, up to rounding"
             )
         pairs, signs = pairs[used], signs[used]
+        # u and l: percentiles of the squared distances in K0
         low, high = np.percentile(squared_distances(gram, pairs), (5.0, 95.0))
         self.similar_bound_, self.dissimilar_bound_ = float(low), float(high)
         bounds = np.where(signs > 0, self.similar_bound_, self.dissimilar_bound_)
@@ -278,6 +280,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         summary = super().summary()
         if not np.isfinite(self.gap_history_).all():
             return summary
+        # relative gaps, as the solver compares them with tol
         gaps = self.gap_history_ / (1.0 + np.abs(self.objective_history_))
         steps = np.arange(float(len(gaps)))
         return replace(

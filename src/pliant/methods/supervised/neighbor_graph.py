@@ -80,7 +80,7 @@ class NeighborGraph:
         """Return D^{1/2} 1_c / |D^{1/2} 1_c| for `count` components c, most edges first."""
         volumes = np.bincount(self.components, weights=self.degrees)
         largest = np.argsort(-volumes, kind="stable")[:count]
-        inside = self.components[:, None] == largest
+        inside = self.components[:, None] == largest  # 1_c, and |D^{1/2} 1_c|^2 is the volume
         return np.sqrt(inside * self.degrees[:, None] / volumes[largest])
 
     def smoothest(self, n_vectors: int, *, drop_null: bool) -> SmoothVectors:
@@ -136,6 +136,7 @@ def _iterate_lanczos(
     m = len(null)
 
     def times(b: Array) -> Array:
+        # I - L with the null vector moved from the eigenvalue 1 to -2
         return np.asarray(similarity @ b - 3.0 * (null @ b) * null)
 
     operator = LinearOperator((m, m), matvec=times, dtype=np.float64)
@@ -243,6 +244,7 @@ class SpectralKernel(Kernel):
         points = check_points(self.points, "points")
         X = check_points(X, "X", n_features=points.shape[1])
         twins = CoordinateNeighbors(points).twins(X)
+        # at a point of the graph its row of v; rows of new points (twin -1) are replaced
         values = check_points(self.vectors, "vectors")[twins]
         new = np.flatnonzero(twins < 0)
         for part in row_parts(new, len(points), BLOCK):

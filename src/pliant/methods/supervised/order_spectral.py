@@ -109,12 +109,14 @@ class SpectralAlignment:
         lengths = np.sqrt(np.diagonal(self.products))  # |v_i|^2; up to 1e-14 it is rounding
         seen = lengths > 1e-14 * lengths.max()
         if not seen.any():
-            return _unit_sum(cone.rays[:, 0])
+            return np.asarray(cone.rays[:, 0])
         rays = cone.rays[:, seen]
         H, c = rays.T @ self.products @ rays, rays.T @ self.agreement
         norms = np.sqrt(np.diagonal(H))  # rays of equal length: a better-conditioned problem
+        # the point of the cone nearest to T; if it is zero, the ray with the largest alignment
         t = _solve_nonnegative(H / np.outer(norms, norms), c / norms)
-        return _unit_sum(rays @ (t / norms) if t.any() else rays[:, int(np.argmax(c / norms))])
+        mu = rays @ (t / norms) if t.any() else rays[:, int(np.argmax(c / norms))]
+        return np.asarray(mu / mu.sum())
 
 
 def _solve_nonnegative(H: Array, c: Array) -> Array:
@@ -147,11 +149,7 @@ def best_vertex(losses: Array, cone: OrderCone) -> Array:
     rays = cone.rays
     means = (losses @ rays) / rays.sum(axis=0)
     limit = means.min() + 1e-12 * np.abs(losses).max()  # equal up to rounding
-    return _unit_sum(rays[:, int(np.argmax(means <= limit))])
-
-
-def _unit_sum(mu: Array) -> Array:
-    """Return mu divided by its sum."""
+    mu = rays[:, int(np.argmax(means <= limit))]
     return np.asarray(mu / mu.sum())
 
 

@@ -26,12 +26,7 @@ from pliant.core.validation import (
     real_number,
 )
 from pliant.kernels.base import Kernel
-from pliant.methods.supervised.information import (
-    GRAPHS,
-    GraphKind,
-    SideInformation,
-    check_exponent,
-)
+from pliant.methods.supervised.information import GRAPHS, GraphKind, SideInformation, check_exponent
 from pliant.methods.supervised.learner import (
     Gamma,
     KernelLearner,
@@ -56,7 +51,7 @@ FALLBACK = 100.0
 """The strength where no label or pair can be held out."""
 
 N_FOLDS = 5
-"""A fifth of the labels, or of the pairs, is held out at a time."""
+"""Each fold holds out a fifth of the labels, or of the pairs."""
 
 
 class SCGLogDetLearner(KernelLearner):
@@ -99,8 +94,8 @@ class SCGLogDetLearner(KernelLearner):
         Exponent of the weights, in (0, 100]; 1 in the paper.
     graph : {"labeled", "complete"}, default="labeled"
         "labeled" is the graph over the points with side information. "complete" is the graph
-        over all points, as in the paper, which whitens the kernel at the others and hurts where
-        few are known.
+        over all points, as in the paper; it whitens the kernel at unlabelled points, and hurts
+        if few labels are known.
     unlabeled : object, optional
         The value in y of points of unknown class. None means -1, unless y holds -1 and +1 only.
     random_state : int, RandomState or None, default=None
@@ -321,6 +316,7 @@ def _score_labels(
     labels, rows = known.labels, known.known
     assert labels is not None
     out, left = rows[held], rows[~held]
+    # some hidden class and two classes must remain visible
     if not np.isin(labels[out], labels[left]).any() or len(np.unique(labels[left])) < 2:
         return math.nan
     visible = np.full(known.n_samples, -1)
@@ -348,7 +344,7 @@ def _score_pairs(
 ) -> float:
     """Return the score on the held-out pairs; nan if they cannot be held out."""
     pairs, signs = known.pairs, known.signs
-    if len(np.unique(signs[held])) < 2 or held.all():
+    if len(np.unique(signs[held])) < 2 or held.all():  # no ROC curve, or nothing to learn from
         return math.nan
     parts = [pairs[~held & (signs == sign)] for sign in (1, -1)]
     left = SideInformation.from_pairs(known.n_samples, *parts)

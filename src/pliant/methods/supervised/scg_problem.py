@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -315,10 +316,8 @@ class SCGLogDetPath:
                 j, axis=1
             )
         if len(left_out) <= len(edges):  # else a problem on the few members is cheaper
-            try:
+            with suppress(np.linalg.LinAlgError):  # rounding may make R on these points singular
                 return self._without(left_out, edges, gamma, j)
-            except np.linalg.LinAlgError:  # rounding made R on the points left out singular
-                pass
         # K = K0 + K0(all, A) Q K0(A, j) for the members A: the other points are new points
         problem = SCGLogDet(self._gram[np.ix_(edges.members, edges.members)], edges, gamma)
         left, right = self._gram.take(edges.members, axis=1), self._gram[np.ix_(edges.members, j)]
