@@ -275,19 +275,12 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             check_parameters(self)
             points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             known = {"y": y, "similar": similar, "dissimilar": dissimilar}
-            seed = check_random_state(self.random_state).randint(2**31 - 1)  # equal folds for all
-            learners = self._learners(points)
-            learner = learners[0]
-            if isinstance(learner, SCGLogDetLearner):
-                learner = self._choose(learners, points, known, seed)
-            learned = learner._fit(points, **known)
-            if isinstance(learner, SCGLogDetLearner):
-                self.strength_, self.beta_ = learner.strength_, learner.beta
-            self.components_ = self._components(learner, learned)
-            self.learner_ = learner
+            self.learner_ = self._choose_learner(points, known)
+            learned = self.learner_._fit(points, **known)
+            self.components_ = self._components(learned)
         return self
 
-    def _learners(self, points: Array) -> list[Any]:
+    def _build_learners(self, points: Array) -> list[Any]:
         """Return the learners to choose from, with checked parameters."""
         if self.learner is not None:
             learners = [clone(self.learner)]
@@ -302,10 +295,12 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 learner.set_params(random_state=self.random_state)
         return learners
 
-    def _choose(
-        self, learners: list[SCGLogDetLearner], points: Array, known: dict[str, Any], seed: int
-    ) -> SCGLogDetLearner:
-        """Return the learner with the best settings; store the mean score of each candidate."""
+    def _choose_learner(self, points: Array, known: dict[str, Any]) -> KernelLearner:
+        """Return the learner to fit; of an `SCGLogDetLearner` store the settings and all scores."""
+        seed = check_random_state(self.random_state).randint(2**31 - 1)  # equal folds for all
+        learners = self._build_learners(points)
+        if not isinstance(learners[0], SCGLogDetLearner):
+            return learners[0]
         trials = [(each, candidate) for each in learners for candidate in self._candidates(each)]
         scores = np.full(len(trials), np.nan)
         if len(trials) > 1:
@@ -318,6 +313,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         for (each, (s, b)), score in zip(trials, scores.tolist(), strict=True):
             name = each.kernel if isinstance(each.kernel, str) else type(each.kernel).__name__
             self.choice_scores_[f"{name}, strength={s:g}, beta={b:g}"] = score
+        self.strength_, self.beta_ = strength, beta
         return learner.set_params(strength=strength, beta=beta)
 
     def _candidates(self, learner: SCGLogDetLearner) -> list[Candidate]:
@@ -352,12 +348,12 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             rng=rng,
         )
 
-    def _components(self, learner: KernelLearner, learned: LearnedGram) -> Components:
-        """Return the components of the points in the graph or in a pair, or of all points.
+    def _components(self, learned: LearnedGram) -> Components:
+        """Compute the components of the points in the graph or in a pair, or of all points.
 
         Those of a `LogDetKernel` are functions of its base kernel.
         """
-        kernel, gram = learner.kernel_, learned(learner._members())
+        kernel, gram = self.learner_.kernel_, learned(self.learner_._members())
         if not isinstance(kernel, LogDetKernel):
             return Components.of_gram(gram, self.n_components, center=self.center)
         # a strong learner leaves a small difference K of numbers of the size of k0(x, x)

@@ -209,11 +209,11 @@ class LogDetLearner(CallbackSupport, KernelLearner):
                 pairs, signs = information.pairs, information.signs
             else:
                 pairs, signs = information.sample_pairs(int(self.max_pairs), rng)
-            # the problem is one on the points in a pair; `places` are the pairs among these
+            # the problem holds the points in a pair only; `places` are the pairs among these
             self.members_, places = np.unique(pairs, return_inverse=True)
             members = self.support_vectors_[self.members_]
             part = PSDPart.of(kernel, members)
-            problem = self._problem(part.gram, places.reshape(-1, 2), signs)
+            problem = self._state_problem(part.gram, places.reshape(-1, 2), signs)
             result = solve(
                 problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=progress
             )
@@ -226,7 +226,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         learned, support = self.kernel_, self.support_vectors_
         return lambda rows: learned(support[rows])
 
-    def _problem(self, gram: Array, pairs: Indices, signs: Array) -> DistanceBounds:
+    def _state_problem(self, gram: Array, pairs: Indices, signs: Array) -> DistanceBounds:
         """State the problem of the pairs that k0 separates; store the bounds u and l."""
         used = apart(gram, pairs)
         if not used.any():
