@@ -116,7 +116,7 @@ class DistanceBounds:
 
         Raises LinAlgError if M is not positive definite: these duals have no K.
         """
-        lower = self._lower(self.factor @ self.laplacian(duals))
+        lower = self._factorise(self.factor @ self.laplacian(duals))
         # M = C C': K = half'half with half = C^{-1} R
         half = scipy.linalg.solve_triangular(lower, self.factor, lower=True)
         return half.T @ half, 2.0 * float(np.log(lower.diagonal()).sum())
@@ -126,10 +126,10 @@ class DistanceBounds:
         # Q = -L + L R'M^{-1}R L = half'half - L with M = C C', half = C^{-1} R L
         laplacian = self.laplacian(duals)
         product = self.factor @ laplacian
-        half = scipy.linalg.solve_triangular(self._lower(product), product, lower=True)
+        half = scipy.linalg.solve_triangular(self._factorise(product), product, lower=True)
         return np.asarray(half.T @ half - laplacian)
 
-    def _lower(self, product: Array) -> Array:
+    def _factorise(self, product: Array) -> Array:
         """Return the Cholesky factor of M = I + R L R' for R L."""
         inner = product @ self.factor.T
         inner = 0.5 * (inner + inner.T)  # exactly symmetric
@@ -261,7 +261,7 @@ class ProjectionState:
 
     def sweep(self, tol: float, rng: RandomState) -> None:
         """Project on every bound once, in a new order."""
-        problem, targets = self.problem, self._targets(tol)
+        problem, targets = self.problem, self._tighten_bounds(tol)
         order = rng.permutation(len(self.duals))
         while len(order):
             done, used, change = _project_pairs(
@@ -286,7 +286,7 @@ class ProjectionState:
         self.n_iter += 1
         self.age += 1
 
-    def _targets(self, tol: float) -> Array:
+    def _tighten_bounds(self, tol: float) -> Array:
         """Return the bounds to project on; hard bounds are tightened by at most a tenth."""
         bounds = self.problem.bounds
         load = float(self.duals @ bounds)

@@ -277,7 +277,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             known = {"y": y, "similar": similar, "dissimilar": dissimilar}
             self.learner_ = self._choose_learner(points, known)
             learned = self.learner_._fit(points, **known)
-            self.components_ = self._components(learned)
+            self.components_ = self._compute_components(learned)
         return self
 
     def _build_learners(self, points: Array) -> list[Any]:
@@ -301,10 +301,12 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         learners = self._build_learners(points)
         if not isinstance(learners[0], SCGLogDetLearner):
             return learners[0]
-        trials = [(each, candidate) for each in learners for candidate in self._candidates(each)]
+        trials = [(each, pair) for each in learners for pair in self._list_candidates(each)]
         scores = np.full(len(trials), np.nan)
         if len(trials) > 1:
-            scores = np.concatenate([self._score(each, points, known, seed) for each in learners])
+            scores = np.hstack(
+                [self._score_learner(each, points, known, seed) for each in learners]
+            )
         scored = not np.isnan(scores).all()
         learner, (strength, beta) = trials[int(np.nanargmax(scores)) if scored else 0]
         if not scored and learner.strength == "auto":
@@ -316,8 +318,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.strength_, self.beta_ = strength, beta
         return learner.set_params(strength=strength, beta=beta)
 
-    def _candidates(self, learner: SCGLogDetLearner) -> list[Candidate]:
-        """Return the settings of one learner to compare."""
+    def _list_candidates(self, learner: SCGLogDetLearner) -> list[Candidate]:
+        """Return the settings to compare for one learner."""
         auto = learner.strength == "auto"
         strengths = STRENGTHS if auto else (float(learner.strength),)
         betas = self.betas
@@ -326,7 +328,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         # the outer loop is over strengths: all exponents share the resolvent of a strength
         return list(product(strengths, map(float, betas)))
 
-    def _score(
+    def _score_learner(
         self, learner: SCGLogDetLearner, X: Array, known: dict[str, Any], seed: int
     ) -> Array:
         """Return the mean score of each candidate for one learner, on at most `MAX_POINTS`."""
@@ -341,14 +343,14 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return score_candidates(
             checked_gram(base, places)[0],
             sample,
-            self._candidates(learner),
+            self._list_candidates(learner),
             partial(Components.of_gram, n_components=self.n_components, center=self.center),
             graph=learner.graph,
             scale_strength=learner.scale_strength,
             rng=rng,
         )
 
-    def _components(self, learned: LearnedGram) -> Components:
+    def _compute_components(self, learned: LearnedGram) -> Components:
         """Compute the components of the points in the graph or in a pair, or of all points.
 
         Those of a `LogDetKernel` are functions of its base kernel.

@@ -108,7 +108,7 @@ class SideInformation:
             only and `unlabeled` is not given.
         """
         values = check_labels(y)
-        known = ~where_equal(values, _unlabeled_value(values, unlabeled))
+        known = ~where_equal(values, _resolve_unlabeled(values, unlabeled))
         if not known.any():
             raise ValueError(f"expected some labelled points, got {plain(values[0])!r} for all")
         classes, codes = np.unique(values[known], return_inverse=True)
@@ -212,7 +212,7 @@ class SideInformation:
         """
         check_integer("max_pairs", max_pairs, least=1)
         if self.labels is not None:
-            pairs = self.known[_sampled_pairs(len(self.known), max_pairs, rng)]
+            pairs = self.known[_draw_pairs(len(self.known), max_pairs, rng)]
             return pairs, self._signs_from_labels(pairs)
         if len(self.pairs) <= max_pairs:
             return self.pairs, self.signs
@@ -263,7 +263,7 @@ def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indic
     return np.column_stack(np.divmod(numbers, n_samples))
 
 
-def _sampled_pairs(n: int, max_pairs: int, rng: np.random.RandomState) -> Indices:
+def _draw_pairs(n: int, max_pairs: int, rng: np.random.RandomState) -> Indices:
     """Draw at most `max_pairs` of the pairs i < j of n points, without replacement."""
     total = n * (n - 1) // 2
     if total <= max_pairs:
@@ -281,7 +281,7 @@ def _pairs_of_ranks(ranks: Indices) -> Indices:
     return np.column_stack([ranks - j * (j - 1) // 2, j])
 
 
-def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
+def _resolve_unlabeled(values: npt.NDArray[Any], unlabeled: Any) -> Any:
     """Return the value that marks an unknown class."""
     if np.ndim(unlabeled):
         raise ValueError(f"expected unlabeled to be one value, got {unlabeled!r}")
@@ -323,10 +323,6 @@ class SupervisedGraph(ABC):
         """Return S, shape (a, a)."""
         S = self.laplacian(np.eye(len(self)))
         return 0.5 * (S + S.T)
-
-    def trace_with(self, gram: Array) -> float:
-        """Return tr(K S) = <K, S> for the (a, a) kernel values of the members, O(a^2)."""
-        return float(np.trace(self.laplacian(gram)))
 
     @cached_property
     def reduced(self) -> Array:
@@ -469,7 +465,8 @@ def scg_loss(
     """
     K = gram_of(gram, check_information(information))
     edges = information.graph(graph, beta)
-    return edges.trace_with(K[np.ix_(edges.members, edges.members)])
+    # <K, S> = tr(S K), in O(a^2) by products with W
+    return float(np.trace(edges.laplacian(K[np.ix_(edges.members, edges.members)])))
 
 
 def gram_of(gram: npt.ArrayLike, information: SideInformation) -> Array:

@@ -162,8 +162,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             codes = np.full(len(labels), -1)  # -1 for an unknown class
             codes[known] = known_codes
             rows = np.flatnonzero(known)
-            machine = self._checked_machine()
-            self.learner_ = self._prepared_learner(points.shape[1])
+            machine = self._check_machine()
+            self.learner_ = self._prepare_learner(points.shape[1])
             gram = self.learner_._fit(points, codes)(rows)
             self.support_vectors_ = self.learner_.support_vectors_[rows]
             self.scale_ = unit_scale(gram)  # the classifier's C then suits any strength
@@ -171,7 +171,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             self.machine_ = clone(machine).fit(gram, labels[known])
         return self
 
-    def _prepared_learner(self, n_features: int) -> KernelLearner:
+    def _prepare_learner(self, n_features: int) -> KernelLearner:
         """Return a copy of the learner for integer labels, with the given random state."""
         learner = SCGLogDetLearner() if self.learner is None else clone(self.learner)
         if not isinstance(learner, KernelLearner):
@@ -189,7 +189,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         resolve_columns_of(learner, self, n_features)
         return learner.set_params(unlabeled=-1)  # the mark in the integer labels
 
-    def _checked_machine(self) -> Any:
+    def _check_machine(self) -> Any:
         """Return the machine if it is a classifier that takes kernel values."""
         machine = self._machine()
         if not hasattr(machine, "fit") or isinstance(machine, type):

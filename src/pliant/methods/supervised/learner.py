@@ -338,7 +338,7 @@ class LogDetKernel(Kernel):
     """k(x, y) = k0(x, y) + k0(x, P) Q k0(P, y) for the points P.
 
     A kernel matrix K that minimises a LogDet divergence from K0 = k0(P, P) extends to new points
-    in this way with Q = K0^{-1} (K - K0) K0^{-1}, which has closed forms without inverses.
+    by Q = K0^{-1} (K - K0) K0^{-1}. Q has closed forms without inverses.
 
     Parameters
     ----------

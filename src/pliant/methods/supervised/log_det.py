@@ -52,11 +52,12 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         \|\phi(x_i) - \phi(x_j)\|^2 \le \xi_k \text{ (similar)}, \;
         \ge \xi_k \text{ (dissimilar)},
 
-    problem (3.2) of [1]_ for kernels. The distances are those of K, :math:`b_k` is the
-    bound u on similar pairs or l on dissimilar ones, the 5th and the 95th percentile of the squared
-    distances of the pairs in :math:`K_0`, :math:`d_{IS}(\xi, b) = \xi/b - \log(\xi/b)
-    - 1` and :math:`D_{ld}(K, K_0) = \mathrm{tr}(K K_0^{-1}) - \log\det(K K_0^{-1}) - n`. The
-    learned kernel is a function of any two points,
+    problem (3.2) of [1]_ for kernels, with the distances in the feature space of K. The bound
+    :math:`b_k` is u for similar pairs and l for dissimilar ones: the 5th and the 95th percentile of
+    the squared distances of the pairs in :math:`K_0`. The divergences are
+    :math:`d_{IS}(\xi, b) = \xi/b - \log(\xi/b) - 1` and
+    :math:`D_{ld}(K, K_0) = \mathrm{tr}(K K_0^{-1}) - \log\det(K K_0^{-1}) - n`. The learned kernel
+    is a function of any two points,
 
     .. math:: k(x, x') = k_0(x, x') + k_0(x, X_A) \, Q \, k_0(X_A, x'),
 

@@ -90,18 +90,18 @@ class NeighborGraph:
         """
         n_null = 0 if drop_null else min(n_vectors, self.n_components)
         r = min(n_vectors - n_null, len(self.degrees) - self.n_components)
-        values, vectors = self._above_null(r)
+        values, vectors = self._decompose(r)
         all_values = np.concatenate([np.zeros(n_null), values])
         return SmoothVectors(all_values, np.hstack([self.null_vectors(n_null), vectors]), n_null)
 
-    def _above_null(self, r: int) -> tuple[Array, Array]:
+    def _decompose(self, r: int) -> tuple[Array, Array]:
         """Compute the r smallest eigenvalues of L outside its null space, ascending, and vectors.
 
         Each component is decomposed on its own: similar components have equal eigenvalues, and
         Lanczos iterations over all of them would miss some of these.
         """
         rows = [np.flatnonzero(self.components == c) for c in range(self.n_components)]
-        parts = [self._eigenpairs(own, min(r, len(own) - 1)) for own in rows]
+        parts = [self._decompose_component(own, min(r, len(own) - 1)) for own in rows]
         all_values = np.concatenate([values for values, _ in parts])
         chosen = np.argsort(all_values, kind="stable")[:r]
         # a vector of L is one of its component, zero elsewhere; `first` counts earlier components
@@ -112,7 +112,7 @@ class NeighborGraph:
             first += len(values)
         return all_values[chosen], vectors
 
-    def _eigenpairs(self, rows: Indices, r: int) -> tuple[Array, Array]:
+    def _decompose_component(self, rows: Indices, r: int) -> tuple[Array, Array]:
         """Compute the r smallest eigenpairs of one component, without its null vector."""
         if r == 0:
             return np.empty(0), np.empty((len(rows), 0))
@@ -154,7 +154,7 @@ def _connect(points: Array, k: int) -> tuple[scipy.sparse.csr_array, Array]:
     for rows in row_parts(np.arange(m), m, BLOCK):
         distances = cdist(points[rows], points)
         distances[np.arange(len(rows)), rows] = np.inf  # no point is its own neighbour
-        near, radius = _nearest(distances, k)
+        near, radius = _find_nearest(distances, k)
         columns.append(np.nonzero(near)[1])
         radii.append(radius)
     radius = np.concatenate(radii)
@@ -165,7 +165,7 @@ def _connect(points: Array, k: int) -> tuple[scipy.sparse.csr_array, Array]:
     return directed.maximum(directed.T), radius  # i and j are linked if either is near the other
 
 
-def _nearest(distances: Array, k: int) -> tuple[Mask, Array]:
+def _find_nearest(distances: Array, k: int) -> tuple[Mask, Array]:
     """Return a mask of the k smallest entries of each row, and the k-th smallest entry.
 
     Of equal entries the first ones are taken.
@@ -180,12 +180,12 @@ def _nearest(distances: Array, k: int) -> tuple[Mask, Array]:
 def links(X: Array, points: Array, radii: Array, n_neighbors: int) -> Mask:
     """Return a mask of the links between n new points X and the points of the graph, shape (n, m).
 
-    A new point is linked, as in the graph itself, to its k nearest points, and to each point whose
-    k-th neighbour, at the distance in `radii`, is farther away than the new point. The graph does
-    not change, and the new points do not affect each other.
+    As in the graph, a new point is linked to its k nearest points, and to the points at a distance
+    below their `radii`, the distances of their k-th neighbours. The graph does not change, and the
+    new points do not affect each other.
     """
     distances = cdist(X, points)
-    return np.asarray(_nearest(distances, n_neighbors)[0] | (distances < radii))
+    return np.asarray(_find_nearest(distances, n_neighbors)[0] | (distances < radii))
 
 
 class SpectralKernel(Kernel):
@@ -199,11 +199,10 @@ class SpectralKernel(Kernel):
         v_i(x) = \frac{1}{1 - \lambda_i} \sum_j \frac{a(x, x_j)}{\sqrt{d(x) d_j}} v_i(x_j),
         \qquad d(x) = \sum_j a(x, x_j),
 
-    where a(x, x_j) is 1 if x_j is among the k nearest points of x, or x is nearer to x_j than
-    the k-th neighbour of x_j, and 0 otherwise, as in the graph itself. The value at a new point
-    does not depend on other new points. As 1 - lambda_i approaches zero, v_i changes sign from
-    neighbour to neighbour and has no meaning between the points: v_i(x) is zero at new points if
-    1 - lambda_i < 0.1.
+    where a(x, x_j), as in the graph, is 1 if x_j is among the k nearest points of x, or x is
+    nearer to x_j than its k-th neighbour, and 0 otherwise. The value at a new point does not depend
+    on other new points. As 1 - lambda_i approaches zero, v_i changes sign from neighbour to
+    neighbour and has no meaning between the points: at new points it is zero if 1 - lambda_i < 0.1.
 
     Parameters
     ----------

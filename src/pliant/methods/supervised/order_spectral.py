@@ -162,8 +162,8 @@ class OrderSpectralLearner(KernelLearner):
         \sum_i \mu_i = 1, \; \mu_1 \ge \mu_2 \ge \ldots \ge \mu_r
 
     for the eigenvectors v_i of the normalised Laplacian of the graph, in ascending order of the
-    eigenvalues. Points without a label shape the eigenvectors; the labels determine the weights,
-    which maximise the alignment with the target T on the known points (OSK, problem (2) of [1]_),
+    eigenvalues. Points without a label shape the eigenvectors; the labels determine the weights.
+    These maximise the alignment with the target T on the known points (OSK, problem (2) of [1]_),
     or minimise the loss <K, S> of the supervised complete graph (SCG-OSK, problem (26)),
 
     .. math::

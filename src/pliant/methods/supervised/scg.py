@@ -86,8 +86,8 @@ class SCGLogDetLearner(KernelLearner):
         of a support vector machine with C = 1 on the learned kernel. (For pairs it is the area
         under the ROC curve of distances, for hidden similar pairs against dissimilar ones.)
     scale_strength : bool, default=True
-        If True, the strength is divided by the sum of k0(x, x) over the points in the graph (their
-        number, for a Gaussian kernel), and depends neither on their number nor on the units of
+        If True, the strength is divided by the sum of k0(x, x) over the points in the graph, for a
+        Gaussian kernel their number. It then depends neither on their number nor on the units of
         the kernel. If False, it is the :math:`\gamma` of the paper ("auto" then divides its
         choice by that sum).
     beta : float, default=1.0
@@ -250,14 +250,14 @@ def draw_sample(
     points too.
     """
     if information.labels is None:
-        drawn = _stratified_sample(information.signs, max_points // 4, rng)
+        drawn = _draw_stratified(information.signs, max_points // 4, rng)
         pairs, signs = information.pairs[drawn], information.signs[drawn]
         rows, places = np.unique(pairs, return_inverse=True)
         places = places.reshape(-1, 2)
         parts = [places[signs == sign] for sign in (1, -1)]
         return rows, SideInformation.from_pairs(len(rows), *parts)
     rows = information.known
-    rows = rows[_stratified_sample(information.labels[rows], max_points, rng)]
+    rows = rows[_draw_stratified(information.labels[rows], max_points, rng)]
     if graph == "complete":
         unknown = np.flatnonzero(information.labels < 0)
         if len(unknown) > max_points:
@@ -283,7 +283,7 @@ def score_candidates(
     distances. `gram` is the base kernel's matrix of the points of `known`; `graph` and
     `scale_strength` are parameters of `SCGLogDetLearner`.
     """
-    folds = _folds(known, rng)
+    folds = _assign_folds(known, rng)
     path = SCGLogDetPath(gram)
     score = _score_labels if known.labels is not None else _score_pairs
     scores = np.empty((len(candidates), N_FOLDS))
@@ -298,7 +298,7 @@ def score_candidates(
     return scores.mean(axis=1) if scores.size else np.full(len(candidates), np.nan)
 
 
-def _folds(known: SideInformation, rng: RandomState) -> Indices:
+def _assign_folds(known: SideInformation, rng: RandomState) -> Indices:
     """Return the fold of each labelled point, or of each pair, stratified by class or sign."""
     kinds = known.signs if known.labels is None else known.labels[known.known]
     # in random order within each kind, the items get the folds 0, 1, 2, 3, 4, 0, 1, ...
@@ -360,7 +360,7 @@ def _score_pairs(
     return float(roc_auc_score(signs[held], -((places[i] - places[j]) ** 2).sum(axis=1)))
 
 
-def _stratified_sample(kinds: Indices | Array, most: int, rng: RandomState) -> Indices:
+def _draw_stratified(kinds: Indices | Array, most: int, rng: RandomState) -> Indices:
     """Return the positions of at most `most` items, in proportion to their kinds.
 
     The first `N_FOLDS` items of each kind, in random order, come before all others.

@@ -229,10 +229,9 @@ class SCGLogDetPath:
     .. math:: \min_K D_{ld}(K, K_0) + \gamma \, \mathrm{tr}(K S)
 
     (see `SCGLogDetLearner`) for its own :math:`\gamma`, weights and labels, on the same K0. The
-    eigendecomposition of K0 is computed once; each new strength costs two matrix products; each
-    labelling costs O(n^2 q) for q classes when it labels all points or the graph is complete,
-    and O(h^3 + n h^2) more for h points outside of the graph, such as a held-out fold. With
-    pairs q is the number of points in the graph.
+    eigendecomposition of K0 is computed once. Each new strength costs two matrix products, and
+    each labelling O(n^2 q) for q classes. A graph without h of the points, such as a held-out
+    fold, costs O(h^3 + n h^2) more. With pairs q is the number of points in the graph.
 
     Parameters
     ----------
@@ -300,16 +299,16 @@ class SCGLogDetPath:
         if scale_strength:
             gamma /= graph_size(self._gram.diagonal()[edges.members])
         every = np.arange(len(self._gram))
-        return self._values(edges, gamma, every if columns is None else every[columns])
+        return self._compute_columns(edges, gamma, every if columns is None else every[columns])
 
-    def _values(self, edges: SupervisedGraph, gamma: float, j: Indices) -> Array:
+    def _compute_columns(self, edges: SupervisedGraph, gamma: float, j: Indices) -> Array:
         """Return learned kernel values between all points and points j."""
         n = len(self._gram)
         if gamma * float(np.abs(self._gram).max()) * n > STRONG:
             kept = self._spectrum.in_range
             # with pairs the null vector of S is known to rounding only, with labels it is exact
             if kept.sum() < n or isinstance(edges, PairGraph):
-                return self._in_range(kept, edges, gamma, j)
+                return self._columns_within_range(kept, edges, gamma, j)
         left_out = np.setdiff1d(np.arange(n), edges.members, assume_unique=True)
         if not len(left_out):
             return _solve_from_resolvent(edges, self._resolvent_for(gamma), gamma).gram.take(
@@ -317,7 +316,7 @@ class SCGLogDetPath:
             )
         if len(left_out) <= len(edges):  # else a problem on the few members is cheaper
             with suppress(np.linalg.LinAlgError):  # rounding may make R on these points singular
-                return self._without(left_out, edges, gamma, j)
+                return self._columns_without(left_out, edges, gamma, j)
         # K = K0 + K0(all, A) Q K0(A, j) for the members A: the other points are new points
         problem = SCGLogDet(self._gram[np.ix_(edges.members, edges.members)], edges, gamma)
         left, right = self._gram.take(edges.members, axis=1), self._gram[np.ix_(edges.members, j)]
@@ -333,7 +332,9 @@ class SCGLogDetPath:
             self._resolvent = gamma, self._spectrum.resolvent(gamma)
         return self._resolvent[1]
 
-    def _in_range(self, kept: Mask, edges: SupervisedGraph, gamma: float, j: Indices) -> Array:
+    def _columns_within_range(
+        self, kept: Mask, edges: SupervisedGraph, gamma: float, j: Indices
+    ) -> Array:
         """Return K between all points and j from the range of a singular K0, without differences.
 
         With K0 = B B', B of shape (n, r), and B_A its rows in the graph,
@@ -350,7 +351,9 @@ class SCGLogDetPath:
         features = (B @ right.T) / np.sqrt(damped)
         return np.asarray(features @ features[j].T)
 
-    def _without(self, out: Indices, edges: SupervisedGraph, gamma: float, j: Indices) -> Array:
+    def _columns_without(
+        self, out: Indices, edges: SupervisedGraph, gamma: float, j: Indices
+    ) -> Array:
         """Return K between all points and j if the points `out` are not in the graph.
 
         R and M are of all points. With B = out, the resolvent of the graph's members A is
