@@ -101,7 +101,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
 
     learner_: KernelLearner
-    machine_: Any
+    machine_: BaseEstimator
     scale_: float
     support_vectors_: Array
     classes_: npt.NDArray[Any]
