@@ -311,9 +311,8 @@ class SCGLogDetPath:
                 return self._columns_within_range(kept, edges, gamma, j)
         left_out = np.setdiff1d(np.arange(n), edges.members, assume_unique=True)
         if not len(left_out):
-            return _solve_from_resolvent(edges, self._resolvent_for(gamma), gamma).gram.take(
-                j, axis=1
-            )
+            solution = _solve_from_resolvent(edges, self._resolvent_for(gamma), gamma)
+            return solution.gram.take(j, axis=1)
         if len(left_out) <= len(edges):  # else a problem on the few members is cheaper
             with suppress(np.linalg.LinAlgError):  # rounding may make R on these points singular
                 return self._columns_without(left_out, edges, gamma, j)
