@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse.linalg import LinearOperator, eigsh
 
+from pliant.core import linalg
 from pliant.core.linalg import (
     eigenvalue,
     last_eigenpairs,
@@ -51,7 +53,8 @@ def test_what_is_not_definite_has_no_inverse():
 
 
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (5, 5), (40, 3), (301, 5), (400, 2), (400, 200)])
-def test_the_largest_eigenpairs_by_lapack_or_lanczos(n, k):
+def test_the_largest_eigenpairs_by_lapack_or_lanczos(n, k, monkeypatch):
+    monkeypatch.setattr(linalg, "SMALL", 300)
     rng = np.random.default_rng(n + k)
     root = rng.normal(size=(n, n))
     matrix = root + root.T
@@ -61,6 +64,30 @@ def test_the_largest_eigenpairs_by_lapack_or_lanczos(n, k):
     np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:k], atol=1e-9)
     np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-8)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-10)
+
+
+def test_lanczos_gives_up_on_clustered_eigenvalues(monkeypatch):
+    """A strong learner of two classes leaves one large eigenvalue, and nearly equal ones."""
+    products = []
+
+    def counted(matrix, k, **options):
+        def times(b):
+            products.append(len(b))
+            return matrix @ b
+
+        return eigsh(LinearOperator(matrix.shape, matvec=times, dtype=float), k, **options)
+
+    monkeypatch.setattr(linalg, "eigsh", counted)
+    Q, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(400, 400)))
+    spectrum = np.concatenate([[5.0], 1.0 - 1e-3 * np.linspace(0.0, 1.0, 399) ** 2])
+    matrix = (Q * spectrum) @ Q.T
+    matrix = 0.5 * (matrix + matrix.T)
+    for limit in (linalg.SMALL, 300):
+        monkeypatch.setattr(linalg, "SMALL", limit)
+        values, vectors = top_eigenpairs(matrix, 2)
+        np.testing.assert_allclose(values, spectrum[:2], atol=1e-12)
+        np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-12)
+        assert len(products) <= (0 if limit > 400 else 500)
 
 
 def test_the_nearest_of_centres_is_found_for_near_and_far_points():

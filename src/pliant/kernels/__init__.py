@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         PartitionedKernel,
     )
     from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Mapped, Warp
-    from pliant.methods.supervised.kernels import LogDetKernel
+    from pliant.methods.supervised.learner import LogDetKernel
     from pliant.methods.supervised.neighbor_graph import NeighborGraphKernel, SpectralKernel
     from pliant.methods.tkl.generalized_kernel import (
         GeneralizedKernel,
@@ -56,7 +56,7 @@ LEARNED = {
     "GeneralizedPolynomial": "tkl.generalized_kernel",
     "HadamardKernel": "dank.kernel",
     "LocalRBFKernel": "lab_rbf.kernel",
-    "LogDetKernel": "supervised.kernels",
+    "LogDetKernel": "supervised.learner",
     "Mapped": "lab_rbf.kernel",
     "NeighborGraphKernel": "supervised.neighbor_graph",
     "PartitionedKernel": "dank.kernel",

@@ -17,8 +17,7 @@ from pliant.methods.ridge.sketched import (
     SketchedKernelRidge,
     SketchedKernelRidgeClassifier,
 )
-from pliant.methods.supervised.embedding import KernelEmbedding
-from pliant.methods.supervised.kernels import Components
+from pliant.methods.supervised.embedding import Components, KernelEmbedding
 from pliant.methods.supervised.learned_kernel import (
     LearnedKernelClassifier,
 )

@@ -315,14 +315,14 @@ def test_a_condition_number_of_1e16(features, gamma):
 
 def test_rounding_does_not_pile_up(monkeypatch):
     problem = labelled(n=40, slack=100.0, spread=(5, 95))
-    drifts, renew = [], bregman._Run._recompute
+    drifts, renew = [], bregman.ProjectionState._recompute
 
     def watched(run):
         before = run.gram
         renew(run)
         drifts.append(np.abs(before - run.gram).max() / np.abs(before).max())
 
-    monkeypatch.setattr(bregman._Run, "_recompute", watched)
+    monkeypatch.setattr(bregman.ProjectionState, "_recompute", watched)
     result = solve(problem, tol=1e-9, max_iter=300)
     fresh, _ = problem.learned(result.x)
     np.testing.assert_array_equal(result.certificate.gram, fresh)

@@ -21,7 +21,7 @@ from pliant.kernels import (
     Polynomial,
     Precomputed,
 )
-from pliant.methods.supervised.kernels import PSDPart, base_kernel, checked_gram
+from pliant.methods.supervised.learner import PSDPart, base_kernel, checked_gram
 from tests.reference import naive_supervision as naive
 
 BASES = [Gaussian(0.3), Laplacian(0.5), Linear(), Polynomial(3, 0.5, 1.0), 2.0 * Gaussian(0.1)]

@@ -329,9 +329,11 @@ def test_matrices_of_low_rank_and_with_equal_points(labelling, graph):
 
 def test_the_matrix_is_decomposed_once(monkeypatch):
     calls = []
-    original = scg_problem.Spectrum.of.__func__
+    original = scg_problem.SCGSpectrum.of.__func__
     monkeypatch.setattr(
-        scg_problem.Spectrum, "of", classmethod(lambda cls, K: calls.append(1) or original(cls, K))
+        scg_problem.SCGSpectrum,
+        "of",
+        classmethod(lambda cls, K: calls.append(1) or original(cls, K)),
     )
     X, y = data()
     path = SCGLogDetPath(Gaussian(0.3)(X))

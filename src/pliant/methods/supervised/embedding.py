@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
+from pliant.core.linalg import top_eigenpairs
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
@@ -20,7 +23,9 @@ from pliant.core.validation import (
     Constraint,
     check_flag,
     check_parameters,
+    check_points,
     check_random_state,
+    check_vector,
     fresh,
     integer,
     optional,
@@ -29,27 +34,98 @@ from pliant.core.validation import (
 from pliant.kernels.base import Kernel
 from pliant.methods.summary import Summary
 from pliant.methods.supervised.information import check_exponent
-from pliant.methods.supervised.kernels import (
-    GRAPH_NEIGHBORS,
-    Components,
+from pliant.methods.supervised.learner import (
+    KernelLearner,
+    LearnedGram,
     LogDetKernel,
     base_kernel,
-    component_inputs,
+    checked_gram,
     resolve_columns_of,
 )
-from pliant.methods.supervised.learner import KernelLearner, LearnedMatrix
 from pliant.methods.supervised.scg import (
     FALLBACK,
     Candidate,
     SCGLogDetLearner,
-    mean_scores,
+    draw_sample,
+    score_candidates,
 )
 
 STRENGTHS = tuple(10.0**power for power in range(8))
 BETAS = (1.0, 2.0, 4.0)
+"""Candidates for the settings of an `SCGLogDetLearner` with strength="auto"."""
 
 MAX_POINTS = 1000
-"""Maximum number of points with side information on which settings are compared."""
+"""Maximum number of points with side information in the comparison of settings."""
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """f(x) = (s(x) - centre) @ coefficients, for kernel values s(x).
+
+    s(x) are the learned kernel values between x and n fit points, or the base kernel's for a
+    `LogDetKernel`: a new point then costs O(n), not O(n^2).
+    `centre`, shape (n,), is the mean of s over the fit points, zero if the kernel is not centred;
+    `coefficients`, shape (n, r), has a column for each component, and `variances`, shape (r,), are
+    sums of squares over the fit points, descending.
+    """
+
+    centre: Array
+    coefficients: Array
+    variances: Array
+
+    @classmethod
+    def of_gram(
+        cls, gram: Array, n_components: int, size: float = 0.0, *, center: bool = True
+    ) -> Components:
+        """Return the components of a kernel matrix of the fit points, shape (n, n).
+
+        `size` is the largest number in the computation of the matrix, if larger than its entries:
+        rounding errors are relative to it. Without `center` the matrix is decomposed uncentred.
+        """
+        # H K H = K - 1 m' - m 1' + mean(m) for H = I - 11'/n and the mean row m
+        centre = np.asarray(gram.mean(axis=0)) if center else np.zeros(len(gram))
+        centred = gram - centre - centre[:, None] + centre.mean()
+        rounding = len(gram) * float(np.finfo(np.float64).eps) * max(size, np.abs(gram).max())
+        values, vectors = _leading_eigenpairs(centred, n_components, rounding)
+        # U' (k(X, x) - m) has the sums of squares lambda over the fit points; f divides by the root
+        return cls(centre, vectors / np.sqrt(values), values)
+
+    def on_base(self, kernel: LogDetKernel, *, center: bool = True) -> Components:
+        """Return the same components as functions of the base kernel's values k0(x, P).
+
+        With P the points of the kernel and C the coefficients,
+        k(x, P) C = (k0(x, P) + k0(x, P) Q k0(P, P)) C = k0(x, P) (C + Q k0(P, P) C).
+        """
+        base = kernel.base(np.asarray(kernel.points))
+        coefficients = self.coefficients + np.asarray(kernel.matrix) @ (base @ self.coefficients)
+        centre = np.asarray(base.mean(axis=0)) if center else np.zeros(len(base))
+        return Components(centre, coefficients, self.variances)
+
+    def __call__(self, inputs: Array) -> Array:
+        """Return f for each row s(x) of `inputs`, shape (n_samples, n_components)."""
+        return np.asarray((inputs - self.centre) @ self.coefficients)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, are inconsistent."""
+        n, r = check_points(self.coefficients, "coefficients").shape
+        check_vector("centre", self.centre, n)
+        check_vector("variances", self.variances, r)
+
+
+def _leading_eigenpairs(matrix: Array, n_components: int, rounding: float) -> tuple[Array, Array]:
+    """Return the largest eigenvalues and their vectors, each with its largest entry positive.
+
+    Eigenvalues up to 64 `rounding`, or 1e-12 of the largest, are taken as zero.
+    """
+    values, vectors = top_eigenpairs(matrix, min(n_components, len(matrix)))
+    positive = int((values > max(1e-12 * values[0], 64.0 * rounding)).sum())
+    if positive < n_components:
+        raise ValueError(
+            f"expected n_components <= {positive}, the number of directions in which the learned "
+            f"kernel varies over the {len(matrix)} points, got {n_components}"
+        )
+    peaks = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(n_components)]
+    return values, vectors * np.sign(peaks)
 
 
 def _check_betas(name: str, value: Any) -> None:
@@ -72,26 +148,24 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     all of them if all are labelled. Points of the same class, or in similar pairs, are mapped near
     each other, and so are new points that resemble them.
 
-    The strength and the exponent of the weights of an `SCGLogDetLearner` are chosen by
-    cross-validation on the training points: those whose f has the best accuracy of nearest
-    neighbours on hidden labels (for pairs: whose distances best separate hidden similar pairs from
-    dissimilar ones).
+    Cross-validation on the training points chooses the strength and the exponent of the weights of
+    an `SCGLogDetLearner`. The score is the accuracy of nearest neighbours in f on hidden labels
+    (for pairs: the separation of hidden similar pairs from dissimilar ones by distances in f).
 
     Parameters
     ----------
     learner : estimator, optional
         Learns the kernel: an `SCGLogDetLearner`, an `OrderSpectralLearner` or a `LogDetLearner`.
-        None means an `SCGLogDetLearner` with ``kernel="graph"`` or ``kernel="gaussian"``,
-        whichever has the better score.
+        None means the better of two `SCGLogDetLearner`, with ``kernel="graph"`` and with
+        ``kernel="gaussian"``.
     n_components : int, default=2
         Number of coordinates.
     betas : sequence of float, optional
         Candidates for the beta of an `SCGLogDetLearner`; by default 1, 2 and 4 if its strength is
         "auto", else its beta alone.
     center : bool, default=True
-        Whether the kernel is centred first. If False, f consists of the largest eigenvectors of
-        the kernel matrix as it is, :math:`f(x) = \Lambda^{-1/2} U' k(X, x)`, as in Figure 1 of
-        [1]_.
+        If False, the kernel is not centred: f consists of the largest eigenvectors of the kernel
+        matrix, :math:`f(x) = \Lambda^{-1/2} U' k(X, x)`, as in Figure 1 of [1]_.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
 
@@ -104,8 +178,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     strength_, beta_ : float
         The chosen settings of an `SCGLogDetLearner`.
     choice_scores_ : dict of str to float
-        The mean score of each candidate, such as "graph, strength=100, beta=1"; nan if nothing
-        could be hidden.
+        The mean score of each candidate, such as "graph, strength=100, beta=1"; nan if no label
+        or pair could be hidden.
     components_ : Components
         The coefficients of f; ``components_.variances`` holds the eigenvalues.
     n_features_in_ : int
@@ -113,10 +187,9 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     Notes
     -----
-    The kernel matrix is centred by default, since the direction that the supervised graph damps
-    least is nearly constant: without `center` it becomes the first coordinate. With
-    kernel="graph" the neighbour graph has all training points, those with hidden labels included;
-    it uses no labels.
+    The kernel matrix is centred by default: the supervised graph damps a nearly constant direction
+    least, which would become the first coordinate. With kernel="graph" the neighbour graph holds
+    all training points, in each fold too; it uses no labels.
 
     References
     ----------
@@ -139,9 +212,15 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         "betas": optional(_check_betas),
     }
 
+    learner_: KernelLearner
+    strength_: float
+    beta_: float
+    choice_scores_: dict[str, float]
+    components_: Components
+
     def __init__(
         self,
-        learner: Any = None,
+        learner: KernelLearner | None = None,
         n_components: int = 2,
         betas: Sequence[float] | None = None,
         center: bool = True,
@@ -196,36 +275,19 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             check_parameters(self)
             points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             known = {"y": y, "similar": similar, "dissimilar": dissimilar}
-            seed = check_random_state(self.random_state).randint(2**31 - 1)  # equal folds for all
-            learners = self._learners(points)
-            learner = learners[0]
-            if isinstance(learner, SCGLogDetLearner):
-                learner, self.choice_scores_ = self._choose(learners, points, known, seed)
-            learned = learner._fit(points, **known)
-            if isinstance(learner, SCGLogDetLearner):
-                self.strength_, self.beta_ = learner.strength_, learner.beta
-            self.components_ = self._components(learner, learned)
-            self.learner_ = learner
+            self.learner_ = self._choose_learner(points, known)
+            learned = self.learner_._fit(points, **known)
+            self.components_ = self._compute_components(learned)
         return self
 
-    def _components(self, learner: KernelLearner, learned: LearnedMatrix) -> Components:
-        """Return the components of the points in the graph, or of all; see `component_inputs`."""
-        kernel, members = learner.kernel_, learner._members()
-        gram = learned(members)
-        if not isinstance(kernel, LogDetKernel):
-            return Components.of_gram(gram, self.n_components, center=self.center)
-        size = float(kernel.base.diag(kernel.points).max())
-        components = Components.of_gram(gram, self.n_components, size, center=self.center)
-        return components.on_base(kernel, center=self.center)
-
-    def _learners(self, points: Array) -> list[Any]:
-        """Return the learners to choose from."""
-        if self.learner is None:
-            learners = [SCGLogDetLearner("graph"), SCGLogDetLearner("gaussian")]
-            if len(np.unique(points, axis=0)) <= GRAPH_NEIGHBORS:
-                learners = learners[1:]
-        else:
+    def _build_learners(self, points: Array) -> list[Any]:
+        """Return the learners to choose from, with checked parameters."""
+        if self.learner is not None:
             learners = [clone(self.learner)]
+        elif len(np.unique(points, axis=0)) <= 5:  # too few for a graph of 5 neighbours
+            learners = [SCGLogDetLearner("gaussian")]
+        else:
+            learners = [SCGLogDetLearner("graph"), SCGLogDetLearner("gaussian")]
         for learner in learners:
             resolve_columns_of(learner, self, points.shape[1])
             check_parameters(learner)
@@ -233,66 +295,79 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 learner.set_params(random_state=self.random_state)
         return learners
 
-    def _choose(
-        self, learners: list[SCGLogDetLearner], points: Array, known: dict[str, Any], seed: int
-    ) -> tuple[SCGLogDetLearner, dict[str, float]]:
-        """Return the learner with the best settings, and the score of each candidate."""
-        trials = [(each, candidate) for each in learners for candidate in self._candidates(each)]
+    def _choose_learner(self, points: Array, known: dict[str, Any]) -> KernelLearner:
+        """Return the learner to fit; of an `SCGLogDetLearner` store the settings and all scores."""
+        seed = check_random_state(self.random_state).randint(2**31 - 1)  # equal folds for all
+        learners = self._build_learners(points)
+        if not isinstance(learners[0], SCGLogDetLearner):
+            return learners[0]
+        trials = [(each, pair) for each in learners for pair in self._list_candidates(each)]
         scores = np.full(len(trials), np.nan)
         if len(trials) > 1:
-            scores = np.concatenate([self._scores(each, points, known, seed) for each in learners])
-        learner, (strength, beta) = trials[0]
-        if not np.isnan(scores).all():
-            learner, (strength, beta) = trials[int(np.nanargmax(scores))]
-        elif isinstance(learner.strength, str):
+            scores = np.hstack(
+                [self._score_learner(each, points, known, seed) for each in learners]
+            )
+        scored = not np.isnan(scores).all()
+        learner, (strength, beta) = trials[int(np.nanargmax(scores)) if scored else 0]
+        if not scored and learner.strength == "auto":
             strength = FALLBACK
-        names = [_setting(each, *candidate) for each, candidate in trials]
-        return (
-            learner.set_params(strength=strength, beta=beta),
-            dict(zip(names, scores.tolist(), strict=True)),
-        )
+        self.choice_scores_ = {}
+        for (each, (s, b)), score in zip(trials, scores.tolist(), strict=True):
+            name = each.kernel if isinstance(each.kernel, str) else type(each.kernel).__name__
+            self.choice_scores_[f"{name}, strength={s:g}, beta={b:g}"] = score
+        self.strength_, self.beta_ = strength, beta
+        return learner.set_params(strength=strength, beta=beta)
 
-    def _scores(
-        self, learner: SCGLogDetLearner, X: Array, known: dict[str, Any], seed: int
-    ) -> Array:
-        """Return the mean score of each candidate for one learner."""
-        points, information = learner._checked_data(X, **known)
-        names = getattr(learner, "feature_names_in_", None)
-        base = base_kernel(learner.kernel, points, learner.gamma, names)
-        sampled = len(information.known) > MAX_POINTS
-        on_graph = isinstance(learner.kernel, str) and learner.kernel == "graph"
-
-        def base_of_sample(sample: Array) -> Kernel:
-            # the graph of all points would have an advantage over kernels that see a sample only
-            return base_kernel("graph", sample, "scale") if on_graph and sampled else base
-
-        return mean_scores(
-            base_of_sample,
-            learner._kernel_points(points),
-            information,
-            self._candidates(learner),
-            partial(Components.of_gram, n_components=self.n_components, center=self.center),
-            graph=learner.graph,
-            scale_strength=learner.scale_strength,
-            rng=check_random_state(seed),
-            max_points=MAX_POINTS,
-        )
-
-    def _candidates(self, learner: SCGLogDetLearner) -> list[Candidate]:
-        auto = isinstance(learner.strength, str)
+    def _list_candidates(self, learner: SCGLogDetLearner) -> list[Candidate]:
+        """Return the settings to compare for one learner."""
+        auto = learner.strength == "auto"
         strengths = STRENGTHS if auto else (float(learner.strength),)
         betas = self.betas
         if betas is None:
             betas = BETAS if auto else (learner.beta,)
-        # the outer loop is over strengths: all betas share the resolvent of a strength
-        return [(strength, float(beta)) for strength in strengths for beta in betas]
+        # the outer loop is over strengths: all exponents share the resolvent of a strength
+        return list(product(strengths, map(float, betas)))
+
+    def _score_learner(
+        self, learner: SCGLogDetLearner, X: Array, known: dict[str, Any], seed: int
+    ) -> Array:
+        """Return the mean score of each candidate for one learner, on at most `MAX_POINTS`."""
+        points, information = learner._validate(X, **known)
+        rng = check_random_state(seed)
+        rows, sample = draw_sample(information, learner.graph, MAX_POINTS, rng)
+        places, base = learner.support_vectors_[rows], learner._base_kernel(points)
+        on_graph = isinstance(learner.kernel, str) and learner.kernel == "graph"
+        if on_graph and len(information.known) > MAX_POINTS:
+            # the graph of all points would have an advantage over kernels that see a sample only
+            base = base_kernel("graph", places, "scale")
+        return score_candidates(
+            checked_gram(base, places)[0],
+            sample,
+            self._list_candidates(learner),
+            partial(Components.of_gram, n_components=self.n_components, center=self.center),
+            graph=learner.graph,
+            scale_strength=learner.scale_strength,
+            rng=rng,
+        )
+
+    def _compute_components(self, learned: LearnedGram) -> Components:
+        """Compute the components of the points in the graph or in a pair, or of all points.
+
+        Those of a `LogDetKernel` are functions of its base kernel.
+        """
+        kernel, gram = self.learner_.kernel_, learned(self.learner_._members())
+        if not isinstance(kernel, LogDetKernel):
+            return Components.of_gram(gram, self.n_components, center=self.center)
+        # a strong learner leaves a small difference K of numbers of the size of k0(x, x)
+        size = float(kernel.base.diag(kernel.points).max())
+        components = Components.of_gram(gram, self.n_components, size, center=self.center)
+        return components.on_base(kernel, center=self.center)
 
     @property
     def kernel_(self) -> Kernel:
         """The learned kernel."""
         check_is_fitted(self)
-        kernel: Kernel = self.learner_.kernel_
-        return kernel
+        return self.learner_.kernel_
 
     @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
@@ -305,25 +380,24 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
-        kernel, support = self.learner_.kernel_, self.learner_.support_vectors_
-
-        def coordinates(block: Array) -> Array:
-            return self.components_(component_inputs(kernel, block, support))
-
-        return np.asarray(in_blocks(points, len(support), coordinates))
+        kernel, inputs = self.learner_.kernel_, self.learner_.support_vectors_
+        width = len(inputs)  # numbers held for each row
+        if isinstance(kernel, LogDetKernel):  # its components are functions of the base kernel
+            kernel, inputs = kernel.base, np.asarray(kernel.points)
+        coordinates = self.components_
+        return np.asarray(in_blocks(points, width, lambda X: coordinates(kernel(X, inputs))))
 
     def summary(self) -> Summary:
         """Return the summary of the learner."""
         check_is_fitted(self)
-        summary: Summary = self.learner_.summary()
-        return summary
+        return self.learner_.summary()
 
     @property
     def _n_features_out(self) -> int:
         return len(self.components_.variances)
 
     def __sklearn_tags__(self) -> Any:
-        """Declare that targets are required, and whether X holds kernel values."""
+        """Declare that targets are required, and that X holds kernel values if the learner does."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         if isinstance(self.learner, KernelLearner):
@@ -337,9 +411,3 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             raise ValueError(f"expected a kernel learner, got {type(learner).__name__}")
         if not isinstance(self.components_, Components):
             raise ValueError(f"expected Components, got {self.components_!r:.100}")
-
-
-def _setting(learner: SCGLogDetLearner, strength: float, beta: float) -> str:
-    """Return the name of a candidate."""
-    kernel = learner.kernel if isinstance(learner.kernel, str) else type(learner.kernel).__name__
-    return f"{kernel}, strength={strength:g}, beta={beta:g}"

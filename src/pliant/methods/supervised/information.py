@@ -1,7 +1,7 @@
 """Side information on pairs of points, and the supervised complete graph that it defines.
 
-In the graph every pair of points is an edge, weighted by what is known of the pair (T_ij = +1 if
-they are similar, -1 if they are dissimilar, 0 if nothing is known):
+In the graph every pair of points is an edge. Its weight follows from T_ij = +1 for similar points,
+-1 for dissimilar ones, and 0 for unknown pairs:
 
     W = exp(beta T) entry by entry,  D = diag(W 1),  S = I - D^{-1/2} W D^{-1/2}
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -36,26 +36,24 @@ from pliant.core.validation import (
     where_equal,
 )
 
-GRAPHS = ("complete", "labeled")
-"""The points of a supervised graph: all of them, or those with side information."""
+GraphKind: TypeAlias = Literal["complete", "labeled"]
+"""Points of a supervised graph: all points, or the points with side information."""
 
-LARGEST_BETA = 100.0
-"""exp(100) = 2.7e43: beyond it the other weights, 1 and exp(-beta), vanish next to exp(beta)."""
+GRAPHS: tuple[GraphKind, ...] = get_args(GraphKind)
 
 
 def check_exponent(name: str, value: Any) -> float:
     """Return the exponent beta of the weights exp(beta T), if it is in (0, 100]."""
     beta = check_real(name, value, above=0)
-    if beta > LARGEST_BETA:
-        raise ValueError(
-            f"expected {name} <= {LARGEST_BETA:g}, as weights are exp(beta), got {value}"
-        )
+    # exp(100) = 2.7e43: beyond it the other weights, 1 and exp(-beta), vanish next to exp(beta)
+    if beta > 100.0:
+        raise ValueError(f"expected {name} <= 100, as weights are exp(beta), got {value}")
     return beta
 
 
 @dataclass(frozen=True, eq=False)
 class SideInformation:
-    """Which pairs of n points are similar (T_ij = +1) or dissimilar (-1); all others are unknown.
+    """The similar (T_ij = +1) and dissimilar (-1) pairs of n points; all others are unknown.
 
     Created by `from_labels` or `from_pairs`.
 
@@ -64,7 +62,7 @@ class SideInformation:
     n_samples : int
         Number of points, n.
     labels, classes : array of shape (n_samples,) or None, array of shape (n_classes,) or None
-        For labels: the index of the class of each point, -1 where it is unknown, and the classes,
+        For labels: the index of the class of each point, -1 for an unknown class, and the classes,
         sorted. T_ii = 1 on labelled points.
     pairs : array of shape (n_pairs, 2)
         The known pairs, i < j. For labels these are all pairs of labelled points.
@@ -100,8 +98,8 @@ class SideInformation:
         y : array-like of shape (n_samples,)
             Class labels: numbers or text.
         unlabeled : object, optional
-            The value in `y` that marks an unknown class; if it does not occur, all points are
-            labelled. None means -1, unless `y` holds -1 and +1 only: these may be two classes.
+            The value in `y` that marks an unknown class; without it all points are labelled.
+            None means -1, unless `y` holds -1 and +1 only: these may be two classes.
 
         Raises
         ------
@@ -110,7 +108,7 @@ class SideInformation:
             only and `unlabeled` is not given.
         """
         values = check_labels(y)
-        known = ~where_equal(values, _unlabeled_value(values, unlabeled))
+        known = ~where_equal(values, _resolve_unlabeled(values, unlabeled))
         if not known.any():
             raise ValueError(f"expected some labelled points, got {plain(values[0])!r} for all")
         classes, codes = np.unique(values[known], return_inverse=True)
@@ -148,6 +146,7 @@ class SideInformation:
         n = check_integer("n_samples", n_samples, least=2)
         alike, unlike = check_pairs("similar", similar, n), check_pairs("dissimilar", dissimilar, n)
         pairs = np.concatenate([alike, unlike])
+        # the pair (i, j) has the number i n + j: equal pairs have equal numbers
         numbers, order = np.unique(pairs[:, 0] * n + pairs[:, 1], return_index=True)
         if not len(pairs):
             raise ValueError("expected some similar or dissimilar pairs, got none")
@@ -169,9 +168,9 @@ class SideInformation:
     @cached_property
     def signs(self) -> Array:
         """+1.0 for each similar pair, -1.0 for each dissimilar one."""
-        return self._label_signs(self.pairs) if self._signs is None else self._signs
+        return self._signs_from_labels(self.pairs) if self._signs is None else self._signs
 
-    def _label_signs(self, pairs: Indices) -> Array:
+    def _signs_from_labels(self, pairs: Indices) -> Array:
         """Return the signs of some pairs of labelled points."""
         assert self.labels is not None
         return np.where(self.labels[pairs[:, 0]] == self.labels[pairs[:, 1]], 1.0, -1.0)
@@ -194,27 +193,27 @@ class SideInformation:
         target[i, j] = target[j, i] = self.signs
         return target
 
-    def graph(self, kind: str = "labeled", beta: float = 1.0) -> SupervisedGraph:
+    def graph(self, kind: GraphKind = "labeled", beta: float = 1.0) -> SupervisedGraph:
         """Return the supervised complete graph, with weights W = exp(beta T) entry by entry.
 
-        It is over the points with side information ("labeled"), or over all ("complete").
+        Its points are those with side information ("labeled") or all points ("complete").
         """
-        everywhere = check_choice("graph", kind, GRAPHS) == "complete"
-        members = np.arange(self.n_samples) if everywhere else self.known
+        complete = check_choice("graph", kind, GRAPHS) == "complete"
+        members = np.arange(self.n_samples) if complete else self.known
         if self.labels is not None:
             return LabelGraph(members, self.labels[members], beta)
-        places = np.searchsorted(members, self.pairs)
+        places = np.searchsorted(members, self.pairs)  # positions among the members
         return PairGraph(members, places, self.signs, beta)
 
     def sample_pairs(self, max_pairs: int, rng: np.random.RandomState) -> tuple[Indices, Array]:
-        """Return at most `max_pairs` known pairs, drawn without replacement, and their signs.
+        """Draw at most `max_pairs` known pairs, without replacement; return them and their signs.
 
         For labels the known pairs are not listed: memory is O(max_pairs).
         """
         check_integer("max_pairs", max_pairs, least=1)
         if self.labels is not None:
-            pairs = self.known[_sampled_pairs(len(self.known), max_pairs, rng)]
-            return pairs, self._label_signs(pairs)
+            pairs = self.known[_draw_pairs(len(self.known), max_pairs, rng)]
+            return pairs, self._signs_from_labels(pairs)
         if len(self.pairs) <= max_pairs:
             return self.pairs, self.signs
         chosen = np.sort(rng.choice(len(self.pairs), max_pairs, replace=False))
@@ -222,7 +221,7 @@ class SideInformation:
 
 
 def check_information(information: object) -> SideInformation:
-    """Return `information` if it is a `SideInformation`; raise TypeError if not."""
+    """Return `information`; raise TypeError if it is no `SideInformation`."""
     if not isinstance(information, SideInformation):
         raise TypeError(
             f"expected a SideInformation, got {type(information).__name__}: create one by "
@@ -258,13 +257,14 @@ def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indic
         if len(places):
             pair = tuple(array[places[0]].tolist())
             raise ValueError(f"{expected}, got {name}[{places[0]}] = {pair}")
+    # sort by the numbers i n + j of pairs i < j, without repetitions
     array = np.sort(array.astype(np.intp), axis=1)
     numbers = np.unique(array[:, 0] * n_samples + array[:, 1])
     return np.column_stack(np.divmod(numbers, n_samples))
 
 
-def _sampled_pairs(n: int, max_pairs: int, rng: np.random.RandomState) -> Indices:
-    """Return at most `max_pairs` of the pairs i < j of n points, drawn without replacement."""
+def _draw_pairs(n: int, max_pairs: int, rng: np.random.RandomState) -> Indices:
+    """Draw at most `max_pairs` of the pairs i < j of n points, without replacement."""
     total = n * (n - 1) // 2
     if total <= max_pairs:
         return np.column_stack(np.triu_indices(n, 1))
@@ -273,7 +273,7 @@ def _sampled_pairs(n: int, max_pairs: int, rng: np.random.RandomState) -> Indice
 
 
 def _pairs_of_ranks(ranks: Indices) -> Indices:
-    """Return the pairs i < j whose rank j (j - 1)/2 + i is given."""
+    """Return the pairs i < j of the given ranks j (j - 1)/2 + i."""
     # j is the larger root of j (j - 1) = 2 rank, corrected by one where rounding is wrong
     j = ((1.0 + np.sqrt(1.0 + 8.0 * ranks)) / 2.0).astype(np.intp)
     j -= j * (j - 1) // 2 > ranks
@@ -281,7 +281,7 @@ def _pairs_of_ranks(ranks: Indices) -> Indices:
     return np.column_stack([ranks - j * (j - 1) // 2, j])
 
 
-def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
+def _resolve_unlabeled(values: npt.NDArray[Any], unlabeled: Any) -> Any:
     """Return the value that marks an unknown class."""
     if np.ndim(unlabeled):
         raise ValueError(f"expected unlabeled to be one value, got {unlabeled!r}")
@@ -299,8 +299,8 @@ def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
 class SupervisedGraph(ABC):
     """The supervised complete graph over some of the points.
 
-    `members`, shape (a,), are their row indices, and `degrees` are D_ii = sum_j W_ij. A subclass
-    without coordinates of its own has q = a, and S as an array.
+    `members`, shape (a,), are their row indices, and `degrees` are D_ii = sum_j W_ij. The default
+    coordinates are the points: q = a, and S is an array.
     """
 
     members: Indices
@@ -315,7 +315,7 @@ class SupervisedGraph(ABC):
         """Return W B for B of shape (a,) or (a, m)."""
 
     def laplacian(self, B: Array) -> Array:
-        """Return S B for B of shape (a,) or (a, m)."""
+        """Return S B = B - D^{-1/2} W D^{-1/2} B for B of shape (a,) or (a, m)."""
         scale = 1.0 / np.sqrt(self.degrees)
         return B - scale_rows(scale, self.weights(scale_rows(scale, B)))
 
@@ -324,13 +324,9 @@ class SupervisedGraph(ABC):
         S = self.laplacian(np.eye(len(self)))
         return 0.5 * (S + S.T)
 
-    def trace_with(self, gram: Array) -> float:
-        """Return tr(K S) = <K, S> for the (a, a) kernel values of the members, O(a^2)."""
-        return float(np.trace(self.laplacian(gram)))
-
     @cached_property
     def reduced(self) -> Array:
-        """S in q coordinates, outside of which it is the identity, shape (q, q)."""
+        """S in q coordinates, shape (q, q); S is the identity outside of them."""
         return self.toarray()
 
     def coordinates(self, B: Array) -> Array:
@@ -339,9 +335,10 @@ class SupervisedGraph(ABC):
 
     @cached_property
     def _square_root(self) -> Array:
+        """S^{1/2} by an eigendecomposition, shape (a, a)."""
         values, vectors = np.linalg.eigh(self.reduced)
         values = np.maximum(values, 0.0)
-        values[0] = 0.0  # that of the null vector; all weights are > 0, so that it is the only one
+        values[0] = 0.0  # of the null vector, the only one as all weights are > 0
         return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
 
     def root(self, B: Array) -> Array:
@@ -350,12 +347,12 @@ class SupervisedGraph(ABC):
 
 
 class LabelGraph(SupervisedGraph):
-    """The graph of labels: S = I - U H U', which differs from the identity by a rank-q matrix.
+    """The graph of labels: S = I - U H U', a rank-q change of the identity.
 
     The q groups are the classes and, if there are any, the points without a label (-1). U has one
     orthonormal column per group, constant on its points; H_gh = W_gh sqrt(n_g n_h / (D_g D_h)) for
     groups of n_g points. `modes`, shape (q, q), are the eigenvectors of H, and `damping`, shape
-    (q,), is 1 minus its eigenvalues, ascending; the first is exactly 0, that of the null vector.
+    (q,), is 1 minus its eigenvalues, ascending; the first is exactly 0, for the null vector.
     """
 
     def __init__(self, members: Indices, labels: Indices, beta: float = 1.0) -> None:
@@ -363,16 +360,17 @@ class LabelGraph(SupervisedGraph):
         kinds, groups = np.unique(labels, return_inverse=True)
         self.groups: Indices = groups.reshape(-1)
         self.sizes: Array = np.bincount(self.groups).astype(np.float64)
-        T = 2.0 * np.eye(len(kinds)) - 1.0  # between groups
+        # T between groups: +1 within a class, -1 between classes, 0 for points without a label
+        T = 2.0 * np.eye(len(kinds)) - 1.0
         T[kinds < 0] = 0.0
         T[:, kinds < 0] = 0.0
         self._between = np.exp(check_exponent("beta", beta) * T)
         group_degrees = self._between @ self.sizes
         self.degrees = group_degrees[self.groups]
-        scale = np.sqrt(self.sizes / group_degrees)
+        scale = np.sqrt(self.sizes / group_degrees)  # H = diag(scale) W diag(scale)
         values, modes = np.linalg.eigh(scale[:, None] * self._between * scale)
         self.damping: Array = np.maximum(1.0 - values[::-1], 0.0)
-        self.damping[0] = 0.0  # what rounding leaves of S D^{1/2} 1 would count for a large gamma
+        self.damping[0] = 0.0  # a large gamma would multiply the rounding of S D^{1/2} 1 = 0
         self.modes: Array = modes[:, ::-1]
 
     @cached_property
@@ -382,10 +380,11 @@ class LabelGraph(SupervisedGraph):
 
     @cached_property
     def _indicator(self) -> scipy.sparse.csr_array:
-        """Row g is 1 on the members of group g, shape (q, a)."""
-        a = len(self)
-        places = (self.groups, np.arange(a))
-        return scipy.sparse.csr_array((np.ones(a), places), shape=(len(self.sizes), a))
+        """Indicator of the groups, shape (q, a): row g is 1 on the members of group g."""
+        shape = (len(self.sizes), len(self))
+        return scipy.sparse.csr_array(
+            (np.ones(shape[1]), (self.groups, np.arange(shape[1]))), shape
+        )
 
     def weights(self, B: Array) -> Array:
         """Return W B for B of shape (a,) or (a, m), in O((a + q^2) m)."""
@@ -398,7 +397,7 @@ class LabelGraph(SupervisedGraph):
 
     def root(self, B: Array) -> Array:
         """Return S^{1/2} B for B of shape (a, m), in O((a + q^2) m)."""
-        # in the q coordinates S^{1/2} is the square root of `damping`, elsewhere the identity
+        # S^{1/2} B = B - U V (I - damping^{1/2}) V'U'B: outside of the q coordinates S = I
         change = self.modes @ scale_rows(1.0 - np.sqrt(self.damping), self.coordinates(B))
         return B - scale_rows(1.0 / np.sqrt(self.sizes), change)[self.groups]
 
@@ -406,14 +405,15 @@ class LabelGraph(SupervisedGraph):
 class PairGraph(SupervisedGraph):
     """The graph of pairs: W = 11' plus a sparse matrix.
 
-    The pairs, shape (m, 2), are positions among the members, i < j, without repetitions; each has a
-    sign, +1.0 or -1.0.
+    The pairs i < j, shape (m, 2), are positions among the members, without repetitions; `signs` are
+    +1.0 or -1.0.
     """
 
     def __init__(self, members: Indices, pairs: Indices, signs: Array, beta: float = 1.0) -> None:
         self.members = members
         i, j = pairs.T
-        extra = np.expm1(check_exponent("beta", beta) * signs)  # exp(beta T) - 1
+        # W_ij = exp(beta T_ij) is 1 except on the pairs: the sparse part is exp(beta T) - 1
+        extra = np.expm1(check_exponent("beta", beta) * signs)
         places = (np.concatenate([i, j]), np.concatenate([j, i]))
         a = len(members)
         self._extra = scipy.sparse.csr_array((np.tile(extra, 2), places), shape=(a, a))
@@ -425,7 +425,11 @@ class PairGraph(SupervisedGraph):
 
 
 def scg_loss(
-    gram: npt.ArrayLike, information: SideInformation, *, beta: float = 1.0, graph: str = "complete"
+    gram: npt.ArrayLike,
+    information: SideInformation,
+    *,
+    beta: float = 1.0,
+    graph: GraphKind = "complete",
 ) -> float:
     r"""Return the loss of the supervised complete graph, a linear function of the kernel matrix.
 
@@ -446,7 +450,7 @@ def scg_loss(
     beta : float, default=1.0
         Exponent of the weights, in (0, 100].
     graph : {"complete", "labeled"}, default="complete"
-        Over all points, as in the paper, or over those with side information.
+        All points, as in the paper, or the points with side information.
 
     Examples
     --------
@@ -461,11 +465,12 @@ def scg_loss(
     """
     K = gram_of(gram, check_information(information))
     edges = information.graph(graph, beta)
-    return edges.trace_with(K[np.ix_(edges.members, edges.members)])
+    # <K, S> = tr(S K), in O(a^2) by products with W
+    return float(np.trace(edges.laplacian(K[np.ix_(edges.members, edges.members)])))
 
 
 def gram_of(gram: npt.ArrayLike, information: SideInformation) -> Array:
-    """Return kernel values as an array, if they are those of the points of side information."""
+    """Return kernel values as an array; raise ValueError unless they fit the side information."""
     K = check_gram(check_points(gram, "gram"))
     if len(K) != information.n_samples:
         raise ValueError(

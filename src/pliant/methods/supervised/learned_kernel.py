@@ -32,13 +32,12 @@ from pliant.core.validation import (
 )
 from pliant.kernels.base import Kernel, Scaled
 from pliant.methods.summary import Summary, summarize
-from pliant.methods.supervised.kernels import resolve_columns_of
-from pliant.methods.supervised.learner import KernelLearner
+from pliant.methods.supervised.learner import KernelLearner, resolve_columns_of
 from pliant.methods.supervised.scg import SCGLogDetLearner, unit_scale
 
 
 def _has(name: str) -> Callable[[Any], bool]:
-    """Return a check for `available_if`: whether the classifier on the kernel has a method."""
+    """Return a check for `available_if` that the classifier on the kernel has a method."""
 
     def check(self: LearnedKernelClassifier) -> bool:
         getattr(vars(self).get("machine_", self._machine()), name)  # raises its own reason
@@ -50,10 +49,10 @@ def _has(name: str) -> Callable[[Any], bool]:
 class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     """Learn a kernel from labels, then a classifier on it, as one estimator.
 
-    Cross-validation then learns the kernel again in every fold. If a kernel is learned once from
-    all labels before settings are compared, the held-out labels leak into it.
+    Cross-validation then learns the kernel again in every fold. A kernel learned once from all
+    labels, before settings are compared, would leak the held-out labels.
 
-    The learned kernel is scaled so that the fit points have variance 1 in its feature space,
+    The learned kernel is scaled to a variance of 1 of the fit points in its feature space,
     mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the kernel, and the meaning
     of the classifier's C would depend on the strength.
 
@@ -67,8 +66,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     unlabeled : object, optional
         The value in y of samples of unknown class. The kernel is learned with them; the
         classifier is fitted without. None means that all samples are labelled. No prediction
-        equals this value, so a score over such samples counts them as errors: use a scorer that
-        leaves them out.
+        equals this value, and a score counts such samples as errors: use a scorer that leaves
+        them out.
     random_state : int, RandomState or None, default=None
         If given, passed on to the learner.
 
@@ -101,11 +100,17 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
 
+    learner_: KernelLearner
+    machine_: BaseEstimator
+    scale_: float
+    support_vectors_: Array
+    classes_: npt.NDArray[Any]
+
     def __init__(
         self,
-        learner: Any = None,
+        learner: KernelLearner | None = None,
         machine: Any = None,
-        unlabeled: Any = None,
+        unlabeled: object = None,
         random_state: Any = None,
     ) -> None:
         self.learner = learner
@@ -154,19 +159,19 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
                     "expected labels of at least two classes, got one class: "
                     f"{[plain(value) for value in self.classes_]}"
                 )
-            codes = np.full(len(labels), -1)
+            codes = np.full(len(labels), -1)  # -1 for an unknown class
             codes[known] = known_codes
-            machine = self._checked_machine()
             rows = np.flatnonzero(known)
-            self.learner_ = self._prepared_learner(points.shape[1])
+            machine = self._check_machine()
+            self.learner_ = self._prepare_learner(points.shape[1])
             gram = self.learner_._fit(points, codes)(rows)
             self.support_vectors_ = self.learner_.support_vectors_[rows]
-            self.scale_ = unit_scale(gram)
+            self.scale_ = unit_scale(gram)  # the classifier's C then suits any strength
             gram *= self.scale_
             self.machine_ = clone(machine).fit(gram, labels[known])
         return self
 
-    def _prepared_learner(self, n_features: int) -> KernelLearner:
+    def _prepare_learner(self, n_features: int) -> KernelLearner:
         """Return a copy of the learner for integer labels, with the given random state."""
         learner = SCGLogDetLearner() if self.learner is None else clone(self.learner)
         if not isinstance(learner, KernelLearner):
@@ -182,13 +187,14 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         if self.random_state is not None and "random_state" in learner.get_params(deep=False):
             learner.set_params(random_state=self.random_state)
         resolve_columns_of(learner, self, n_features)
-        return learner.set_params(unlabeled=-1)
+        return learner.set_params(unlabeled=-1)  # the mark in the integer labels
 
-    def _checked_machine(self) -> Any:
+    def _check_machine(self) -> Any:
         """Return the machine if it is a classifier that takes kernel values."""
         machine = self._machine()
         if not hasattr(machine, "fit") or isinstance(machine, type):
             raise TypeError(f"expected machine to be an estimator, got {one_line(machine)}")
+        # nearest neighbours with metric="precomputed" are pairwise too, but take distances
         names, tags = machine.get_params(deep=False), get_tags(machine)
         if "metric" in names or not tags.input_tags.pairwise:
             raise TypeError(
@@ -206,7 +212,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         return Scaled(self.learner_.kernel_, self.scale_)
 
     def _outputs(self, method: str, X: npt.ArrayLike) -> Any:
-        """Return the outputs of a method of the classifier on the kernel, in blocks of samples."""
+        """Compute the outputs of a method of the classifier on the kernel, in blocks of samples."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
         kernel, outputs = self.kernel_, getattr(self.machine_, method)
@@ -227,12 +233,12 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     def summary(self) -> Summary:
         """Return the functions of the classifier, the scaled kernel, and the learner's results.
 
-        With the number of ``labelled`` samples, and of all ``rows``.
+        The results include the number of ``labelled`` samples, and of all ``rows``.
         """
         check_is_fitted(self)
         learner, machine = summarize(self.learner_), summarize(self.machine_)
         drawings = {"gram"} if self.kernel_.symmetric else set()
-        if len(machine.functions) == 1:
+        if len(machine.functions) == 1:  # a plot of the convergence shows one function
             drawings |= machine.drawings & {"convergence"}
         n = len(self.support_vectors_)
         return Summary(
@@ -246,7 +252,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def __sklearn_tags__(self) -> Any:
-        """Declare whether X holds kernel values."""
+        """Declare that X holds kernel values if the learner takes these."""
         tags = super().__sklearn_tags__()
         if isinstance(self.learner, KernelLearner):
             tags.input_tags.pairwise = get_tags(self.learner).input_tags.pairwise

@@ -1,10 +1,15 @@
-"""The base class of estimators that learn a kernel from side information."""
+"""The base class of kernel learners, their base kernels, and the kernel that LogDet learners set.
+
+A learner validates, states the problem, solves it and stores the kernel in its method ``_fit``. A
+LogDet learner corrects a base kernel k0 by a matrix Q on some of the fit points (`LogDetKernel`).
+"""
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,34 +17,70 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
+from pliant.core.exceptions import NonPSDWarning
+from pliant.core.linalg import negative_eigenvalue
+from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, check_gram, check_parameters, fresh, validate_data
-from pliant.kernels.base import Kernel
+from pliant.core.validation import (
+    Constraint,
+    check_choice,
+    check_gram,
+    check_parameters,
+    check_points,
+    stack_level,
+    validate_data,
+)
+from pliant.kernels.base import Kernel, check_width
+from pliant.kernels.on import resolve_columns
+from pliant.kernels.standard import (
+    KERNEL_NAMES,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    as_kernel,
+)
 from pliant.methods.summary import Summary
 from pliant.methods.supervised.information import SideInformation
-from pliant.methods.supervised.kernels import LogDetKernel
+from pliant.methods.supervised.neighbor_graph import NeighborGraphKernel
 
-LearnedMatrix: TypeAlias = Callable[[Indices], Array]
-"""A function from m row indices to the learned kernel values between those fit points, (m, m)."""
+Gamma: TypeAlias = float | Literal["scale", "auto"]
+"""Coefficient of a kernel given by name."""
+
+KernelLike: TypeAlias = str | Kernel | Callable[..., Any]
+"""A base kernel: a name, a kernel object, or a function of two matrices."""
+
+LearnedGram: TypeAlias = Callable[[Indices], Array]
+"""Computes the learned kernel values between m fit points from their row indices, (m, m)."""
 
 
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base class: learn a kernel from partial labels or pairs.
 
-    A subclass learns in `_learn`, which sets ``kernel_`` and the other attributes of its method.
+    A subclass validates, states the problem, solves it and stores ``kernel_`` in `_fit`, and
+    reports scalar results in `_results`.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]]
 
-    kernel: Any = None  # learners without a base kernel have no such parameter
-    unlabeled: Any
+    kernel: KernelLike | None = None  # the parameter, of learners with a base kernel
+    gamma: Gamma
+    unlabeled: object
     kernel_: Kernel
     support_vectors_: Array
+    classes_: npt.NDArray[Any] | None
 
     @abstractmethod
-    def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
-        """Set the fitted attributes; return a function from row indices to the learned matrix."""
+    def _fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
+    ) -> LearnedGram:
+        """Set the fitted attributes; return a function that computes learned kernel values."""
+
+    @abstractmethod
+    def _results(self) -> dict[str, Any]:
+        """Return the scalar results of the fit, by the names that `summary` uses."""
 
     @blas_limited
     def fit(
@@ -81,15 +122,15 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         This is cheaper than ``kernel_(X)`` after a fit, and equal up to rounding. Parameters as
         in `fit`.
         """
-        return self._fit(X, y, **pairs)(np.arange(len(self.support_vectors_)))
+        learned = self._fit(X, y, **pairs)
+        return learned(np.arange(len(self.support_vectors_)))
 
     @blas_limited
     def fit_transform(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any
     ) -> Array:
-        """Fit, and return what `transform` returns for the fit points. Parameters as in `fit`."""
-        learned = self._fit(X, y, **pairs)
-        return learned(np.arange(len(self.support_vectors_)))
+        """Fit, and transform the fit points. Parameters as in `fit`."""
+        return self.fit_gram(X, y, **pairs)
 
     @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
@@ -111,18 +152,11 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         support = self.support_vectors_
         return np.asarray(in_blocks(points, len(support), lambda X: self.kernel_(X, support)))
 
-    def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:
-        with fresh(self):
-            check_parameters(self)
-            points, information = self._checked_data(X, y, similar, dissimilar)
-            self.support_vectors_ = self._kernel_points(points)
-            self.classes_ = information.classes
-            return self._learn(points, information)
-
-    def _checked_data(
-        self, X: Any, y: Any, similar: Any, dissimilar: Any
+    def _validate(
+        self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any, dissimilar: Any
     ) -> tuple[Array, SideInformation]:
-        """Return the points and the side information on them."""
+        """Check parameters and data, store the fit points; return them and their information."""
+        check_parameters(self)
         given_pairs = similar is not None or dissimilar is not None
         if y is not None and given_pairs:
             raise ValueError("expected either y or pairs as side information, got both")
@@ -132,19 +166,25 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 "pairs as similar, dissimilar"
             )
         points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        n = len(points)
+        # a precomputed kernel takes row indices as its points
+        self.support_vectors_ = np.arange(float(n))[:, None] if self._precomputed else points.copy()
         if self._precomputed:
             check_gram(points)
-        n = len(points)
         if y is None:
-            return points, SideInformation.from_pairs(n, similar, dissimilar)
-        information = SideInformation.from_labels(y, self.unlabeled)
-        if information.n_samples != n:
-            raise ValueError(f"expected y of shape ({n},), as X has {n} rows, got {np.shape(y)}")
+            information = SideInformation.from_pairs(n, similar, dissimilar)
+        else:
+            information = SideInformation.from_labels(y, self.unlabeled)
+            if information.n_samples != n:
+                shape = np.shape(y)
+                raise ValueError(f"expected y of shape ({n},), as X has {n} rows, got {shape}")
+        self.classes_ = information.classes
         return points, information
 
-    def _kernel_points(self, points: Array) -> Array:
-        """Return the fit points in the form the kernel takes: row indices if it is precomputed."""
-        return np.arange(float(len(points)))[:, None] if self._precomputed else points.copy()
+    def _base_kernel(self, points: Array) -> Kernel:
+        """Return k0 for the parameters ``kernel`` and ``gamma``."""
+        names = getattr(self, "feature_names_in_", None)
+        return base_kernel(self.kernel, points, self.gamma, names)
 
     def _members(self) -> Indices:
         """Return the row indices of the fit points that principal components are computed from.
@@ -157,7 +197,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def summary(self) -> Summary:
         """Return the learned kernel, the base kernel (None on a neighbour graph), and the results.
 
-        These are the number of ``rows`` (fit points) and those of the method.
+        The results include the number of ``rows``, the fit points.
         """
         check_is_fitted(self)
         kernel = self.kernel_
@@ -168,10 +208,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             drawings=frozenset({"gram"}),
         )
 
-    @abstractmethod
-    def _results(self) -> dict[str, Any]:
-        """Return the scalar results of the fit, by the names that `summary` uses."""
-
     @property
     def _n_features_out(self) -> int:
         return len(self.support_vectors_)
@@ -181,7 +217,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def __sklearn_tags__(self) -> Any:
-        """Declare that targets are required, and whether X holds kernel values."""
+        """Declare that targets are required, and that X holds kernel values if precomputed."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.pairwise = self._precomputed
@@ -199,3 +235,170 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         members = self._members()
         if members.dtype.kind not in "iu" or not ((members >= 0) & (members < shape[0])).all():
             raise ValueError(f"expected members_ to be row indices, 0 to {shape[0] - 1}")
+
+
+def base_kernel(
+    kernel: KernelLike | None, points: Array, gamma: Gamma, names: Sequence[str] | None = None
+) -> Kernel:
+    """Return the kernel for a parameter ``kernel``, if it is symmetric and PSD.
+
+    Names are those of `pliant.kernels.as_kernel`, and "graph" for the
+    `pliant.kernels.NeighborGraphKernel` of the points. Any other kernel raises ValueError.
+    """
+    if isinstance(kernel, str) and kernel == "graph":
+        if not (isinstance(gamma, str) and gamma == "scale"):
+            raise ValueError(f"expected gamma='scale', got {gamma!r}: kernel='graph' has no gamma")
+        try:
+            return NeighborGraphKernel.from_points(points)
+        except ValueError as error:
+            raise ValueError(f"kernel='graph': {error}") from None
+    if isinstance(kernel, str):
+        check_choice("kernel", kernel, (*KERNEL_NAMES, "graph", "precomputed"))
+    base = as_kernel(kernel, points, gamma, names)
+    for holds, meaning in ((base.symmetric, "symmetric"), (base.psd, "positive semi-definite")):
+        if not holds:
+            raise ValueError(f"expected a kernel that is {meaning}, got {one_line(base)}")
+    return base
+
+
+def resolve_columns_of(learner: KernelLearner, outer: BaseEstimator, n_features: int) -> None:
+    """Replace column names in a learner's kernel by the positions in the data of `outer`.
+
+    `outer` is the estimator around the learner: it is fitted on a data frame, the learner on an
+    array.
+    """
+    kernel = learner.get_params(deep=False).get("kernel")
+    if isinstance(kernel, Kernel):
+        names = getattr(outer, "feature_names_in_", None)
+        learner.set_params(kernel=resolve_columns(kernel, names, n_features))
+
+
+def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
+    """Return kernel values, shape (a, a), and their smallest eigenvalue if it is clearly negative.
+
+    Raises ValueError for values that are not finite, or not symmetric; warns of the eigenvalue.
+    """
+    gram = base(points)
+    if not np.isfinite(gram).all():
+        raise ValueError(f"expected finite kernel values, got inf or NaN from {one_line(base)}")
+    # symmetric and PSD by construction
+    if isinstance(base, (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)):
+        return gram, None
+    check_gram(gram)
+    gram = 0.5 * gram + 0.5 * gram.T
+    value = negative_eigenvalue(gram)
+    if value is not None:
+        warnings.warn(
+            "expected positive semi-definite kernel values, as a LogDet divergence needs, got a "
+            f"matrix with the eigenvalue {value:.6g}: negative eigenvalues are taken as zero",
+            NonPSDWarning,
+            stacklevel=stack_level(),
+        )
+    return gram, value
+
+
+class PSDPart(NamedTuple):
+    """A Gram matrix K0 with its clearly negative eigenvalues set to zero, shape (a, a).
+
+    `vectors` and `values` are the removed eigenpairs, shape (a, k) and (k,).
+    """
+
+    gram: Array
+    vectors: Array
+    values: Array
+
+    @classmethod
+    def of(cls, base: Kernel, points: Array) -> PSDPart:
+        """Return the PSD part of the kernel values between some points; see `checked_gram`."""
+        gram, smallest = checked_gram(base, points)
+        if smallest is None:
+            return cls(gram, np.empty((len(gram), 0)), np.empty(0))
+        values, vectors = np.linalg.eigh(gram)
+        # eigenvalues down to -1e-8 times the largest k0(x, x) are rounding, as in `checked_gram`
+        negative = values < -1e-8 * float(np.abs(gram.diagonal()).max())
+        values, vectors = values[negative], vectors[:, negative]
+        gram = gram - (vectors * values) @ vectors.T  # K0 - sum_i lambda_i v_i v_i'
+        return cls(0.5 * (gram + gram.T), vectors, values)
+
+    def extend(self, Q: Array) -> Array:
+        """Return Q for the whole K0, given the Q that was learned from its PSD part.
+
+        With it, k0 + k0 Q k0 is the learned kernel on the PSD part and 0 on the removed
+        eigenvectors v_i: it is P Q P - sum_i v_i v_i'/lambda_i for the projection
+        P = I - sum_i v_i v_i'.
+        """
+        if not len(self.values):
+            return Q
+        projection = np.eye(len(self.gram)) - self.vectors @ self.vectors.T
+        extended = projection @ Q @ projection - (self.vectors / self.values) @ self.vectors.T
+        return np.asarray(0.5 * (extended + extended.T))
+
+
+class LogDetKernel(Kernel):
+    """k(x, y) = k0(x, y) + k0(x, P) Q k0(P, y) for the points P.
+
+    A kernel matrix K that minimises a LogDet divergence from K0 = k0(P, P) extends to new points
+    by Q = K0^{-1} (K - K0) K0^{-1}. Q has closed forms without inverses.
+
+    Parameters
+    ----------
+    base : Kernel
+        k0.
+    points : array of shape (a, n_features)
+        P.
+    matrix : array of shape (a, a)
+        Q, symmetric.
+
+    References
+    ----------
+    Pan, Chen, Chen, Xu: Efficient learning of supervised kernels with a graph-based loss
+    function, Eqs. 6 and 32.
+    """
+
+    def __init__(self, base: Kernel, points: npt.ArrayLike, matrix: npt.ArrayLike) -> None:
+        self.base = base
+        self.points = points
+        self.matrix = matrix
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """True if the base kernel is symmetric."""
+        return self.base.symmetric
+
+    @property
+    def psd(self) -> bool:  # type: ignore[override]
+        """True if the base kernel is PSD, and so is k on the points; takes one factorisation."""
+        if not self.base.psd:
+            return False
+        gram = self(np.asarray(self.points))
+        return negative_eigenvalue(0.5 * gram + 0.5 * gram.T) is None
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the parameters, read from a file, are inconsistent."""
+        super()._check_loaded()
+        points = check_points(self.points, "points")
+        matrix = check_gram(check_points(self.matrix, "matrix"))
+        if len(matrix) != len(points):
+            raise ValueError(f"expected a matrix for {len(points)} points, got {len(matrix)} rows")
+        self.base._check_pair(points, points)
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        self.base._check_pair(X, Y)
+
+    def _points_and_matrix(self, X: Array) -> tuple[Array, Array]:
+        """Return P and Q; raise ValueError unless X has the features of P."""
+        points = check_points(self.points, "points")
+        check_width(self.base, points, X)
+        return points, check_points(self.matrix, "matrix")
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        points, matrix = self._points_and_matrix(X)
+        left = self.base._gram(X, points)
+        right = left if Y is X else self.base._gram(Y, points)
+        return self.base._gram(X, Y) + (left @ matrix) @ right.T
+
+    def _diagonal(self, X: Array) -> Array:
+        points, matrix = self._points_and_matrix(X)
+        cross = self.base._gram(X, points)
+        # k0(x, P) Q k0(P, x) row by row: the diagonal of cross Q cross'
+        return self.base._diagonal(X) + np.einsum("ij,ij->i", cross @ matrix, cross)

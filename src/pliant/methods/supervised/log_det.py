@@ -8,14 +8,16 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant.core.progress import CallbackSupport, FitProgress, Status, with_callbacks
+from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
     check_flag,
     check_random_state,
+    fresh,
     integer,
     optional,
     real_number,
@@ -23,17 +25,20 @@ from pliant.core.validation import (
 )
 from pliant.methods.summary import Convergence, Summary
 from pliant.methods.supervised.bregman import (
+    BoundsCertificate,
     DistanceBounds,
     apart,
     solve,
     squared_distances,
 )
-from pliant.methods.supervised.information import SideInformation
-from pliant.methods.supervised.kernels import LogDetKernel, PSDPart, base_kernel
-from pliant.methods.supervised.learner import KernelLearner, LearnedMatrix
-
-PERCENTILES = (5.0, 95.0)
-"""Those of the squared distances of the pairs that are the bounds u and l."""
+from pliant.methods.supervised.learner import (
+    Gamma,
+    KernelLearner,
+    KernelLike,
+    LearnedGram,
+    LogDetKernel,
+    PSDPart,
+)
 
 
 class LogDetLearner(CallbackSupport, KernelLearner):
@@ -47,11 +52,12 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         \|\phi(x_i) - \phi(x_j)\|^2 \le \xi_k \text{ (similar)}, \;
         \ge \xi_k \text{ (dissimilar)},
 
-    problem (3.2) of [1]_ for kernels. The distances are those of K, :math:`b_k` is the
-    bound u on similar pairs or l on dissimilar ones, the 5th and the 95th percentile of the squared
-    distances of the pairs in :math:`K_0`, :math:`d_{IS}(\xi, b) = \xi/b - \log(\xi/b)
-    - 1` and :math:`D_{ld}(K, K_0) = \mathrm{tr}(K K_0^{-1}) - \log\det(K K_0^{-1}) - n`. The
-    learned kernel is a function of any two points,
+    problem (3.2) of [1]_ for kernels, with the distances in the feature space of K. The bound
+    :math:`b_k` is u for similar pairs and l for dissimilar ones: the 5th and the 95th percentile of
+    the squared distances of the pairs in :math:`K_0`. The divergences are
+    :math:`d_{IS}(\xi, b) = \xi/b - \log(\xi/b) - 1` and
+    :math:`D_{ld}(K, K_0) = \mathrm{tr}(K K_0^{-1}) - \log\det(K K_0^{-1}) - n`. The learned kernel
+    is a function of any two points,
 
     .. math:: k(x, x') = k_0(x, x') + k_0(x, X_A) \, Q \, k_0(X_A, x'),
 
@@ -63,23 +69,23 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     kernel, gamma
         The base kernel k0 and its coefficient, as in `SCGLogDetLearner`.
     slack : float, default=1.0
-        > 0: the penalty parameter nu of the slack. With inf the bounds are hard. Hard bounds can
-        contradict each other: of three points, two similar pairs and a dissimilar one are
-        impossible if l > 4 u.
+        > 0: the penalty parameter nu of the slack. With inf the bounds are hard, and can contradict
+        each other: of three points, two similar pairs and a dissimilar one are impossible if
+        l > 4 u.
     max_pairs : int, optional
-        Maximum number of pairs, by default 5000; they are drawn at random if more are known. None
-        means all: labels of a points make a (a - 1)/2 pairs.
+        Maximum number of pairs, by default 5000, drawn at random from the known pairs. None means
+        all: labels of a points make a (a - 1)/2 pairs.
     tol : float, default=1e-3
         > 0: the certified gap at which the solver stops, relative to 1 + abs(objective).
     max_iter : int, default=200
-        Maximum number of sweeps over the pairs. If it is reached first, a ConvergenceWarning is
-        issued; the kernel is usable, and ``dual_gap_`` bounds its distance from the optimum.
+        Maximum number of sweeps over the pairs. Without convergence by then a ConvergenceWarning
+        is issued; the kernel is usable, and ``dual_gap_`` bounds its distance from the optimum.
     unlabeled : object, optional
         The value in y of points of unknown class. None means -1, unless y holds -1 and +1 only.
     random_state : int, RandomState or None, default=None
         Seed of the drawn pairs and of their order in each sweep.
     verbose : bool, default=False
-        Whether to print a line about the progress of the fit every two seconds, to standard error.
+        If True, print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -94,8 +100,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     duals_ : array of shape (n_pairs,)
         The multipliers lam >= 0 of the bounds; 0 for bounds that are not active.
     n_skipped_ : int
-        Number of pairs left out because their points are equal for k0, up to rounding: their
-        squared distance is at most 1e-10 (k0(x, x) + k0(x', x')). No K near K0 can separate them.
+        Number of pairs left out. Their points are equal for k0, up to rounding: the squared
+        distance is at most 1e-10 (k0(x, x) + k0(x', x')). No K near K0 can separate them.
     similar_bound_, dissimilar_bound_ : float
         u and l.
     objective_ : float
@@ -105,7 +111,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         A lower bound of the optimum, the dual value. It grows without limit if hard bounds
         contradict each other.
     dual_gap_ : float
-        Their difference; nan if the bounds are hard and K violates one.
+        Their difference; nan if K violates a hard bound.
     max_violation_ : float
         The largest violation of a bound by K, as a fraction of the bound.
     n_iter_ : int
@@ -153,15 +159,31 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         "verbose": check_flag,
     }
 
+    kernel_: LogDetKernel
+    members_: Indices
+    pairs_: Indices
+    signs_: Array
+    duals_: Array
+    n_skipped_: int
+    similar_bound_: float
+    dissimilar_bound_: float
+    objective_: float
+    lower_bound_: float
+    dual_gap_: float
+    max_violation_: float
+    n_iter_: int
+    objective_history_: Array
+    gap_history_: Array
+
     def __init__(
         self,
-        kernel: Any = "gaussian",
-        gamma: float | str = "scale",
+        kernel: KernelLike = "gaussian",
+        gamma: Gamma = "scale",
         slack: float = 1.0,
         max_pairs: int | None = 5000,
         tol: float = 1e-3,
         max_iter: int = 200,
-        unlabeled: Any = None,
+        unlabeled: object = None,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -176,37 +198,54 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self.verbose = verbose
 
     @with_callbacks
-    def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:
-        self._progress = FitProgress(self, X, y)
-        try:
-            learned = super()._fit(X, y, similar, dissimilar)
-            self._progress.end()
-        finally:
-            del self._progress
-        return learned
+    def _fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
+    ) -> LearnedGram:
+        progress = FitProgress(self, X, y)
+        with fresh(self):
+            points, information = self._validate(X, y, similar, dissimilar)
+            rng = check_random_state(self.random_state)
+            kernel = self._base_kernel(points)
+            if self.max_pairs is None:
+                pairs, signs = information.pairs, information.signs
+            else:
+                pairs, signs = information.sample_pairs(int(self.max_pairs), rng)
+            # the problem holds the points in a pair only; `places` are the pairs among these
+            self.members_, places = np.unique(pairs, return_inverse=True)
+            members = self.support_vectors_[self.members_]
+            part = PSDPart.of(kernel, members)
+            problem = self._state_problem(part.gram, places.reshape(-1, 2), signs)
+            result = solve(
+                problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=progress
+            )
+            # K at all other points follows from Q on the points in a pair
+            self.kernel_ = LogDetKernel(kernel, members, part.extend(problem.matrix(result.x)))
+            self.pairs_, self.signs_ = self.members_[problem.pairs], problem.signs
+            self.n_skipped_ = len(pairs) - len(problem.pairs)
+            self._store(result)
+        progress.end()
+        learned, support = self.kernel_, self.support_vectors_
+        return lambda rows: learned(support[rows])
 
-    def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
-        rng = check_random_state(self.random_state)
-        names = getattr(self, "feature_names_in_", None)
-        base = base_kernel(self.kernel, points, self.gamma, names)
-        if self.max_pairs is None:
-            pairs, signs = information.pairs, information.signs
-        else:
-            pairs, signs = information.sample_pairs(int(self.max_pairs), rng)
-        members, places = np.unique(pairs, return_inverse=True)
-        support = self.support_vectors_
-        part = PSDPart.of(base, support[members])
-        problem = self._problem(part.gram, places.reshape(-1, 2), signs)
-        result = solve(
-            problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=self._progress
-        )
+    def _state_problem(self, gram: Array, pairs: Indices, signs: Array) -> DistanceBounds:
+        """State the problem of the pairs that k0 separates; store the bounds u and l."""
+        used = apart(gram, pairs)
+        if not used.any():
+            raise ValueError(
+                f"expected pairs of points that the kernel separates, got {len(used)} pairs at "
+                "a squared kernel distance of zero, up to rounding"
+            )
+        pairs, signs = pairs[used], signs[used]
+        # u and l: percentiles of the squared distances in K0
+        low, high = np.percentile(squared_distances(gram, pairs), (5.0, 95.0))
+        self.similar_bound_, self.dissimilar_bound_ = float(low), float(high)
+        bounds = np.where(signs > 0, self.similar_bound_, self.dissimilar_bound_)
+        return DistanceBounds(gram, pairs, signs, bounds, float(self.slack))
+
+    def _store(self, result: Result[BoundsCertificate]) -> None:
+        """Store the results of the solver; warn unless it converged."""
         proof = result.certificate
         assert proof is not None
-        kernel = LogDetKernel(base, support[members], part.extend(problem.matrix(result.x)))
-        self.kernel_ = kernel
-        self.members_ = members
-        self.pairs_, self.signs_ = members[problem.pairs], problem.signs
-        self.n_skipped_ = len(pairs) - len(problem.pairs)
         self.duals_ = result.x
         self.objective_ = proof.value
         self.lower_bound_ = proof.lower_bound
@@ -225,21 +264,6 @@ class LogDetLearner(CallbackSupport, KernelLearner):
                 ConvergenceWarning,
                 stacklevel=stack_level(),
             )
-        return lambda rows: kernel(support[rows])
-
-    def _problem(self, gram: Array, pairs: Indices, signs: Array) -> DistanceBounds:
-        """Return the problem of the pairs that k0 separates; set the bounds u and l."""
-        used = apart(gram, pairs)
-        if not used.any():
-            raise ValueError(
-                f"expected pairs of points that the kernel separates, got {len(used)} pairs at "
-                "a squared kernel distance of zero, up to rounding"
-            )
-        pairs, signs = pairs[used], signs[used]
-        low, high = np.percentile(squared_distances(gram, pairs), PERCENTILES)
-        self.similar_bound_, self.dissimilar_bound_ = float(low), float(high)
-        bounds = np.where(signs > 0, self.similar_bound_, self.dissimilar_bound_)
-        return DistanceBounds(gram, pairs, signs, bounds, float(self.slack))
 
     def _results(self) -> dict[str, Any]:
         return {
@@ -250,13 +274,14 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         }
 
     def summary(self) -> Summary:
-        """Return a summary of the fitted estimator, as for other learners.
+        """Return the summary of a learner, with the convergence of the solver.
 
-        With the convergence of the solver, unless hard bounds were violated on the way.
+        Sweeps with a violated hard bound have no gap: then the convergence is left out.
         """
         summary = super().summary()
         if not np.isfinite(self.gap_history_).all():
             return summary
+        # relative gaps, as the solver compares them with tol
         gaps = self.gap_history_ / (1.0 + np.abs(self.objective_history_))
         steps = np.arange(float(len(gaps)))
         return replace(

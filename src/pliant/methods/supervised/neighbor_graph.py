@@ -1,11 +1,11 @@
 """The graph of nearest neighbours, its smoothest functions, and kernels made of these.
 
-    A_ij = 1 if x_i is one of the k nearest neighbours of x_j, or x_j one of those of x_i, else 0
+    A_ij = 1 if x_i is among the k nearest neighbours of x_j, or x_j among those of x_i, else 0
     D = diag(A 1),   L = I - D^{-1/2} A D^{-1/2},   L v_i = lambda_i v_i,   0 <= lambda_i <= 2
 
 L is the normalised Laplacian. Its null space is known: for each connected component c the vector
-D^{1/2} 1_c. The other eigenvectors are those of I - L with the null vectors moved from 1 to -2,
-below the rest of the spectrum, so that none of them is mixed into the others.
+D^{1/2} 1_c. The other eigenvectors are computed from I - L with the null vectors moved from
+eigenvalue 1 to -2, below the rest of the spectrum: none of them is mixed into the others.
 """
 
 from __future__ import annotations
@@ -27,16 +27,10 @@ from pliant.kernels.base import Kernel
 from pliant.kernels.extension import CoordinateNeighbors, row_parts
 
 SMALL = 500
-"""Components of up to this many points are decomposed by LAPACK."""
-
-FEW = 0.1
-"""LAPACK is also used where more than this fraction of the eigenvectors is wanted."""
+"""Components of up to this number of points are decomposed by LAPACK."""
 
 BLOCK = 1_000_000
 """Number of distances held in memory at once."""
-
-SMALLEST_GAIN = 0.1
-"""Eigenvectors with 1 - lambda below it are zero at new points."""
 
 
 class SmoothVectors(NamedTuple):
@@ -54,7 +48,7 @@ class NeighborGraph:
     """The graph of the k nearest neighbours of m > k distinct points, shape (m, n_features).
 
     Raises ValueError for fewer points, and for a distance that is not finite. Of equally near
-    points the first ones are taken, and each component has at least k + 1 points. Time
+    points the first ones are neighbours; each component has at least k + 1 points. Time
     O(m^2 n_features), memory O(m k). `weights` are A, sparse; `degrees` D_ii, at least k; `radii`
     the distances of the points to their k-th neighbours; `components` the connected component of
     each point.
@@ -73,7 +67,7 @@ class NeighborGraph:
 
     @property
     def n_components(self) -> int:
-        """The number of connected components, which is the dimension of the null space of L."""
+        """Number of connected components, the dimension of the null space of L."""
         return int(self.components.max()) + 1
 
     @cached_property
@@ -86,30 +80,31 @@ class NeighborGraph:
         """Return D^{1/2} 1_c / |D^{1/2} 1_c| for `count` components c, most edges first."""
         volumes = np.bincount(self.components, weights=self.degrees)
         largest = np.argsort(-volumes, kind="stable")[:count]
-        inside = self.components[:, None] == largest
+        inside = self.components[:, None] == largest  # 1_c, and |D^{1/2} 1_c|^2 is the volume
         return np.sqrt(inside * self.degrees[:, None] / volumes[largest])
 
     def smoothest(self, n_vectors: int, *, drop_null: bool) -> SmoothVectors:
-        """Return at most `n_vectors` of the smallest eigenvalues of L and their vectors.
+        """Compute at most `n_vectors` >= 1 of the smallest eigenvalues of L and their vectors.
 
-        `n_vectors` is at least 1; `drop_null` leaves the null space out.
+        `drop_null` leaves the null space out.
         """
         n_null = 0 if drop_null else min(n_vectors, self.n_components)
         r = min(n_vectors - n_null, len(self.degrees) - self.n_components)
-        values, vectors = self._above_null(r)
+        values, vectors = self._decompose(r)
         all_values = np.concatenate([np.zeros(n_null), values])
         return SmoothVectors(all_values, np.hstack([self.null_vectors(n_null), vectors]), n_null)
 
-    def _above_null(self, r: int) -> tuple[Array, Array]:
-        """Return the r smallest eigenvalues of L outside its null space, ascending, and vectors.
+    def _decompose(self, r: int) -> tuple[Array, Array]:
+        """Compute the r smallest eigenvalues of L outside its null space, ascending, and vectors.
 
-        Each component is decomposed on its own: components that look alike have equal
-        eigenvalues, and Lanczos iterations over all of them would miss some of these.
+        Each component is decomposed on its own: similar components have equal eigenvalues, and
+        Lanczos iterations over all of them would miss some of these.
         """
         rows = [np.flatnonzero(self.components == c) for c in range(self.n_components)]
-        parts = [self._eigenpairs(own, min(r, len(own) - 1)) for own in rows]
+        parts = [self._decompose_component(own, min(r, len(own) - 1)) for own in rows]
         all_values = np.concatenate([values for values, _ in parts])
         chosen = np.argsort(all_values, kind="stable")[:r]
+        # a vector of L is one of its component, zero elsewhere; `first` counts earlier components
         vectors, first = np.zeros((len(self.degrees), r)), 0
         for own, (values, own_vectors) in zip(rows, parts, strict=True):
             here = np.flatnonzero((chosen >= first) & (chosen < first + len(values)))
@@ -117,14 +112,15 @@ class NeighborGraph:
             first += len(values)
         return all_values[chosen], vectors
 
-    def _eigenpairs(self, rows: Indices, r: int) -> tuple[Array, Array]:
-        """Return the r smallest eigenvalues and vectors of one component, without its null one."""
+    def _decompose_component(self, rows: Indices, r: int) -> tuple[Array, Array]:
+        """Compute the r smallest eigenpairs of one component, without its null vector."""
         if r == 0:
             return np.empty(0), np.empty((len(rows), 0))
         null = np.sqrt(self.degrees[rows] / self.degrees[rows].sum())
         similarity = self.similarity[rows][:, rows]
-        few = len(rows) > SMALL and r <= FEW * len(rows)
-        pairs = _by_lanczos(similarity, null, r) if few else None
+        # Lanczos iterations for at most a tenth of the eigenvectors of many points
+        few = len(rows) > SMALL and r <= 0.1 * len(rows)
+        pairs = _iterate_lanczos(similarity, null, r) if few else None
         if pairs is None:
             # eigenvalues of I - L are >= -1; the null vector's eigenvalue 1 becomes 1 - 3 = -2
             pairs = last_eigenpairs(similarity.toarray() - 3.0 * np.outer(null, null), r)
@@ -133,13 +129,14 @@ class NeighborGraph:
         return np.clip(1.0 - values[order], 0.0, 2.0), vectors[:, order]
 
 
-def _by_lanczos(
+def _iterate_lanczos(
     similarity: scipy.sparse.csr_array, null: Array, r: int
 ) -> tuple[Array, Array] | None:
-    """Return the r largest eigenpairs of I - L apart from the null vector; None if it fails."""
+    """Compute the r largest eigenpairs of I - L besides the null vector; None without success."""
     m = len(null)
 
     def times(b: Array) -> Array:
+        # I - L with the null vector moved from the eigenvalue 1 to -2
         return np.asarray(similarity @ b - 3.0 * (null @ b) * null)
 
     operator = LinearOperator((m, m), matvec=times, dtype=np.float64)
@@ -151,13 +148,13 @@ def _by_lanczos(
 
 
 def _connect(points: Array, k: int) -> tuple[scipy.sparse.csr_array, Array]:
-    """Return A and the distance of each point to its k-th neighbour."""
+    """Compute A and the distance of each point to its k-th neighbour."""
     m = len(points)
     columns, radii = [], []
     for rows in row_parts(np.arange(m), m, BLOCK):
         distances = cdist(points[rows], points)
-        distances[np.arange(len(rows)), rows] = np.inf
-        near, radius = _nearest(distances, k)
+        distances[np.arange(len(rows)), rows] = np.inf  # no point is its own neighbour
+        near, radius = _find_nearest(distances, k)
         columns.append(np.nonzero(near)[1])
         radii.append(radius)
     radius = np.concatenate(radii)
@@ -165,11 +162,15 @@ def _connect(points: Array, k: int) -> tuple[scipy.sparse.csr_array, Array]:
         raise ValueError("expected finite distances between points, got inf; scale the features")
     places = (np.repeat(np.arange(m), k), np.concatenate(columns))
     directed = scipy.sparse.csr_array((np.ones(m * k), places), shape=(m, m))
-    return directed.maximum(directed.T), radius
+    return directed.maximum(directed.T), radius  # i and j are linked if either is near the other
 
 
-def _nearest(distances: Array, k: int) -> tuple[Mask, Array]:
-    """Return where each row has its k smallest entries (of equal ones the first), and the k-th."""
+def _find_nearest(distances: Array, k: int) -> tuple[Mask, Array]:
+    """Return a mask of the k smallest entries of each row, and the k-th smallest entry.
+
+    Of equal entries the first ones are taken.
+    """
+    # all entries below the k-th smallest, and the first ones equal to it, up to k
     radius = np.partition(distances, k - 1, axis=1)[:, k - 1]
     near, level = distances < radius[:, None], distances == radius[:, None]
     room = k - near.sum(axis=1)
@@ -177,14 +178,14 @@ def _nearest(distances: Array, k: int) -> tuple[Mask, Array]:
 
 
 def links(X: Array, points: Array, radii: Array, n_neighbors: int) -> Mask:
-    """Return which points of the graph each of n new points X would be linked to, shape (n, m).
+    """Return a mask of the links between n new points X and the points of the graph, shape (n, m).
 
-    These are its k nearest points, and those whose k-th neighbour is farther away than the new
-    point: the rule of the graph itself, whose `radii` are these distances. The graph does not
-    change, and the new points do not affect each other.
+    As in the graph, a new point is linked to its k nearest points, and to the points at a distance
+    below their `radii`, the distances of their k-th neighbours. The graph does not change, and the
+    new points do not affect each other.
     """
     distances = cdist(X, points)
-    return np.asarray(_nearest(distances, n_neighbors)[0] | (distances < radii))
+    return np.asarray(_find_nearest(distances, n_neighbors)[0] | (distances < radii))
 
 
 class SpectralKernel(Kernel):
@@ -198,11 +199,10 @@ class SpectralKernel(Kernel):
         v_i(x) = \frac{1}{1 - \lambda_i} \sum_j \frac{a(x, x_j)}{\sqrt{d(x) d_j}} v_i(x_j),
         \qquad d(x) = \sum_j a(x, x_j),
 
-    where a(x, x_j) is 1 if x_j is one of the k nearest points of x, or x is nearer to x_j than
-    the k-th neighbour of x_j, and 0 otherwise, as in the graph itself. The value at a new point
-    does not depend on other new points. As 1 - lambda_i approaches zero, v_i changes sign from
-    neighbour to neighbour and has no meaning between the points; where 1 - lambda_i < 0.1, v_i(x)
-    is zero at new points.
+    where a(x, x_j), as in the graph, is 1 if x_j is among the k nearest points of x, or x is
+    nearer to x_j than its k-th neighbour, and 0 otherwise. The value at a new point does not depend
+    on other new points. As 1 - lambda_i approaches zero, v_i changes sign from neighbour to
+    neighbour and has no meaning between the points: at new points it is zero if 1 - lambda_i < 0.1.
 
     Parameters
     ----------
@@ -239,10 +239,11 @@ class SpectralKernel(Kernel):
         self.degrees = degrees
 
     def eigenfunctions(self, X: npt.ArrayLike) -> Array:
-        """Return v_i(x) for each sample x of X, shape (n_samples, r)."""
+        """Evaluate v_i(x) for each sample x of X, shape (n_samples, r)."""
         points = check_points(self.points, "points")
         X = check_points(X, "X", n_features=points.shape[1])
         twins = CoordinateNeighbors(points).twins(X)
+        # at a point of the graph its row of v; rows of new points (twin -1) are replaced
         values = check_points(self.vectors, "vectors")[twins]
         new = np.flatnonzero(twins < 0)
         for part in row_parts(new, len(points), BLOCK):
@@ -250,18 +251,19 @@ class SpectralKernel(Kernel):
         return values
 
     def _at_new_points(self, X: Array) -> Array:
+        """Evaluate the Nystroem extension of v_i, shape (n_samples, r)."""
         points, degrees = check_points(self.points, "points"), np.asarray(self.degrees)
         linked = links(X, points, np.asarray(self.radii), self.n_neighbors)
         means = (linked / np.sqrt(degrees)) @ np.asarray(self.vectors)
         return np.asarray(means * self._gains() / np.sqrt(linked.sum(axis=1))[:, None])
 
     def _gains(self) -> Array:
-        """Return 1/(1 - lambda_i), or zero where v_i is zero at new points."""
+        """Return 1/(1 - lambda_i), or zero for 1 - lambda_i < 0.1."""
         similarity = 1.0 - np.asarray(self.eigenvalues, dtype=np.float64)
-        kept = similarity >= SMALLEST_GAIN
-        return np.divide(1.0, similarity, out=np.zeros_like(similarity), where=kept)
+        return np.divide(1.0, similarity, out=np.zeros_like(similarity), where=similarity >= 0.1)
 
     def _features(self, X: Array) -> Array:
+        """Return sqrt(mu_i) v_i(x): k is their inner product."""
         return self.eigenfunctions(X) * np.sqrt(np.asarray(self.spectrum, dtype=np.float64))
 
     def _check_pair(self, X: Array, Y: Array) -> None:
@@ -322,7 +324,7 @@ class NeighborGraphKernel(SpectralKernel):
     def from_points(
         cls, X: npt.ArrayLike, n_neighbors: int = 5, n_components: int = 100, epsilon: float = 0.01
     ) -> Self:
-        """Return the kernel of the graph of some points. O(n^2 d), and O(n^3) for small n.
+        """Build the kernel of the graph of some points. O(n^2 d), and O(n^3) for small n.
 
         Parameters
         ----------
@@ -331,9 +333,9 @@ class NeighborGraphKernel(SpectralKernel):
         n_neighbors : int, default=5
             Two points are linked if one is among the `n_neighbors` nearest of the other.
         n_components : int, default=100
-            Maximum number of functions; the smoothest ones are taken.
+            Maximum number of functions, the smoothest first.
         epsilon : float, default=0.01
-            > 0; functions with eigenvalues much smaller than it have nearly equal weights.
+            > 0; functions with much smaller eigenvalues have nearly equal weights.
 
         Raises
         ------
@@ -349,11 +351,13 @@ class NeighborGraphKernel(SpectralKernel):
         smooth = graph.smoothest(count, drop_null=graph.n_components == 1)
         # u = D^{-1/2} v: eigenvectors of the random walk from those of the symmetric Laplacian
         vectors = smooth.vectors / np.sqrt(graph.degrees)[:, None]
+        # c: the mean of k(x, x) over the points is sum_i mu_i |u_i|^2 / n
         spectrum = 1.0 / (check_real("epsilon", epsilon, above=0) + smooth.values)
         spectrum *= len(points) / float((vectors * vectors).sum(axis=0) @ spectrum)
         return cls(points, vectors, smooth.values, spectrum, k, graph.radii, graph.degrees)
 
     def _at_new_points(self, X: Array) -> Array:
+        """Evaluate the Nystroem extension of u_i, a mean over the linked points."""
         points = check_points(self.points, "points")
         linked = links(X, points, np.asarray(self.radii), self.n_neighbors)
         means = (linked @ np.asarray(self.vectors)) / linked.sum(axis=1)[:, None]

@@ -3,21 +3,21 @@
     K = sum_i mu_i v_i v_i',   mu >= 0,  sum_i mu_i = 1,   and
 
     strict      mu_1 >= mu_2 >= ... >= mu_r: smoother vectors count more
-    improved    the same, but for the null vectors of the Laplacian, whose weights are free
+    improved    the same, but the weights of the null vectors of the Laplacian are free
 
 Each set is the convex hull of a few extreme points: with "strict" of (1/k, ..., 1/k, 0, ..., 0)
 for k = 1 to r. `OrderCone.rays` are multiples of them.
 
 Alignment (OSK, problem (2) of Pan et al.): maximise <K, T>/(|K| |T|) on the known points. The
-quotient does not depend on the length of mu, and the point of a cone with the largest cosine with
-T is the one nearest to T, if that is not zero. With mu = E t for the rays E,
+quotient does not depend on the length of mu. The point of a cone nearest to T has the largest
+cosine with T, unless it is zero. With mu = E t for the rays E,
 
     min_{t >= 0} |sum_k t_k K_k - T|^2 = t'H t - 2 c't + const.,
     H = E'G E,  G = (V'V) o (V'V),   c = E'b,  b_i = v_i'T v_i,
 
-is non-negative least squares. Its solution is zero only if c <= 0; then no mu has an alignment
-> 0, and the best one is an extreme ray: -<K, T> is linear and >= 0 on the cone, so on the slice
--<K, T> = 1 the alignment grows with |K|, a convex function; and if <K, T> = 0 for some K, then
+is non-negative least squares. Its solution is zero only if c <= 0. Then no mu has an alignment
+> 0, and an extreme ray is best: -<K, T> is linear and >= 0 on the cone, and on the slice
+-<K, T> = 1 the alignment grows with |K|, a convex function. If <K, T> = 0 for some K, this holds
 for a ray.
 
 The loss of the supervised graph (SCG-OSK, problem (26)): minimise <K, S> = sum_i s_i mu_i,
@@ -28,41 +28,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 from scipy.optimize import nnls
 
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, check_flag, integer, one_of
+from pliant.core.validation import Constraint, check_flag, fresh, integer, one_of
 from pliant.kernels.extension import CoordinateNeighbors
 from pliant.methods.supervised.information import SideInformation, SupervisedGraph
-from pliant.methods.supervised.learner import KernelLearner, LearnedMatrix
+from pliant.methods.supervised.learner import KernelLearner, LearnedGram
 from pliant.methods.supervised.neighbor_graph import NeighborGraph, SpectralKernel
 
-ORDERS = ("improved", "strict")
-"""Constraints on the weights besides mu >= 0."""
+Order: TypeAlias = Literal["improved", "strict"]
+"""A constraint on the weights besides mu >= 0."""
 
-TIE = 1e-12
-"""Means of losses that differ by less than this multiple of the largest loss are equal."""
-
-UNSEEN = 1e-14
-"""Vectors with |v_i|^2 below this multiple of the largest on the known points are zero there."""
+ORDERS: tuple[Order, ...] = get_args(Order)
 
 
 @dataclass(frozen=True)
 class OrderCone:
-    """The cone of the r = `size` weights mu >= 0 that an order allows; null vectors come first."""
+    """The cone of r = `size` weights mu >= 0 under an order; null vectors are the first."""
 
     size: int
-    order: str = "strict"
+    order: Order = "strict"
     n_null: int = 0
 
     @property
     def rays(self) -> Array:
-        """The extreme rays, one per column, with entries 0 and 1, shape (r, r)."""
+        """Extreme rays, one per column, with entries 0 and 1, shape (r, r)."""
         rays = np.triu(np.ones((self.size, self.size)))
         if self.order == "improved":
             free = min(self.n_null, self.size)
@@ -83,42 +80,47 @@ class SpectralAlignment:
 
     @classmethod
     def of(cls, vectors: Array, information: SideInformation) -> SpectralAlignment:
-        """Return the problem for eigenvectors, (n, r). O(a r^2) for a known points."""
+        """State the problem for eigenvectors, (n, r). O(a r^2) for a known points."""
         known = vectors[information.known]
+        # <v_i v_i', v_j v_j'> = (v_i'v_j)^2 on the known points
+        products = (known.T @ known) ** 2
         if information.labels is not None:
             labels = information.labels[information.known]
             # b_i = v_i'T v_i = 2 sum_c (1_c'v_i)^2 - (1'v_i)^2, as T = 2 sum_c 1_c 1_c' - 11'
             sums = np.stack([known[labels == c].sum(axis=0) for c in range(labels.max() + 1)])
             agreement = 2.0 * (sums**2).sum(axis=0) - sums.sum(axis=0) ** 2
-            return cls((known.T @ known) ** 2, agreement, float(len(known)))
+            return cls(products, agreement, float(len(known)))
+        # T has entries at (i, j) and (j, i): b = 2 sum T_ij v_i v_j, |T|^2 is twice their number
         i, j = information.pairs.T
         agreement = 2.0 * np.einsum("p,pi,pi->i", information.signs, vectors[i], vectors[j])
-        return cls((known.T @ known) ** 2, agreement, float(np.sqrt(2.0 * len(i))))
+        return cls(products, agreement, float(np.sqrt(2.0 * len(i))))
 
     def alignment(self, mu: Array) -> float:
-        """Return the cosine between the kernel matrix and T; 0 where the matrix is zero."""
+        """Return the cosine between the kernel matrix and T; 0 for a matrix of zeros."""
         square = float(np.vdot(mu, self.products @ mu))
         return float(mu @ self.agreement) / (square**0.5 * self.size) if square > 0.0 else 0.0
 
     def best(self, cone: OrderCone) -> Array:
         """Return the mu of the cone with the largest alignment, of sum 1. O(r^3).
 
-        Rays whose last vector is zero on the known points are left out: on these points they equal
-        the ray before them.
+        A ray with a last vector of zero on the known points is left out: on these points it equals
+        the ray before it.
         """
-        lengths = np.sqrt(np.diagonal(self.products))
-        seen = lengths > UNSEEN * lengths.max()
+        lengths = np.sqrt(np.diagonal(self.products))  # |v_i|^2; up to 1e-14 it is rounding
+        seen = lengths > 1e-14 * lengths.max()
         if not seen.any():
-            return _unit_sum(cone.rays[:, 0])
+            return np.asarray(cone.rays[:, 0])
         rays = cone.rays[:, seen]
         H, c = rays.T @ self.products @ rays, rays.T @ self.agreement
         norms = np.sqrt(np.diagonal(H))  # rays of equal length: a better-conditioned problem
-        t = _nearest_of_cone(H / np.outer(norms, norms), c / norms)
-        return _unit_sum(rays @ (t / norms) if t.any() else rays[:, int(np.argmax(c / norms))])
+        # the point of the cone nearest to T; if it is zero, the ray with the largest alignment
+        t = _solve_nonnegative(H / np.outer(norms, norms), c / norms)
+        mu = rays @ (t / norms) if t.any() else rays[:, int(np.argmax(c / norms))]
+        return np.asarray(mu / mu.sum())
 
 
-def _nearest_of_cone(H: Array, c: Array) -> Array:
-    """Return the t >= 0 with the smallest t'H t - 2 c't, for H with unit diagonal; O(r^3).
+def _solve_nonnegative(H: Array, c: Array) -> Array:
+    """Minimise t'H t - 2 c't over t >= 0, for H with unit diagonal; O(r^3).
 
     It is |A t - g|^2 up to a constant, with A'A = H and A'g = c, for a pivoted Cholesky factor A
     of H, which may be singular.
@@ -132,7 +134,7 @@ def _nearest_of_cone(H: Array, c: Array) -> Array:
 
 
 def graph_losses(vectors: Array, graph: SupervisedGraph) -> Array:
-    """Return s_i = v_i'S v_i >= 0 for vectors of shape (n, r), in O(n r) for labels."""
+    """Compute s_i = v_i'S v_i >= 0 for vectors of shape (n, r), in O(n r) for labels."""
     members = vectors[graph.members]
     losses = np.einsum("ij,ij->j", members, graph.laplacian(members))
     return np.asarray(np.maximum(losses, 0.0))
@@ -146,11 +148,8 @@ def best_vertex(losses: Array, cone: OrderCone) -> Array:
     """
     rays = cone.rays
     means = (losses @ rays) / rays.sum(axis=0)
-    limit = means.min() + TIE * np.abs(losses).max()
-    return _unit_sum(rays[:, int(np.argmax(means <= limit))])
-
-
-def _unit_sum(mu: Array) -> Array:
+    limit = means.min() + 1e-12 * np.abs(losses).max()  # equal up to rounding
+    mu = rays[:, int(np.argmax(means <= limit))]
     return np.asarray(mu / mu.sum())
 
 
@@ -163,8 +162,8 @@ class OrderSpectralLearner(KernelLearner):
         \sum_i \mu_i = 1, \; \mu_1 \ge \mu_2 \ge \ldots \ge \mu_r
 
     for the eigenvectors v_i of the normalised Laplacian of the graph, in ascending order of the
-    eigenvalues. Points without a label shape the eigenvectors; the labels determine the weights,
-    which maximise the alignment with the target T on the known points (OSK, problem (2) of [1]_),
+    eigenvalues. Points without a label shape the eigenvectors; the labels determine the weights.
+    These maximise the alignment with the target T on the known points (OSK, problem (2) of [1]_),
     or minimise the loss <K, S> of the supervised complete graph (SCG-OSK, problem (26)),
 
     .. math::
@@ -181,20 +180,18 @@ class OrderSpectralLearner(KernelLearner):
     loss : {"alignment", "scg"}, default="alignment"
         The objective.
     order : {"strict", "improved"}, default="strict"
-        Constraint on the weights: "strict" asks for a non-increasing order; "improved" too, but
-        leaves the weights of null vectors of the Laplacian free (with drop_null there are none,
-        and it equals "strict").
+        Constraint on the weights: "strict" asks for a non-increasing order; "improved" leaves the
+        weights of null vectors of the Laplacian free (with drop_null it equals "strict").
     n_neighbors : int, default=5
         Two points are linked, with weight 1, if one is among the `n_neighbors` nearest of the
         other.
     n_components : int, default=100
         Maximum number r of eigenvectors; a graph may have fewer.
     drop_null : bool, default=True
-        Whether to leave out the null space of the Laplacian: one vector per connected component
-        of the graph, nearly constant on it. With it the "scg" loss has a trivial minimum: S
-        maps nearly the same vector to zero, which gets all weight. But where the classes largely
-        coincide with components, only these vectors separate them: keep them then, with the
-        alignment.
+        If True, the null space of the Laplacian is left out: one vector per connected component
+        of the graph, nearly constant on it. With it the "scg" loss has a trivial minimum: S maps
+        nearly the same vector to zero, which gets all weight. But only these vectors separate
+        classes that largely coincide with components: keep them then, with the alignment.
     unlabeled : object, optional
         The value in `y` of points of unknown class. None means -1, unless `y` holds -1 and +1
         only.
@@ -224,17 +221,17 @@ class OrderSpectralLearner(KernelLearner):
 
     Notes
     -----
-    Equal points are one point of the graph, so that the kernel is a function of the points. Time
-    is O(n^2 n_features) for the graph, then O(n^3) for all eigenvectors of few points, or Lanczos
+    Equal points are one point of the graph: the kernel is a function of the points. Time is
+    O(n^2 n_features) for the graph, then O(n^3) for all eigenvectors of few points, or Lanczos
     iterations for a few eigenvectors of many.
 
-    The values at a new point follow from the points that it would be linked to, by the Nystroem
-    formula on the normalised weights of the graph, see `SpectralKernel`. They are 0 for
-    eigenvectors with 1 - lambda < 0.1, which have no meaning between the points. If the new points
-    are known beforehand, pass them to `fit` as unlabelled ones.
+    The values at a new point follow from its links to points of the graph, by the Nystroem formula
+    on the normalised weights, see `SpectralKernel`. They are 0 for eigenvectors with
+    1 - lambda < 0.1, which have no meaning between the points. If the new points are known
+    beforehand, pass them to `fit` without a label.
 
-    S is that of the graph over all points, as in the paper: over the labelled ones alone, an
-    eigenvector that is concentrated on the unlabelled ones would have no loss at all.
+    S belongs to the graph over all points, as in the paper: over the labelled points alone, an
+    eigenvector concentrated on the unlabelled points would have no loss at all.
 
     References
     ----------
@@ -266,14 +263,23 @@ class OrderSpectralLearner(KernelLearner):
         "drop_null": check_flag,
     }
 
+    kernel_: SpectralKernel
+    spectrum_: Array
+    eigenvalues_: Array
+    eigenvectors_: Array
+    objective_: float
+    alignment_: float
+    n_kept_: int
+    n_connected_components_: int
+
     def __init__(
         self,
-        loss: str = "alignment",
-        order: str = "strict",
+        loss: Literal["alignment", "scg"] = "alignment",
+        order: Order = "strict",
         n_neighbors: int = 5,
         n_components: int = 100,
         drop_null: bool = True,
-        unlabeled: Any = None,
+        unlabeled: object = None,
     ) -> None:
         self.loss = loss
         self.order = order
@@ -282,45 +288,48 @@ class OrderSpectralLearner(KernelLearner):
         self.drop_null = drop_null
         self.unlabeled = unlabeled
 
-    def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
-        # nodes: the first of each set of equal points; node_of: the node of each point
-        first = CoordinateNeighbors(points).twins(points)
-        nodes, node_of = np.unique(first, return_inverse=True)
-        graph = NeighborGraph(points[nodes], int(self.n_neighbors))
-        smooth = graph.smoothest(self.n_components, drop_null=self.drop_null)
-        vectors = smooth.vectors[node_of.reshape(-1)]
-        vectors = np.asarray(vectors / np.linalg.norm(vectors, axis=0))
-        problem = SpectralAlignment.of(vectors, information)
-        cone = OrderCone(len(smooth.values), self.order, smooth.n_null)
-        if self.loss == "alignment":
-            spectrum = problem.best(cone)
-            objective = problem.alignment(spectrum)
-        else:
-            losses = graph_losses(vectors, information.graph("complete"))
-            spectrum = best_vertex(losses, cone)
-            objective = float(losses @ spectrum)
-        kept = spectrum > 0
-        self.spectrum_ = spectrum
-        self.eigenvalues_, self.eigenvectors_ = smooth.values, vectors
-        self.objective_ = objective
-        self.alignment_ = problem.alignment(spectrum)
-        self.n_kept_ = int(kept.sum())
-        self.n_connected_components_ = graph.n_components
-        self.kernel_ = SpectralKernel(
-            graph.points,
-            vectors[np.ix_(nodes, kept)],
-            smooth.values[kept],
-            len(points) * spectrum[kept],
-            int(self.n_neighbors),
-            graph.radii,
-            graph.degrees,
-        )
+    def _fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
+    ) -> LearnedGram:
+        with fresh(self):
+            points, information = self._validate(X, y, similar, dissimilar)
+            # nodes: the first of each set of equal points; node_of: the node of each point
+            first = CoordinateNeighbors(points).twins(points)
+            nodes, node_of = np.unique(first, return_inverse=True)
+            graph = NeighborGraph(points[nodes], int(self.n_neighbors))
+            smooth = graph.smoothest(self.n_components, drop_null=self.drop_null)
+            vectors = smooth.vectors[node_of.reshape(-1)]
+            vectors = np.asarray(vectors / np.linalg.norm(vectors, axis=0))
+            problem = SpectralAlignment.of(vectors, information)
+            cone = OrderCone(len(smooth.values), self.order, smooth.n_null)
+            if self.loss == "alignment":
+                spectrum = problem.best(cone)
+                self.objective_ = problem.alignment(spectrum)
+            else:
+                losses = graph_losses(vectors, information.graph("complete"))
+                spectrum = best_vertex(losses, cone)
+                self.objective_ = float(losses @ spectrum)
+            kept = spectrum > 0
+            self.spectrum_ = spectrum
+            self.eigenvalues_, self.eigenvectors_ = smooth.values, vectors
+            self.alignment_ = problem.alignment(spectrum)
+            self.n_kept_ = int(kept.sum())
+            self.n_connected_components_ = graph.n_components
+            self.kernel_ = SpectralKernel(
+                graph.points,
+                vectors[np.ix_(nodes, kept)],
+                smooth.values[kept],
+                len(points) * spectrum[kept],
+                int(self.n_neighbors),
+                graph.radii,
+                graph.degrees,
+            )
 
-        def matrix(rows: Indices) -> Array:
+        def gram(rows: Indices) -> Array:
             features = vectors[rows] * np.sqrt(len(vectors) * spectrum)
             return np.asarray(features @ features.T)
 
-        return matrix
+        return gram
 
     def _results(self) -> dict[str, Any]:
         objective = {} if self.loss == "alignment" else {"objective": self.objective_}

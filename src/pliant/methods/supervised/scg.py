@@ -6,9 +6,10 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from numpy.random import RandomState
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -20,48 +21,37 @@ from pliant.core.validation import (
     automatic,
     check_flag,
     check_random_state,
+    fresh,
     one_of,
     real_number,
 )
 from pliant.kernels.base import Kernel
-from pliant.methods.supervised.information import (
-    GRAPHS,
-    SideInformation,
-    check_exponent,
-)
-from pliant.methods.supervised.kernels import (
-    Components,
+from pliant.methods.supervised.information import GRAPHS, GraphKind, SideInformation, check_exponent
+from pliant.methods.supervised.learner import (
+    Gamma,
+    KernelLearner,
+    KernelLike,
+    LearnedGram,
     LogDetKernel,
     PSDPart,
-    base_kernel,
     checked_gram,
 )
-from pliant.methods.supervised.learner import KernelLearner, LearnedMatrix
-from pliant.methods.supervised.scg_problem import (
-    SCGLogDet,
-    SCGLogDetPath,
-    graph_size,
-)
+from pliant.methods.supervised.scg_problem import SCGLogDet, SCGLogDetPath, graph_size
 
 Candidate: TypeAlias = tuple[float, float]
 """A strength and an exponent of the weights."""
 
-Embed: TypeAlias = Callable[[Array], Components]
+Embed: TypeAlias = Callable[[Array], Callable[[Array], Array]]
 """Computes the components of a kernel matrix; raises ValueError if it has fewer."""
 
 STRENGTHS = tuple(10.0**power for power in range(-1, 7))
 """The candidates of strength="auto"."""
 
 FALLBACK = 100.0
-"""The strength where nothing can be held out."""
+"""The strength where no label or pair can be held out."""
 
 N_FOLDS = 5
-
-N_NEIGHBORS = 5
-"""Nearest neighbours that predict the class in the score of components."""
-
-ROUNDING = 1e-10
-"""A variance below this multiple of the mean of k(x, x) is that of equal points."""
+"""Each fold holds out a fifth of the labels, or of the pairs."""
 
 
 class SCGLogDetLearner(KernelLearner):
@@ -93,19 +83,19 @@ class SCGLogDetLearner(KernelLearner):
     strength : float or "auto", default="auto"
         > 0: weight of the labels or pairs. "auto" chooses the power of ten from 1e-1 to 1e6
         with the best score in 5-fold cross-validation over the labels. The score is the accuracy
-        of a support vector machine with C = 1 on the learned kernel. (For pairs it is how well
-        distances separate hidden similar pairs from dissimilar ones.)
+        of a support vector machine with C = 1 on the learned kernel. (For pairs it is the area
+        under the ROC curve of distances, for hidden similar pairs against dissimilar ones.)
     scale_strength : bool, default=True
-        Whether the strength is divided by the sum of k0(x, x) over the points in the graph (their
-        number, for a Gaussian kernel), so that it depends neither on their number nor on the
-        units of the kernel. If False, it is the :math:`\gamma` of the paper ("auto" then divides
-        its choice by that sum).
+        If True, the strength is divided by the sum of k0(x, x) over the points in the graph, for a
+        Gaussian kernel their number. It then depends neither on their number nor on the units of
+        the kernel. If False, it is the :math:`\gamma` of the paper ("auto" then divides its
+        choice by that sum).
     beta : float, default=1.0
         Exponent of the weights, in (0, 100]; 1 in the paper.
     graph : {"labeled", "complete"}, default="labeled"
         "labeled" is the graph over the points with side information. "complete" is the graph
-        over all points, as in the paper, which whitens the kernel at the others and hurts where
-        few are known.
+        over all points, as in the paper; it whitens the kernel at unlabelled points, and hurts
+        if few labels are known.
     unlabeled : object, optional
         The value in y of points of unknown class. None means -1, unless y holds -1 and +1 only.
     random_state : int, RandomState or None, default=None
@@ -164,15 +154,20 @@ class SCGLogDetLearner(KernelLearner):
         "graph": one_of(GRAPHS),
     }
 
+    kernel_: LogDetKernel
+    members_: Indices
+    strength_: float
+    objective_: float
+
     def __init__(
         self,
-        kernel: Any = "gaussian",
-        gamma: float | str = "scale",
-        strength: float | str = "auto",
+        kernel: KernelLike = "gaussian",
+        gamma: Gamma = "scale",
+        strength: float | Literal["auto"] = "auto",
         scale_strength: bool = True,
         beta: float = 1.0,
-        graph: str = "labeled",
-        unlabeled: Any = None,
+        graph: GraphKind = "labeled",
+        unlabeled: object = None,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -184,52 +179,50 @@ class SCGLogDetLearner(KernelLearner):
         self.unlabeled = unlabeled
         self.random_state = random_state
 
-    def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
-        rng: RandomState = check_random_state(self.random_state)
-        names = getattr(self, "feature_names_in_", None)
-        kernel = base_kernel(self.kernel, points, self.gamma, names)
-        graph = information.graph(self.graph, self.beta)
-        self.members_ = graph.members
-        support = self.support_vectors_
-        members = support[graph.members]
-        part = PSDPart.of(kernel, members)
-        problem = SCGLogDet(part.gram, graph, self._penalty(kernel, information, rng, part.gram))
-        optimum = problem.solve()
-        self.objective_ = optimum.value
-        within = problem.matrix_within_range() if kernel.psd else None
-        extension = part.extend(optimum.matrix if within is None else within)
-        self.kernel_ = learned = LogDetKernel(kernel, members, extension)
+    def _fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
+    ) -> LearnedGram:
+        with fresh(self):
+            points, information = self._validate(X, y, similar, dissimilar)
+            rng = check_random_state(self.random_state)
+            kernel = self._base_kernel(points)
+            graph = information.graph(self.graph, self.beta)
+            members, support = graph.members, self.support_vectors_
+            part = PSDPart.of(kernel, support[members])
+            size = graph_size(part.gram.diagonal())
+            if self.strength == "auto":
+                strength = self._choose_strength(kernel, information, part.gram, rng)
+                self.strength_ = strength if self.scale_strength else strength / size
+            else:
+                self.strength_ = float(self.strength)
+            gamma = self.strength_ / (size if self.scale_strength else 1.0)
+            problem = SCGLogDet(part.gram, graph, gamma)
+            optimum = problem.solve()
+            within = problem.matrix_within_range() if kernel.psd else None
+            Q = part.extend(optimum.matrix if within is None else within)
+            self.kernel_ = learned = LogDetKernel(kernel, support[members], Q)
+            self.members_ = members
+            self.objective_ = optimum.value
 
-        def matrix(rows: Indices) -> Array:
-            if np.array_equal(rows, graph.members):
-                return optimum.gram
-            return learned(support[rows])
+        def gram(rows: Indices) -> Array:
+            # K of the closed form has smaller rounding errors than k0 + k0 Q k0
+            return optimum.gram if np.array_equal(rows, members) else learned(support[rows])
 
-        return matrix
+        return gram
 
-    def _penalty(
-        self, kernel: Kernel, information: SideInformation, rng: RandomState, gram: Array
+    def _choose_strength(
+        self, kernel: Kernel, information: SideInformation, gram: Array, rng: RandomState
     ) -> float:
-        """Return gamma for a strength, which is chosen if it is "auto"."""
-        size = graph_size(gram.diagonal())
-        unit = size if self.scale_strength else 1.0
-        if not isinstance(self.strength, str):
-            self.strength_ = float(self.strength)
-            return self.strength_ / unit
-        scores = mean_scores(
-            lambda points: kernel,
-            self.support_vectors_,
-            information,
-            [(strength, self.beta) for strength in STRENGTHS],
-            graph=self.graph,
-            scale_strength=True,  # then the best one on a sample suits all points
-            rng=rng,
-            gram=gram,
+        """Return the scaled strength with the best mean score; `gram` is K0 on the graph."""
+        rows, sample = draw_sample(information, self.graph, 500, rng)
+        if len(rows) != len(gram):  # else the sample is the whole graph
+            gram, _ = checked_gram(kernel, self.support_vectors_[rows])
+        candidates = [(strength, self.beta) for strength in STRENGTHS]
+        # a scaled strength: the best one on a sample suits all points
+        scores = score_candidates(
+            gram, sample, candidates, graph=self.graph, scale_strength=True, rng=rng
         )
-        nothing_hidden = np.isnan(scores).all()
-        strength = FALLBACK if nothing_hidden else STRENGTHS[int(np.nanargmax(scores))]
-        self.strength_ = strength if self.scale_strength else strength / size
-        return self.strength_ / unit
+        return FALLBACK if np.isnan(scores).all() else STRENGTHS[int(np.nanargmax(scores))]
 
     def _results(self) -> dict[str, Any]:
         return {"strength": float(self.strength_), "objective": float(self.objective_)}
@@ -239,67 +232,32 @@ def unit_scale(gram: Array) -> float:
     """Return the factor that scales the variance of the points of a Gram matrix to 1.
 
     For points that are all equal it scales k(x, x) to 1: the solver of an SVM may not terminate
-    on huge values that are all the same.
+    on huge equal values.
     """
+    # |phi(x_i) - mean phi|^2 has the mean: mean of the diagonal minus mean of the matrix
     size = float(gram.diagonal().mean())
     variance = size - float(gram.mean())
-    spread = variance if variance > ROUNDING * size else size
+    spread = variance if variance > 1e-10 * size else size  # below it the difference is rounding
     return 1.0 / spread if spread > np.finfo(np.float64).tiny else 1.0
 
 
-def mean_scores(
-    base: Callable[[Array], Kernel],
-    points: Array,
-    information: SideInformation,
-    candidates: Sequence[Candidate],
-    embed: Embed | None = None,
-    *,
-    graph: str,
-    scale_strength: bool,
-    rng: RandomState,
-    max_points: int = 500,
-    gram: Array | None = None,
-) -> Array:
-    """Return the mean score of each candidate over the folds; nan if nothing can be held out.
-
-    A fifth of the labels, or of the pairs, is hidden at a time. The score is the accuracy on hidden
-    labels of a support vector machine with C = 1 or, with `embed`, of nearest neighbours in its
-    components; for pairs the area under the ROC curve of distances. `base` returns the base kernel
-    for some of the points; `graph` and `scale_strength` are those of `SCGLogDetLearner`. At most
-    `max_points` known points are compared (with labels and the complete graph, as many unknown
-    points too). `gram` is the base kernel's matrix of the points in the graph, if it is known.
-    """
-    rows, known = _sample(information, graph, max_points, rng)
-    folds = _folds(known, rng)
-    if gram is None or len(gram) != len(rows):  # else the sample is the whole graph
-        gram, _ = checked_gram(base(points[rows]), points[rows])
-    path = SCGLogDetPath(gram)
-    score_of_fold = _label_score if known.labels is not None else _pair_score
-
-    def scores_of(strength: float, beta: float) -> list[float]:
-        learn = partial(
-            path.gram, strength=strength, beta=beta, graph=graph, scale_strength=scale_strength
-        )
-        return [score_of_fold(learn, known, folds == fold, embed) for fold in range(N_FOLDS)]
-
-    scores = np.array([scores_of(*candidate) for candidate in candidates])
-    scores = scores[:, ~np.isnan(scores).all(axis=0)]
-    return scores.mean(axis=1) if scores.size else np.full(len(candidates), np.nan)
-
-
-def _sample(
-    information: SideInformation, graph: str, max_points: int, rng: RandomState
+def draw_sample(
+    information: SideInformation, graph: GraphKind, max_points: int, rng: RandomState
 ) -> tuple[Indices, SideInformation]:
-    """Return the row indices of a sample of the points, and the side information on it."""
+    """Return the row indices of a sample of the points, and the side information on it.
+
+    It has at most `max_points` known points, and with labels and the complete graph as many unknown
+    points too.
+    """
     if information.labels is None:
-        drawn = _stratified_sample(information.signs, max_points // 4, rng)
+        drawn = _draw_stratified(information.signs, max_points // 4, rng)
         pairs, signs = information.pairs[drawn], information.signs[drawn]
         rows, places = np.unique(pairs, return_inverse=True)
         places = places.reshape(-1, 2)
         parts = [places[signs == sign] for sign in (1, -1)]
         return rows, SideInformation.from_pairs(len(rows), *parts)
     rows = information.known
-    rows = rows[_stratified_sample(information.labels[rows], max_points, rng)]
+    rows = rows[_draw_stratified(information.labels[rows], max_points, rng)]
     if graph == "complete":
         unknown = np.flatnonzero(information.labels < 0)
         if len(unknown) > max_points:
@@ -308,9 +266,42 @@ def _sample(
     return rows, SideInformation.from_labels(information.labels[rows], unlabeled=-1)
 
 
-def _folds(known: SideInformation, rng: RandomState) -> Indices:
+def score_candidates(
+    gram: Array,
+    known: SideInformation,
+    candidates: Sequence[Candidate],
+    embed: Embed | None = None,
+    *,
+    graph: GraphKind,
+    scale_strength: bool,
+    rng: RandomState,
+) -> Array:
+    """Return the mean score of each candidate over the folds; nan if no fold has a score.
+
+    The score is the accuracy on hidden labels of a support vector machine with C = 1 or, with
+    `embed`, of nearest neighbours in its components; for pairs the area under the ROC curve of
+    distances. `gram` is the base kernel's matrix of the points of `known`; `graph` and
+    `scale_strength` are parameters of `SCGLogDetLearner`.
+    """
+    folds = _assign_folds(known, rng)
+    path = SCGLogDetPath(gram)
+    score = _score_labels if known.labels is not None else _score_pairs
+    scores = np.empty((len(candidates), N_FOLDS))
+    for row, (strength, beta) in zip(scores, candidates, strict=True):
+        learn = partial(
+            path.gram, strength=strength, beta=beta, graph=graph, scale_strength=scale_strength
+        )
+        for fold in range(N_FOLDS):
+            row[fold] = score(learn, known, folds == fold, embed)
+    # folds without a score for any candidate are left out; a candidate that fails in one has nan
+    scores = scores[:, ~np.isnan(scores).all(axis=0)]
+    return scores.mean(axis=1) if scores.size else np.full(len(candidates), np.nan)
+
+
+def _assign_folds(known: SideInformation, rng: RandomState) -> Indices:
     """Return the fold of each labelled point, or of each pair, stratified by class or sign."""
     kinds = known.signs if known.labels is None else known.labels[known.known]
+    # in random order within each kind, the items get the folds 0, 1, 2, 3, 4, 0, 1, ...
     order = rng.permutation(len(kinds))
     order = order[np.argsort(kinds[order], kind="stable")]
     folds = np.empty(len(kinds), dtype=np.intp)
@@ -318,13 +309,14 @@ def _folds(known: SideInformation, rng: RandomState) -> Indices:
     return folds
 
 
-def _label_score(
+def _score_labels(
     learn: Callable[..., Array], known: SideInformation, held: Mask, embed: Embed | None
 ) -> float:
     """Return the score on the held-out labels; nan if they cannot be held out."""
     labels, rows = known.labels, known.known
     assert labels is not None
     out, left = rows[held], rows[~held]
+    # some hidden class and two classes must remain visible
     if not np.isin(labels[out], labels[left]).any() or len(np.unique(labels[left])) < 2:
         return math.nan
     visible = np.full(known.n_samples, -1)
@@ -339,7 +331,7 @@ def _label_score(
         else:
             components = embed(inside)
             inside, outside = components(inside), components(outside)
-            model = KNeighborsClassifier(min(N_NEIGHBORS, len(left)))
+            model = KNeighborsClassifier(min(5, len(left)))
         with warnings.catch_warnings():  # about many classes with few points
             warnings.simplefilter("ignore", UserWarning)
             return float(model.fit(inside, labels[left]).score(outside, labels[out]))
@@ -347,16 +339,17 @@ def _label_score(
         return math.nan
 
 
-def _pair_score(
+def _score_pairs(
     learn: Callable[..., Array], known: SideInformation, held: Mask, embed: Embed | None
 ) -> float:
     """Return the score on the held-out pairs; nan if they cannot be held out."""
     pairs, signs = known.pairs, known.signs
-    if len(np.unique(signs[held])) < 2 or held.all():
+    if len(np.unique(signs[held])) < 2 or held.all():  # no ROC curve, or nothing to learn from
         return math.nan
     parts = [pairs[~held & (signs == sign)] for sign in (1, -1)]
     left = SideInformation.from_pairs(known.n_samples, *parts)
     gram, (i, j) = learn(left), pairs[held].T
+    # the score of a pair is minus its squared distance: similar pairs should be the nearer ones
     if embed is None:
         return float(roc_auc_score(signs[held], 2.0 * gram[i, j] - gram[i, i] - gram[j, j]))
     columns = gram[:, left.known]
@@ -367,7 +360,7 @@ def _pair_score(
     return float(roc_auc_score(signs[held], -((places[i] - places[j]) ** 2).sum(axis=1)))
 
 
-def _stratified_sample(kinds: Indices | Array, most: int, rng: RandomState) -> Indices:
+def _draw_stratified(kinds: Indices | Array, most: int, rng: RandomState) -> Indices:
     """Return the positions of at most `most` items, in proportion to their kinds.
 
     The first `N_FOLDS` items of each kind, in random order, come before all others.
