@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
-from pliant.core.dask import Block, Rows, Sample, load, reduced
+from pliant.core.dask import DaskBlock, DaskRows, DaskSample, load, reduced
 from pliant.core.typing import Array
 from pliant.core.validation import check_random_state
 from pliant.methods.lab_rbf.features import Table
@@ -47,7 +47,7 @@ class Extent(NamedTuple):
 class Whole:
     """All rows of a collection that a `Table` is a sample of, and their extent."""
 
-    rows: Rows  # their y are the targets that are learned; calibration rows have the weight 0
+    rows: DaskRows  # their y are the targets that are learned; calibration rows have the weight 0
     extent: Extent
 
     def __len__(self) -> int:
@@ -63,8 +63,8 @@ class Whole:
 class Drawn(NamedTuple):
     """A sample of a collection, as arrays in memory, and what the other rows have."""
 
-    sample: Sample
-    rows: Rows
+    sample: DaskSample
+    rows: DaskRows
     encode: Encode
 
     @property
@@ -102,7 +102,7 @@ def draw(model: Any, X: Any, y: Any, sample_weight: Any) -> Drawn:
     if y is None:
         raise ValueError(f"expected y, the targets of {type(model).__name__}, got None")
     labelled = is_classifier(model)
-    rows = Rows.of(X, y, sample_weight, labelled=labelled)
+    rows = DaskRows.of(X, y, sample_weight, labelled=labelled)
     used = rows.y if rows.weights is None else rows.y[rows.weights > 0]
     encode = model._encoder(np.unique(used).tolist() if labelled else [])
     numbers = rows.draw(SAMPLED, check_random_state(model.random_state), labelled=labelled)
@@ -114,12 +114,14 @@ def as_columns(y: npt.NDArray[Any]) -> Array:
     return y[:, None] if y.ndim == 1 else y
 
 
-def _ends(block: Block) -> tuple[Array, Array] | None:
+def _ends(block: DaskBlock) -> tuple[Array, Array] | None:
     """Return the lowest and the highest value of each feature; None for no rows."""
     return Table(block.X, block.X, np.arange(len(block.X))).ends if len(block.X) else None
 
 
-def _block_sums(block: Block, members: list[LABRBFMember], mean: Array, log_target: bool) -> Sums:
+def _block_sums(
+    block: DaskBlock, members: list[LABRBFMember], mean: Array, log_target: bool
+) -> Sums:
     """Return the normal equations of one partition; none of a partition without rows."""
     X, Y, weights = block.rows(block.counted)
     if not len(X):

@@ -118,7 +118,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "alpha": real_number(above=0),
     }
-    """The kernel and gamma are checked where the kernel is made."""
+    """`as_kernel` checks the kernel and gamma."""
 
     def __init__(
         self, kernel: Any = "gaussian", alpha: float = 1.0, *, gamma: float | str = "scale"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
-from pliant.core.dask import Rows, by_partition
+from pliant.core.dask import DaskRows, by_partition
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback
@@ -42,10 +43,8 @@ from pliant.kernels.base import Kernel, check_expansion
 from pliant.kernels.standard import as_kernel
 from pliant.methods.ridge.problem import (
     Centres,
-    Certificate,
-    NormalEquations,
-    Precondition,
-    Preconditioner,
+    RidgeCertificate,
+    SketchedEquations,
     Solver,
     Targets,
     drawn_centres,
@@ -53,10 +52,11 @@ from pliant.methods.ridge.problem import (
     patience,
 )
 from pliant.methods.ridge.rows import (
-    DaskRows,
     Data,
+    KernelRows,
     KernelValues,
     MemoryRows,
+    PartitionRows,
     dask_data,
     points_for_kernel,
 )
@@ -65,7 +65,7 @@ from pliant.methods.svm.estimators import documented_as
 
 
 def check_centres(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is "uniform" or an array of points."""
+    """Check that `value` is "uniform" or an array of points."""
     if isinstance(value, str):
         one_of(("uniform",))(name, value)
     elif len(check_points(value, name)) == 0:
@@ -76,19 +76,19 @@ def check_centres(name: str, value: Any) -> None:
 class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     """Kernel ridge regression of one or more targets on a few centres."""
 
-    kernel: Any = "gaussian"
+    kernel: str | Kernel | Callable[..., Any] = "gaussian"
     alpha: float = 1.0
     _: KW_ONLY
     gamma: float | str = "scale"
     n_centers: int = 1000
-    centers: Any = "uniform"
+    centers: str | npt.ArrayLike = "uniform"
     fit_intercept: bool = True
-    solver: str = "auto"
+    solver: Literal["auto", "cg", "direct"] = "auto"
     tol: float = 1e-6
     max_iter: int = 500
-    dtype: str = "float64"
+    dtype: Literal["float64", "float32"] = "float64"
     cache_mb: float = 1000.0
-    random_state: Any = None
+    random_state: int | np.random.RandomState | None = None
     verbose: bool = False
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -103,7 +103,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         "cache_mb": real_number(least=0),
         "verbose": check_flag,
     }
-    """The kernel and gamma are checked where the kernel is made."""
+    """`as_kernel` checks the kernel and gamma."""
 
     @with_callbacks
     @blas_limited
@@ -138,23 +138,31 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         """
         with fresh(self):
             check_parameters(self)
-            data, y, weights = self._checked_data(X, y, sample_weight)
+            data, y, weights = self._validate(X, y, sample_weight)
             y, weights = self._targets(y, weights)
             progress = FitProgress(self, X, y)
-            self._learn(data, self._made_kernel(data), y, weights, progress)
+            kernel = self._resolve_kernel(data)
+            with np.errstate(over="ignore", invalid="ignore"):
+                problem = self._state_problem(data, kernel, y, weights)
+                result = self._solve(problem, kernel, progress)
+                self._store(problem, result, flat=y.ndim == 1)
+            self.kernel_ = kernel
+            learned = ("dual_coef_", "intercept_")
+            check_finite(self, learned, "scale the targets or the features, or raise alpha")
+            self._warn_if_open(result)
             progress.end()
         return self
 
-    def _checked_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Any, Array]:
-        """Return points, targets as they were given, and weights."""
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Any, Array]:
+        """Return checked points, targets as given, and weights."""
         if is_collection(X):
             return dask_data(self, X, y, sample_weight)
         options = {"dtype": (np.float64, np.float32), "ensure_min_samples": 2}
         points, y = validate_data(self, X, y, **options, **self._target_options)
         return points, y, check_weights(sample_weight, points)
 
-    def _made_kernel(self, data: Data) -> Kernel:
-        """Return the kernel, if it has values between all points, symmetric ones."""
+    def _resolve_kernel(self, data: Data) -> Kernel:
+        """Return the kernel, a symmetric one with values between all points."""
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError(
                 "expected a kernel that can be evaluated, got kernel='precomputed', which needs "
@@ -168,61 +176,42 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         return kernel
 
     _target_options: ClassVar[Mapping[str, Any]] = {}
-    """What scikit-learn's validation is to know of y."""
+    """Options of y in scikit-learn's validation."""
 
     @abstractmethod
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
         """Return real targets, shape (n,) or (n, t), and weights."""
 
-    def _learn(
-        self, data: Data, kernel: Kernel, y: Array, weights: Array, progress: Callback
-    ) -> None:
-        """Choose centres, solve the normal equations, and set the fitted attributes."""
+    def _state_problem(
+        self, data: Data, kernel: Kernel, y: Array, weights: Array
+    ) -> SketchedEquations:
+        """Choose the centres and state the normal equations on them."""
         centred = bool(self.fit_intercept)
         targets = Targets.of(y.reshape(len(y), -1), weights, centred)
+        centres = self._choose_centres(data, targets.weights)
+        factor = factor_of(kernel, centres.points)
+        # In the coordinates w of the factor, alpha |f|^2 = ridge |w|^2.
         alpha = float(self.alpha) / targets.largest_weight
-        with np.errstate(over="ignore", invalid="ignore"):
-            centres = self._chosen_centres(data, targets.weights)
-            factor = factor_of(kernel, centres.points)
-            ridge = alpha / factor.scale
-            if not np.finfo(np.float64).tiny <= ridge < np.inf:
-                raise ValueError(
-                    "expected alpha of a size like the kernel values times the weights, got alpha "
-                    f"= {self.alpha:g} for kernel values of about {factor.scale:.3g} and "
-                    f"alpha/weight = {alpha:.3g}"
-                )
-            kept = centres.points[factor.order[: factor.rank]]
-            values = KernelValues(kernel, kept, self.dtype)
-            rows = exact = self._rows(data, targets, values, float(self.cache_mb))
-            if self.dtype == "float32":
-                exact = self._rows(data, targets, KernelValues(kernel, kept), 0.0)
-            problem = NormalEquations(rows, exact, factor, ridge, targets, centred)
-            n, t = targets.values.shape
-            patient = {"cg": None, "direct": 0}.get(
-                self.solver, patience(kernel, self.n_features_in_, len(kept), t, rows.n_kept / n)
+        ridge = alpha / factor.scale
+        if not np.finfo(np.float64).tiny <= ridge < np.inf:
+            raise ValueError(
+                "expected alpha of a size like the kernel values times the weights, got alpha "
+                f"= {self.alpha:g} for kernel values of about {factor.scale:.3g} and "
+                f"alpha/weight = {alpha:.3g}"
             )
+        kept = centres.points[factor.order[: factor.rank]]
 
-            def approximate() -> Precondition:
-                if patient == 0:
-                    return np.copy
-                return Preconditioner(factor.covariance(centres.weights, centred), ridge)
+        def rows_of(values: KernelValues, cache_mb: float) -> KernelRows:
+            if isinstance(data, DaskRows):
+                return PartitionRows(data, targets.values, targets.weights, values)
+            return MemoryRows(data, targets.values, targets.weights, values, cache_mb)
 
-            result = Solver(
-                problem,
-                approximate,
-                min(float(self.tol), 1e100) ** 2 * problem.squares,
-                int(self.max_iter),
-                progress,
-                patient,
-                lambda: Preconditioner(problem.matrix(), ridge),
-            ).solve()
-            self._store(centres, problem, result, y.ndim == 1)
-        self.kernel_ = kernel
-        learned = ("dual_coef_", "intercept_")
-        check_finite(self, learned, "scale the targets or the features, or raise alpha")
-        self._warn_if_open(result)
+        rows = exact = rows_of(KernelValues(kernel, kept, self.dtype), float(self.cache_mb))
+        if self.dtype == "float32":
+            exact = rows_of(KernelValues(kernel, kept), 0.0)
+        return SketchedEquations(rows, exact, centres, factor, ridge, targets, centred)
 
-    def _chosen_centres(self, data: Data, weights: Array) -> Centres:
+    def _choose_centres(self, data: Data, weights: Array) -> Centres:
         """Return the centres, given or drawn."""
         if isinstance(self.centers, str):
             draw = check_random_state(self.random_state)
@@ -230,30 +219,37 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         points = check_points(self.centers, "centers", self.n_features_in_).copy()
         return Centres(points, None, np.full(len(points), float(weights.sum()) / len(points)))
 
-    @staticmethod
-    def _rows(
-        data: Data, targets: Targets, values: KernelValues, cache_mb: float
-    ) -> MemoryRows | DaskRows:
-        """Return the rows with targets, weights and kernel values."""
-        if isinstance(data, Rows):
-            return DaskRows(data, targets.values, targets.weights, values)
-        return MemoryRows(data, targets.values, targets.weights, values, cache_mb)
+    def _solve(
+        self, problem: SketchedEquations, kernel: Kernel, callback: Callback
+    ) -> Result[RidgeCertificate]:
+        """Solve by iterations, by the normal matrix, or by both in turn."""
+        iterations: int | None = {"cg": None, "direct": 0}.get(self.solver)
+        if self.solver == "auto":
+            n, t = problem.targets.values.shape
+            share, m = problem.rows.n_kept / n, problem.factor.rank
+            iterations = patience(kernel, self.n_features_in_, m, t, share)
+        # The mean squared difference of predictions is at most gap / sum of weights, and `squares`
+        # is the variance of the target times that sum.
+        gaps = min(float(self.tol), 1e100) ** 2 * problem.squares
+        return Solver(problem, gaps, int(self.max_iter), callback, iterations).solve()
 
     def _store(
-        self, centres: Centres, problem: NormalEquations, result: Result[Certificate], flat: bool
+        self, problem: SketchedEquations, result: Result[RidgeCertificate], *, flat: bool
     ) -> None:
         """Set the fitted attributes, in the units of y and in the order of the centres."""
-        factor, targets, certificate = problem.factor, problem.targets, result.certificate
+        centres, factor, targets = problem.centres, problem.factor, problem.targets
+        certificate = result.certificate
         assert certificate is not None
         chosen = factor.order[: factor.rank]
         order = np.argsort(chosen)
         coefficients = factor.coefficients(result.x) / factor.scale
+        # f(x) + b = (k(x, C) - mu') a + mean, so that b = mean - mu'a
         intercept = (targets.means - problem.means @ coefficients) * targets.units
         coefficients = (coefficients * targets.units)[order]
-        self.support_vectors_ = centres.points[chosen[order]]
+        self.support_vectors_: Array = centres.points[chosen[order]]
         self.support_ = None if centres.rows is None else centres.rows[chosen[order]]
-        self.dual_coef_: Any = coefficients[:, 0].copy() if flat else coefficients
-        self.intercept_: Any = 0.0
+        self.dual_coef_: Array = coefficients[:, 0].copy() if flat else coefficients
+        self.intercept_: float | Array = 0.0
         if self.fit_intercept:
             self.intercept_ = float(intercept[0]) if flat else intercept
         self.objective_, self.gap_ = result.value, result.gap
@@ -267,8 +263,8 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         self.n_passes_ = problem.n_passes
         self.converged_ = result.status is Status.CONVERGED
 
-    def _warn_if_open(self, result: Result[Certificate]) -> None:
-        """Warn if the accuracy that was asked for is not certified."""
+    def _warn_if_open(self, result: Result[RidgeCertificate]) -> None:
+        """Warn if the wanted accuracy is not certified."""
         if result.status in (Status.CONVERGED, Status.STOPPED):
             return
         why = f"max_iter = {self.max_iter} came first; raise it"
@@ -514,7 +510,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     ['inside', 'outside']
     """
 
-    class_weight: Any = None
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
 
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
         self.classes_, codes = class_codes(np.asarray(y))
