@@ -30,7 +30,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_points
-from pliant.kernels.precomputed import Precomputed
+from pliant.kernels.standard import Precomputed
 
 MANY = 2000
 """Training points from which on a shortlist is made first."""

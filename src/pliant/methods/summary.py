@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pliant.core.typing import Array
-from pliant.kernels.base import Kernel
-from pliant.kernels.weighted_sum import short_names
+from pliant.kernels.base import Kernel, short_names
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ from pliant.kernels.extension import (
     reciprocal,
     smooth,
 )
-from pliant.kernels.precomputed import Precomputed
+from pliant.kernels.standard import Precomputed
 from pliant.methods.dank.forms import CentredForm, Form, QuarticForm, ThresholdForm
 from pliant.methods.dank.problem import Spectrum, row_blocks
 

@@ -16,8 +16,7 @@ from pliant.core.blocks import BLOCK_ENTRIES
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real, check_row_numbers
-from pliant.kernels.base import Kernel
-from pliant.kernels.weighted_sum import WeightedSum
+from pliant.kernels.base import Kernel, WeightedSum
 from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.objective import ridge_path

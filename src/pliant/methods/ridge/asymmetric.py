@@ -19,7 +19,9 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
+    check_finite,
     check_parameters,
+    check_points,
     check_targets,
     check_weights,
     fresh,
@@ -27,7 +29,7 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
-from pliant.kernels.base import check_expansion
+from pliant.kernels.base import Kernel
 from pliant.kernels.standard import as_kernel
 from pliant.methods.summary import FunctionSummary, Summary
 
@@ -308,3 +310,22 @@ def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
             stacklevel=stack_level(),
         )
     return (lu, pivots), condition
+
+
+def check_expansion(model: BaseEstimator, name: str) -> None:
+    """Raise ValueError unless attributes from a file form an expansion in support points.
+
+    `name` is the attribute of the coefficients. Without a `kernel_`, the features are the columns
+    of a Gram matrix.
+    """
+    rows, kernel = model.n_features_in_, model.kernel_
+    if kernel is not None:
+        rows = len(check_points(model.support_vectors_, "support_vectors_", rows))
+        if not isinstance(kernel, Kernel):
+            raise ValueError(f"expected a kernel, got {type(kernel).__name__}")
+    shape = np.shape(getattr(model, name))
+    if shape[:1] != (rows,) or len(shape) > 2:
+        raise ValueError(f"expected {rows} rows in {name}, got shape {shape}")
+    if np.shape(model.intercept_) not in ((), shape[1:]):
+        raise ValueError(f"expected an intercept_ for each output in {name}")
+    check_finite(model, (name, "intercept_"))

@@ -39,8 +39,9 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
-from pliant.kernels.base import Kernel, check_expansion
+from pliant.kernels.base import Kernel
 from pliant.kernels.standard import as_kernel
+from pliant.methods.ridge.asymmetric import check_expansion
 from pliant.methods.ridge.problem import (
     Centres,
     RidgeCertificate,

@@ -24,8 +24,7 @@ from pliant.core.validation import (
     check_vector,
     stack_level,
 )
-from pliant.kernels.base import Kernel, check_width
-from pliant.kernels.on import resolve_columns
+from pliant.kernels.base import Kernel, check_width, resolve_columns
 from pliant.kernels.standard import (
     KERNEL_NAMES,
     Gaussian,
