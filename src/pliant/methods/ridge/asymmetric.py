@@ -1,4 +1,4 @@
-"""Kernel ridge regression with a kernel that need not be symmetric (He et al.)."""
+"""Kernel ridge regression with an asymmetric kernel (He et al.)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from pliant.methods.summary import FunctionSummary, Summary
 
 
 class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    r"""Ridge regression with any kernel, also an asymmetric or indefinite one.
+    r"""Ridge regression with any kernel, also asymmetric or indefinite.
 
     With a kernel k(x, t) = phi(x)'psi(t) there are two linear models, w'phi and v'psi, and
 
@@ -51,10 +51,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         f_1(t) = k(t, X) (K + \alpha I)^{-1} y, \qquad f_2(t) = k(X, t)' (K' + \alpha I)^{-1} y.
 
-    `predict` returns f1, `predict_second` f2. There is no intercept: predictions far from the
-    training points approach 0, not the mean of y, so y is best centred. For a symmetric kernel both
-    models are kernel ridge regression. For an asymmetric one, ``sklearn.kernel_ridge.KernelRidge``
-    reads half of the matrix only and silently returns wrong coefficients.
+    `predict` returns f1, `predict_second` f2. The model has no intercept: predictions far from the
+    training points approach 0, not the mean of y, so centre y. With a symmetric kernel both models
+    are kernel ridge regression. With an asymmetric kernel, ``sklearn.kernel_ridge.KernelRidge``
+    reads only half of the matrix and silently returns wrong coefficients.
 
     Parameters
     ----------
@@ -79,10 +79,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     intercept_ : float
         0.0.
     residuals_, second_residuals_ : arrays of the shape of dual_coef_
-        e = y - f1(X) and r = y - f2(X). The paper suggests the model with the smaller ones.
+        e = y - f1(X) and r = y - f2(X). The paper suggests the model with smaller residuals.
     multipliers_, second_multipliers_ : arrays of the shape of dual_coef_
-        Lagrange multipliers of the two constraints. By Theorem 3 each is the residual of the
-        *other* model, times the sample weight: those of e are s r, those of r are s e.
+        Lagrange multipliers of the two constraints. By Theorem 3 they are the residuals of the
+        *other* model times the sample weights: s r for e, s e for r.
     condition_ : float
         Estimated condition number of K + alpha I.
     n_features_in_ : int
@@ -90,12 +90,12 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    K need not have eigenvalues > 0, so K + alpha I can be singular: it is factored as LU, and its
-    condition is checked. Time O(n^3), memory two matrices of shape (n, n), n = n_samples. Two
-    equal samples i and j get coefficients that differ by (y_i - y_j)/alpha.
+    K may have negative eigenvalues, so that K + alpha I can be singular: its LU factors solve the
+    system, and its condition is checked. Time O(n^3), memory two matrices of shape (n, n). The
+    coefficients of two equal samples i and j differ by (y_i - y_j)/alpha.
 
-    Where a kernel knows its second argument at the support points only, as one with a bandwidth
-    per support point, f2 has no value at new points: `predict_second` raises the kernel's error.
+    A kernel with a bandwidth for each support point has no value at other second arguments, and f2
+    none at new points: `predict_second` raises the kernel's error.
 
     References
     ----------
@@ -141,8 +141,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0. A weight of 2 is the same as the sample twice, a weight of 0 as leaving
-            it out, given the kernel (gamma="scale" ignores weights).
+            Weights >= 0. A weight of 2 equals the sample twice, a weight of 0 no sample, for the
+            same kernel (gamma="scale" ignores weights).
 
         Returns
         -------
@@ -151,8 +151,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, data that cannot be learned from, or a matrix
-            K + alpha I that is singular to working precision.
+            For a parameter out of range, invalid data, or a matrix K + alpha I that is singular to
+            working precision.
 
         Warns
         -----
@@ -183,7 +183,9 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def _solve(self, gram: Array, y: Array, weights: Array) -> None:
-        """Set the attributes of the stationary point."""
+        """Set the attributes of the stationary point of problem (7)."""
+        # With S = diag(s): dual_coef_ = S^{1/2} (S^{1/2} K S^{1/2} + alpha I)^{-1} S^{1/2} y, and
+        # its transpose for the second model. Without weights, Theorem 1.
         alpha, root = float(self.alpha), np.sqrt(weights)
         with np.errstate(over="ignore", invalid="ignore"):  # in products with unbounded kernels
             lu, self.condition_ = _factors(gram, root, alpha)
@@ -234,7 +236,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
 
     def _outputs(self, X: npt.ArrayLike, name: str, between: Callable[[Array], Array]) -> Array:
-        """Return kernel values between points and the training points times coefficients."""
+        """Return kernel values between points and the training points, times coefficients."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
         coefficients = getattr(self, name)
@@ -242,14 +244,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return in_blocks(points, len(coefficients), lambda T: values(T) @ coefficients)
 
     def summary(self) -> Summary:
-        """Return a summary of the fitted model, in the form that all methods share.
+        """Return a summary of the fitted model.
 
-        Every sample has a coefficient, so ``n_support`` is the number of samples. The details are
-        ``condition``, the estimated condition number of K + alpha I.
-
-        Returns
-        -------
-        Summary
+        ``n_support`` is the number of samples, and the detail ``condition`` the estimated condition
+        number of K + alpha I.
         """
         check_is_fitted(self)
         n_support, details = len(self.dual_coef_), {"condition": self.condition_}
@@ -272,20 +270,20 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return tags
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
+        """Raise ValueError for attributes from a file that do not belong together."""
         check_expansion(self, "dual_coef_")
         check_expansion(self, "second_dual_coef_")
 
 
 SINGULAR, ILL_CONDITIONED = 1.0 / (10.0 * np.finfo(np.float64).eps), 1e12
-"""Condition numbers from which on a solution has no right digit, 4.5e14, and about four at most."""
+"""Condition numbers of solutions without a right digit, 4.5e14, and with about four at most."""
 
 
 def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
     """Return the LU factors of S^{1/2} K S^{1/2} + alpha I, and its estimated condition number.
 
-    `root` is the diagonal of S^{1/2}. The condition number is |A| |A^{-1}| for the norm of the
-    largest column sum; LAPACK's estimate from below is seldom off by more than a factor of 3.
+    `root` is the diagonal of S^{1/2}. The condition number is |A| |A^{-1}| in the 1-norm; LAPACK's
+    estimate from below is seldom off by more than a factor of 3.
     """
     matrix = np.array(gram, order="F")
     matrix *= root[:, None]
@@ -315,14 +313,13 @@ def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
 def check_expansion(model: BaseEstimator, name: str) -> None:
     """Raise ValueError unless attributes from a file form an expansion in support points.
 
-    `name` is the attribute of the coefficients. Without a `kernel_`, the features are the columns
-    of a Gram matrix.
+    `name` is the attribute of the coefficients; without `kernel_`, the points are a Gram matrix.
     """
-    rows, kernel = model.n_features_in_, model.kernel_
-    if kernel is not None:
+    rows = model.n_features_in_
+    if model.kernel_ is not None:
         rows = len(check_points(model.support_vectors_, "support_vectors_", rows))
-        if not isinstance(kernel, Kernel):
-            raise ValueError(f"expected a kernel, got {type(kernel).__name__}")
+        if not isinstance(model.kernel_, Kernel):
+            raise ValueError(f"expected a kernel, got {type(model.kernel_).__name__}")
     shape = np.shape(getattr(model, name))
     if shape[:1] != (rows,) or len(shape) > 2:
         raise ValueError(f"expected {rows} rows in {name}, got shape {shape}")

@@ -245,6 +245,7 @@ class RidgeCertificate(NamedTuple):
         return float(self.gaps @ self.units)
 
 
+@dataclass(eq=False)
 class SketchedEquations:
     r"""The normal equations (Z'SZ + ridge I) w = Z'S y, Z = (K_nm - 1 mu') U^{-1} / scale.
 
@@ -254,39 +255,36 @@ class SketchedEquations:
     certificates, equal or more accurate ones.
     """
 
-    def __init__(
-        self,
-        rows: KernelRows,
-        exact: KernelRows,
-        centres: Centres,
-        factor: CentreFactor,
-        ridge: float,
-        targets: Targets,
-        centred: bool,
-    ) -> None:
-        self.rows, self._exact, self.centres, self.factor = rows, exact, centres, factor
-        self.ridge, self.targets, self.squares = ridge, targets, targets.squares
-        self._centred, self._units = centred, targets.units**2 * targets.largest_weight
-        (sums,) = exact.total(column_sums)  # K's, K'S y
+    rows: KernelRows
+    exact: KernelRows
+    centres: Centres
+    factor: CentreFactor
+    ridge: float
+    targets: Targets
+    centred: bool
+    n_passes: int = field(default=1, init=False)
+
+    def __post_init__(self) -> None:
+        self.squares = self.targets.squares
+        (sums,) = self.exact.total(column_sums)  # K's, K'S y
         if not np.isfinite(sums).all():
             raise ValueError(
                 "expected kernel values with finite sums over the rows; scale the features"
             )
         self.means: Array = np.zeros(len(sums))
-        if centred:
-            self.means = sums[:, 0] / float(targets.weights.sum())
-        # Centred targets have 1'S y = 0, so that mu drops out of Z'S y = U^{-T} K'S y.
-        self.right = factor.features(sums[:, 1:] / factor.scale)
-        self.n_passes = 1
+        if self.centred:
+            self.means = sums[:, 0] / float(self.targets.weights.sum())
+        # Centred targets have 1'S y = 0, so that mu drops out of Z'S y = U^{-T} K'S y / scale.
+        self.right = self.factor.features(sums[:, 1:] / self.factor.scale)
 
     @property
     def can_sharpen(self) -> bool:
         """True if the certificates have more accurate kernel values than the iterations."""
-        return self._exact is not self.rows
+        return self.exact is not self.rows
 
     def sharpen(self) -> None:
         """Give the iterations the accurate kernel values."""
-        self.rows = self._exact
+        self.rows = self.exact
 
     def product(self, w: Array) -> Array:
         """Return (Z'SZ + ridge I) w, shape (r, t), by one pass over all rows."""
@@ -301,23 +299,24 @@ class SketchedEquations:
         else:
             self.n_passes += 1
             # e = y - Zw; g = Z'S e - ridge w; objective e'S e + ridge w'w
-            sums, ones, squares = self._exact.total(residual, *self._expanded(w))
+            sums, ones, squares = self.exact.total(residual, *self._expanded(w))
             gradient = self._features(sums, ones) - self.ridge * w
             values = squares + self.ridge * np.einsum("ij,ij->j", w, w)
         # The Hessian is at least 2 ridge I, so that the excess is at most |2 g|^2 / (4 ridge).
         gaps = np.einsum("ij,ij->j", gradient, gradient) / self.ridge
-        return RidgeCertificate(gradient, values, gaps, self._units)
+        units = self.targets.units**2 * self.targets.largest_weight
+        return RidgeCertificate(gradient, values, gaps, units)
 
     def approximate_inverse(self) -> Precondition:
         """Return FALKON's preconditioner: the centres, weighted, replace the rows in Z'SZ."""
-        covariance = self.factor.covariance(self.centres.weights, self._centred)
+        covariance = self.factor.covariance(self.centres.weights, self.centred)
         return Preconditioner(covariance, self.ridge)
 
     def inverse(self) -> Precondition:
         """Return the inverse of Z'SZ + ridge I, by one pass over all rows; O(n r^2)."""
         self.n_passes += 1
         factor = self.factor
-        total = self._exact.total(normal_matrix, factor.triangle, self.means, factor.scale)
+        total = self.exact.total(normal_matrix, factor.triangle, self.means, factor.scale)
         return Preconditioner(total[0], self.ridge)
 
     def _expanded(self, w: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Kernel ridge regression and classification on a sketch, for many rows and any kernel."""
+"""Kernel ridge regression and classification on a sketch, for many rows and any PSD kernel."""
 
 from __future__ import annotations
 
@@ -114,13 +114,12 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a Dask array or data frame
-            At least two training points. float32 and memory maps are not copied, and partitions of
-            a Dask array are computed again in each pass.
+            At least two training points. float32 and memory maps are not copied, and each pass
+            computes the partitions of a Dask array again.
         y : array-like of shape (n_samples,), or for real targets (n_samples, n_outputs)
             Class labels, or real targets; a Dask array is computed.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0. A weight of 2 is the same as the sample twice, given the centres and the
-            kernel.
+            Weights >= 0. A weight of 2 equals the sample twice, for the same centres and kernel.
 
         Returns
         -------
@@ -129,13 +128,13 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            For a parameter out of range, data that cannot be learned from, or a kernel that is not
-            positive semi-definite on the centres.
+            For a parameter out of range, invalid data, or a kernel that is not positive
+            semi-definite on the centres.
 
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            The coefficients are not certified to be as accurate as ``tol`` asks for.
+            The coefficients are not certified to the accuracy ``tol``.
         """
         with fresh(self):
             check_parameters(self)
@@ -293,14 +292,10 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         )
 
     def summary(self) -> Summary:
-        """Return a summary of the fitted model, in the form that all methods share.
+        """Return a summary of the fitted model.
 
-        ``n_support`` is the number of centres that are kept, and the detail ``passes`` the number
-        of passes over all rows.
-
-        Returns
-        -------
-        Summary
+        ``n_support`` is the number of kept centres, and the detail ``passes`` the number of passes
+        over all rows.
         """
         check_is_fitted(self)
         n_support = len(self.support_vectors_)
@@ -318,7 +313,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         )
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
+        """Raise ValueError for attributes from a file that do not belong together."""
         check_expansion(self, "dual_coef_")
 
 
@@ -333,59 +328,59 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         \min_{f, b} \; \sum_{i=1}^n s_i (y_i - f(x_i) - b)^2 + \alpha \|f\|^2, \qquad
         f = \sum_{j=1}^m a_j k(c_j, \cdot).
 
-    That is scikit-learn's ``Nystroem`` with these centres followed by ``Ridge(alpha)``, and for
-    m = n centres and no intercept its ``KernelRidge``. The solver is that of FALKON [1]_:
-    conjugate gradients with a preconditioner from the centres, in blocks of samples, so that
-    neither the n x m matrix of kernel values nor features of this size are held. The target is
-    centred by its weighted mean, and b takes no part in the penalty.
+    The model equals scikit-learn's ``Nystroem`` with these centres before ``Ridge(alpha)``, and its
+    ``KernelRidge`` for m = n centres without an intercept. The solver is FALKON's [1]_: conjugate
+    gradients with a preconditioner from the centres, in blocks of samples, without an n x m matrix
+    in memory. The weighted mean centres the target, and b has no penalty.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="gaussian"
         A name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, given or learned (``kernel_`` of
-        a fitted model, ``symmetric_kernel_`` of LAB-RBF), or a function of two matrices. It must be
-        symmetric, and positive semi-definite on the centres.
+        a fitted model, ``symmetric_kernel_`` of LAB-RBF), or a function of two matrices: symmetric,
+        and positive semi-definite on the centres.
     alpha : float, default=1.0
         Penalty, > 0, of the sum of squared errors: the ``alpha`` of scikit-learn's ``Ridge`` and
         ``KernelRidge``.
     gamma : float or {"scale", "auto"}, default="scale"
         Parameter of kernels by name: "scale" is 1/(n_features var(X)), "auto" 1/n_features.
     n_centers : int, default=1000
-        Number of centres to draw. With as many as samples or more, the centres are all samples of
-        weight > 0, and the result is exact kernel ridge regression.
+        Number of centres to draw. For n_samples or more, the centres are all samples of weight > 0,
+        and the result is exact kernel ridge regression.
     centers : "uniform" or array of shape (n_centers, n_features), default="uniform"
-        Draw centres among the samples, with probabilities as their weights; or the centres.
+        Draw centres among the samples, with probabilities proportional to their weights; or the
+        centres.
     fit_intercept : bool, default=True
-        Whether to learn b; else it is 0, as in scikit-learn's ``KernelRidge``.
+        Learn b; False sets b = 0, as in scikit-learn's ``KernelRidge``.
     solver : {"auto", "cg", "direct"}, default="auto"
-        "cg" iterates, a pass over all samples each. "direct" forms and factors the normal equations
-        in one pass. "auto" iterates until that has cost as much as "direct" would, and goes on with
-        that; where five iterations cost more, it starts with it.
+        "cg" iterates, with a pass over all samples each. "direct" forms and factors the normal
+        equations in one pass. "auto" iterates up to the cost of "direct", then changes to it; if
+        five iterations cost more, it starts with "direct".
     tol : float, default=1e-6
-        Stop when predictions for the training samples are certified to be within ``tol`` standard
-        deviations of the target from those of the optimum, root mean square; > 0.
+        Stop at certified predictions for the training samples within ``tol`` standard deviations of
+        the target from the optimal predictions, root mean square; > 0.
     max_iter : int, default=500
-        Largest number of iterations.
+        Maximum number of iterations.
     dtype : {"float64", "float32"}, default="float64"
-        Type of the kernel values during iterations. With "float32" they take half the time and
-        memory; sums over blocks, residuals and certificates are float64 in either case, and the
-        solution is refined until it has the same accuracy.
+        Type of the kernel values during iterations. "float32" takes half the time and memory; sums
+        over blocks, residuals and certificates are float64 in either case, and restarts refine the
+        solution to the same accuracy.
     cache_mb : float, default=1000.0
-        Most memory for kernel values that are kept from one pass to the next, in MiB; the others
-        are computed again. With Dask, none are kept.
+        Maximum memory for kernel values kept between passes, in MiB; the others are computed again.
+        Dask keeps none.
     random_state : int, RandomState instance or None, default=None
-        For the choice of centres.
+        Seed of the choice of centres.
     verbose : bool, default=False
-        Whether to print a line about the progress of the fit every two seconds, to standard error.
+        Print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
     kernel_ : Kernel
         The kernel.
     support_vectors_ : array of shape (n_kept, n_features)
-        The centres, without those that others span to rounding, such as duplicates.
+        The centres, without those in the span of others, such as duplicates.
     support_ : array of shape (n_kept,) or None
-        Their rows in X; None if they were given.
+        Their rows in X; None for given centres.
     dual_coef_ : array of shape (n_kept,) or (n_kept, n_outputs)
         Coefficients: ``kernel_(x, support_vectors_) @ dual_coef_ + intercept_`` is f(x) + b.
     intercept_ : float or array of shape (n_outputs,)
@@ -393,23 +388,23 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     objective_ : float
         The objective, summed over outputs.
     gap_ : float
-        A bound on what it is above its minimum; see the notes of `SketchedKernelRidge`.
+        A bound on its excess over the minimum; see the notes of `SketchedKernelRidge`.
     certified_error_ : float
-        A bound on the root mean square difference of predictions for the training samples from
-        those of the optimum, in standard deviations of the target; the largest of all outputs.
+        A bound on the root mean square difference between predictions and optimal predictions for
+        the training samples, in standard deviations of the target; the largest of all outputs.
     residual_ : float
-        Norm of the residual of the normal equations over that of their right-hand side; the largest
+        Norm of the residual of the normal equations, relative to the right-hand side; the largest
         of all outputs.
     n_iter_ : int
-        Iterations done.
+        Number of iterations.
     n_passes_ : int
-        Passes over all samples.
+        Number of passes over all samples.
     converged_ : bool
-        Whether ``tol`` is certified.
+        True if ``tol`` is certified.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : array of shape (n_features_in_,)
-        Names of the features, if X had such.
+        Names of the features, if X has names.
 
     See Also
     --------
@@ -419,15 +414,15 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 
     Notes
     -----
-    With the residual g of the normal equations in orthonormal coordinates, computed by a pass of
-    its own, the objective is at most ``gap_`` = |g|^2/alpha above its minimum. The weighted sum of
-    the squared differences between predictions for the training samples and those of the optimum
-    is no larger. Time is O(m^3) for the factors, and O(n m (d + t)) for each pass, d features and
-    t outputs, or O(n m^2) for "direct"; memory, in numbers, 2 m^2, what is kept of the kernel
-    values, a few blocks of 8 MiB, and 4 n t. :doc:`/methods/ridge` derives both.
+    Let g be the residual of the normal equations in orthonormal coordinates, from a separate pass.
+    ``gap_`` = |g|^2/alpha bounds the excess of the objective over its minimum, and the weighted sum
+    of squared differences between predictions and optimal predictions for the training samples.
+    Time is O(m^3) for the factors, and O(n m (d + t)) for each pass, d features and t outputs, or
+    O(n m^2) for "direct"; memory, in numbers, 2 m^2, the kept kernel values, a few blocks of 8 MiB,
+    and 4 n t. :doc:`/methods/ridge` derives both.
 
-    Of a Dask array or data frame each pass is a sum over its partitions, by a tree. Targets and
-    weights are computed, X is not.
+    A pass over a Dask array or data frame is a sum over its partitions, by a tree. Targets and
+    weights are computed into memory, X is not.
 
     References
     ----------
@@ -460,7 +455,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), or a Dask array or data frame
-            Of Dask, the result is a Dask array that is computed partition by partition.
+            A Dask collection gives a Dask array, computed partition by partition.
         """
         return self._outputs(X)
 
@@ -470,21 +465,15 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     r"""Least-squares classification with a kernel on a few centres, for many samples.
 
-    With targets of -1 and 1, one column for two classes and one for each class of more,
-
-    .. math::
-
-        \min_{f, b} \; \sum_{i=1}^n s_i (y_i - f(x_i) - b)^2 + \alpha \|f\|^2, \qquad
-        f = \sum_{j=1}^m a_j k(c_j, \cdot),
-
-    for each column, as scikit-learn's ``RidgeClassifier`` on the features of its ``Nystroem``. All
-    else is as in `SketchedKernelRidge`, whose page has notes and source. There are no
-    probabilities: scikit-learn's ``CalibratedClassifierCV`` gives some.
+    The targets are -1 and 1, one column for two classes and one for each class of more, and each
+    column minimises the objective of `SketchedKernelRidge`, whose page has notes and the source:
+    scikit-learn's ``RidgeClassifier`` on the features of its ``Nystroem``. scikit-learn's
+    ``CalibratedClassifierCV`` adds probabilities.
 
     Parameters
     ----------
     class_weight : dict or "balanced", optional
-        Weights of the classes, by which sample weights are multiplied; "balanced" is
+        Weights of the classes, factors of the sample weights; "balanced" is
         n_samples / (n_classes n_samples of the class).
 
     Attributes
@@ -545,12 +534,12 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), or a Dask array or data frame
-            Of Dask, the result is a Dask array that is computed partition by partition.
+            A Dask collection gives a Dask array, computed partition by partition.
 
         Returns
         -------
         array of shape (n_queries,), or (n_queries, n_classes) for more than two classes
-            Two classes: positive for ``classes_[1]``. More: `predict` takes the largest.
+            Two classes: positive for ``classes_[1]``. More: `predict` chooses the largest.
         """
         return self._outputs(X)
 
@@ -561,14 +550,14 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), or a Dask array or data frame
-            Of Dask, the result is a Dask array that is computed partition by partition.
+            A Dask collection gives a Dask array, computed partition by partition.
         """
         f = self._outputs(X)
         codes = (f > 0).astype(np.intp) if f.ndim == 1 else f.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
+        """Raise ValueError for attributes from a file that do not belong together."""
         super()._check_loaded()
         classes: Any = self.classes_
         columns = np.shape(self.dual_coef_)[1:]
