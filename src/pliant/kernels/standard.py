@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,10 @@ from pliant.core.validation import (
     check_vector,
 )
 from pliant.kernels.base import FunctionKernel, Kernel, positive, resolve_columns
+
+KernelLike: TypeAlias = str | Kernel | Callable[..., Any]
+Gamma: TypeAlias = float | Literal["scale", "auto"]
+"""Kernels and widths as estimators take them; see `as_kernel`."""
 
 FARTHEST = 1e-10 / np.finfo(np.float64).eps
 """Exponents gamma |x|^2 up to this have an absolute error of about 1e-10 at most."""

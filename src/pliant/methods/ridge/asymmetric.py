@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,7 +30,7 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.kernels.base import Kernel
-from pliant.kernels.standard import as_kernel
+from pliant.kernels.standard import Gamma, KernelLike, as_kernel
 from pliant.methods.summary import FunctionSummary, Summary
 
 
@@ -122,8 +122,11 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     }
     """`as_kernel` checks the kernel and gamma."""
 
+    kernel_: Kernel | None
+    support_vectors_: Array | None
+
     def __init__(
-        self, kernel: Any = "gaussian", alpha: float = 1.0, *, gamma: float | str = "scale"
+        self, kernel: KernelLike = "gaussian", alpha: float = 1.0, *, gamma: Gamma = "scale"
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
@@ -178,8 +181,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if gram.shape[0] != gram.shape[1]:
                 raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
             self._solve(gram, targets, weights)
-            self.kernel_: Any = None if self._precomputed else kernel
-            self.support_vectors_: Any = None if self._precomputed else points.copy()
+            self.kernel_ = None if self._precomputed else kernel
+            self.support_vectors_ = None if self._precomputed else points.copy()
         return self
 
     def _solve(self, gram: Array, y: Array, weights: Array) -> None:
@@ -214,7 +217,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X : array-like of shape (n_queries, n_features), or (n_queries, n_samples)
             New points t; for kernel="precomputed", k(t_i, x_j) in row i, column j.
         """
-        return self._outputs(X, "dual_coef_", lambda T: self.kernel_(T, self.support_vectors_))
+        return self._outputs(X, second=False)
 
     @blas_limited
     def predict_second(self, X: npt.ArrayLike) -> Array:
@@ -231,17 +234,21 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ValueError
             If the kernel has no value at new points as its second argument.
         """
-        return self._outputs(
-            X, "second_dual_coef_", lambda T: self.kernel_(self.support_vectors_, T).T
-        )
+        return self._outputs(X, second=True)
 
-    def _outputs(self, X: npt.ArrayLike, name: str, between: Callable[[Array], Array]) -> Array:
+    def _outputs(self, X: npt.ArrayLike, *, second: bool) -> Array:
         """Return kernel values between points and the training points, times coefficients."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
-        coefficients = getattr(self, name)
-        values = between if self.kernel_ is not None else np.asarray
-        return in_blocks(points, len(coefficients), lambda T: values(T) @ coefficients)
+        kernel, support = self.kernel_, self.support_vectors_
+        coefficients = self.second_dual_coef_ if second else self.dual_coef_
+
+        def outputs(T: Array) -> Array:
+            if kernel is not None and support is not None:  # else T has the kernel values
+                T = kernel(support, T).T if second else kernel(T, support)
+            return T @ coefficients
+
+        return in_blocks(points, len(coefficients), outputs)
 
     def summary(self) -> Summary:
         """Return a summary of the fitted model.
@@ -275,10 +282,6 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_expansion(self, "second_dual_coef_")
 
 
-SINGULAR, ILL_CONDITIONED = 1.0 / (10.0 * np.finfo(np.float64).eps), 1e12
-"""Condition numbers of solutions without a right digit, 4.5e14, and with about four at most."""
-
-
 def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
     """Return the LU factors of S^{1/2} K S^{1/2} + alpha I, and its estimated condition number.
 
@@ -293,16 +296,17 @@ def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
     lu, pivots, zero_pivot = dgetrf(matrix, overwrite_a=True)
     reciprocal = 0.0 if zero_pivot else float(dgecon(lu, norm, norm="1")[0])
     condition = 1.0 / reciprocal if reciprocal > 0.0 else np.inf
+    singular = 0.1 / np.finfo(np.float64).eps  # 4.5e14: no digit of the solution is right
     name = f"K + alpha I with alpha = {alpha:g}"
     hint = "K has an eigenvalue near -alpha, try another alpha"
-    if condition >= SINGULAR:
+    if condition >= singular:
         raise ValueError(
             f"expected {name} to be invertible, got a condition number of {condition:.1e}, beyond "
-            f"{SINGULAR:.1e}; {hint}"
+            f"{singular:.1e}; {hint}"
         )
-    if condition >= ILL_CONDITIONED:
+    if condition >= 1e12:  # about four digits are right
         warnings.warn(
-            f"{name} has a condition number of {condition:.1e}, beyond {ILL_CONDITIONED:.1e}: few "
+            f"{name} has a condition number of {condition:.1e}, beyond 1.0e+12: few "
             f"digits of the solution are right; {hint}",
             LinAlgWarning,
             stacklevel=stack_level(),

@@ -61,13 +61,13 @@ def drawn_centres(X: Data, weights: Array, count: int, draw: np.random.RandomSta
     Up to `count` rows of weight > 0 are all taken.
     """
     rows = np.flatnonzero(weights)
-    if len(rows) <= count:
-        return Centres(take(X, rows), rows, weights[rows])
-    shares = None
-    if weights[rows].min() < weights[rows].max():
-        shares = weights[rows] / weights[rows].sum()
-    rows = np.sort(rows[draw.choice(len(rows), count, replace=False, p=shares)])
-    return Centres(take(X, rows), rows, np.full(count, float(weights.sum()) / count))
+    represented = weights[rows]
+    if len(rows) > count:
+        equal = represented.min() == represented.max()
+        shares = None if equal else represented / represented.sum()
+        rows = np.sort(rows[draw.choice(len(rows), count, replace=False, p=shares)])
+        represented = np.full(count, float(weights.sum()) / count)
+    return Centres(take(X, rows), rows, represented)
 
 
 @dataclass(frozen=True, eq=False)

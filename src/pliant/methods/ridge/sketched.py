@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -40,7 +40,7 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.kernels.base import Kernel
-from pliant.kernels.standard import as_kernel
+from pliant.kernels.standard import Gamma, KernelLike, as_kernel
 from pliant.methods.ridge.asymmetric import check_expansion
 from pliant.methods.ridge.problem import (
     Centres,
@@ -77,10 +77,10 @@ def check_centres(name: str, value: Any) -> None:
 class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     """Kernel ridge regression of one or more targets on a few centres."""
 
-    kernel: str | Kernel | Callable[..., Any] = "gaussian"
+    kernel: KernelLike = "gaussian"
     alpha: float = 1.0
     _: KW_ONLY
-    gamma: float | str = "scale"
+    gamma: Gamma = "scale"
     n_centers: int = 1000
     centers: str | npt.ArrayLike = "uniform"
     fit_intercept: bool = True
