@@ -598,11 +598,10 @@ def _as_array(columns: Any) -> slice | npt.NDArray[Any]:
             columns.indices(1)
             return columns
     else:
-        each = columns if isinstance(columns, list | tuple) else [columns]
-        texts = {isinstance(item, str) for item in each}
-        items = np.atleast_1d(np.asarray(columns if len(texts) == 1 else None))
-        named = all(isinstance(item, str) for item in items.flat)
-        if items.ndim == 1 and items.size and (named or items.dtype.kind in "biu"):
+        items = np.atleast_1d(np.asarray(columns))  # NumPy turns text and numbers into text
+        each = columns if isinstance(columns, list | tuple) else items.flat
+        known = items.dtype.kind in "biu" or all(isinstance(item, str) for item in each)
+        if items.ndim == 1 and items.size and known:
             return items
     raise ValueError(
         "expected On(columns=...) to be positions, a slice of int, a mask or names, got "
