@@ -40,12 +40,13 @@ LEAST_OF_CLASS = 10
 """Minimum number of rows of each class in a sample, if the class has as many."""
 
 
-def load(module: str = "dask", users: str = "Dask collections") -> Any:
-    """Import Dask or a module of it; the error names its `users` and the extra to install."""
+def load(module: str = "dask") -> Any:
+    """Import Dask or a module that it needs; the error names the extra to install."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f"{users} need {module} ({error}): pip install 'pliant[dask]'") from error
+        need = f"Dask collections need {module} ({error})"
+        raise ImportError(f"{need}: pip install 'pliant[dask]'") from error
 
 
 def compute(tasks: Sequence[Any]) -> list[Any]:
@@ -113,7 +114,7 @@ class DaskRows:
         y and the weights may be arrays in memory, or have other partitions than X.
         """
         columns = list(X.columns) if is_frame(X) else []
-        points = points_of("X", X)
+        points = points_of(X)
         if np.isnan(points.shape[0]):
             points = points.copy().compute_chunk_sizes()
         n = int(points.shape[0])
@@ -195,20 +196,18 @@ def is_frame(X: Any) -> bool:
     return isinstance(getattr(X, "npartitions", None), int) and hasattr(X, "to_dask_array")
 
 
-def points_of(name: str, X: Any) -> Any:
+def points_of(X: Any) -> Any:
     """Convert a collection of points to an array of numbers in chunks of whole rows."""
     frame = is_frame(X) and X.ndim == 2
     if not frame and not isinstance(getattr(X, "chunks", None), tuple):
-        raise TypeError(
-            f"expected {name} as a dask.array or a dask.dataframe, got {type(X).__name__}"
-        )
+        raise TypeError(f"expected X as a dask.array or a dask.dataframe, got {type(X).__name__}")
     for kind in X.dtypes if frame else (X.dtype,):
         if getattr(kind, "kind", "O") not in "biuf":
-            raise ValueError(f"expected {name} to hold numbers, got dtype {kind}")
+            raise ValueError(f"expected X to hold numbers, got dtype {kind}")
     if frame:
         X = X.astype("float64").to_dask_array()
     if X.ndim != 2 or not np.isfinite(X.shape[1]):
-        raise ValueError(f"expected {name} of shape (n_samples, n_features), got {X.shape}")
+        raise ValueError(f"expected X of shape (n_samples, n_features), got {X.shape}")
     return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
 
 
@@ -264,7 +263,7 @@ def by_partition(method: Method) -> Method:
         if not is_collection(X):
             return method(self, X, *args, **kwargs)
         check_is_fitted(self)
-        points = points_of("X", X)
+        points = points_of(X)
         point: Any = np.zeros((1, int(points.shape[1])))
         if is_frame(X):
             point = load("pandas").DataFrame(point, columns=list(X.columns))

@@ -256,11 +256,11 @@ def plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
-    """Return a precomputed Gram matrix if it is square and symmetric to `tol`, relative."""
+def check_gram(gram: Array) -> Array:
+    """Return a Gram matrix if it is square, and symmetric to 1e-8 of its largest entry."""
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
-    limit = tol * max(float(gram.max()), -float(gram.min()))
+    limit = 1e-8 * max(float(gram.max()), -float(gram.min()))
     for low in range(0, len(gram), 128):  # a tile stays in the processor's cache
         rows = slice(low, low + 128)
         skew = np.abs(gram[rows, low:] - gram[low:, rows].T)
