@@ -55,8 +55,6 @@ class Method:
         The learned kernel, in a few words.
     streams : bool, default=False
         True if the learners take features on any scale.
-    many_rows : str, default=""
-        Advice for many rows, in ``pliant methods``.
     many : tuple of int and mapping, optional
         Minimum number of training rows for these parameters, in ``pliant fit`` and comparisons.
     rough : mapping of str to value, optional
@@ -79,7 +77,6 @@ class Method:
     max_rows: int
     summary: str
     streams: bool = False
-    many_rows: str = ""
     many: tuple[int, Mapping[str, Any]] | None = None
     rough: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -90,6 +87,13 @@ class Method:
     def tasks(self) -> tuple[str, ...]:
         """The tasks that have a learner."""
         return tuple(self._learners)
+
+    @property
+    def many_rows(self) -> str:
+        """The settings `many`, as ``pliant methods`` shows them."""
+        number, settings = self.many or (0, {})
+        shown = ", ".join(f"{name}={value}" for name, value in settings.items())
+        return shown and f"with {shown} from {number} on"
 
     @property
     def _learners(self) -> dict[str, Maker]:
@@ -199,7 +203,6 @@ METHODS: dict[str, Method] = {
         grid=SVM_GRID,
         max_rows=500_000,
         summary="a base kernel times a matrix that adapts each of its entries",
-        many_rows="with partition=kmeans from 20000 on",
         many=(20_000, {"partition": "kmeans"}),
         rough={"tau": 0.0, "tol": 1e-3},
     ),
@@ -213,7 +216,6 @@ METHODS: dict[str, Method] = {
         grid=SVM_GRID,
         max_rows=100_000,
         summary="a base kernel times a matrix that adapts each entry and keeps its row sums",
-        many_rows="with partition=kmeans from 20000 on",
         many=(20_000, {"partition": "kmeans"}),
         rough={"tol": 1e-3},
     ),
@@ -227,7 +229,6 @@ METHODS: dict[str, Method] = {
         grid={"C": tuple(10.0**power for power in range(6)), "delta": (0.1, 0.5, 1.0)},
         max_rows=100_000,
         summary="a piecewise polynomial kernel on the tessellation that the points make",
-        many_rows="with partition=kmeans from 40000 on",
         many=(40_000, {"partition": "kmeans"}),
         rough={"tol": 1e-2, "max_iter": 20},
         per_row=("C",),

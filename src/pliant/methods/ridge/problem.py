@@ -385,13 +385,13 @@ class Solver:
             shrunk = (proof.gaps <= self.gaps) | (proof.gaps <= PROGRESS**2 * last.gaps)
             if self._must_end() or shrunk.all():
                 continue
-            if not (proof.gaps <= last.gaps).all():
+            if not (proof.gaps <= last.gaps).all():  # rounding made a target worse
                 w = start
                 proof = self._certify(w)
             if not self.problem.can_sharpen or self.direct:
                 status = Status.STALLED
                 break
-            self.problem.sharpen()
+            self.problem.sharpen()  # float32 has no more digits
         return Result(w, proof.value, proof.gap, self.n_iter, status, self.history, proof)
 
     def _certify(self, w: Array) -> RidgeCertificate:
