@@ -13,6 +13,9 @@ from scipy.spatial.distance import cdist
 
 from pliant.core.typing import Array, Indices
 
+BLOCK_ENTRIES = 2_000_000
+"""Number of distances that are held at once."""
+
 
 def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
     """Return the smallest eigenvalue of a symmetric matrix if it is clearly negative, else None.
@@ -114,7 +117,7 @@ def scale_rows(factors: Array, rows: Array) -> Array:
 def nearest_rows(points: Array, centres: Array) -> Indices:
     """Find the centre nearest to each point, the first of equals; shape (m,)."""
     labels = np.empty(len(points), dtype=np.intp)
-    step = max(1, 2_000_000 // len(centres))  # numbers held at once
+    step = max(1, BLOCK_ENTRIES // len(centres))
     for low in range(0, len(points), step):
         distances = cdist(points[low : low + step], centres, "sqeuclidean")
         labels[low : low + step] = distances.argmin(axis=1)
