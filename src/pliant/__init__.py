@@ -1,12 +1,11 @@
 """Learn kernels from data.
 
-Every method here learns a kernel function. ``fit`` states a problem, runs a solver, and keeps
-the learned kernel (``kernel_``) with its coefficients; prediction is one line for all of them:
-``kernel_(X, support_vectors_) @ dual_coef_ + intercept_``. A learned kernel is an ordinary
-kernel object: callable on new points, and usable in any kernel method, as a function or through
-its Gram matrix.
+Every method learns a kernel function. ``fit`` states a problem, runs a solver, and keeps the
+learned kernel (``kernel_``) with its coefficients; all methods predict by
+``kernel_(X, support_vectors_) @ dual_coef_ + intercept_``. A learned kernel is an ordinary kernel
+object: callable on new points, and usable in any kernel method, directly or by its Gram matrix.
 
-Importing the package is quick: a public name, or a public module, is imported when it is used.
+The import of the package is quick: public names and modules are imported on demand.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from importlib import import_module
 
 from pliant._version import __version__
 
-TYPE_CHECKING = False  # that of typing, which takes a while to import
+TYPE_CHECKING = False  # in place of typing's, whose import takes a while
 if TYPE_CHECKING:
     from typing import Any
 
@@ -104,14 +103,14 @@ _ELSEWHERE = {
     "kernel_alignment": "pliant.metrics",
     "scg_loss": "pliant.methods.supervised.information",
 }
-"""Where public names are that are not in `pliant.methods`."""
+"""Modules of the public names outside `pliant.methods`."""
 
 _MODULES = ("core", "kernels", "methods", "metrics")
-"""Modules that need no import of their own."""
+"""Public modules that ``import pliant`` makes available."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name or module that is used for the first time."""
+    """Import a public name or module at its first use."""
     if name in __all__:
         value = getattr(import_module(_ELSEWHERE.get(name, "pliant.methods")), name)
     elif name in _MODULES:
@@ -123,5 +122,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names of the module, those not imported yet among them."""
+    """Return the names of the module, also those not imported yet."""
     return sorted({*globals(), *__all__, *_MODULES})

@@ -14,9 +14,6 @@ from pliant.methods.supervised.information import SideInformation, gram_of
 
 __all__ = ["effective_rank", "kernel_alignment", "spectral_ratio"]
 
-NOTHING_LEFT = 1e-12
-"""Largest entry of a centred matrix, relative to the matrix, that counts as a rounding error."""
-
 
 def kernel_alignment(
     gram: npt.ArrayLike, target: npt.ArrayLike | SideInformation, *, centered: bool = False
@@ -28,21 +25,21 @@ def kernel_alignment(
         \rho(K, Y) = \frac{\langle K, Y \rangle}{\sqrt{\langle K, K \rangle \langle Y, Y \rangle}}
 
     (Pan et al., Eq. 1; Cristianini et al. 2002). With `centered`, K and Y are replaced by HKH and
-    HYH, H = I - 11'/n. This is the centred alignment of Cortes et al. (2012). It does not change if
-    a constant is added to the kernel, and is low for a kernel that has no relation to the target,
-    also where classes are of unequal size.
+    HYH, H = I - 11'/n. This is the centred alignment of Cortes et al. (2012). A constant added to
+    the kernel does not change it, and it is low for a kernel without relation to the target, also
+    for classes of unequal size.
 
     Parameters
     ----------
     gram : array-like of shape (n_samples, n_samples)
         Symmetric kernel values K.
     target : array-like of shape (n_samples, n_samples) or (n_samples,), or SideInformation
-        The matrix Y, or what it is made of. For two classes Y = yy' with y of -1 and +1; for more,
-        Y_ij is 1 where samples i and j have the same label, else 0; for real numbers (float values
-        with a fractional part) Y = yy'. For side information it is T, with +1, -1 and 0, on the
-        points with side information.
+        The matrix Y, or its source. For two classes Y = yy' with y of -1 and +1; for more, Y_ij is
+        1 if samples i and j have the same label, else 0; for real numbers (float values with a
+        fractional part) Y = yy'. For side information Y is T, with +1, -1 and 0, on the points with
+        side information.
     centered : bool, default=False
-        Whether to centre both matrices, on the points that are compared.
+        Centre both matrices, on the compared points.
 
     Returns
     -------
@@ -52,7 +49,7 @@ def kernel_alignment(
     Raises
     ------
     ValueError
-        If the shapes differ, or one of the matrices is zero, or is constant and gets centred.
+        For different shapes, a matrix of zeros, or a constant matrix to be centred.
 
     References
     ----------
@@ -94,8 +91,8 @@ def spectral_ratio(gram: npt.ArrayLike) -> float:
         \frac{\|K\|_*}{\|K\|_F} = \frac{\sum_i \lambda_i}{\sqrt{\sum_i \lambda_i^2}}
         = \frac{\operatorname{tr} K}{\sqrt{\sum_{ij} K_{ij}^2}}
 
-    From 1, for a matrix of rank one, to the square root of n, for a multiple of the identity: the
-    larger, the more complex are the functions that the kernel can express [1]_.
+    The ratio is 1 for a matrix of rank one and the square root of n for a multiple of the identity.
+    A larger ratio means more complex functions of the kernel [1]_.
 
     Parameters
     ----------
@@ -135,9 +132,9 @@ def effective_rank(gram: npt.ArrayLike) -> float:
 
         \exp \left( -\sum_i p_i \log p_i \right), \qquad p_i = \lambda_i / \sum_j \lambda_j
 
-    the definition of Roy and Vetterli (2007), with eigenvalues for singular values. From 1 to the
-    rank of K, which it equals where all eigenvalues that are not zero are equal. (Trace over
-    largest eigenvalue, which others call effective rank, is never larger.) O(n^3).
+    by Roy and Vetterli (2007), with eigenvalues as singular values. It is at least 1, and at most
+    the rank of K, its value for equal nonzero eigenvalues. (Trace over largest eigenvalue, another
+    definition, is never larger.) O(n^3).
 
     Parameters
     ----------
@@ -172,7 +169,7 @@ def effective_rank(gram: npt.ArrayLike) -> float:
 
 
 def _psd(gram: npt.ArrayLike) -> Array:
-    """Return a matrix over its largest entry, if it is a positive semi-definite Gram matrix."""
+    """Return a positive semi-definite Gram matrix, divided by its largest entry."""
     K = check_points(gram, "gram")
     if not K.size:
         raise ValueError(f"expected kernel values of at least one sample, got shape {K.shape}")
@@ -185,7 +182,7 @@ def _psd(gram: npt.ArrayLike) -> Array:
 
 
 def _unit(name: str, matrix: Array) -> Array:
-    """Return a matrix divided by its largest entry, so that squares do not underflow."""
+    """Divide a matrix by its largest entry, so that squares do not underflow."""
     largest = float(np.abs(matrix).max(initial=0.0))
     if largest == 0.0:
         raise ValueError(f"expected {name} with some value other than 0, got zeros only")
@@ -193,7 +190,7 @@ def _unit(name: str, matrix: Array) -> Array:
 
 
 def _target_gram(target: npt.ArrayLike) -> Array:
-    """Return the matrix of one label or real number for each sample, shape (n, n)."""
+    """Return the matrix Y of the labels or real numbers of n samples, shape (n, n)."""
     y = np.asarray(target)
     if has_fractions(y):
         y = y / np.abs(y).max()  # so that products do not underflow
@@ -204,11 +201,11 @@ def _target_gram(target: npt.ArrayLike) -> Array:
 
 
 def _normalised(name: str, matrix: Array, centered: bool) -> Array:
-    """Return a matrix divided by its Frobenius norm."""
+    """Divide a matrix, perhaps centred, by its Frobenius norm."""
     scaled = _unit(name, matrix)
     if centered:
-        scaled -= scaled.mean(axis=0)
+        scaled -= scaled.mean(axis=0)  # HKH: columns and rows sum to zero
         scaled -= scaled.mean(axis=1, keepdims=True)
-        if float(np.abs(scaled).max()) <= NOTHING_LEFT:
+        if float(np.abs(scaled).max()) <= 1e-12:  # only rounding errors are left
             raise ValueError(f"expected {name} with some value other than 0 once it is centred")
     return np.asarray(scaled / np.linalg.norm(scaled))

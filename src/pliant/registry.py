@@ -30,7 +30,7 @@ from pliant.methods import (
 )
 
 Maker: TypeAlias = Callable[..., Any]
-"""An estimator's class, or a function that makes an estimator; both take parameters by name."""
+"""A class or a function that makes an estimator from parameters by name."""
 
 
 @dataclass(frozen=True)
@@ -40,38 +40,32 @@ class Method:
     Parameters
     ----------
     name, title : str
-        What it is called on the command line, and in a table of results.
+        The name on the command line, and the one in tables of results.
     paper : str
-        Where it was published.
+        The publication.
     classifier, regressor : callable or None
-        Its learners: classes, or functions that make one whose parts have parameters of their own
-        (``learner__strength``); None where the method has none for that task.
+        The learners: classes, or functions that make an estimator with parts
+        (``learner__strength``); None for a task that the method cannot do.
     grid : mapping of str to tuple
-        The values to choose from when the method is tuned, on standardised features unless it
-        streams. Those of ``gamma``, or of a part's, are multiples of 1/d, with d the number of
-        features.
+        The values that a search tries, on standardised features unless the method `streams`. Values
+        of ``gamma``, also of a part, are multiples of 1/d, with d the number of features.
     max_rows : int
-        The most training rows that it is meant for.
+        Maximum number of training rows for a reasonable time and memory.
     summary : str
-        What it learns, in a few words.
+        The learned kernel, in a few words.
     streams : bool, default=False
-        Whether its learners take features as they are, on any scale.
-    many_rows : str, default=""
-        What to do where there are many rows, as ``pliant methods`` says it.
+        True if the learners take features on any scale.
     many : tuple of int and mapping, optional
-        The number of training rows from which on ``pliant fit`` and comparisons set these
-        parameters.
+        Minimum number of training rows for these parameters, in ``pliant fit`` and comparisons.
     rough : mapping of str to value, optional
-        Parameters of the fits in a search for settings, where rougher ones than the default are
-        enough.
+        Parameters of the fits in a search, rougher than the default.
     given : mapping of str to value, optional
         Parameters of every fit; they win over `many` and `rough`.
     per_row : tuple of str, default=()
-        Penalty parameters that a search on fewer rows than the final fit multiplies by the ratio of
-        rows (`at_size`).
+        Penalties that grow with the number of rows between a search and the final fit (`at_size`).
     searched : bool, default=True
-        Whether a comparison searches the grid. False for a method whose default settings were
-        chosen for tables of all kinds, so that a search costs more than it gains.
+        True if comparisons search the grid. False for default settings that suit tables of all
+        kinds, so that a search costs more than it gains.
     """
 
     name: str
@@ -83,7 +77,6 @@ class Method:
     max_rows: int
     summary: str
     streams: bool = False
-    many_rows: str = ""
     many: tuple[int, Mapping[str, Any]] | None = None
     rough: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -92,8 +85,15 @@ class Method:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The tasks that it has a learner for."""
+        """The tasks that have a learner."""
         return tuple(self._learners)
+
+    @property
+    def many_rows(self) -> str:
+        """The settings `many`, as ``pliant methods`` shows them."""
+        number, settings = self.many or (0, {})
+        shown = ", ".join(f"{name}={value}" for name, value in settings.items())
+        return shown and f"with {shown} from {number} on"
 
     @property
     def _learners(self) -> dict[str, Maker]:
@@ -101,26 +101,17 @@ class Method:
         return {task: learner for task, learner in learners.items() if learner is not None}
 
     def learner(self, task: str) -> Maker:
-        """Return the factory of learners for "classification" or "regression".
-
-        Raises
-        ------
-        ValueError
-            If the method has none for this task.
-        """
+        """Return the factory of learners for "classification" or "regression", if there is one."""
         if task not in self._learners:
             raise ValueError(f"{self.name} does {' and '.join(self.tasks)}, not {task!r}")
         return self._learners[task]
 
     def made(self, estimator: object) -> bool:
-        """Return whether an estimator is one of the method's, fitted or not."""
+        """Return True for an estimator of this method, fitted or not."""
         return any(_kind(make()) == _kind(estimator) for make in self._learners.values())
 
     def machine(self, task: str, *, seed: int, n_rows: int, rough: bool = False) -> Any:
-        """Return a `learner` for n_rows training rows, a rough one for a search.
-
-        A seed decides its draws.
-        """
+        """Make a learner for n_rows training rows, a rough one for a search, with a seed."""
         made = self.learner(task)()
         known = made.get_params()
         seeds = {name: seed for name in known if name.rpartition("__")[2] == "random_state"}
@@ -130,7 +121,7 @@ class Method:
         return made.set_params(**{**seeds, **many, **searched, **self.given})
 
     def param_grid(self, n_features: int, task: str | None = None) -> dict[str, list[Any]]:
-        """Return the grid, of a task's learner only, with ``gamma`` as numbers."""
+        """Return the grid, for one task's learner if given, with ``gamma`` for n_features."""
         grid: dict[str, list[Any]] = {name: list(values) for name, values in self.grid.items()}
         if task is not None:
             known = self.learner(task)().get_params()
@@ -141,7 +132,7 @@ class Method:
         return grid
 
     def at_size(self, settings: Mapping[str, Any], ratio: float) -> dict[str, Any]:
-        """Return settings that were chosen on some rows for `ratio` times as many.
+        """Convert settings chosen on some rows to settings for `ratio` times as many rows.
 
         The C of TKL multiplies a sum of losses over the rows. On ten tables with C chosen on a
         seventh of the rows, ten times that C was better on all rows on six, by 3 to 52 % of the
@@ -156,7 +147,7 @@ class Method:
 
 
 def is_gamma(name: str) -> bool:
-    """Return whether a parameter is a gamma, of an estimator or of one inside it."""
+    """Return True for the name of a gamma, of an estimator or of an estimator inside it."""
     return name.rpartition("__")[2] == "gamma"
 
 
@@ -168,7 +159,7 @@ def _kind(estimator: object) -> tuple[object, ...]:
 
 
 def get_method(name: str) -> Method:
-    """Return the method of this name, or raise a ValueError with a close match."""
+    """Return a method by name; an unknown name raises ValueError with close names."""
     if name in METHODS:
         return METHODS[name]
     raise ValueError(f"unknown method {name!r}; {meant(name, METHODS)}")
@@ -177,7 +168,7 @@ def get_method(name: str) -> Method:
 def _on_learned_kernel(
     learner: Maker, settings: Mapping[str, Any], **parameters: Any
 ) -> LearnedKernelClassifier:
-    """Return a plain support vector machine on a learned kernel."""
+    """Make a plain support vector machine on a learned kernel."""
     machine = DANKClassifier("precomputed", eta=math.inf, extension="none")
     return LearnedKernelClassifier(learner(**settings), machine).set_params(**parameters)
 
@@ -190,12 +181,11 @@ SVM_GRID = {
 
 WIDTHS = {"learner__gamma": SVM_GRID["gamma"]}
 PENALTIES = {"machine__C": tuple(2.0**power for power in range(-3, 10, 3))}
-NEIGHBORS = {"learner__n_neighbors": (3, 5, 10)}
 """Values to search for a kernel learner and for the support vector machine on its kernel."""
 
 SUM_PENALTIES = tuple(2.0**power for power in range(-4, 11, 2))
-"""Values of C to search for sums of normalised kernels. On eight tables the best one was between
-0.1 and 100, the larger ones for equal weights; beyond, almost nothing changes."""
+"""Values of C to search for sums of normalised kernels. The best C of eight tables was between 0.1
+and 100, the larger ones for equal weights; larger ones change almost nothing."""
 
 SCG = (
     "Pan, Chen, Chen, Xu: Efficient learning of supervised kernels with a graph-based loss "
@@ -213,7 +203,6 @@ METHODS: dict[str, Method] = {
         grid=SVM_GRID,
         max_rows=500_000,
         summary="a base kernel times a matrix that adapts each of its entries",
-        many_rows="with partition=kmeans from 20000 on",
         many=(20_000, {"partition": "kmeans"}),
         rough={"tau": 0.0, "tol": 1e-3},
     ),
@@ -227,7 +216,6 @@ METHODS: dict[str, Method] = {
         grid=SVM_GRID,
         max_rows=100_000,
         summary="a base kernel times a matrix that adapts each entry and keeps its row sums",
-        many_rows="with partition=kmeans from 20000 on",
         many=(20_000, {"partition": "kmeans"}),
         rough={"tol": 1e-3},
     ),
@@ -241,7 +229,6 @@ METHODS: dict[str, Method] = {
         grid={"C": tuple(10.0**power for power in range(6)), "delta": (0.1, 0.5, 1.0)},
         max_rows=100_000,
         summary="a piecewise polynomial kernel on the tessellation that the points make",
-        many_rows="with partition=kmeans from 40000 on",
         many=(40_000, {"partition": "kmeans"}),
         rough={"tol": 1e-2, "max_iter": 20},
         per_row=("C",),
@@ -298,7 +285,7 @@ METHODS: dict[str, Method] = {
         paper=SCG,
         classifier=partial(_on_learned_kernel, OrderSpectralLearner, {"loss": "scg"}),
         regressor=None,
-        grid={**NEIGHBORS, **PENALTIES},
+        grid={"learner__n_neighbors": (3, 5, 10), **PENALTIES},
         max_rows=10_000,
         summary="the first eigenvectors of a neighbour graph, as many as labels ask for; then an "
         "SVM",
@@ -310,7 +297,7 @@ METHODS: dict[str, Method] = {
         "Semi-supervised Learning, NIPS (2004)",
         classifier=partial(_on_learned_kernel, OrderSpectralLearner, {"loss": "alignment"}),
         regressor=None,
-        grid={**NEIGHBORS, **PENALTIES},
+        grid={"learner__n_neighbors": (3, 5, 10), **PENALTIES},
         max_rows=10_000,
         summary="weights for the eigenvectors of a neighbour graph that align it with labels; then "
         "an SVM",

@@ -62,3 +62,14 @@ def test_importing_the_core_brings_no_optional_package():
     loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
     assert "sklearn" in loaded
     assert not watched & loaded
+
+
+def test_learned_kernels_are_imported_on_demand_and_belong_to_the_public_module():
+    code = (
+        "import sys; import pliant.kernels as k; assert 'pliant.methods' not in sys.modules\n"
+        "from pliant.kernels import HadamardKernel\n"
+        "kinds = [v for v in (getattr(k, n) for n in k.__all__) if isinstance(v, type)]\n"
+        "print(HadamardKernel in kinds, {kind.__module__ for kind in kinds})"
+    )
+    done = python(code)
+    assert done.stdout.strip() == "True {'pliant.kernels'}", done.stderr

@@ -1,1 +1,1 @@
-"""What all methods share: validation, linear algebra, progress, files, results, kernels."""
+"""Shared by all methods: validation, linear algebra, progress, results, threads and files."""

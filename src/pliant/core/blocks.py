@@ -10,13 +10,13 @@ import numpy as np
 from pliant.core.typing import Array
 
 BLOCK_ENTRIES = 4_000_000
-"""Kernel values that prediction holds at once."""
+"""Number of kernel values that prediction holds at once."""
 
 
 def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:
-    """Return the outputs for the rows of X, some at a time, for `width` numbers held a row.
+    """Compute the outputs of the rows of X in blocks, with `width` numbers held for each row.
 
-    Raises ValueError if an output is a number that is not finite.
+    NaN and infinity among the outputs raise ValueError.
     """
     step = max(1, BLOCK_ENTRIES // max(1, width))
     with np.errstate(over="ignore", invalid="ignore"):

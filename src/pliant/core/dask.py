@@ -1,9 +1,8 @@
 """Dask collections: arrays and data frames whose rows lie in partitions, perhaps on a cluster.
 
-`Rows` holds the samples of a collection, which never come together in one process; their targets
-and weights do. `by_partition` applies a method of a fitted estimator to each partition. Dask is
-imported where it is used, and whatever scheduler it has, threads, processes or a cluster, runs
-the tasks.
+`DaskRows` keeps the points of a collection in their partitions, and targets and weights in memory.
+`by_partition` applies a method of a fitted estimator to each partition. Dask is imported on demand;
+its scheduler, threads, processes or a cluster, runs the tasks.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,15 +37,16 @@ BRANCHES = 8
 """Number of results that one task of a reduction adds up."""
 
 LEAST_OF_CLASS = 10
-"""Number of rows of each class, where there are as many, that a sample has at least."""
+"""Minimum number of rows of each class in a sample, if the class has as many."""
 
 
-def load(module: str = "dask", users: str = "Dask collections") -> Any:
-    """Import Dask or a module of it, or say what needs it and how to install it."""
+def load(module: str = "dask") -> Any:
+    """Import Dask or a module that it needs; the error names the extra to install."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f"{users} need {module} ({error}): pip install 'pliant[dask]'") from error
+        need = f"Dask collections need {module} ({error})"
+        raise ImportError(f"{need}: pip install 'pliant[dask]'") from error
 
 
 def compute(tasks: Sequence[Any]) -> list[Any]:
@@ -61,73 +62,68 @@ def reduced(tasks: list[Any], combine: Callable[[list[R]], R]) -> R:
     return cast(R, compute(tasks)[0])
 
 
-class Block(NamedTuple):
-    """Some rows: X of shape (n, d), n targets or labels or None, n weights or None."""
+class DaskBlock(NamedTuple):
+    """Some rows: X of shape (n, d), n targets or labels, n weights or None."""
 
     X: Array
-    y: Any
+    y: npt.NDArray[Any]
     weights: Array | None
 
     @property
     def counted(self) -> Indices:
-        """The places of the rows of positive weight."""
+        """Positions of the rows with positive weight."""
         return np.arange(len(self.X)) if self.weights is None else np.flatnonzero(self.weights)
 
-    def rows(self, places: Indices) -> Block:
-        """Return some of the rows."""
-        y, weights = (None if part is None else part[places] for part in (self.y, self.weights))
-        return Block(self.X[places], y, weights)
+    def rows(self, places: Indices) -> DaskBlock:
+        """Return the rows at some positions."""
+        weights = None if self.weights is None else self.weights[places]
+        return DaskBlock(self.X[places], self.y[places], weights)
 
 
-class Sample(NamedTuple):
-    """Rows of a collection, their numbers, and the results of the other rows of each partition."""
+class DaskSample(NamedTuple):
+    """Rows of a collection, their numbers, and a result of each partition's other rows."""
 
-    rows: Block
+    rows: DaskBlock
     numbers: Indices
     rest: list[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class DaskRows:
     """The rows of a Dask collection.
 
     Attributes
     ----------
     X : dask array of shape (n, d)
         In chunks of whole rows, of known lengths.
-    y, weights : array of n targets or labels, and of n weights, or None
+    y, weights : array of n targets or labels, and array of n weights or None
         In memory.
     columns : list of str or None
-        The names of the columns, of a data frame.
+        The names of the columns of a data frame.
     """
 
     X: Any
-    y: Any
+    y: npt.NDArray[Any]
     weights: Array | None
     columns: list[str] | None
 
     @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> Rows:
-        """Return the checked rows of a collection, y with class labels if `labelled`.
+    def of(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> DaskRows:
+        """Check the rows of a collection; y are class labels if `labelled`.
 
-        y and the weights may be arrays in memory, or lie in other partitions than X.
+        y and the weights may be arrays in memory, or have other partitions than X.
         """
         columns = list(X.columns) if is_frame(X) else []
-        points = points_of("X", X)
+        points = points_of(X)
         if np.isnan(points.shape[0]):
             points = points.copy().compute_chunk_sizes()
         n = int(points.shape[0])
         if n < 2:
             raise ValueError(f"expected at least 2 rows in X, got {n}")
-        y, weights = _in_memory(y), _in_memory(sample_weight)
-        for name, values in (("y", y), ("sample_weight", weights)):
-            if values is not None and (values.ndim not in (1, 2) or len(values) != n):
-                raise ValueError(
-                    f"expected {name} with the {n} rows of X, got shape {values.shape}"
-                )
-        if y is not None:
-            y = check_labels(y.ravel()) if labelled else check_targets(y)
-        if weights is not None:
+        y, weights = _in_memory("y", y, n), None
+        y = check_labels(y.ravel()) if labelled else check_targets(y)
+        if sample_weight is not None:
+            weights = _in_memory("sample_weight", sample_weight, n)
             weights = check_weights(weights.reshape(n), weights)
         named = bool(columns) and all(isinstance(name, str) for name in columns)
         return cls(points, y, weights, columns if named else None)
@@ -138,30 +134,31 @@ class Rows:
 
     @property
     def offsets(self) -> Indices:
-        """The number of the first row of each partition, and n."""
+        """Number of the first row of each partition, and n."""
         return np.array([0, *accumulate(self.X.chunks[0])], dtype=np.intp)
 
     def each(
         self, function: Callable[..., R], *shared: Any, apart: Sequence[Any] = ()
     ) -> list[Any]:
-        """Return a task for each partition: function(block, *shared, its item of `apart`).
+        """Build a task for each partition: function(block, *shared, its item of `apart`).
 
-        `shared` are sent to the workers once. Points are checked first, and an error names them.
+        Each worker receives `shared` once. The tasks check the points first.
         """
         run, shared = load("dask.delayed").delayed(_on_block, pure=False), tuple(map(sent, shared))
         kind, offsets = "float32" if self.X.dtype == np.float32 else "float64", self.offsets
         tasks = []
         for k, X in enumerate(self.X.to_delayed(optimize_graph=False).ravel()):
             low, high = offsets[k : k + 2].tolist()
-            parts = [None if part is None else part[low:high] for part in (self.y, self.weights)]
-            tasks.append(run(function, (k, low, kind), X, *parts, *shared, *apart[k : k + 1]))
+            weights = None if self.weights is None else self.weights[low:high]
+            own = X, self.y[low:high], weights
+            tasks.append(run(function, (k, low, kind), *own, *shared, *apart[k : k + 1]))
         return tasks
 
     def draw(self, size: int, rng: np.random.RandomState, *, labelled: bool) -> Indices:
         """Draw about `size` rows of positive weight, the same share of each class.
 
-        All rows are taken, and nothing is drawn, where there are no more. The result depends on the
-        rows, their order and `rng` alone, and not on how they are divided among partitions.
+        Fewer rows are all taken, without a draw. The result depends on the rows, their order and
+        `rng`, not on the partitions.
         """
         counted = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
         if len(counted) <= size:
@@ -177,10 +174,10 @@ class Rows:
             chosen.append(group[sample_without_replacement(len(group), count, random_state=rng)])
         return np.sort(np.concatenate(chosen))
 
-    def take(self, numbers: Indices, rest: Callable[[Block], Any]) -> Sample:
-        """Return the rows of these increasing numbers, and `rest` of all others, in one pass.
+    def take(self, numbers: Indices, rest: Callable[[DaskBlock], Any]) -> DaskSample:
+        """Return the rows with these increasing numbers, and `rest` of all others, in one pass.
 
-        `rest` is called with the other rows of positive weight of each partition.
+        `rest` takes each partition's other rows with positive weight.
         """
         ends = np.searchsorted(numbers, self.offsets)
         places = [
@@ -189,41 +186,43 @@ class Rows:
         ]
         parts = compute(self.each(_taken, rest, apart=places))
         X = np.concatenate([part[0] for part in parts])
-        y, weights = (None if v is None else v[numbers] for v in (self.y, self.weights))
-        return Sample(Block(X, y, weights), numbers, [part[1] for part in parts])
+        weights = None if self.weights is None else self.weights[numbers]
+        rows = DaskBlock(X, self.y[numbers], weights)
+        return DaskSample(rows, numbers, [part[1] for part in parts])
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether X is a data frame of Dask, or a column of one; a `Delayed` is none."""
+    """Return True for a data frame of Dask, or a column of one; False for a `Delayed`."""
     return isinstance(getattr(X, "npartitions", None), int) and hasattr(X, "to_dask_array")
 
 
-def points_of(name: str, X: Any) -> Any:
-    """Return a collection of points as an array of numbers in chunks of whole rows."""
+def points_of(X: Any) -> Any:
+    """Convert a collection of points to an array of numbers in chunks of whole rows."""
     frame = is_frame(X) and X.ndim == 2
     if not frame and not isinstance(getattr(X, "chunks", None), tuple):
-        raise TypeError(
-            f"expected {name} as a dask.array or a dask.dataframe, got {type(X).__name__}"
-        )
+        raise TypeError(f"expected X as a dask.array or a dask.dataframe, got {type(X).__name__}")
     for kind in X.dtypes if frame else (X.dtype,):
         if getattr(kind, "kind", "O") not in "biuf":
-            raise ValueError(f"expected {name} to hold numbers, got dtype {kind}")
+            raise ValueError(f"expected X to hold numbers, got dtype {kind}")
     if frame:
         X = X.astype("float64").to_dask_array()
     if X.ndim != 2 or not np.isfinite(X.shape[1]):
-        raise ValueError(f"expected {name} of shape (n_samples, n_features), got {X.shape}")
+        raise ValueError(f"expected X of shape (n_samples, n_features), got {X.shape}")
     return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
 
 
-def _in_memory(values: Any) -> Any:
-    """Return targets, labels or weights as an array; None if there are none."""
+def _in_memory(name: str, values: Any, n: int) -> npt.NDArray[Any]:
+    """Compute the targets, labels or weights of n rows as an array."""
     if is_collection(values):
         (values,) = compute([values])
-    return None if values is None else np.asarray(values)
+    array = np.asarray(values)
+    if array.ndim not in (1, 2) or len(array) != n:
+        raise ValueError(f"expected {name} with the {n} rows of X, got shape {array.shape}")
+    return array
 
 
 def sent(value: Any) -> Any:
-    """Return a task that stands for a value, so that each worker receives it once."""
+    """Wrap a value in a task, so that each worker receives it once."""
     return load("dask.delayed").delayed(value, pure=False, traverse=False)
 
 
@@ -235,7 +234,7 @@ def _on_block(
     weights: Any,
     *arguments: Any,
 ) -> R:
-    """Check the points of a partition and return the function of its rows."""
+    """Check the points of a partition and apply the function to its rows."""
     k, first, kind = place
     try:
         X = np.asarray(X).astype(kind, copy=False)
@@ -243,20 +242,20 @@ def _on_block(
     except ValueError as error:
         where = f"partition {k} (rows {first} to {first + len(X) - 1})"
         raise ValueError(f"{where}: {error}") from None
-    return function(Block(X, y, weights), *arguments)
+    return function(DaskBlock(X, y, weights), *arguments)
 
 
-def _taken(block: Block, rest: Callable[[Block], R], places: Indices) -> tuple[Array, R]:
-    """Return the points at some places, and the function of the other rows."""
+def _taken(block: DaskBlock, rest: Callable[[DaskBlock], R], places: Indices) -> tuple[Array, R]:
+    """Return the points at some positions, and `rest` of the other rows."""
     others = np.setdiff1d(block.counted, places, assume_unique=True)
     return block.X[places], rest(block.rows(others))
 
 
 def by_partition(method: Method) -> Method:
-    """Let a method of a fitted estimator, which takes points, take Dask collections as well.
+    """Extend a method of a fitted estimator from points to Dask collections.
 
-    What it returns for a collection is a dask array, or a tuple of them, of known type and shape,
-    in the chunks of the collection; nothing is computed before the user asks for it.
+    The result for a collection is a lazy dask array, or a tuple of them, of known type and shape,
+    in the chunks of the collection.
     """
 
     @wraps(method)
@@ -264,14 +263,14 @@ def by_partition(method: Method) -> Method:
         if not is_collection(X):
             return method(self, X, *args, **kwargs)
         check_is_fitted(self)
-        points = points_of("X", X)
+        points = points_of(X)
         point: Any = np.zeros((1, int(points.shape[1])))
         if is_frame(X):
             point = load("pandas").DataFrame(point, columns=list(X.columns))
         example = method(self, point, *args, **kwargs)
         stacked = np.stack(example, axis=-1) if isinstance(example, tuple) else example
         model = copy.copy(self)
-        vars(model).pop("feature_names_in_", None)  # they have been checked
+        vars(model).pop("feature_names_in_", None)  # checked above
         result = points.map_blocks(
             _applied,
             sent(model),
@@ -292,12 +291,12 @@ def by_partition(method: Method) -> Method:
 
 def _applied(
     X: Any,
-    model: Any,
+    model: BaseEstimator,
     call: tuple[str, Any, Any],
     nothing: npt.NDArray[Any],
     block_id: tuple[int, ...] = (0,),
 ) -> npt.NDArray[Any]:
-    """Apply a method to the rows of one partition, which may be none; errors name it."""
+    """Apply a method to the rows of one partition, perhaps none; errors name the partition."""
     if not len(X):
         return nothing
     name, args, kwargs = call

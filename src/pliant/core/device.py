@@ -1,9 +1,10 @@
-"""Where large arrays live: NumPy, or PyTorch on the CPU or a GPU, imported when it is asked for."""
+"""The place of large arrays: NumPy, or PyTorch on the CPU or a GPU, imported on demand."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,22 +17,22 @@ from pliant.core.typing import Array
 class Device:
     """Arrays of one floating-point type.
 
-    `xp` is the module, ``numpy`` or ``torch``, which have the same names for most of what formulas
-    need; `dtype` is its own floating-point type, and `name` PyTorch's device, None for NumPy.
+    `xp` is the module, ``numpy`` or ``torch``, with mostly the same function names; `dtype` is its
+    own floating-point type, and `name` PyTorch's device, None for NumPy.
     """
 
-    xp: Any
+    xp: ModuleType
     dtype: Any
     name: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return a recipe for other processes: modules cannot be sent."""
+        """Return a recipe for pickle: modules cannot be sent to other processes."""
         name = "torch" if self.name == "cpu" else self.name or "cpu"
         return get_device, (name, str(self.xp.finfo(self.dtype).dtype))
 
     @property
     def single(self) -> bool:
-        """Whether numbers are float32."""
+        """True for float32."""
         return bool(self.dtype is self.xp.float32)
 
     def array(self, values: Any) -> Any:
@@ -46,7 +47,7 @@ class Device:
         return np.asarray(values, dtype=np.float64)
 
     def double(self, values: Any) -> Any:
-        """Return an array on this device in float64; itself if it already is."""
+        """Return an array on this device in float64; float64 is not copied."""
         return values.astype(np.float64, copy=False) if self.name is None else values.double()
 
     def empty(self, *shape: int) -> Any:
@@ -63,9 +64,8 @@ class Device:
 def get_device(name: Any, dtype: str) -> Device:
     """Return a device by name for "float32" or "float64".
 
-    "cpu" is NumPy, "torch" PyTorch on the CPU, "cuda" or "cuda:N" PyTorch on a GPU. Raises
-    ImportError if PyTorch is needed and not installed, and ValueError for another name, or a GPU
-    that is not there.
+    "cpu" is NumPy, "torch" PyTorch on the CPU, "cuda" or "cuda:N" PyTorch on a GPU. A missing
+    PyTorch raises ImportError; another name, or a missing GPU, ValueError.
     """
     if name == "cpu":
         return Device(np, np.dtype(dtype).type)

@@ -10,8 +10,8 @@ def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
     """Set ``__module__`` of the classes among `names` to the module that exports them.
 
     Model files, pickles and reprs name a class by ``__module__``. With the public path there, they
-    survive when the file that defines the class moves. `namespace` is ``globals()`` of the module
-    that exports the names, which are its ``__all__``.
+    survive a move of the file that defines the class. `namespace` is ``globals()`` of the module
+    that exports the names in its ``__all__``.
     """
     for name in names:
         item = namespace.get(name)
@@ -20,7 +20,7 @@ def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
 
 
 class NonPSDWarning(UserWarning):
-    """A Gram matrix has a clearly negative eigenvalue, so no certificate can be given."""
+    """A Gram matrix has a clearly negative eigenvalue: there is no certificate."""
 
 
 class FeatureScaleWarning(UserWarning):
@@ -28,11 +28,11 @@ class FeatureScaleWarning(UserWarning):
 
 
 class UniformWeightsWarning(UserWarning):
-    """A rule for kernel weights does not prefer any kernel, so all have the same weight."""
+    """A rule for kernel weights prefers no kernel, so all weights are equal."""
 
 
 class TableError(ValueError):
-    """A table cannot be read, or does not have the columns it should have."""
+    """A table cannot be read, or lacks columns."""
 
 
 class ModelFileError(ValueError):

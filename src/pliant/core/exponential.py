@@ -17,8 +17,14 @@ import numpy.typing as npt
 
 from pliant.core.jit import compiled
 
+# A product may be added without being rounded first.
 compiled_fused = partial(compiled, fastmath={"contract"})
-"""A product may be added without being rounded first."""
+
+C = tuple(1.0 / math.factorial(k) for k in range(14))
+D = tuple(np.float32(c) for c in C[:8])
+"""Taylor coefficients of exp, float64 and float32."""
+
+ZERO_32 = np.float32(0.0)
 
 CHUNK = 1024
 """Numbers between two passes; they stay in the processor's first cache."""
@@ -27,17 +33,13 @@ ROUND_64, ROUND_32 = 1.5 * 2.0**52, np.float32(1.5 * 2.0**23)
 """x + ROUND has the integer nearest to x in its last bits, for |x| up to a quarter of it."""
 
 LOWEST_64, LOWEST_32 = -708.0, np.float32(-87.0)
-"""Below, the exponential is taken to be 0: it is no normal number."""
+"""Below, the exponential is no normal number and counts as 0."""
 
 PER_LOG2_64, PER_LOG2_32 = 1.0 / math.log(2.0), np.float32(1.0 / math.log(2.0))
 
 HIGH_64, LOW_64 = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
 HIGH_32, LOW_32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
 """log 2 in two parts: k times the first is exact."""
-
-C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1 / math.factorial(k) for k in range(2, 14))
-D2, D3, D4, D5, D6, D7 = (np.float32(1 / math.factorial(k)) for k in range(2, 8))
-ZERO_32, ONE_32 = np.float32(0.0), np.float32(1.0)
 
 
 def exponentials(values: npt.NDArray[Any], factor: float = 1.0) -> npt.NDArray[Any]:
@@ -71,9 +73,9 @@ def _replace_64(values: Any, factor: Any) -> None:
             t = x * PER_LOG2_64 + ROUND_64 if x >= LOWEST_64 else ROUND_64
             k = t - ROUND_64
             r = (x - k * HIGH_64) - k * LOW_64
-            p = C10 + r * (C11 + r * (C12 + r * C13))
-            p = C6 + r * (C7 + r * (C8 + r * (C9 + r * p)))
-            p = C2 + r * (C3 + r * (C4 + r * (C5 + r * p)))
+            p = C[10] + r * (C[11] + r * (C[12] + r * C[13]))  # Horner's rule
+            p = C[6] + r * (C[7] + r * (C[8] + r * (C[9] + r * p)))
+            p = C[2] + r * (C[3] + r * (C[4] + r * (C[5] + r * p)))
             p = 1.0 + r * (1.0 + r * p)
             chunk[i] = 0.0 if x < LOWEST_64 else p
             shifted[i] = t
@@ -94,8 +96,8 @@ def _replace_32(values: Any, factor: Any) -> None:
             t = x * PER_LOG2_32 + ROUND_32 if x >= LOWEST_32 else ROUND_32
             k = t - ROUND_32
             r = (x - k * HIGH_32) - k * LOW_32
-            p = D4 + r * (D5 + r * (D6 + r * D7))
-            p = ONE_32 + r * (ONE_32 + r * (D2 + r * (D3 + r * p)))
+            p = D[4] + r * (D[5] + r * (D[6] + r * D[7]))
+            p = D[0] + r * (D[1] + r * (D[2] + r * (D[3] + r * p)))
             chunk[i] = ZERO_32 if x < LOWEST_32 else p
             shifted[i] = t
         for i in range(chunk.size):

@@ -15,7 +15,7 @@ from pliant.core.text import printable, quoted
 
 
 def plain_data(value: Any) -> Any:
-    """Return a value of types that JSON has; numbers that are not finite become None."""
+    """Return a value in the types of JSON; NaN and infinity become None."""
     if isinstance(value, dict):
         return {str(name): plain_data(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
@@ -29,11 +29,11 @@ def plain_data(value: Any) -> Any:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) -> Iterator[Path]:
-    """Write a file atomically: yield a temporary file, which is renamed to ``path`` at the end.
+    """Write a file atomically: yield a temporary file, renamed to ``path`` at the end.
 
-    It lies in the same folder, has the same suffix, and is removed when the block raises.
-    Permissions stay as they were. Raises `error`, with one line of text, if ``path`` is a folder or
-    a device, its folder does not exist, or the system refuses.
+    The temporary file lies in the same folder, has the same suffix, and is removed when the block
+    raises. Permissions are kept. A folder or a device at ``path``, a missing folder, or a refusal
+    of the system raises `error`, with one line of text.
     """
     try:
         target = _checked(path)
@@ -53,7 +53,7 @@ def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) ->
 
 
 def _checked(path: str | os.PathLike[str]) -> Path:
-    """Return the file that ``path`` stands for, links followed, if a file can stand there."""
+    """Return the target of ``path``, links followed; raise OSError if it cannot be a file."""
     if "\0" in os.fspath(path):
         raise OSError("the name holds a NUL character")
     target = Path(os.path.realpath(path))

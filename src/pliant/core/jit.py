@@ -30,14 +30,14 @@ class _ReportOnce(numba_event.Listener):
     reported = False
 
     def on_start(self, event: numba_event.Event) -> None:
-        """Report a compilation that starts, if it is the first."""
+        """Report the first compilation at its start."""
         module = getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", "")
         if not self.reported and str(module).startswith("pliant."):
             self.reported = True
             _logger.warning("pliant is compiling its inner loops: some seconds, once per computer")
 
     def on_end(self, event: numba_event.Event) -> None:
-        """Do nothing when it ends."""
+        """Ignore the end of a compilation."""
 
 
 numba_event.register("numba:compile", _ReportOnce())  # type: ignore[no-untyped-call]
@@ -46,13 +46,13 @@ numba_event.register("numba:compile", _ReportOnce())  # type: ignore[no-untyped-
 class _Cache(FunctionCache):
     """numba's cache of a loop on disk, in which damaged files count as missing.
 
-    numba writes the index of a loop before its code, and chooses the name of the code by the index:
-    two processes that compile a loop at the same time can leave the code of one type under the name
-    of another. Such code counts as missing, too.
+    numba writes the index of a loop before its code, and names the code by the index. Two processes
+    that compile a loop at the same time can leave the code of one type under the name of another.
+    Such code counts as missing, too.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled loop for some types, or None if the cache does not have it."""
+        """Return the compiled loop for some types; None if the cache lacks it."""
         target_context.refresh()
         try:
             loop = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
@@ -61,7 +61,7 @@ class _Cache(FunctionCache):
         return loop if loop is not None and tuple(loop.signature.args) == tuple(sig) else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Store the compiled loop for some types, if the cache can be written."""
+        """Store the compiled loop for some types in a writable cache."""
         try:
             try:
                 self._save_overload(sig, data)  # type: ignore[no-untyped-call]
@@ -76,7 +76,7 @@ class _Cache(FunctionCache):
 
 @cache
 def _report_unwritable(folder: str, error: str) -> None:
-    """Report, once for a folder, that compiled loops cannot be kept."""
+    """Report, once, a folder in which compiled loops cannot be kept."""
     _logger.warning(
         "compiled loops cannot be kept in %s (%s), so that each process compiles them again: "
         "set NUMBA_CACHE_DIR to another folder",

@@ -1,4 +1,4 @@
-"""Linear algebra that kernel learning needs and SciPy does not have in one call."""
+"""Linear algebra beyond single calls of SciPy."""
 
 from __future__ import annotations
 
@@ -14,27 +14,14 @@ from scipy.spatial.distance import cdist
 from pliant.core.typing import Array, Indices
 
 BLOCK_ENTRIES = 2_000_000
-"""Numbers that are held at once where blocks are enough."""
-
-SMALL = 2000
-"""Largest order of a matrix that LAPACK decomposes without trying Lanczos iterations.
-
-Processor time for two eigenpairs of n = 500, 1000, 2000, 4000: LAPACK .01, .05, .55, 6 s; Lanczos
-iterations .004, .01, .06, .27 s, and .025, .06, .57, 2.4 s for 20 restarts without convergence.
-"""
-
-FEW = 0.03
-"""Lanczos is left where more than this share of the eigenvectors is wanted."""
-
-CURVED = 1e-12
-"""L-BFGS pairs with s'y below this share of |s| |y| carry no curvature and are dropped."""
+"""Number of distances that are held at once."""
 
 
 def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
     """Return the smallest eigenvalue of a symmetric matrix if it is clearly negative, else None.
 
-    That is below -`tol` times the largest diagonal entry. A Cholesky factorisation decides; only
-    where it fails is the eigenvalue computed. O(n^3): for n = 3000 about .25 s and 12 s.
+    The limit is -`tol` times the largest diagonal entry. A Cholesky factorisation decides, and the
+    eigenvalue is computed if it fails. O(n^3): for n = 3000 about .25 s and 12 s.
     """
     shift = tol * max(float(np.abs(matrix.diagonal()).max()), np.finfo(np.float64).tiny)
     shifted = np.array(matrix, dtype=np.float64, order="C")
@@ -48,13 +35,15 @@ def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
 
 
 def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
-    """Return the k largest eigenvalues of a symmetric matrix, falling, and their vectors.
+    """Compute the k largest eigenvalues of a symmetric matrix, falling, and their vectors.
 
-    1 <= k <= n; the matrix, shape (n, n), is not changed. A few of many are computed by Lanczos
-    iterations, O(n^2) each; else by LAPACK, O(n^3).
+    1 <= k <= n; the matrix, shape (n, n), is not changed. Lanczos iterations compute a few of many,
+    O(n^2) each, and LAPACK the others, O(n^3).
     """
     n = len(matrix)
-    if n > SMALL and k <= FEW * n:
+    # Processor time for two of n = 1000, 2000, 4000: LAPACK .05, .55, 6 s; Lanczos .01, .06, .27 s,
+    # or .06, .57, 2.4 s for 20 restarts without convergence, as clustered eigenvalues need.
+    if n > 2000 and k <= 0.03 * n:
         try:
             # clustered eigenvalues may need thousands of restarts: LAPACK is faster then
             values, vectors = eigsh(matrix, k, which="LA", v0=np.ones(n), maxiter=20)
@@ -68,10 +57,10 @@ def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
 
 
 def last_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
-    """Return the k largest eigenvalues of a symmetric matrix, rising, and their vectors. O(n^3).
+    """Compute the k largest eigenvalues of a symmetric matrix, rising, and their vectors. O(n^3).
 
-    LAPACK computes a part of the eigenvalues by bisection. Among several equal ones it may fail, or
-    return fewer than k without an error; then all are computed.
+    LAPACK computes a part of the eigenvalues by bisection. Among equal ones it may fail, or return
+    fewer than k without an error; then all are computed.
     """
     n = len(matrix)
     values: Any
@@ -86,7 +75,7 @@ def last_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
 
 
 def eigenvalue(matrix: Array, number: int) -> float:
-    """Return one eigenvalue of a symmetric matrix, 0 the smallest, n - 1 the largest. O(n^3)."""
+    """Compute one eigenvalue of a symmetric matrix, 0 the smallest, n - 1 the largest. O(n^3)."""
     values: Any
     try:
         values = scipy.linalg.eigvalsh(matrix, subset_by_index=[number, number])
@@ -96,16 +85,17 @@ def eigenvalue(matrix: Array, number: int) -> float:
 
 
 def spd_inverse(matrix: Array) -> tuple[Array, float]:
-    """Return the inverse of a symmetric positive definite matrix, and its log det. O(n^3).
+    """Compute the inverse of a symmetric positive definite matrix, and its log det. O(n^3).
 
-    The matrix, shape (n, n), is overwritten. Raises LinAlgError if it is not positive definite to
-    working precision.
+    The matrix, shape (n, n), is overwritten. A matrix that is not positive definite to working
+    precision raises LinAlgError.
     """
     factor, place = dpotrf(matrix.T, lower=1, overwrite_a=1)
     if place:
         raise np.linalg.LinAlgError(
             f"expected a positive definite matrix, got a leading block of order {place} that is not"
         )
+    # A = R'R, so log det A = 2 sum_i log R_ii.
     log_det = 2.0 * float(np.log(factor.diagonal()).sum())
     inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
     mirror(inverse)
@@ -128,7 +118,7 @@ def scale_rows(factors: Array, rows: Array) -> Array:
 
 
 def nearest_rows(points: Array, centres: Array) -> Indices:
-    """Return the number of the centre nearest to each point, the first of equals, shape (m,)."""
+    """Find the centre nearest to each point, the first of equals; shape (m,)."""
     labels = np.empty(len(points), dtype=np.intp)
     step = max(1, BLOCK_ENTRIES // len(centres))
     for low in range(0, len(points), step):
@@ -138,8 +128,8 @@ def nearest_rows(points: Array, centres: Array) -> Indices:
 
 
 class InverseHessian:
-    """The BFGS approximation of an inverse Hessian from `memory` pairs of steps and gradient
-    changes (Nocedal 1980).
+    """The L-BFGS approximation of an inverse Hessian, from `memory` pairs of steps s and changes y
+    of the gradient (Nocedal 1980).
     """
 
     def __init__(self, memory: int = 10) -> None:
@@ -151,10 +141,10 @@ class InverseHessian:
         return len(self.pairs)
 
     def learn(self, step: Array, change: Array) -> None:
-        """Remember that the gradient changed by `change` along `step`, arrays of one shape."""
+        """Store a step and the change of the gradient along it, arrays of one shape."""
         curvature = float(np.vdot(step, change))
         lengths = math.sqrt(np.vdot(step, step)) * math.sqrt(np.vdot(change, change))
-        if curvature > CURVED * lengths:
+        if curvature > 1e-12 * lengths:  # s'y: a smaller one is rounding
             self.pairs = [*self.pairs, (step, change, curvature)][-self.memory :]
 
     def forget(self) -> None:
@@ -162,9 +152,10 @@ class InverseHessian:
         self.pairs = []
 
     def times(self, gradient: Array) -> Array:
-        """Return the approximation times `gradient`; of the size of `gradient` without pairs."""
+        """Return the approximation times `gradient`; `gradient` itself without pairs."""
         product = gradient.copy()
         shares = []
+        # Two loops: H_k g = (I - s y'/s'y) H_{k-1} (I - y s'/s'y) g + s s'g / s'y, H_0 = s'y/y'y I.
         for step, change, curvature in reversed(self.pairs):
             share = np.vdot(step, product) / curvature
             product -= share * change

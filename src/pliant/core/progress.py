@@ -1,7 +1,6 @@
 """Progress and results: callbacks of a fit, deadlines, and results of solvers.
 
-Callbacks are those of scikit-learn 1.9 (``set_callbacks``); with an older version fits run
-silently.
+Callbacks need scikit-learn 1.9 (``set_callbacks``); fits with an older version run silently.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from pliant.core.typing import Array
 
@@ -30,30 +30,29 @@ except ImportError:
     HAS_CALLBACKS = False
 
     class CallbackSupport:  # type: ignore[no-redef]
-        """Stands in for scikit-learn's mixin before version 1.9."""
+        """Replaces scikit-learn's mixin before version 1.9."""
 
     def _with_callbacks(method: F) -> F:
         return method
 
 
 def with_callbacks(method: F) -> F:
-    """Make a ``fit`` tear down its callbacks however it ends."""
+    """Let a ``fit`` tear down its callbacks at its end or its error."""
     decorated: F = _with_callbacks(method)
     return decorated
 
 
-EVERY = 2.0
-"""Seconds between the lines of a fit with ``verbose=True``."""
+EVERY = 2.0  # seconds between the lines of a fit with ``verbose=True``
 
 
 class FitProgress:
-    """Reports to the callbacks of an estimator that its fit on X and y begins, advances and ends.
+    """Reports the begin, the steps and the end of a fit to the callbacks of the estimator.
 
-    Called after each slice of work, it returns True if a callback asks to stop. With
-    ``verbose=True`` it prints a line every two seconds, to standard error.
+    Solvers call it after each slice of work; True asks them to stop. With ``verbose=True`` it
+    prints a line every two seconds, to standard error.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any) -> None:
+    def __init__(self, estimator: BaseEstimator, X: Any, y: Any) -> None:
         self._name = type(estimator).__name__ if estimator.verbose else None
         self._begin = self._printed = time.monotonic()
         self._told = {"estimator": estimator, "X": X, "y": y}
@@ -62,7 +61,7 @@ class FitProgress:
         if HAS_CALLBACKS:
             self._context = estimator._init_callback_context(max_subtasks=None)
             self._context.call_on_fit_task_begin(**self._told)
-            # Without callbacks, slices of work would be registered for nobody, each some 30 us.
+            # A slice of work costs some 30 us to register, which only callbacks need.
             self.listened = bool(getattr(self._context, "_callbacks", True))
 
     def __call__(self, step: object = None) -> bool:
@@ -94,7 +93,7 @@ class FitProgress:
 
 
 class Deadline:
-    """A callback that asks to stop `seconds` from now (None: never), or when another one asks."""
+    """A callback that stops a solver in `seconds` (None: never), or when another callback does."""
 
     def __init__(self, callback: Callable[..., object], seconds: float | None) -> None:
         self._callback = callback
@@ -103,14 +102,14 @@ class Deadline:
         self.stopped = False
 
     def __call__(self, step: object = None) -> bool:
-        """Return whether to stop; once True, always True."""
-        self.expired = self.expired or is_over(self.ends)
+        """Return True to stop the solver; once True, always True."""
+        self.expired = self.expired or (self.ends is not None and time.time() >= self.ends)
         self.stopped = self.stopped or self.expired or self._callback(step) is True
         return self.stopped
 
 
 def is_over(ends: float | None) -> bool:
-    """Return whether a time, by the system clock, has come; None never does."""
+    """Return True once a time of the system clock has come; None never does."""
     return ends is not None and time.time() >= ends
 
 
@@ -118,7 +117,7 @@ Proof = TypeVar("Proof")
 
 
 class Status(Enum):
-    """Why a solver stopped; the value is advice for the reader."""
+    """The reason for which a solver stopped; the value is advice for the reader."""
 
     CONVERGED = "the requested accuracy is certified"
     UNCERTIFIED = "stationary, but the kernel is not positive semi-definite: no certificate exists"
@@ -134,12 +133,12 @@ class Status(Enum):
 
     @property
     def advice(self) -> str:
-        """Return what the reader can do about it."""
+        """Return the advice for the reader."""
         return self.value
 
 
 class Progress(NamedTuple):
-    """What a callback sees: iterations done, objective and gap when last checked (nan before)."""
+    """Iterations done, and objective and gap of the last check (nan before), for callbacks."""
 
     n_iter: int
     objective: float
@@ -148,7 +147,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Result(Generic[Proof]):
-    """The outcome of a run.
+    """The outcome of a solver.
 
     Attributes
     ----------
@@ -166,7 +165,7 @@ class Result(Generic[Proof]):
     history : list of Progress
         Objective and gap at each check.
     certificate : object or None
-        What the problem returned as proof of the gap.
+        The proof of the gap, from the problem.
     """
 
     x: Array
@@ -180,9 +179,9 @@ class Result(Generic[Proof]):
     @property
     def objectives(self) -> Array:
         """Return the objective at each check."""
-        return np.array([step.objective for step in self.history], dtype=np.float64)
+        return np.array(self.history, dtype=np.float64).reshape(-1, 3)[:, 1].copy()
 
     @property
     def gaps(self) -> Array:
         """Return the certified gap at each check."""
-        return np.array([step.gap for step in self.history], dtype=np.float64)
+        return np.array(self.history, dtype=np.float64).reshape(-1, 3)[:, 2].copy()

@@ -1,15 +1,12 @@
 """Names and lists in messages: "A, B and C", "did you mean".
 
-Names come from outside: `printable`, `quoted` and `harmless` make them fit for a message.
+`printable`, `quoted` and `harmless` make names from outside fit for a message.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-
-MOST_COMPARED, MOST_LISTED = 200, 40
-"""Characters of names that are compared with each other, and names that a message lists."""
 
 
 def count(number: int, noun: str, nouns: str | None = None) -> str:
@@ -30,7 +27,7 @@ def printable(text: object, limit: int = 80) -> str:
     Control characters and invisible formatting are left out.
     """
     raw = str(text)
-    kept = "".join(c for c in raw[: 4 * limit] if c.isprintable())
+    kept = "".join(filter(str.isprintable, raw[: 4 * limit]))
     whole = len(raw) <= 4 * limit and len(kept) <= limit
     return kept if whole else kept[: limit - 1] + "…"
 
@@ -52,19 +49,19 @@ def harmless(text: str) -> str:
 
 
 def close_names(name: str, names: Iterable[str]) -> list[str]:
-    """Return up to three of ``names`` that look like ``name`` whatever the case, closest first."""
-    plain = {known: known[:MOST_COMPARED].strip().casefold() for known in names}
-    start = name[:MOST_COMPARED].strip().casefold()  # the time grows with the square
+    """Return up to three of ``names`` similar to ``name`` in any case, the closest first."""
+    plain = {known: known[:200].strip().casefold() for known in names}
+    start = name[:200].strip().casefold()  # the time grows with the square of the length
     close = difflib.get_close_matches(start, plain.values(), n=3)
     matches = [known for known, text in plain.items() if text in close]
     return sorted(matches, key=lambda known: close.index(plain[known]))[:3]
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """Write "did you mean 'A' or 'B'?" for a name that is not among ``names``, or list them."""
+    """Write "did you mean 'A' or 'B'?" for an unknown name, or list the known ones."""
     known = list(names)
     close = " or ".join(map(quoted, close_names(name, known)))
     if close:
         return f"did you mean {close}?"
-    rest = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
-    return f"there are: {', '.join(map(printable, known[:MOST_LISTED]))}{rest}"
+    rest = f" and {len(known) - 40} more" if len(known) > 40 else ""
+    return f"there are: {', '.join(map(printable, known[:40]))}{rest}"

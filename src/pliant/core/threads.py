@@ -2,10 +2,10 @@
 
 A fit multiplies many small matrices. BLAS shares each product among threads that wait for each
 other in busy loops: where other programs run as well, a fit of one second can take a minute. The
-last digits of a product also depend on how it is shared. Methods of the public classes, and
-kernels, therefore hold BLAS to one thread with `blas_limited`. What pays in parallel runs in
-workers of joblib (`n_jobs`), whose tasks are limited as well: a worker may be another process, and
-builds of BLAS on OpenMP have a limit for each thread.
+last digits of a product also depend on the number of threads. Methods of the public classes, and
+kernels, therefore hold BLAS to one thread with `blas_limited`. Parallel work runs in workers of
+joblib (`n_jobs`), whose tasks are limited as well: a worker may be another process, and builds of
+BLAS on OpenMP have a limit for each thread.
 """
 
 from __future__ import annotations
@@ -14,71 +14,33 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from multiprocessing import parent_process
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import threadpoolctl
 from joblib import cpu_count
 from joblib.parallel import get_active_backend
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Limit:
-    """The limit of a process: the first Python thread that enters sets it, the last restores it.
-
-    If each thread did both, the last one to leave could restore the limit of another.
-    """
+    """The BLAS libraries of a process, and the number of blocks that hold them to one thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users = 0
-        self._shared: Any = None
-        self._by_thread: Any = None
-        self._limiter: Any = None
+        self.lock = threading.Lock()
+        self.users = 0
+        self.shared: Any = None  # libraries with one limit for all Python threads
+        self.by_thread: Any = None  # libraries on OpenMP, with a limit for each Python thread
+        self.limiter: Any = None
 
-    def enter(self) -> Any:
-        """Hold BLAS to one thread; return what `leave` needs."""
-        with self._lock:
-            if self._shared is None:
-                self._find_libraries()
-            if self._users == 0:
-                self._limiter = self._shared.limit(limits=1)
-                if any(library["num_threads"] > 1 for library in self._shared.info()):
-                    self._limiter = None  # the user has set a number of threads elsewhere
-            self._users += 1
-        return self._by_thread.limit(limits=1)
-
-    def leave(self, own: Any) -> None:
-        """Restore the number of threads, if nobody else needs the limit."""
-        own.restore_original_limits()
-        with self._lock:
-            self._users -= 1
-            if self._users == 0 and self._limiter is not None:
-                _take_control()
-                self._limiter.restore_original_limits()
-                _take_control()
-
-    def _find_libraries(self) -> None:
-        """List the BLAS libraries: of one limit for all threads, and of a limit for each."""
+    def find_libraries(self) -> None:
+        """List the BLAS libraries, once."""
         blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
         libraries = blas.info()
         openmp = [x["filepath"] for x in libraries if x.get("threading_layer") == "openmp"]
         others = [x["filepath"] for x in libraries if x["filepath"] not in openmp]
-        self._shared = blas.select(filepath=others)
-        self._by_thread = blas.select(filepath=openmp)
-
-
-def _take_control() -> None:
-    """Let any thread change the number of threads of OpenBLAS, not only the one that has set it.
-
-    threadpoolctl 3.8 and later forbid it to others.
-    """
-    library: Any = getattr(threadpoolctl, "OpenBLASController", None)
-    if hasattr(library, "clear_controlling_thread"):
-        library.clear_controlling_thread(force=True)
+        self.shared, self.by_thread = blas.select(filepath=others), blas.select(filepath=openmp)
 
 
 _limit = _Limit()
@@ -93,33 +55,52 @@ def _renew() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
 
+_release_control = getattr(
+    getattr(threadpoolctl, "OpenBLASController", None),
+    "clear_controlling_thread",  # 3.8 and later: only the thread that set a number may change it
+    lambda force: None,
+)
+
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread within the block, in the whole process."""
+    """Hold BLAS to one thread within the block, in the whole process.
+
+    The first Python thread that enters sets the limit and the last one restores the old number. If
+    each thread did both, the last one could restore the limit of another.
+    """
     limit = _limit
-    own = limit.enter()
+    with limit.lock:
+        if limit.shared is None:
+            limit.find_libraries()
+        if limit.users == 0:
+            limit.limiter = limit.shared.limit(limits=1)
+            for library in limit.shared.info():
+                if library["num_threads"] > 1:  # the user has set a number of threads elsewhere
+                    limit.limiter = None
+        limit.users += 1
+    own = limit.by_thread.limit(limits=1)
     try:
         yield
     finally:
-        limit.leave(own)
+        own.restore_original_limits()
+        with limit.lock:
+            limit.users -= 1
+            if limit.users == 0 and limit.limiter is not None:
+                _release_control(force=True)
+                limit.limiter.restore_original_limits()
+                _release_control(force=True)
 
 
-def blas_limited(function: Callable[P, R]) -> Callable[P, R]:
+def blas_limited(function: F) -> F:
     """Return the function, or method, with BLAS held to one thread while it runs."""
-
-    @wraps(function)
-    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        with one_blas_thread():
-            return function(*args, **kwargs)
-
-    return limited
+    return one_blas_thread()(function)
 
 
 def threads_for(n_jobs: int | None, *, worth_it: bool) -> int | None:
-    """Return the number of threads for joblib: `n_jobs`, or else all cores if that is worth it.
+    """Return the number of threads for joblib: `n_jobs`, or else all cores if `worth_it`.
 
-    What `joblib.parallel_config` sets counts as given. A child process takes one thread.
+    A number from `joblib.parallel_config` counts as given. A child process takes one thread.
     """
     if n_jobs is not None:
         return n_jobs

@@ -21,7 +21,7 @@ Columns: TypeAlias = slice | Indices
 """Row numbers, or a range of them."""
 
 Callback: TypeAlias = Callable[..., Any]
-"""Called with the progress of a solver after a slice of work; True asks it to stop."""
+"""Takes the progress of a solver after a slice of work; True asks the solver to stop."""
 
 Between: TypeAlias = Callable[[Indices, Columns], Array]
 """Returns a kernel between some points of a set and others of it, shape (m, k)."""

@@ -1,4 +1,4 @@
-"""Checks of parameters and data; each error quotes the value and the expectation."""
+"""Checks of parameters and data; each error quotes the expectation and the value."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from pliant.core.text import close_names, one_line
 from pliant.core.typing import Array, Indices, Mask
 
-WRAPPERS = ("pliant.", "sklearn.", "joblib.")
-"""Packages whose frames stand between a user's call and a warning."""
-
-LARGEST_INTEGER = 2**53
-"""Up to here, an integer is a float without rounding, and counts do not overflow."""
-
 LARGEST = 1e100
 """Largest absolute value of features, targets and weights: products of three are finite."""
+
+UNLIKE = 1000.0
+"""Ratio of the scales of two features above which a kernel of one width misses the smaller one: it
+contributes a millionth of squared distances. Scales of 1 to 100 are common and harmless; a wrong
+unit (metres beside millimetres) starts at 1000."""
+
+Constraint: TypeAlias = Callable[[str, Any], object]
+"""A check of a parameter's name and value. Tables of constraints stand beside the signature of an
+estimator."""
 
 
 def check_real(
@@ -39,10 +42,10 @@ def check_real(
     least: float | None = None,
     infinite: bool = False,
 ) -> float:
-    """Return `value` as a float > `above` or >= `least`; `infinite` allows inf."""
+    """Return `value` as a float > `above`, or >= `least`; `infinite` allows inf."""
     bound = f" > {above:g}" if above is not None else f" >= {least:g}" if least is not None else ""
     number = math.nan
-    if isinstance(value, Real) and not _is_boolean(value):
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
         with suppress(OverflowError):
             number = float(value)
     fits = (
@@ -59,21 +62,18 @@ def check_real(
     return number
 
 
-def _is_boolean(value: object) -> bool:
-    return isinstance(value, bool | np.bool_)
-
-
 def check_integer(name: str, value: Any, *, least: int) -> int:
-    """Return `value` as an int from `least` to `LARGEST_INTEGER`, or say what was expected."""
-    if not isinstance(value, Integral) or _is_boolean(value) or value < least:
+    """Return `value` as an int from `least` to 2^53, which floats hold without rounding."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if not whole or value < least:
         raise ValueError(f"expected {name} >= {least}, an integer, got {one_line(plain(value))}")
-    if int(value) > LARGEST_INTEGER:
-        raise ValueError(f"expected {name} <= {LARGEST_INTEGER}, got {one_line(plain(value))}")
+    if int(value) > 2**53:
+        raise ValueError(f"expected {name} <= {2**53}, got {one_line(plain(value))}")
     return int(value)
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
-    """Return `value` if it is among `choices`, or say which there are."""
+    """Return `value` if it is one of `choices`."""
     if isinstance(value, str) and value in choices:
         return value
     close = close_names(str(value), choices)
@@ -82,26 +82,21 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """Return `value` if it is True or False, or say so."""
-    if not _is_boolean(value):
+    """Return `value` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
         raise ValueError(f"expected {name} True or False, got {one_line(plain(value))}")
     return bool(value)
 
 
-Constraint: TypeAlias = Callable[[str, Any], object]
-"""Called with the name and the value of a parameter, raises an error unless the value fits; tables
-of constraints stand beside the signature of an estimator."""
-
-
 def check_job_count(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is None, or an integer other than 0."""
-    whole = isinstance(value, Integral) and not _is_boolean(value)
+    whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if value is not None and not (whole and value):
         raise ValueError(f"expected {name} None or an integer other than 0, got {one_line(value)}")
 
 
 def check_share(name: str, value: Any) -> float:
-    """Return `value` as a float in (0, 1), or say what was expected of it."""
+    """Return `value` as a float in (0, 1)."""
     number = check_real(name, value, above=0)
     if number >= 1:
         raise ValueError(f"expected {name} < 1, got {number:g}")
@@ -111,41 +106,44 @@ def check_share(name: str, value: Any) -> float:
 def real_number(
     *, above: float | None = None, least: float | None = None, infinite: bool = False
 ) -> Constraint:
-    """Ask for a number: finite unless `infinite`, above an open or from a closed lower bound on."""
+    """Build the constraint of `check_real`."""
     return partial(check_real, above=above, least=least, infinite=infinite)
 
 
 def integer(*, least: int) -> Constraint:
-    """Ask for an integer of at least `least`."""
+    """Build the constraint of `check_integer`."""
     return partial(check_integer, least=least)
 
 
 def one_of(words: Collection[str]) -> Constraint:
-    """Ask for one of several words."""
+    """Build the constraint of `check_choice`."""
     return partial(check_choice, choices=words)
 
 
 def optional(constraint: Constraint) -> Constraint:
-    """Ask for None, or what another constraint asks for."""
-    return lambda name, value: None if value is None else constraint(name, value)
+    """Build a constraint that accepts None, too."""
+    return partial(_check_unless, special=None, constraint=constraint)
 
 
 def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
-    """Ask for "auto" or what another constraint asks for; if `named`, errors for text name both."""
-
-    def check(name: str, value: Any) -> object:
-        if isinstance(value, str) and (value == "auto" or not named):
-            return check_choice(name, value, ("auto",))
-        return constraint(f"{name} = 'auto' or" if named else name, value)
-
-    return check
+    """Build a constraint that accepts "auto", too; if `named`, its errors for text name both."""
+    return partial(_check_unless, special="auto", constraint=constraint, named=named)
 
 
-def check_parameters(estimator: Any) -> None:
-    """Raise for the first parameter that does not meet its entry of the table `_constraints`.
+def _check_unless(
+    name: str, value: Any, *, special: str | None, constraint: Constraint, named: bool = False
+) -> None:
+    """Check a value other than the special one."""
+    if value is None and special is None:
+        return
+    if special is not None and isinstance(value, str) and (value == special or not named):
+        check_choice(name, value, (special,))
+        return
+    constraint(f"{name} = {special!r} or" if named else name, value)
 
-    The method `_check_combinations`, if there is one, checks which parameters go together.
-    """
+
+def check_parameters(estimator: BaseEstimator) -> None:
+    """Check each parameter by the table `_constraints`, then all by `_check_combinations`."""
     for name, constraint in estimator._constraints.items():
         constraint(name, getattr(estimator, name))
     if hasattr(estimator, "_check_combinations"):
@@ -157,10 +155,6 @@ def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = Non
 
     Sparse points raise TypeError; text, another shape, NaN, infinity and larger numbers ValueError.
     """
-    if scipy.sparse.issparse(X):
-        raise TypeError(
-            f"expected {name} to be a dense array, got a sparse one; use {name}.toarray()"
-        )
     points = _as_numbers(X, name)
     if points.ndim != 2:
         raise ValueError(f"expected {name} of shape (n_samples, n_features), got {points.shape}")
@@ -168,9 +162,6 @@ def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = Non
         raise ValueError(f"expected {name} with {n_features} features, got {points.shape[1]}")
     check_numbers(points, name)
     return points
-
-
-NOUNS = {"X": "features", "y": "targets", "sample_weight": "weights"}
 
 
 def check_numbers(values: npt.NDArray[Any], name: str, first_row: int = 0) -> None:
@@ -188,14 +179,19 @@ def check_numbers(values: npt.NDArray[Any], name: str, first_row: int = 0) -> No
     where += f", column {place[1]}" if len(place) > 1 else ""
     if not np.isfinite(value):
         raise ValueError(f"expected finite numbers, got {value} in {where}")
+    nouns = {"X": "features", "y": "targets", "sample_weight": "weights"}
     raise ValueError(
-        f"expected {NOUNS.get(name, 'numbers')} of at most 1e100 in absolute value, got "
+        f"expected {nouns.get(name, 'numbers')} of at most 1e100 in absolute value, got "
         f"{value:.3g} in {where}"
     )
 
 
 def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
-    """Return `values` as a float64 array of any shape, if they are real numbers."""
+    """Return real numbers as a dense float64 array of their shape."""
+    if scipy.sparse.issparse(values):
+        raise TypeError(
+            f"expected {name} to be a dense array, got a sparse one; use {name}.toarray()"
+        )
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "biufO":
@@ -208,8 +204,7 @@ def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
 def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
     """Return the result of scikit-learn's ``validate_data``, for numbers up to `LARGEST`.
 
-    An integer that is too large for a float is a ValueError, an object that is no number a
-    TypeError, as in scikit-learn.
+    Integers beyond the range of floats raise ValueError, objects other than numbers TypeError.
     """
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # in sums that look for NaN
@@ -228,12 +223,12 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
 
 
 def is_collection(X: object) -> bool:
-    """Return whether X is a Dask collection: an array, a data frame, or another one."""
+    """Return True for a Dask collection: an array, a data frame, or another one."""
     return hasattr(X, "__dask_graph__")
 
 
 def check_random_state(seed: Any) -> np.random.RandomState:
-    """Return scikit-learn's ``check_random_state``, or say which seeds there are."""
+    """Return the generator of a seed, by scikit-learn's ``check_random_state``."""
     try:
         return sklearn.utils.check_random_state(seed)
     except (ValueError, TypeError):
@@ -244,9 +239,9 @@ def check_random_state(seed: Any) -> np.random.RandomState:
 
 
 def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
-    """Return the classes in y, sorted, and the number of the class of each sample.
+    """Return the sorted classes in y, and the number of each sample's class.
 
-    Real numbers and labels that cannot be sorted raise ValueError.
+    Real numbers and labels without an order raise ValueError.
     """
     try:
         with np.errstate(invalid="ignore"):
@@ -257,17 +252,17 @@ def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
 
 
 def plain(value: object) -> object:
-    """Return a NumPy scalar as Python's, whose repr is shorter."""
+    """Return a NumPy scalar as Python's, with a shorter repr."""
     return value.item() if isinstance(value, np.generic) else value
 
 
-def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
-    """Return a precomputed Gram matrix if it is square and symmetric to `tol`, relative."""
+def check_gram(gram: Array) -> Array:
+    """Return a Gram matrix if it is square, and symmetric to 1e-8 of its largest entry."""
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
-    limit = tol * max(float(gram.max()), -float(gram.min()))
-    for low in range(0, len(gram), TILE):
-        rows = slice(low, low + TILE)
+    limit = 1e-8 * max(float(gram.max()), -float(gram.min()))
+    for low in range(0, len(gram), 128):  # a tile stays in the processor's cache
+        rows = slice(low, low + 128)
         skew = np.abs(gram[rows, low:] - gram[low:, rows].T)
         if skew.max() > limit:
             place = np.unravel_index(int(np.argmax(skew)), skew.shape)
@@ -277,10 +272,6 @@ def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
                 f"({i}, {j}) but {gram[j, i]:.6g} at ({j}, {i})"
             )
     return gram
-
-
-TILE = 128
-"""Rows of a matrix that are compared at once with its columns."""
 
 
 def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
@@ -306,15 +297,13 @@ def check_row_numbers(name: str, values: npt.ArrayLike) -> None:
 
 def check_targets(y: npt.ArrayLike) -> Array:
     """Return real targets of any shape, float64, up to `LARGEST`."""
-    if scipy.sparse.issparse(y):
-        raise TypeError("expected y to be a dense array, got a sparse one; use y.toarray()")
     targets = _as_numbers(y, "y")
     check_numbers(targets, "y")
     return targets
 
 
 def has_fractions(values: npt.NDArray[Any]) -> bool:
-    """Whether an array holds float values that are not all integers; without NaN and infinity."""
+    """Return True for an array of finite floats that are not all integers."""
     real = values.dtype.kind == "f" and bool(np.isfinite(values).all())
     return real and bool((values % 1 != 0).any())
 
@@ -341,7 +330,7 @@ def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def _of_one_type(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return an object array as text if it holds text, else as the numbers that it holds."""
+    """Return an object array as an array of texts, or of numbers."""
     texts = sum(isinstance(value, str) for value in values)
     if 0 < texts < len(values):
         odd = next(value for value in values if not isinstance(value, str))
@@ -355,14 +344,14 @@ def _of_one_type(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def where_equal(values: npt.NDArray[Any], value: Any) -> Mask:
-    """Return where `values` equal `value`; nowhere for None, or for text against numbers."""
+    """Return the mask of the `values` equal to `value`; empty for None, or text among numbers."""
     if value is None:
         return np.zeros(len(values), dtype=bool)
     return np.array([entry == value for entry in values.tolist()], dtype=bool)
 
 
 def check_finite(owner: object, names: Iterable[str], advice: str = "") -> None:
-    """Raise ValueError unless these attributes hold finite numbers; `advice` ends the message."""
+    """Check that these attributes hold finite numbers; `advice` ends the message."""
     for name in names:
         values = np.asarray(getattr(owner, name), dtype=np.float64)
         if not np.isfinite(values).all():
@@ -373,7 +362,7 @@ def check_finite(owner: object, names: Iterable[str], advice: str = "") -> None:
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
-    """Return one weight from 0 to `LARGEST` per row of X, float64; ones if none are given."""
+    """Return one weight from 0 to `LARGEST` for each row of X, float64; ones for None."""
     if sample_weight is None:
         return np.ones(len(X))
     weights = _as_numbers(sample_weight, "sample_weight")
@@ -387,24 +376,16 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
     return weights
 
 
-UNLIKE = 1000.0
-"""Ratio of the scales of two features above which a kernel of one width misses the smaller one: it
-contributes a millionth of squared distances. Scales of 1 to 100 are common and harmless; a wrong
-unit (metres beside millimetres) starts at 1000."""
-
-ROUNDING = 1e-12
-"""A feature whose range is this share of its largest value is constant but for rounding."""
-
-
 def unlike_features(X: Array) -> tuple[int, int, float] | None:
-    """Return two columns of X, shape (n, d), of very unlike scale; None if there are none.
+    """Find two columns of X, shape (n, d), with very unlike scales; None without such a pair.
 
-    They are the number of the larger, of the smaller, and the ratio of their standard deviations.
-    Ranges differ by more than `UNLIKE` as well, unlike those of rare indicators.
+    Return the number of the larger, of the smaller, and the ratio of their standard deviations.
+    Their ranges also differ by more than `UNLIKE`, which rules out rare indicators.
     """
     lowest, highest = X.min(axis=0), X.max(axis=0)
     widths, spreads = highest - lowest, X.std(axis=0)
-    varying = widths > ROUNDING * np.maximum(np.abs(lowest), np.abs(highest))
+    # A narrower range than 1e-12 of the largest value is a constant with rounding errors.
+    varying = widths > 1e-12 * np.maximum(np.abs(lowest), np.abs(highest))
     large = int(np.argmax(np.where(varying, spreads, -1.0)))
     unlike = varying & (widths[large] > UNLIKE * widths) & (spreads[large] > UNLIKE * spreads)
     if not unlike.any():
@@ -415,25 +396,27 @@ def unlike_features(X: Array) -> tuple[int, int, float] | None:
 
 
 def stack_level() -> int:
-    """Return the `stacklevel` of the nearest frame outside pliant, scikit-learn and joblib."""
+    """Return the `stacklevel` of the user's call: the nearest frame outside these packages."""
+    wrappers = ("pliant.", "sklearn.", "joblib.", "contextlib")  # `blas_limited` is of contextlib
     level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(WRAPPERS):
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(wrappers):
         level, frame = level + 1, frame.f_back
     return level
 
 
 @contextmanager
 def fresh(estimator: BaseEstimator) -> Iterator[None]:
-    """Drop the fitted attributes of an estimator now, and again if the fit inside fails."""
-    forget(estimator)
+    """Delete the fitted attributes of an estimator now, and again if the fit inside fails."""
+    _forget(estimator)
     try:
         yield
     except BaseException:
-        forget(estimator)
+        _forget(estimator)
         raise
 
 
-def forget(estimator: BaseEstimator) -> None:
-    """Drop the fitted attributes of an estimator."""
-    for name in [name for name in vars(estimator) if name.endswith("_") and name[0] != "_"]:
-        delattr(estimator, name)
+def _forget(estimator: BaseEstimator) -> None:
+    """Delete the fitted attributes of an estimator."""
+    for name in list(vars(estimator)):
+        if name.endswith("_") and name[0] != "_":
+            delattr(estimator, name)

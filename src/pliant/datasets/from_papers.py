@@ -1,4 +1,4 @@
-"""The test functions and the generated classes of the LAB-RBF, DANK, KNPL and SCG papers."""
+"""Test functions and generated classes of the LAB-RBF, DANK, KNPL and SCG papers."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Array], float, int]] = {
 def cherkassky_function(X: npt.ArrayLike, function: str = "f1") -> Array:
     r"""Return a smooth test function of Cherkassky, Gehring and Mulier at some points.
 
-    The functions are those of Appendix E of the LAB-RBF paper [1]_ and, as "surface", that of
-    Section 6.3.1 of the DANK paper [2]_:
+    The functions come from Appendix E of the LAB-RBF paper [1]_ and, "surface", from Section 6.3.1
+    of the DANK paper [2]_:
 
     .. math::
 
@@ -54,8 +54,8 @@ def cherkassky_function(X: npt.ArrayLike, function: str = "f1") -> Array:
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Points: 2 features for "f1" and "surface", 6 for "f2", of which the last has no influence,
-        and 4 for "f3".
+        Points: 2 features for "f1" and "surface", 6 for "f2" (the last without influence), and 4
+        for "f3".
     function : {"f1", "f2", "f3", "surface"}, default="f1"
         Which function.
 
@@ -90,9 +90,8 @@ def make_cherkassky(
 ) -> tuple[Array, Array]:
     """Draw a smooth test function of Cherkassky, Gehring and Mulier at uniform points.
 
-    The domains are those that the papers print: [-1, 1]^6 for "f2", [-0.25, 0.25]^4 for "f3" and
-    [-0.5, 0.5]^2 for "surface". That of "f1" is printed as [-2, -2]^2, a single point, and read as
-    [-2, 2]^2.
+    The papers print the domains [-1, 1]^6 for "f2", [-0.25, 0.25]^4 for "f3" and [-0.5, 0.5]^2 for
+    "surface". They print [-2, -2]^2, a single point, for "f1"; [-2, 2]^2 is drawn.
 
     Parameters
     ----------
@@ -177,11 +176,11 @@ def make_sandwich(
 ) -> tuple[Array, Array]:
     """Make two classes in the plane: a band, and a mixture of Gaussians on both sides of it.
 
-    The problem stands for that of Figure 2 of the KNPL paper [1]_, which says that "class +1 is a
-    mixture of Gaussian which takes in sandwiches of the class -1" and no more. Chosen here: class
-    +1 has six Gaussians of equal weights, with centres at (-2, 0 or 2, -1.2 or 1.2) and standard
-    deviations (0.7, 0.5); class -1 is uniform on [-3, 3] along the first axis and normal with
-    standard deviation 0.5 across it. The best rule classifies about 84.7 % of the points correctly.
+    The problem imitates Figure 2 of the KNPL paper [1]_, which says only that "class +1 is a
+    mixture of Gaussian which takes in sandwiches of the class -1". Here class +1 has six Gaussians
+    of equal weights, with centres at (-2, 0 or 2, -1.2 or 1.2) and standard deviations (0.7, 0.5);
+    class -1 is uniform on [-3, 3] along the first axis and normal with standard deviation 0.5
+    across it. The best rule classifies about 84.7 % of the points correctly.
 
     Parameters
     ----------
@@ -228,10 +227,10 @@ def make_bimodal(
 ) -> tuple[Array, Indices]:
     """Make two classes in the plane, each with two Gaussians at opposite corners of a square.
 
-    The problem stands for that of Figure 1 of the SCG paper [1]_: 100 points of each class, "the
-    distribution of each class is a bimodal Gaussian distribution", and the classes are not linearly
-    separable. Chosen here: centres (1, 1) and (-1, -1) for class 0, (1, -1) and (-1, 1) for class
-    1, and the standard deviation, which the paper does not give.
+    The problem imitates Figure 1 of the SCG paper [1]_: 100 points of each class, "the distribution
+    of each class is a bimodal Gaussian distribution", and the classes are not linearly separable.
+    The paper gives no centres and no standard deviation. Here the centres are (1, 1) and (-1, -1)
+    for class 0, (1, -1) and (-1, 1) for class 1.
 
     Parameters
     ----------

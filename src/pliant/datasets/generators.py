@@ -1,4 +1,4 @@
-"""Generated problems: the one that speed is measured on, and picture-sized ones in the plane."""
+"""Generated problems: one for measurements of speed, and small ones in the plane."""
 
 from __future__ import annotations
 
@@ -11,22 +11,12 @@ from sklearn.utils import check_random_state
 from pliant.core.typing import Array
 from pliant.core.validation import check_integer, check_points, check_real
 
-FROM_RIVER = (0.0, 0.03, 0.05, 0.14, 0.16, 0.24, 0.26, 1.5)
-"""Distances from a river at which the slope of its canyon changes."""
-
-NORTH, SOUTH, TRIBUTARY = (
-    (800.0, 800.0, 1150.0, 1250.0, 1700.0, 1850.0, 2400.0, 2500.0),
-    (800.0, 800.0, 1150.0, 1200.0, 1600.0, 1650.0, 2100.0, 2000.0),
-    (900.0, 900.0, 1150.0, 1250.0, 1700.0, 1850.0, 2450.0, 2600.0),
-)
-"""Metres above the sea there: gorge, platform, terrace, rim and plateau."""
-
 
 def make_speed_problem(n: int, random_state: int = 0) -> tuple[Array, Array]:
-    """Make the two-class problem on which speed is measured.
+    """Make the two-class problem of the measurements of speed.
 
     Twelve Gaussian clusters on the corners of a cube in 8 dimensions, 14 features in all, one label
-    in twenty drawn again; hard enough that a large part of the points become support vectors.
+    in twenty drawn again. A large part of the points become support vectors.
 
     Parameters
     ----------
@@ -93,10 +83,10 @@ def terrain_elevation(X: npt.ArrayLike, angle: float = 0.0) -> Array:
     Parameters
     ----------
     X : array-like of shape (n, 2)
-        Points of the unit square: east and north. Beyond it the plateaus go on.
+        Points of the unit square: east and north. The plateaus extend beyond it.
     angle : float, default=0.0
-        Degrees by which the canyon is turned about (0.5, 0.5), against the clock. At 0 all its
-        edges are parallel to the axes.
+        Anticlockwise rotation of the canyon about (0.5, 0.5), in degrees. At 0 all its edges are
+        parallel to the axes.
 
     Returns
     -------
@@ -108,13 +98,19 @@ def terrain_elevation(X: npt.ArrayLike, angle: float = 0.0) -> Array:
     >>> terrain_elevation([[0.2, 0.4], [0.2, 0.64], [0.2, 0.66]])
     array([ 800., 1850., 2400.])
     """
+    # Distances from a river at which the slope changes, and the elevations there, in metres: gorge,
+    # platform, terrace, rim and plateau.
+    places = (0.0, 0.03, 0.05, 0.14, 0.16, 0.24, 0.26, 1.5)
+    north_bank = (800.0, 800.0, 1150.0, 1250.0, 1700.0, 1850.0, 2400.0, 2500.0)
+    south_bank = (800.0, 800.0, 1150.0, 1200.0, 1600.0, 1650.0, 2100.0, 2000.0)
+    tributary_bank = (900.0, 900.0, 1150.0, 1250.0, 1700.0, 1850.0, 2450.0, 2600.0)
     points, turn = check_points(X, "X", n_features=2), np.deg2rad(angle)
     cosine, sine = np.cos(turn), np.sin(turn)
     east, north = ((points - 0.5) @ np.array([[cosine, -sine], [sine, cosine]]) + 0.5).T
     from_main, from_tributary = north - 0.4, np.abs(east - 0.65)
-    south = np.interp(-from_main, FROM_RIVER, SOUTH)
-    main = np.interp(from_main, FROM_RIVER, NORTH)
-    tributary = np.interp(from_tributary, FROM_RIVER, TRIBUTARY)
+    south = np.interp(-from_main, places, south_bank)
+    main = np.interp(from_main, places, north_bank)
+    tributary = np.interp(from_tributary, places, tributary_bank)
     return np.where(from_main > 0, np.minimum(main, tributary), south)
 
 
@@ -132,8 +128,8 @@ def make_terrain(
     n_samples : int, default=750
         Number of points, >= 1, uniform in the unit square.
     angle : float, default=0.0
-        Degrees by which the canyon is turned; see `terrain_elevation`, which has the elevation
-        of any point, without noise.
+        Rotation of the canyon, in degrees; see `terrain_elevation`, which returns the elevation of
+        any point, without noise.
     noise : float, default=0.0
         >= 0: standard deviation of the normal error, in metres.
     random_state : int, RandomState or None

@@ -1,4 +1,4 @@
-"""A table as it comes from an office: semicolons, decimal commas, dates, gaps, ids and codes."""
+"""A table from an office: semicolons, decimal commas, dates, gaps, ids and codes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ WEATHER = ("clear", "cloudy", "rain", "snow")
 SHARES = np.array([1.0, 0.85, 0.35, 0.15])
 """The share of a clear day's revenue in each weather."""
 
-COLUMNS = (
-    "rental_id", "date", "station", "area_code", "weather", "temperature", "humidity", "wind",
-    "currency", "revenue",
-)  # fmt: skip
+COLUMNS = "rental_id;date;station;area_code;weather;temperature;humidity;wind;currency;revenue"
 
 
 def write_rentals(
@@ -27,7 +24,7 @@ def write_rentals(
     n_rows: int = 600,
     random_state: int | np.random.RandomState | None = None,
 ) -> Path:
-    """Write a CSV file of daily revenues of bicycle rentals, as untidy as real tables are.
+    """Write a CSV file of daily revenues of bicycle rentals, as untidy as a real table.
 
     Fields are separated by semicolons; numbers have decimal commas, and dots between thousands.
     Dates are written day.month.year. One column is an id, one a constant and one a code of digits,
@@ -62,14 +59,14 @@ def write_rentals(
     (601, 'rental_id;date;station;area_code;weather;temperature;humidity;wind;currency;revenue')
     """
     check_integer("n_rows", n_rows, least=1)
-    lines = [";".join(COLUMNS), *_rows(n_rows, check_random_state(random_state))]
+    lines = [COLUMNS, *_rows(n_rows, check_random_state(random_state))]
     with replacing(path) as draft:
         draft.write_text("\n".join(lines) + "\n", "utf-8")
     return Path(path)
 
 
 def _rows(n_rows: int, random: np.random.RandomState) -> list[str]:
-    """Return the lines of the table, without its header."""
+    """Draw the lines of the table, without its header."""
     days = np.sort(random.randint(0, 3 * 365, n_rows))
     dates = np.datetime64("2023-01-01") + days
     stations = random.randint(len(STATIONS), size=n_rows)

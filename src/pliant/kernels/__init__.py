@@ -1,6 +1,6 @@
 """All kernels, given and learned: functions of two sets of points.
 
-The given ones are defined in this folder, the learned ones in the folders of their methods.
+This folder defines the given kernels, the folders of the methods define the learned ones.
 """
 
 from importlib import import_module
@@ -11,14 +11,15 @@ from pliant.kernels.base import (
     FunctionKernel,
     Kernel,
     Normalized,
+    On,
     Product,
     Rescaled,
     Scaled,
     Sum,
+    WeightedSum,
+    resolve_columns,
 )
 from pliant.kernels.extension import batch_reciprocal_neighbors
-from pliant.kernels.on import On, resolve_columns
-from pliant.kernels.precomputed import Precomputed
 from pliant.kernels.standard import (
     KERNEL_NAMES,
     TL1,
@@ -27,10 +28,10 @@ from pliant.kernels.standard import (
     Linear,
     Matern,
     Polynomial,
+    Precomputed,
     Sigmoid,
     as_kernel,
 )
-from pliant.kernels.weighted_sum import WeightedSum
 
 if TYPE_CHECKING:
     from pliant.methods.dank.kernel import (
@@ -48,24 +49,6 @@ if TYPE_CHECKING:
         QuadratureKernel,
     )
     from pliant.methods.tkl.tessellated_kernel import TessellatedKernel
-
-LEARNED = {
-    "AdaptiveMatrix": "dank.kernel",
-    "EXTENSIONS": "dank.kernel",
-    "GeneralizedKernel": "tkl.generalized_kernel",
-    "GeneralizedPolynomial": "tkl.generalized_kernel",
-    "HadamardKernel": "dank.kernel",
-    "LocalRBFKernel": "lab_rbf.kernel",
-    "LogDetKernel": "supervised.learner",
-    "Mapped": "lab_rbf.kernel",
-    "NeighborGraphKernel": "supervised.neighbor_graph",
-    "PartitionedKernel": "dank.kernel",
-    "QuadratureKernel": "tkl.generalized_kernel",
-    "SpectralKernel": "supervised.neighbor_graph",
-    "TessellatedKernel": "tkl.tessellated_kernel",
-    "Warp": "lab_rbf.kernel",
-}
-"""Modules of `pliant.methods` that define the learned kernels."""
 
 __all__ = [
     "EXTENSIONS",
@@ -105,14 +88,14 @@ __all__ = [
     "resolve_columns",
 ]
 
-set_public_module(globals(), set(__all__) - set(LEARNED))
+set_public_module(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a learned kernel when it is used: methods import the given kernels."""
-    if name not in LEARNED:
+    """Import a learned kernel on demand: `pliant.methods` imports the given kernels."""
+    if name not in __all__:
         raise AttributeError(f"module 'pliant.kernels' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"pliant.methods.{LEARNED[name]}"), name)
+    value = globals()[name] = getattr(import_module("pliant.methods"), name)
     return value
 
 

@@ -1,11 +1,13 @@
-"""The base class of all kernels, and kernels made of kernels: sums, products and the like."""
+"""The base class of all kernels, and kernels made of kernels: sums, columns and the like."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
-from itertools import chain
+from inspect import Parameter, signature
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -14,9 +16,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
+from pliant.core.text import listed, meant, one_line, printable, quoted
 from pliant.core.threads import blas_limited, one_blas_thread
-from pliant.core.typing import Array, Between
-from pliant.core.validation import check_finite, check_points, check_real, check_vector
+from pliant.core.typing import Array, Between, Indices
+from pliant.core.validation import check_points, check_real, check_vector
 
 
 class Kernel(BaseEstimator, ABC):
@@ -33,37 +36,37 @@ class Kernel(BaseEstimator, ABC):
     Attributes
     ----------
     symmetric : bool
-        Whether k(x, y) = k(y, x).
+        True if k(x, y) = k(y, x).
     psd : bool
-        Whether every Gram matrix is positive semi-definite.
+        True if every Gram matrix is positive semi-definite.
     """
 
     symmetric: bool = True
     psd: bool = True
 
     _bounded: ClassVar[bool] = False
-    """Whether values are finite for all finite points."""
+    """True if values are finite for all finite points."""
 
     requires_vector_input: ClassVar[bool] = True
     n_dims: ClassVar[int] = 0
-    """For scikit-learn's Gaussian processes: points are rows of numbers, no hyper-parameters."""
+    """For scikit-learn's Gaussian processes: rows of numbers, and no hyper-parameters to tune."""
 
     def __call__(
         self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None, *, eval_gradient: bool = False
     ) -> Any:
         """Return k between each row of X and each row of Y (of X, if Y is None).
 
-        Two single points, arrays of shape (d,), give one number. Values of many pairs come much
-        faster from one call with two matrices.
+        Two single points, arrays of shape (d,), give one number. One call with two matrices is much
+        faster than many calls with two points.
 
         Parameters
         ----------
         X : array-like of shape (n, d), or (d,)
         Y : array-like of shape (m, d), or (d,), optional
-            Needed if the kernel is not symmetric: k of one set of points is no Gram matrix then.
+            Required by an asymmetric kernel: its values on one set of points are no Gram matrix.
         eval_gradient : bool
-            Whether to return the gradient in the hyper-parameters that a Gaussian process tunes as
-            well, an array of shape (n, n, 0): there are none.
+            Also return the gradient in the tuned hyper-parameters of a Gaussian process, an array
+            of shape (n, n, 0): there are none.
 
         Returns
         -------
@@ -72,8 +75,8 @@ class Kernel(BaseEstimator, ABC):
         Raises
         ------
         TypeError, ValueError
-            If the points are sparse, not numbers up to 1e100, of another shape, or differ in d; if
-            Y is None, or X itself, and the kernel is not symmetric; or if a value is not finite.
+            For sparse points, points of different d or another shape, numbers beyond 1e100, one set
+            of points and an asymmetric kernel, or a value that is not finite.
         """
         if Y is not None and _is_point(X) and _is_point(Y):
             x, y = check_points(np.asarray(X)[None], "X"), check_points(np.asarray(Y)[None], "Y")
@@ -87,14 +90,14 @@ class Kernel(BaseEstimator, ABC):
         return (gram, np.empty((*gram.shape, 0))) if eval_gradient else gram
 
     def _between_sets(self, X: Array, Y: Array) -> Array:
-        """Return k between two sets of points whose features may still differ."""
+        """Return k between two sets of checked points, perhaps of different widths."""
         self._check_pair(X, Y)
         if not len(X) or not len(Y):
             return np.empty((len(X), len(Y)))
         return self._finite(self._gram, X, Y)
 
     def _finite(self, values: Callable[..., Array], *points: Array) -> Array:
-        """Return what a function of points returns, if that is finite."""
+        """Return the result of a function of points, all finite."""
         if self._bounded:
             return values(*points)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -108,7 +111,7 @@ class Kernel(BaseEstimator, ABC):
         return result
 
     def _refuse_one_set(self) -> None:
-        """Raise ValueError: values of an asymmetric kernel among one set are no Gram matrix."""
+        """Raise ValueError: the values of an asymmetric kernel on one set are no Gram matrix."""
         raise ValueError(
             "expected a symmetric kernel for one set of points, as scikit-learn's kernel methods "
             f"need it, got {type(self).__name__}, which is not symmetric; call k(X, X.copy())"
@@ -123,12 +126,12 @@ class Kernel(BaseEstimator, ABC):
         """Return k on checked points; Y may be X itself."""
 
     def prepared(self, points: Array) -> Between | None:
-        """Return k between points of a set, made ready for many calls; None if nothing is gained.
+        """Return k between points of a set, prepared for many calls; None without a gain.
 
         Parameters
         ----------
         points : array of shape (n, d)
-            Checked ones.
+            Checked points.
         """
         return None
 
@@ -142,7 +145,7 @@ class Kernel(BaseEstimator, ABC):
         return np.array([self._gram(x, x)[0, 0] for x in X[:, None, :]])
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if the hyper-parameters, read from a file, cannot be a kernel's."""
+        """Raise ValueError for hyper-parameters from a file that no kernel can have."""
         for name, value in self.get_params(deep=False).items():
             wanted = Kernel if name in ("kernel", "left", "right", "base") else object
             if not isinstance(value, wanted):
@@ -166,11 +169,11 @@ class Kernel(BaseEstimator, ABC):
 
     hyperparameters: ClassVar[list[Any]] = []
     bounds: ClassVar[Array] = np.empty((0, 2))
-    """Hyper-parameters that a Gaussian process tunes, and their bounds: none."""
+    """Tuned hyper-parameters of a Gaussian process, and their bounds: none."""
 
     @property
     def theta(self) -> Array:
-        """The values of hyper-parameters that a Gaussian process tunes, shape (0,)."""
+        """The values of the tuned hyper-parameters of a Gaussian process, shape (0,)."""
         return np.empty(0)
 
     @theta.setter
@@ -185,7 +188,7 @@ class Kernel(BaseEstimator, ABC):
         return copy
 
     def is_stationary(self) -> bool:
-        """Return whether k depends on x - y alone; not known, so False."""
+        """Return False: k is not known to depend on x - y alone."""
         return False
 
 
@@ -193,7 +196,7 @@ GaussianProcessKernel.register(Kernel)  # accepted by its kernels, and by `pairw
 
 
 def _is_point(X: npt.ArrayLike) -> bool:
-    """Return whether this is one point: an array of shape (d,)."""
+    """Return True for one point, an array of shape (d,)."""
     try:
         return np.ndim(X) == 1
     except ValueError:  # rows of different lengths, which `check_points` explains
@@ -201,7 +204,7 @@ def _is_point(X: npt.ArrayLike) -> bool:
 
 
 class FunctionKernel(Kernel):
-    """A user's function of two matrices, taken as a symmetric PSD kernel.
+    """A user's function of two matrices, assumed to be a symmetric PSD kernel.
 
     Parameters
     ----------
@@ -229,19 +232,19 @@ class FunctionKernel(Kernel):
 
 
 class _Wrapped(Kernel):
-    """A kernel made of others, the parameters `_parts`; symmetric and PSD if all of them are."""
+    """A kernel made of other kernels, its parameters `_parts`."""
 
     kernel: Kernel
     _parts: ClassVar[tuple[str, ...]] = ("kernel",)
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        """Whether all inner kernels are symmetric."""
+        """True if all inner kernels are symmetric."""
         return all(getattr(self, part).symmetric for part in self._parts)
 
     @property
     def psd(self) -> bool:  # type: ignore[override]
-        """Whether all inner kernels are positive semi-definite."""
+        """True if all inner kernels are positive semi-definite."""
         return all(getattr(self, part).psd for part in self._parts)
 
     def _check_pair(self, X: Array, Y: Array) -> None:
@@ -250,7 +253,7 @@ class _Wrapped(Kernel):
 
 
 class _Pair(_Wrapped):
-    """A kernel made of two."""
+    """A kernel made of two kernels."""
 
     _parts = ("left", "right")
 
@@ -370,53 +373,324 @@ class Rescaled(_Wrapped):
         return self.kernel._diagonal(self.rescale(X))
 
 
+class On(_Wrapped):
+    """A kernel of some columns: k(x, y) = kernel(x[columns], y[columns]).
+
+    Estimators replace names by positions in the data frame of the fit, and `resolved` does so by
+    hand. Elsewhere a name raises ValueError.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A kernel of the chosen columns, in the given order.
+    columns : int, str, slice or array-like
+        Positions, negative ones from the last column; a slice of int; a mask of all columns; or
+        names. At least one column, and none twice.
+
+    Examples
+    --------
+    >>> from pliant.kernels import Gaussian, Linear, On
+    >>> kernel = On(Gaussian(0.5), [0, 2]) + On(Linear(), -1)
+    >>> float(kernel([[1.0, 7.0, 2.0]], [[1.0, 8.0, 2.0]])[0, 0])
+    5.0
+    >>> On(Linear(), ["height"]).resolved(["age", "height"], 2).columns
+    array([1])
+    """
+
+    def __init__(self, kernel: Kernel, columns: Any) -> None:
+        self.kernel = kernel
+        self.columns = columns
+
+    def resolved(self, feature_names: Sequence[str] | None, n_features: int) -> On:
+        """Return this kernel with positions >= 0, as `resolve_columns` does."""
+        names = None if feature_names is None else [str(name) for name in feature_names]
+        if names is not None and len(names) != n_features:
+            raise ValueError(f"expected {n_features} feature names, got {len(names)}")
+        positions = _positions(self.columns, n_features, names)
+        chosen = None if names is None else [names[position] for position in positions]
+        return type(self)(resolve_columns(self.kernel, chosen, len(positions)), positions)
+
+    def prepared(self, points: Array) -> Between | None:
+        """Return k between points of a set, prepared for many calls; None without a gain."""
+        return self.kernel.prepared(self._chosen(points))
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        Kernel._check_pair(self, X, Y)
+        left = self._chosen(X)
+        self.kernel._check_pair(left, left if Y is X else self._chosen(Y))
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        left = self._chosen(X)
+        return self.kernel._gram(left, left if Y is X else self._chosen(Y))
+
+    def _diagonal(self, X: Array) -> Array:
+        return self.kernel._diagonal(self._chosen(X))
+
+    def _chosen(self, X: Array) -> Array:
+        return X[:, _positions(self.columns, X.shape[1])]
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError for a kernel or columns from a file that cannot be valid."""
+        super()._check_loaded()
+        _as_array(self.columns)
+
+
+class WeightedSum(Kernel):
+    """k(x, y) = sum_m weights[m] kernels[m](x, y).
+
+    Kernels of weight zero are not evaluated. The sum is symmetric if all kernels are, and positive
+    semi-definite if all kernels are and no weight is negative.
+
+    Parameters
+    ----------
+    kernels : list or tuple of Kernel
+        At least one.
+    weights : array-like of shape (n_kernels,)
+        Finite numbers; one number stands for equal weights.
+
+    Examples
+    --------
+    >>> from pliant.kernels import Gaussian, Linear, WeightedSum
+    >>> kernel = WeightedSum([Gaussian(0.5), Linear()], [0.75, 0.25])
+    >>> float(kernel([[1.0, 2.0]])[0, 0])
+    2.0
+    >>> kernel
+    WeightedSum(0.75 Gaussian(gamma=0.5) + 0.25 Linear)
+    """
+
+    def __init__(self, kernels: Sequence[Kernel], weights: npt.ArrayLike) -> None:
+        self.kernels = kernels
+        self.weights = weights
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """True if all kernels are symmetric."""
+        return all(kernel.symmetric for kernel, _ in self._terms())
+
+    @property
+    def psd(self) -> bool:  # type: ignore[override]
+        """True if all kernels are positive semi-definite and no weight is negative."""
+        return all(kernel.psd and weight >= 0 for kernel, weight in self._terms())
+
+    def _terms(self) -> list[tuple[Kernel, float]]:
+        """Return the checked pairs of kernel and weight."""
+        kernels = self.kernels
+        if not isinstance(kernels, list | tuple) or not kernels:
+            raise ValueError(
+                f"expected WeightedSum(kernels=...) to be a list of kernels, at least one, got "
+                f"{kernels!r:.200}"
+            )
+        for place, kernel in enumerate(kernels):
+            if not isinstance(kernel, Kernel):
+                raise ValueError(
+                    "expected WeightedSum(kernels=...) to hold kernels, got "
+                    f"{one_line(kernel, 200)} at {place}"
+                )
+        weights = check_vector("WeightedSum(weights=...)", self.weights, len(kernels))
+        return list(zip(kernels, weights.tolist(), strict=True))
+
+    def _used(self) -> Iterator[tuple[Kernel, float]]:
+        return ((kernel, weight) for kernel, weight in self._terms() if weight)
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        for kernel, _ in self._terms():
+            kernel._check_pair(X, Y)
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        gram = np.zeros((len(X), len(Y)))
+        for kernel, weight in self._used():
+            gram += weight * kernel._gram(X, Y)
+        return gram
+
+    def _diagonal(self, X: Array) -> Array:
+        diagonal = np.zeros(len(X))
+        for kernel, weight in self._used():
+            diagonal += weight * kernel._diagonal(X)
+        return diagonal
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError for kernels or weights from a file that cannot be valid."""
+        super()._check_loaded()
+        self._terms()
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the kernels of the largest weights, and the number of the others."""
+        try:
+            terms = sorted(self._terms(), key=lambda term: -abs(term[1]))
+        except (ValueError, AttributeError):
+            return super().__repr__(N_CHAR_MAX)
+        shown = [f"{weight:.3g} {short_name(kernel)}" for kernel, weight in terms[:3]]
+        rest = len(terms) - len(shown)
+        return f"WeightedSum({' + '.join([*shown, f'{rest} more'] if rest > 0 else shown)})"
+
+
+def resolve_columns(kernel: Kernel, feature_names: Sequence[str] | None, n_features: int) -> Kernel:
+    """Return a kernel with positions >= 0 in place of the columns of each `On` inside it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        It is not changed, and returned if there is no `On` in it.
+    feature_names : sequence of str of length n_features, or None
+        The names of the columns, if known.
+    n_features : int
+        The number of columns of the points.
+
+    Raises
+    ------
+    ValueError
+        For an unknown column; the message quotes it, and the known names.
+
+    Examples
+    --------
+    >>> from pliant.kernels import Gaussian, Linear, On, resolve_columns
+    >>> kernel = On(Gaussian(), ["age"]) + On(Linear(), slice(1, None))
+    >>> known = resolve_columns(kernel, ["height", "weight", "age"], 3)
+    >>> known.left.columns, known.right.columns
+    (array([2]), array([1, 2]))
+    """
+    if isinstance(kernel, On):
+        return kernel.resolved(feature_names, n_features)
+
+    def known(part: Any) -> Any:
+        if isinstance(part, Kernel):
+            return resolve_columns(part, feature_names, n_features)
+        if isinstance(part, list | tuple) and any(isinstance(item, Kernel) for item in part):
+            items = [known(item) for item in part]
+            same = all(new is old for new, old in zip(items, part, strict=True))
+            return part if same else items
+        return part
+
+    parts = parameters(kernel)
+    changed = {name: known(part) for name, part in parts.items()}
+    if all(changed[name] is part for name, part in parts.items()):
+        return kernel
+    return type(kernel)(**changed)
+
+
+def _positions(columns: Any, n_features: int, names: list[str] | None = None) -> Indices:
+    """Return the positions of columns, each >= 0 and none twice."""
+    chosen = _as_array(columns)
+    if not isinstance(chosen, slice) and chosen.dtype.kind in "OU":
+        chosen = np.array([_place(name, n_features, names) for name in chosen.tolist()])
+    try:
+        positions = np.arange(n_features)[chosen]
+    except IndexError as error:
+        raise ValueError(
+            f"expected On(columns=...) among {n_features} features, got {columns!r:.200}: {error}"
+        ) from None
+    if not positions.size:
+        raise ValueError(
+            f"expected On(columns=...) to choose some of {n_features} features, got none"
+        )
+    values, counts = np.unique(positions, return_counts=True)
+    if (counts > 1).any():
+        raise ValueError(
+            f"expected On(columns=...) with no column twice, got {values[counts > 1][0]} again"
+        )
+    return positions
+
+
+def _as_array(columns: Any) -> slice | npt.NDArray[Any]:
+    """Return columns as a slice, or as an array of positions, a mask or names."""
+    if isinstance(columns, slice):
+        with suppress(TypeError, ValueError):
+            columns.indices(1)
+            return columns
+    else:
+        items = np.atleast_1d(np.asarray(columns))  # NumPy turns text and numbers into text
+        each = columns if isinstance(columns, list | tuple) else items.flat
+        known = items.dtype.kind in "biu" or all(isinstance(item, str) for item in each)
+        if items.ndim == 1 and items.size and known:
+            return items
+    raise ValueError(
+        "expected On(columns=...) to be positions, a slice of int, a mask or names, got "
+        f"{columns!r:.200}"
+    )
+
+
+def _place(name: str, n_features: int, names: list[str] | None) -> int:
+    """Return the position of a column by its name."""
+    if names is None:
+        raise ValueError(
+            f"expected On(columns=...) as positions, as the names of the {n_features} features are "
+            f"not known here, got {quoted(name)}; fit an estimator on a data frame, or use "
+            "On.resolved"
+        )
+    if names.count(name) > 1:
+        raise ValueError(
+            f"expected On(columns=...) as names that stand once, got {quoted(name)}, the name "
+            f"of {names.count(name)} features"
+        )
+    if name not in names:
+        raise ValueError(
+            f"expected On(columns=...) among the features, got {quoted(name)}; {meant(name, names)}"
+        )
+    return names.index(name)
+
+
+def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> str:
+    """Return a kernel's name without its scaling, such as "Gaussian(gamma=0.5) of petal length"."""
+    if isinstance(kernel, Normalized | Scaled | Rescaled):
+        return short_name(kernel.kernel, feature_names)
+    if isinstance(kernel, On):
+        columns = np.atleast_1d(kernel.columns)
+        known = [printable(j if feature_names is None else feature_names[j]) for j in columns]
+        noun = "feature " if len(columns) == 1 else "features "
+        word = noun if feature_names is None else ""
+        return f"{short_name(kernel.kernel)} of {word}{listed(known)}"
+    if isinstance(kernel, FunctionKernel):
+        return printable(getattr(kernel.function, "__name__", "function"), 60)
+    shown = []  # numbers and texts: the first one, and others that are not the default
+    for place, each in enumerate(_signature(type(kernel))):
+        value = getattr(kernel, each.name)
+        if isinstance(value, str | float | int) and (place == 0 or value != each.default):
+            text = f"{value:.3g}" if isinstance(value, float) else printable(value)
+            shown.append(f"{each.name}={text}")
+    name = type(kernel).__name__ + (f"({', '.join(shown)})" if shown else "")
+    return name if len(name) <= 60 else name[:57] + "..."
+
+
+def short_names(kernels: Sequence[Kernel], feature_names: Sequence[str] | None = None) -> list[str]:
+    """Return the names of several kernels, equal names with their positions."""
+    names = [short_name(kernel, feature_names) for kernel in kernels]
+    times = Counter(names)
+    return [name if times[name] == 1 else f"{name} [{m}]" for m, name in enumerate(names)]
+
+
 def parameters(kernel: Kernel) -> dict[str, Any]:
-    """Return ``get_params(deep=False)``, which reads the signature of the class each time."""
-    return {name: getattr(kernel, name) for name in _parameter_names(type(kernel))}
+    """Return ``get_params(deep=False)``, with the signature of the class from a cache."""
+    return {each.name: getattr(kernel, each.name) for each in _signature(type(kernel))}
 
 
 @cache
-def _parameter_names(kind: type[Kernel]) -> list[str]:
-    return list(kind._get_param_names())
+def _signature(kind: type[Kernel]) -> list[Parameter]:
+    return list(signature(kind).parameters.values())
 
 
 def made_of(kernel: Kernel, *kinds: type[Kernel]) -> bool:
-    """Whether a kernel, or one of those that it is made of, is of one of some kinds."""
-    values = parameters(kernel).values()
-    parts = chain.from_iterable(v if isinstance(v, list | tuple) else (v,) for v in values)
-    inner = (part for part in parts if isinstance(part, Kernel))
-    return isinstance(kernel, kinds) or any(made_of(part, *kinds) for part in inner)
+    """Return True if a kernel, or a kernel inside it, is of one of some kinds."""
+    waiting: list[Any] = [kernel]
+    for part in waiting:
+        if isinstance(part, kinds):
+            return True
+        if isinstance(part, Kernel):
+            waiting.extend(parameters(part).values())
+        elif isinstance(part, list | tuple):
+            waiting.extend(part)
+    return False
 
 
 def positive(kernel: Kernel, name: str) -> float:
-    """Return the hyper-parameter `name` of `kernel` if it is a finite number > 0."""
+    """Return the hyper-parameter `name` of `kernel`, a finite number > 0."""
     return check_real(f"{type(kernel).__name__}({name}=...)", getattr(kernel, name), above=0)
 
 
 def check_width(base: Kernel, points: Array, X: Array) -> None:
-    """Raise ValueError if the points that a learned kernel keeps have other features than X."""
+    """Raise ValueError if X and the points of a learned kernel differ in width."""
     try:
         base._check_pair(points, X)
     except ValueError:
         raise ValueError(
             f"expected points with {points.shape[1]} features, as the kernel's, got {X.shape[1]}"
         ) from None
-
-
-def check_expansion(model: Any, name: str) -> None:
-    """Raise ValueError unless attributes that a file held form an expansion in support points.
-
-    `name` is the attribute of the coefficients; the width is that of a Gram matrix if `kernel_` is
-    None.
-    """
-    rows, kernel = model.n_features_in_, model.kernel_
-    if kernel is not None:
-        rows = len(check_points(model.support_vectors_, "support_vectors_", rows))
-        if not isinstance(kernel, Kernel):
-            raise ValueError(f"expected a kernel, got {type(kernel).__name__}")
-    shape = np.shape(getattr(model, name))
-    if shape[:1] != (rows,) or len(shape) > 2:
-        raise ValueError(f"expected {rows} rows in {name}, got shape {shape}")
-    if np.shape(model.intercept_) not in ((), shape[1:]):
-        raise ValueError(f"expected an intercept_ for each output in {name}")
-    check_finite(model, (name, "intercept_"))

@@ -1,7 +1,7 @@
-"""Rules by which a new point inherits a value of the training points, one point at a time.
+"""Rules that extend values of the training points to a new point, one point at a time.
 
-The adaptive matrix of DANK is learned for pairs of training points only. A new point x gets its
-share by one of three rules (Liu et al. 2020, section 2.3, and its smooth counterpart):
+DANK learns its adaptive matrix for pairs of training points only. One of three rules extends it to
+a new point x (Liu et al. 2020, section 2.3, and its smooth counterpart):
 
     nearest      x takes the place of its nearest training point
     reciprocal   x takes the place of the training point that maximises 1/(r s), where x_i is the
@@ -10,10 +10,10 @@ share by one of three rules (Liu et al. 2020, section 2.3, and its smooth counte
     smooth       b(x) is the mean of beta over the k nearest training points, weighted by
                  inverse distance
 
-Each one is exact at the training points (where several are equal, the smooth rule takes the mean
-of their values, the others the first of them). Of equally near training points the first one is
-the nearer. The paper ranks a new point among the other new points, so that a prediction depends on
-its batch: `batch_reciprocal_neighbors`.
+Each rule is exact at the training points; of equal points, the smooth rule takes the mean of their
+values, the others the first point. Of equally near training points the first is the nearer. The
+paper ranks a new point among the other new points, so that a prediction depends on its batch:
+`batch_reciprocal_neighbors`.
 """
 
 from __future__ import annotations
@@ -30,22 +30,16 @@ from sklearn.neighbors import NearestNeighbors
 
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_points
-from pliant.kernels.precomputed import Precomputed
+from pliant.kernels.standard import Precomputed
 
 MANY = 2000
-"""Training points from which on a shortlist is made first."""
-
-SPARE = 5
-"""How many more than asked for are on it."""
-
-ROUNDING = 1e-14
-"""The error of a rough squared distance, relative to the squared sizes of the points."""
+"""Number of training points that makes a shortlist of neighbours faster."""
 
 
 class CoordinateNeighbors:
     """Training points by their coordinates, shape (n, d); Euclidean distance.
 
-    A new point that equals one bit for bit is at distance zero of the first that it equals.
+    A new point that equals training points bit for bit has distance zero to the first of them.
     """
 
     def __init__(self, points: npt.ArrayLike) -> None:
@@ -58,14 +52,14 @@ class CoordinateNeighbors:
         return len(self._points)
 
     def pool(self, values: Array) -> Array:
-        """Return `values` with their mean wherever training points are equal."""
+        """Replace the values of equal training points by their mean."""
         groups = self.twins(self._points)
         totals = np.bincount(groups, weights=values, minlength=len(values))
         sizes = np.bincount(groups, minlength=len(values))
         return np.asarray((totals / np.maximum(sizes, 1))[groups])
 
     def twins(self, X: Array) -> Indices:
-        """Return for each row of X the training point that it equals, -1 for none."""
+        """Return the training point equal to each row of X, -1 for none."""
         return np.array([self._first.get(row.tobytes(), -1) for row in X + 0.0], dtype=np.intp)
 
     def query(self, X: Array, k: int) -> tuple[Array, Indices]:
@@ -84,9 +78,10 @@ class CoordinateNeighbors:
         return distances, indices
 
     def _shortlisted(self, X: Array, k: int) -> tuple[Array, Indices, Mask]:
-        """Return the k nearest of some more that are nearest to rounding; and where that is sure.
+        """Find the k nearest by rough distances first; return a mask of the certain results, too.
 
-        It is where the farthest of the shortlist is farther than the k-th by more than rounding.
+        A result is certain if the last of the shortlist, which has five more, is farther than the
+        k-th by more than the rounding of |x|^2 - 2 x'y + |y|^2.
         """
         distances, indices = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.intp)
         sure = np.zeros(len(X), dtype=bool)
@@ -94,8 +89,8 @@ class CoordinateNeighbors:
             return distances, indices, sure
         centre, reach, index = self._rough
         moved = X - centre
-        rough, candidates = index.kneighbors(moved, k + SPARE)
-        error = ROUNDING * ((moved**2).sum(axis=1) + reach)
+        rough, candidates = index.kneighbors(moved, k + 5)
+        error = 1e-14 * ((moved**2).sum(axis=1) + reach)
         for i, some in enumerate(np.sort(candidates, axis=1)):
             exact = cdist(X[i : i + 1], self._points[some])
             order = _smallest(exact, k)[0]
@@ -105,7 +100,7 @@ class CoordinateNeighbors:
 
     @cached_property
     def _rough(self) -> tuple[Array, float, NearestNeighbors]:
-        """The centre, the largest squared distance from it, and the index of the moved points."""
+        """Centre of the points, largest squared distance from it, and index of the moved points."""
         centre = np.asarray(self._points.mean(axis=0))
         moved = self._points - centre
         reach = float((moved**2).sum(axis=1).max())
@@ -123,8 +118,8 @@ class CoordinateNeighbors:
 class GramNeighbors:
     """Training points by their kernel values, all of the same k(x, x).
 
-    The distance is that of the feature space, sqrt(2 (k(x, x) - k(x, x_i))). `points` are the row
-    numbers of the training points, shape (n, 1).
+    The distance in the feature space is sqrt(2 (k(x, x) - k(x, x_i))). `points` are the row numbers
+    of the training points, shape (n, 1).
     """
 
     def __init__(self, kernel: Precomputed, points: Array) -> None:
@@ -144,7 +139,7 @@ class GramNeighbors:
         return len(self._points)
 
     def pool(self, values: Array) -> Array:
-        """Return `values` as they are: a matrix alone cannot show which points are equal."""
+        """Return `values` unchanged: a matrix does not show equal points."""
         return values
 
     def query(self, X: Array, k: int) -> tuple[Array, Indices]:
@@ -156,7 +151,7 @@ class GramNeighbors:
     def distances(self, X: Array) -> Array:
         """Return the distances of each row of X to all training points, (m, n).
 
-        That of a training point to itself is -1, so that it comes before its twins.
+        A training point has distance -1 to itself, so that it precedes its twins.
         """
         squared = 2.0 * (self._level - self._kernel._gram(X, self._points))
         squared[squared < 1e-12 * self._level] = 0.0
@@ -171,7 +166,7 @@ class GramNeighbors:
 
 
 Neighbors: TypeAlias = CoordinateNeighbors | GramNeighbors
-"""Training points that can be asked how far they are."""
+"""Training points with distances to new points."""
 
 
 def nearest(neighbors: Neighbors, X: Array) -> Indices:
@@ -182,9 +177,9 @@ def nearest(neighbors: Neighbors, X: Array) -> Indices:
 def reciprocal(neighbors: Neighbors, X: Array) -> Indices:
     """Return the reciprocal nearest training point to each row of X, shape (m,).
 
-    Its product r s is the smallest; of equal products, that of the nearer point. The s-th
-    neighbour has r s >= s, so only the first few can win where a point lies among the training
-    points; they are fetched in growing numbers. For points far outside, all are ranked at once.
+    It has the smallest product r s; of equal products, the nearer point wins. The s-th neighbour
+    has r s >= s, so that only the first few can win for a point among the training points; they are
+    fetched in growing numbers. Points far outside need the ranks of all.
     """
     best = np.full(len(X), -1, dtype=np.intp)
     product = np.full(len(X), np.inf)
@@ -206,7 +201,7 @@ def reciprocal(neighbors: Neighbors, X: Array) -> Indices:
 
 
 def _rank(neighbors: Neighbors, indices: Indices, radii: Array) -> Indices:
-    """Return 1 + how many other training points are nearer to each x_i than its radius."""
+    """Return 1 + the number of other training points nearer to each x_i than its radius."""
     ranks = np.ones(len(indices), dtype=np.intp)
     for part in row_parts(np.flatnonzero(radii), len(neighbors)):
         nearer = neighbors.between(indices[part]) < radii[part, None]
@@ -216,7 +211,7 @@ def _rank(neighbors: Neighbors, indices: Indices, radii: Array) -> Indices:
 
 
 def _reciprocal_of_all(neighbors: Neighbors, X: Array) -> Indices:
-    """Return the same as `reciprocal`, from all ranks: O(n^2 log n + m n log n)."""
+    """Return the result of `reciprocal` from all ranks: O(n^2 log n + m n log n)."""
     best = np.empty(len(X), dtype=np.intp)
     for part in row_parts(np.arange(len(X)), len(neighbors)):
         distances = neighbors.distances(X[part])
@@ -248,7 +243,7 @@ def smooth(neighbors: Neighbors, X: Array, pooled: Array, k: int) -> Array:
 
 
 def _smallest(distances: Array, k: int) -> Indices:
-    """Return the columns of the k smallest entries of each row, ties in column order, (m, k)."""
+    """Return the columns of each row's k smallest entries, ties in column order, (m, k)."""
     bound = np.partition(distances, k - 1, axis=1)[:, k - 1, None]
     rows, columns = np.nonzero(distances <= bound)
     order = np.lexsort((distances[rows, columns], rows))  # stable
@@ -265,10 +260,10 @@ def row_parts(rows: Indices, n: int, entries: int = 10_000_000) -> Iterator[Indi
 def batch_reciprocal_neighbors(X_new: npt.ArrayLike, X_train: npt.ArrayLike) -> Indices:
     """Return the paper's reciprocal nearest training point to each new point of a batch.
 
-    Maximises 1/(r s), where X_new[j] is the r-th nearest *new* point to X_train[i], and
+    The point maximises 1/(r s), where X_new[j] is the r-th nearest *new* point to X_train[i], and
     X_train[i] the s-th nearest training point to X_new[j] (Liu et al. 2020, equation (11)). The
-    answer for one point depends on the others in the batch, so that no estimator predicts by
-    it; `pliant.batch_decision_function` does, to repeat the paper's experiments.
+    result for one point depends on its batch. Only `pliant.batch_decision_function` predicts by it,
+    to repeat the paper's experiments.
 
     Parameters
     ----------
@@ -278,8 +273,8 @@ def batch_reciprocal_neighbors(X_new: npt.ArrayLike, X_train: npt.ArrayLike) -> 
     Returns
     -------
     array of shape (m,)
-        Row numbers of X_train. Of equally near points the first is the nearer, and of equal
-        products the first training point is taken.
+        Row numbers of X_train. The first of equally near points is the nearer, and the first
+        training point wins among equal products.
     """
     train = check_points(X_train, "X_train")
     new = check_points(X_new, "X_new", n_features=train.shape[1])

@@ -1,14 +1,15 @@
-"""Kernels that are not learned, and how they are asked for by name.
+"""Given kernels: by formula, by name, or as a matrix of their values.
 
-The width of a stationary kernel is given by one number, gamma; a Gaussian of standard deviation
-sigma has gamma = 1/(2 sigma^2).
+One number, gamma, sets the width of a stationary kernel; a Gaussian of standard deviation sigma has
+gamma = 1/(2 sigma^2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,28 +18,38 @@ from sklearn.base import clone
 
 from pliant.core.exponential import exponentials
 from pliant.core.typing import Array, Between, Columns, Indices
-from pliant.core.validation import check_choice, check_integer, check_real, check_vector
-from pliant.kernels.base import FunctionKernel, Kernel, positive
-from pliant.kernels.on import resolve_columns
-from pliant.kernels.precomputed import Precomputed
+from pliant.core.validation import (
+    check_choice,
+    check_flag,
+    check_gram,
+    check_integer,
+    check_points,
+    check_real,
+    check_vector,
+)
+from pliant.kernels.base import FunctionKernel, Kernel, positive, resolve_columns
+
+KernelLike: TypeAlias = str | Kernel | Callable[..., Any]
+Gamma: TypeAlias = float | Literal["scale", "auto"]
+"""Kernels and widths as estimators take them; see `as_kernel`."""
 
 FARTHEST = 1e-10 / np.finfo(np.float64).eps
 """Exponents gamma |x|^2 up to this have an absolute error of about 1e-10 at most."""
 
 TILE_ROWS, TILE_ENTRIES = 128, 100_000
-"""Values computed at once: they should stay in a processor's second cache."""
+"""Rows and values computed at once: they should stay in a processor's second cache."""
 
 
 class _Stationary(Kernel):
-    """k(x, x) = 1, and a gamma for all features or for each."""
+    """A kernel with k(x, x) = 1, and one gamma for all features or one for each."""
 
-    gamma: Any
+    gamma: float | npt.ArrayLike
     _bounded = True
     _power: ClassVar[float] = 0.5
-    """A feature times c has the distances of one whose gamma is times c^(1/power)."""
+    """Scaling a feature by c has the effect of scaling its gamma by c^(1/power)."""
 
     def _isotropic(self, X: Array, Y: Array) -> tuple[Array, Array, float]:
-        """Return points with these kernel values for one gamma, and that gamma, the largest."""
+        """Return points with the same kernel values for one gamma, and that gamma, the largest."""
         gamma, shares = self._shares(X.shape[1])
         if shares is None:
             return X, Y, gamma
@@ -47,7 +58,7 @@ class _Stationary(Kernel):
         return left, left if Y is X else Y * factors, gamma
 
     def _shares(self, n_features: int) -> tuple[float, Array | None]:
-        """Return the largest gamma, and each one's share of it; None if it is one number."""
+        """Return the largest gamma, and the share of each feature (None for one number)."""
         if isinstance(self.gamma, str) or not hasattr(self.gamma, "__len__"):
             return positive(self, "gamma"), None
         name = f"{type(self).__name__}(gamma=...)"
@@ -61,7 +72,7 @@ class _Stationary(Kernel):
         return largest, each / largest
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if the hyper-parameters, read from a file, cannot be a kernel's."""
+        """Raise ValueError for hyper-parameters from a file that no kernel can have."""
         super()._check_loaded()
         self._shares(np.size(self.gamma))
 
@@ -75,8 +86,8 @@ class Gaussian(_Stationary):
     Parameters
     ----------
     gamma : float or array-like of shape (n_features,)
-        One number > 0, 1/(2 sigma^2); or one for each feature, >= 0 and not all 0. A feature whose
-        gamma is 0 is ignored.
+        One number > 0, 1/(2 sigma^2); or one for each feature, >= 0 and not all 0. A gamma of 0
+        ignores its feature.
 
     Examples
     --------
@@ -99,7 +110,7 @@ class Gaussian(_Stationary):
         return left.gram() if same else left.cross_gram(right)
 
     def prepared(self, points: Array) -> Between | None:
-        """Return k between points, made ready for many calls; None for far points or subclasses."""
+        """Return k between points, prepared for many calls; None for far points or subclasses."""
         if type(self)._gram is not Gaussian._gram:
             return None
         points, _, gamma = self._isotropic(points, points)
@@ -152,7 +163,7 @@ class Matern(_Stationary):
         X, Y, gamma = self._isotropic(X, Y)
         r = cdist(X, Y, "euclidean")
         r *= np.sqrt(4.0 * self.nu * gamma)
-        factor: Any = 1.0  # the polynomial in r that smooths exp(-r)
+        factor: float | Array = 1.0  # the polynomial in r that smooths exp(-r)
         if self.nu > 0.5:
             factor = 1.0 + r if self.nu == 1.5 else 1.0 + r * (1.0 + r / 3.0)
         gram = exponentials(r, -1.0)
@@ -183,10 +194,10 @@ class TL1(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class _Exponents:
-    """Points, so that one product gives -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b).
+    """Points in the form of one product: -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b).
 
-    `right` are (y, 1, -b), shape (n, d + 2), with the origin moved to a centre and b = gamma |y|^2,
-    and `reach` is the largest b.
+    `right` is (y, 1, -b), shape (n, d + 2), with the origin at a centre and b = gamma |y|^2; a is
+    gamma |x|^2, and `reach` the largest b.
     """
 
     right: Array
@@ -195,7 +206,7 @@ class _Exponents:
 
     @classmethod
     def of(cls, points: Array, centre: Array, gamma: float) -> _Exponents:
-        """Return it for some points; differences do not change with the origin, rounding does."""
+        """Move the origin to a centre, which reduces rounding and keeps differences."""
         n, d = points.shape
         right = np.ones((n, d + 2))
         np.subtract(points, centre, out=right[:, :d])
@@ -219,6 +230,7 @@ class _Exponents:
         """Return the exponentials between all of these points."""
         points, sizes = self.right[:, :-2], -self.right[:, -1]
         gram = np.asarray(points @ points.T)  # half the work of a product of two matrices
+        # exponents 2 gamma x'y - a - b
         height = max(1, TILE_ENTRIES // max(1, len(gram)))
         for top in range(0, len(gram), height):
             tile = gram[top : top + height]
@@ -309,30 +321,129 @@ class Sigmoid(_InnerProduct):
         return np.tanh(inner, out=inner)
 
 
-_WITH_GAMMA: dict[str, Callable[[float], Kernel]] = {
-    "gaussian": lambda gamma: Gaussian(gamma=gamma),
-    "laplacian": lambda gamma: Laplacian(gamma=gamma),
-    "matern12": lambda gamma: Matern(nu=0.5, gamma=gamma),
-    "matern32": lambda gamma: Matern(nu=1.5, gamma=gamma),
-    "matern52": lambda gamma: Matern(nu=2.5, gamma=gamma),
-    "poly": lambda gamma: Polynomial(gamma=gamma),
-    "polynomial": lambda gamma: Polynomial(gamma=gamma),
-    "rbf": lambda gamma: Gaussian(gamma=gamma),
-    "sigmoid": lambda gamma: Sigmoid(gamma=gamma),
+_WITH_GAMMA: dict[str, Callable[..., Kernel]] = {
+    "gaussian": Gaussian,
+    "laplacian": Laplacian,
+    "matern12": partial(Matern, 0.5),
+    "matern32": partial(Matern, 1.5),
+    "matern52": partial(Matern, 2.5),
+    "poly": Polynomial,
+    "polynomial": Polynomial,
+    "rbf": Gaussian,
+    "sigmoid": Sigmoid,
 }
 
-_WITHOUT_GAMMA: dict[str, Callable[[Array], Kernel]] = {
-    "linear": lambda X: Linear(),
-    "tl1": lambda X: TL1(TL1_SHARE * (float(np.ptp(X, axis=0).sum()) or float(X.shape[1]))),
-}
+KERNEL_NAMES = (*_WITH_GAMMA, "linear", "tl1")
+"""The names of kernels; "rbf" and "poly" are scikit-learn's names for the Gaussian and the
+polynomial kernel."""
 
-TL1_SHARE = 0.7
-"""What the literature takes for rho, as a share of the largest 1-norm distance of two points in the
-box of the features: .7 times their number where each is scaled to [0, 1]."""
 
-KERNEL_NAMES = (*_WITH_GAMMA, *_WITHOUT_GAMMA)
-"""The kernels that can be asked for by name; "rbf" and "poly" are scikit-learn's names for the
-Gaussian and the polynomial kernel."""
+class Precomputed(Kernel):
+    """A matrix of kernel values from the user.
+
+    A row number, in an array of one column, denotes a point of the matrix. A row of kernel values
+    against all n points of the matrix denotes a new point. Two new points have no kernel value.
+
+    An estimator may be fitted on some points of the matrix, so that cross-validation works on
+    matrices of graphs or texts: with ``X = np.arange(n)[:, None]`` a split of X chooses rows and
+    columns of the matrix.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        The Gram matrix, n >= 2. `sklearn.base.clone` and estimators share it, without a copy: do
+        not change it afterwards.
+    assume_psd : bool, default=False
+        Skip the proof that the matrix is positive semi-definite, a Cholesky factorisation, O(n^3),
+        which can take longer than the rest of the fit. A wrong assumption makes the certified gap
+        worthless. Symmetry is checked in either case.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant.kernels import Precomputed
+    >>> kernel = Precomputed(np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]]))
+    >>> kernel([[0], [2]], [[1]])
+    array([[1.],
+           [1.]])
+    """
+
+    def __init__(self, gram: Array, assume_psd: bool = False) -> None:
+        self.gram = gram
+        self.assume_psd = assume_psd
+
+    def __sklearn_clone__(self) -> Precomputed:
+        """Return another kernel that shares the matrix."""
+        return type(self)(self.gram, self.assume_psd)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError for a matrix from a file that is no Gram matrix."""
+        check_gram(check_points(self.gram, "gram"))
+        check_flag("Precomputed(assume_psd=...)", self.assume_psd)
+
+    @property
+    def proved(self) -> bool:
+        """True if the matrix is assumed to be positive semi-definite."""
+        check_flag("Precomputed(assume_psd=...)", self.assume_psd)
+        return bool(self.assume_psd)
+
+    def names_all(self, X: Array) -> bool:
+        """Return True if X names all points of the matrix in order, with `gram` as values."""
+        gram = self._checked()
+        return X.shape == (len(gram), 1) and bool((X[:, 0] == np.arange(len(gram))).all())
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        """Allow different numbers of columns."""
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        if X.shape[1] == 1 == Y.shape[1]:
+            entries: Any = np.ix_(self._numbers(X), self._numbers(Y))
+            return np.asarray(self.gram[entries], dtype=np.float64)
+        if Y.shape[1] == 1:
+            return self._against_all(X)[:, self._numbers(Y)]
+        if X.shape[1] == 1:
+            return self._against_all(Y)[:, self._numbers(X)].T
+        raise ValueError(
+            "expected one side to name training points by their row numbers, np.arange(n)[:, None],"
+            " got two sets of kernel rows: a precomputed kernel has no value between new points"
+        )
+
+    def _diagonal(self, X: Array) -> Array:
+        if X.shape[1] != 1:
+            raise ValueError("expected training points: k(x, x) of a new point is not known")
+        numbers = self._numbers(X)
+        return np.asarray(self.gram[numbers, numbers], dtype=np.float64)
+
+    def _against_all(self, X: Array) -> Array:
+        """Return X, the checked kernel values of new points, shape (len(X), n)."""
+        if X.shape[1] != len(self._checked()):
+            raise ValueError(
+                f"expected kernel values against all {len(self.gram)} training points, "
+                f"got {X.shape[1]} columns"
+            )
+        return X
+
+    def _checked(self) -> Array:
+        """Return the matrix, a square one."""
+        gram: Any = self.gram
+        shape = np.shape(gram)
+        if not isinstance(gram, np.ndarray) or len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(
+                "expected Precomputed(gram=...) to be an array of shape (n, n), got "
+                f"{type(gram).__name__} of shape {shape}"
+            )
+        return gram
+
+    def _numbers(self, X: Array) -> Indices:
+        """Return the checked row numbers in a column."""
+        numbers = X[:, 0]
+        wrong = (numbers < 0) | (numbers >= len(self._checked())) | (numbers % 1 != 0)
+        if wrong.any():
+            raise ValueError(
+                f"expected row numbers of training points, 0 to {len(self.gram) - 1}, "
+                f"got {numbers[wrong][0]:g}"
+            )
+        return numbers.astype(np.intp)
 
 
 def as_kernel(
@@ -341,7 +452,7 @@ def as_kernel(
     gamma: float | str = "scale",
     feature_names: Sequence[str] | None = None,
 ) -> Kernel:
-    """Return the kernel that `kernel` stands for.
+    """Return a kernel by name, a clone of a kernel object, or a kernel of a function.
 
     Parameters
     ----------
@@ -354,22 +465,26 @@ def as_kernel(
     gamma : float or {"scale", "auto"}
         For kernels by name: a number > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
     feature_names : sequence of str of length d, optional
-        The names of the columns of X, for kernels that are made of `On`; in the kernel that is
-        returned they are positions.
+        The names of the columns of X, which `On` inside the kernel replaces by positions.
 
     Raises
     ------
     ValueError
-        For an unknown name, a gamma that is not positive, a gamma given beside a kernel that has
-        none or brings its own, or a column that is not in X.
+        For an unknown name, a gamma that is not positive, a gamma beside a kernel without one or
+        with its own, or a column that is not in X.
     TypeError
         If `kernel` is none of these.
     """
     if isinstance(kernel, str):
         if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:
-            return _WITH_GAMMA[kernel](_gamma_value(gamma, X))
+            if isinstance(gamma, str):
+                check_choice("gamma", gamma, ("scale", "auto"))
+                gamma = scaled_gamma(X) if gamma == "scale" else 1.0 / X.shape[1]
+            return _WITH_GAMMA[kernel](gamma=check_real("gamma", gamma, above=0))
         _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
-        return Precomputed(X) if kernel == "precomputed" else _WITHOUT_GAMMA[kernel](X)
+        if kernel == "tl1":  # .7 times the largest 1-norm distance in the box of the features
+            return TL1(0.7 * (float(np.ptp(X, axis=0).sum()) or float(X.shape[1])))
+        return Precomputed(X) if kernel == "precomputed" else Linear()
     _refuse_gamma(gamma, "gamma belongs to kernels given by name; set it on the kernel itself")
     if isinstance(kernel, Kernel):
         return resolve_columns(clone(kernel), feature_names, X.shape[1])
@@ -389,17 +504,10 @@ def _refuse_gamma(gamma: float | str, why: str) -> None:
         raise ValueError(f"expected gamma='scale' (its default), got {gamma!r}: {why}")
 
 
-def _gamma_value(gamma: float | str, X: Array) -> float:
-    if isinstance(gamma, str):
-        check_choice("gamma", gamma, ("scale", "auto"))
-        return scaled_gamma(X) if gamma == "scale" else 1.0 / X.shape[1]
-    return check_real("gamma", gamma, above=0)
-
-
 def scaled_gamma(X: Array) -> float:
-    """Return 1/(n_features var(X)), or 1/n_features where all numbers are equal but for rounding.
+    """Return 1/(n_features var(X)), or 1/n_features for numbers that are equal up to rounding.
 
-    Raises ValueError for features so small that their variance underflows.
+    A variance that underflows raises ValueError.
     """
     largest, d = float(np.abs(X).max(initial=0.0)), X.shape[1]
     spread = float(X.var(dtype=np.float64))

@@ -1,14 +1,22 @@
-"""The methods, one folder a family. No family imports another, except svm."""
+"""The methods, one folder for each family. Families import no other family except svm."""
 
-from importlib import import_module
+# ruff: noqa: F401
+# `pliant.kernels` exports the learned kernels from here.
 
+from pliant import kernels
 from pliant.core.exceptions import set_public_module
-from pliant.kernels import LEARNED
 from pliant.methods.dank.batch import batch_decision_function
 from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
+from pliant.methods.dank.kernel import (
+    EXTENSIONS,
+    AdaptiveMatrix,
+    HadamardKernel,
+    PartitionedKernel,
+)
 from pliant.methods.dank.knpl import KNPLClassifier, KNPLRegressor
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.classifier import LABRBFClassifier
+from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Mapped, Warp
 from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFErrorModel, LABRBFRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
@@ -21,12 +29,20 @@ from pliant.methods.supervised.embedding import Components, KernelEmbedding
 from pliant.methods.supervised.learned_kernel import (
     LearnedKernelClassifier,
 )
+from pliant.methods.supervised.learner import LogDetKernel
 from pliant.methods.supervised.log_det import LogDetLearner
+from pliant.methods.supervised.neighbor_graph import NeighborGraphKernel, SpectralKernel
 from pliant.methods.supervised.order_spectral import OrderSpectralLearner
 from pliant.methods.supervised.scg import SCGLogDetLearner
 from pliant.methods.supervised.scg_problem import SCGLogDetPath
 from pliant.methods.svm.estimators import C_path
+from pliant.methods.tkl.generalized_kernel import (
+    GeneralizedKernel,
+    GeneralizedPolynomial,
+    QuadratureKernel,
+)
 from pliant.methods.tkl.gkl import GKLClassifier, GKLRegressor
+from pliant.methods.tkl.tessellated_kernel import TessellatedKernel
 from pliant.methods.tkl.tkl import TKLClassifier, TKLRegressor
 
 __all__ = [
@@ -64,8 +80,4 @@ _OWN = {"Components", "LABRBFAlgorithm", "LABRBFErrorModel", "LABRBFMember"}
 
 set_public_module(globals(), _OWN)
 set_public_module({**globals(), "__name__": "pliant"}, {*__all__} - _OWN)
-
-_KERNELS = {
-    name: getattr(import_module(f"{__name__}.{path}"), name) for name, path in LEARNED.items()
-}
-set_public_module({**_KERNELS, "__name__": "pliant.kernels"}, _KERNELS)
+set_public_module({**globals(), "__name__": "pliant.kernels"}, kernels.__all__)

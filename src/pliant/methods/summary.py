@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from pliant.core.typing import Array
-from pliant.kernels.base import Kernel
-from pliant.kernels.weighted_sum import short_names
+from pliant.kernels.base import Kernel, short_names
 
 
 @dataclass(frozen=True, eq=False)
 class Convergence:
     """The certified gap at each check of a solver.
 
-    `gaps`, relative to `scale`, are those after `steps` in the given `unit`, both of shape
-    (n_checks,); nan where there is no certificate. `tol` is the gap that was asked for.
+    `gaps`, relative to `scale`, belong to `steps` in the given `unit`, both of shape (n_checks,);
+    nan without a certificate. `tol` is the wanted gap.
     """
 
     steps: Array
@@ -28,27 +29,27 @@ class Convergence:
 
 @dataclass(frozen=True, eq=False)
 class FunctionSummary:
-    """One real function that an estimator has learned.
+    """One learned real function.
 
     Attributes
     ----------
     estimator : estimator
-        The fitted estimator that holds it: itself, or one of its ``estimators_``.
+        The fitted estimator with this function: itself, or one of its ``estimators_``.
     n_support : int or None
-        Number of support points; None where there are none.
+        Number of support points; None without support points.
     n_iter : int or None
         Number of iterations, in the unit of the solver.
     objective, gap, relative_gap : float or None
         The objective, the certified bound on its distance from the optimum, and that bound in the
-        units of ``tol``; None where the method certifies nothing.
+        units of ``tol``; None without a certificate.
     classes : tuple or None
-        The two classes that it separates, where there are more than two.
+        The two separated classes of more than two.
     details : mapping
         Further facts by name, such as ``eta``, ``rank``, ``parts`` or ``members``.
     convergence : Convergence or None
     """
 
-    estimator: Any
+    estimator: BaseEstimator
     n_support: int | None = None
     n_iter: int | None = None
     objective: float | None = None
@@ -76,35 +77,35 @@ class KernelWeights:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What a fitted estimator has learned.
+    """The summary of a fitted estimator.
 
     Attributes
     ----------
     functions : tuple of FunctionSummary
-        One for each real function: one for two classes or a regression, one for each pair of more
-        classes. Empty for what learns a kernel or an embedding only.
+        One for two classes or a regression, one for each pair of more classes. Empty for estimators
+        that learn only a kernel or an embedding.
     kernel : Kernel or None
-        The learned kernel; None where there is one for each pair of classes, or none.
+        The learned kernel; None for none, or one for each pair of classes.
     base_kernel : Kernel or None
-        The kernel that learning started from.
+        The kernel at the start of learning.
     learner : mapping
-        Facts of a kernel that was learned before the functions, such as ``strength``.
+        Facts of a kernel that is learned before the functions, such as ``strength``.
     n_support : int or None
         Number of different support points of all functions together.
     drawings : frozenset of str
-        What can be drawn of the estimator (or, with more than two classes, of each function's):
-        of "gram", "adaptation", "tessellation", "bandwidths", "relevance", "intervals", "weights"
-        and "convergence".
+        The available drawings of the estimator (with more than two classes, of each function):
+        "gram", "adaptation", "tessellation", "bandwidths", "relevance", "intervals", "weights" and
+        "convergence".
     convergence : Convergence or None
-        Of the solver that learned the kernel, if it certifies a gap; that of the solver of a
-        function is in `functions`.
+        Convergence of the solver that learned the kernel, if it certifies a gap; `functions` have
+        those of their own solvers.
     weights : KernelWeights or None
-        Where the learned kernel is a weighted sum of kernels.
+        The weights, if the learned kernel is a weighted sum.
     """
 
     functions: tuple[FunctionSummary, ...] = ()
-    kernel: Any = None
-    base_kernel: Any = None
+    kernel: Kernel | None = None
+    base_kernel: Kernel | None = None
     learner: Mapping[str, Any] = field(default_factory=dict)
     n_support: int | None = None
     drawings: frozenset[str] = frozenset()
@@ -112,8 +113,8 @@ class Summary:
     weights: KernelWeights | None = None
 
 
-def summarize(estimator: Any) -> Summary:
-    """Return the summary of a fitted estimator; of another library's, its support points if any."""
+def summarize(estimator: BaseEstimator) -> Summary:
+    """Return the summary of a fitted estimator; another library's has its support points only."""
     if hasattr(estimator, "summary"):
         summary: Summary = estimator.summary()
         return summary

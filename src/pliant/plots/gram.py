@@ -134,6 +134,7 @@ class GramDisplay(Display):
         machine = last_step(model)
         summary = summary_for("gram", machine, "a symmetric kernel", "DANKClassifier")
         kernel, base = summary.kernel, summary.base_kernel
+        assert kernel is not None
         points, targets = _kernel_points(model, base, X), np.asarray(y)
         if targets.shape != (len(points),):
             raise ValueError(f"expected y of shape ({len(points)},), got {targets.shape}")

@@ -133,6 +133,7 @@ class TessellationDisplay(Display):
         machine = last_step(model)
         learns = "a tessellated kernel"
         kernel = summary_for("tessellation", machine, learns, "TKLClassifier").kernel
+        assert kernel is not None
         points = check_inner_points(model, X)
         d = points.shape[1]
         labels = feature_labels(feature_names, machine, d)

@@ -9,7 +9,7 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.kernels.base import made_of
 from pliant.kernels.extension import batch_reciprocal_neighbors
-from pliant.kernels.precomputed import Precomputed
+from pliant.kernels.standard import Precomputed
 from pliant.methods.dank.estimators import BaseHadamard
 from pliant.methods.dank.kernel import HadamardKernel
 from pliant.methods.dank.problem import row_blocks

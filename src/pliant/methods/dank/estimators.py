@@ -27,7 +27,6 @@ from pliant.core.validation import (
 )
 from pliant.kernels.base import FunctionKernel, Kernel, made_of
 from pliant.kernels.extension import GramNeighbors
-from pliant.kernels.precomputed import Precomputed
 from pliant.kernels.standard import (
     TL1,
     Gaussian,
@@ -35,6 +34,7 @@ from pliant.kernels.standard import (
     Linear,
     Matern,
     Polynomial,
+    Precomputed,
     as_kernel,
 )
 from pliant.methods.dank.kernel import EXTENSIONS, AdaptiveMatrix, PartitionedKernel

@@ -59,7 +59,7 @@ from pliant.kernels.extension import (
     reciprocal,
     smooth,
 )
-from pliant.kernels.precomputed import Precomputed
+from pliant.kernels.standard import Precomputed
 from pliant.methods.dank.problem import (
     AdaptationSpectrum,
     CentredForm,

@@ -20,7 +20,7 @@ import numpy as np
 from pliant.core.progress import Deadline, Progress, Result, Status, is_over
 from pliant.core.typing import Array, Callback
 from pliant.kernels.base import Kernel, made_of
-from pliant.kernels.precomputed import Precomputed
+from pliant.kernels.standard import Precomputed
 from pliant.methods.dank import sequential
 from pliant.methods.dank.kernel import PartitionedKernel
 from pliant.methods.dank.problem import adapted_dual, automatic_eta

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.dask import Block, Rows, Sample, load, reduced
+from pliant.core.dask import DaskBlock, DaskRows, DaskSample, load, reduced
 from pliant.core.typing import Array
 from pliant.core.validation import check_random_state
 from pliant.methods.lab_rbf.constants import SAMPLED
@@ -41,7 +41,9 @@ class DaskTable(Table):
     """A sample of a collection, with the ranges, mean and normal equations of all rows."""
 
     _: KW_ONLY
-    all_rows: Rows  # their y are the targets that are learned; calibration rows have the weight 0
+    all_rows: (
+        DaskRows  # their y are the targets that are learned; calibration rows have the weight 0
+    )
     extent: Extent
 
     @property
@@ -71,8 +73,8 @@ class DaskTable(Table):
 class Drawn(NamedTuple):
     """A sample of a collection in memory, and the collection."""
 
-    sample: Sample
-    rows: Rows
+    sample: DaskSample
+    rows: DaskRows
     encode: Encode
 
     @property
@@ -111,7 +113,7 @@ def draw(
 ) -> Drawn:
     """Draw a sample; `encoder` builds the encoding from labels, None stands for real targets."""
     labelled = encoder is not None
-    rows = Rows.of(X, y, sample_weight, labelled=labelled)
+    rows = DaskRows.of(X, y, sample_weight, labelled=labelled)
     used = rows.y if rows.weights is None else rows.y[rows.weights > 0]
     encode = encoder(np.unique(used)) if encoder is not None else _as_columns
     numbers = rows.draw(SAMPLED, check_random_state(seed), labelled=labelled)
@@ -123,13 +125,13 @@ def _as_columns(y: npt.NDArray[Any]) -> Array:
     return y[:, None] if y.ndim == 1 else y
 
 
-def _ends(block: Block) -> tuple[Array, Array] | None:
+def _ends(block: DaskBlock) -> tuple[Array, Array] | None:
     """Compute the lowest and the highest value of each feature; None for no rows."""
     return Table(block.X, block.X, np.arange(len(block.X))).ends if len(block.X) else None
 
 
 def _partition_sums(
-    block: Block, members: list[LABRBFMember], mean: Array, log_target: bool
+    block: DaskBlock, members: list[LABRBFMember], mean: Array, log_target: bool
 ) -> Sums:
     """Sum the normal equations of one partition; none of a partition without rows."""
     X, Y, weights = block.rows(block.counted)

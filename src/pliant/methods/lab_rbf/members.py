@@ -18,8 +18,7 @@ from pliant.core.blocks import BLOCK_ENTRIES
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real, check_row_numbers, check_weights
-from pliant.kernels.base import Kernel
-from pliant.kernels.weighted_sum import WeightedSum
+from pliant.kernels.base import Kernel, WeightedSum
 from pliant.methods.lab_rbf.constants import TINY, WORTH_THREADS
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 

@@ -9,11 +9,17 @@ import numpy as np
 
 from pliant.core.text import one_line
 from pliant.core.typing import Array
-from pliant.kernels.base import FunctionKernel, Kernel, Normalized, Rescaled, Scaled, made_of
-from pliant.kernels.on import On
-from pliant.kernels.precomputed import Precomputed
-from pliant.kernels.standard import Gaussian, Polynomial, as_kernel
-from pliant.kernels.weighted_sum import short_name
+from pliant.kernels.base import (
+    FunctionKernel,
+    Kernel,
+    Normalized,
+    On,
+    Rescaled,
+    Scaled,
+    made_of,
+    short_name,
+)
+from pliant.kernels.standard import Gaussian, Polynomial, Precomputed, as_kernel
 from pliant.methods.mkl.grams import check_psd
 
 WIDTHS = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0)

@@ -22,8 +22,7 @@ from pliant.core.validation import (
     real_number,
     stack_level,
 )
-from pliant.kernels.base import Kernel
-from pliant.kernels.weighted_sum import WeightedSum, short_names
+from pliant.kernels.base import Kernel, WeightedSum, short_names
 from pliant.methods.mkl import newton
 from pliant.methods.mkl.candidates import candidate_kernels, normalized_kernels
 from pliant.methods.mkl.grams import Grams

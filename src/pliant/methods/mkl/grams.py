@@ -13,9 +13,8 @@ from pliant.core.linalg import negative_eigenvalue
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_gram
-from pliant.kernels.base import Kernel
-from pliant.kernels.precomputed import Precomputed
-from pliant.kernels.weighted_sum import short_name
+from pliant.kernels.base import Kernel, short_name
+from pliant.kernels.standard import Precomputed
 
 MEGABYTE = 2.0**20
 

@@ -1,9 +1,9 @@
-"""Kernel ridge regression with a kernel that need not be symmetric (He et al.)."""
+"""Kernel ridge regression with an asymmetric kernel (He et al.)."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +19,9 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
+    check_finite,
     check_parameters,
+    check_points,
     check_targets,
     check_weights,
     fresh,
@@ -27,13 +29,13 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
-from pliant.kernels.base import check_expansion
-from pliant.kernels.standard import as_kernel
+from pliant.kernels.base import Kernel
+from pliant.kernels.standard import Gamma, KernelLike, as_kernel
 from pliant.methods.summary import FunctionSummary, Summary
 
 
 class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    r"""Ridge regression with any kernel, also an asymmetric or indefinite one.
+    r"""Ridge regression with any kernel, also asymmetric or indefinite.
 
     With a kernel k(x, t) = phi(x)'psi(t) there are two linear models, w'phi and v'psi, and
 
@@ -49,10 +51,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         f_1(t) = k(t, X) (K + \alpha I)^{-1} y, \qquad f_2(t) = k(X, t)' (K' + \alpha I)^{-1} y.
 
-    `predict` returns f1, `predict_second` f2. There is no intercept: predictions far from the
-    training points approach 0, not the mean of y, so y is best centred. For a symmetric kernel both
-    models are kernel ridge regression. For an asymmetric one, ``sklearn.kernel_ridge.KernelRidge``
-    reads half of the matrix only and silently returns wrong coefficients.
+    `predict` returns f1, `predict_second` f2. The model has no intercept: predictions far from the
+    training points approach 0, not the mean of y, so centre y. With a symmetric kernel both models
+    are kernel ridge regression. With an asymmetric kernel, ``sklearn.kernel_ridge.KernelRidge``
+    reads only half of the matrix and silently returns wrong coefficients.
 
     Parameters
     ----------
@@ -77,10 +79,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     intercept_ : float
         0.0.
     residuals_, second_residuals_ : arrays of the shape of dual_coef_
-        e = y - f1(X) and r = y - f2(X). The paper suggests the model with the smaller ones.
+        e = y - f1(X) and r = y - f2(X). The paper suggests the model with smaller residuals.
     multipliers_, second_multipliers_ : arrays of the shape of dual_coef_
-        Lagrange multipliers of the two constraints. By Theorem 3 each is the residual of the
-        *other* model, times the sample weight: those of e are s r, those of r are s e.
+        Lagrange multipliers of the two constraints. By Theorem 3 they are the residuals of the
+        *other* model times the sample weights: s r for e, s e for r.
     condition_ : float
         Estimated condition number of K + alpha I.
     n_features_in_ : int
@@ -88,12 +90,12 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    K need not have eigenvalues > 0, so K + alpha I can be singular: it is factored as LU, and its
-    condition is checked. Time O(n^3), memory two matrices of shape (n, n), n = n_samples. Two
-    equal samples i and j get coefficients that differ by (y_i - y_j)/alpha.
+    K may have negative eigenvalues, so that K + alpha I can be singular: its LU factors solve the
+    system, and its condition is checked. Time O(n^3), memory two matrices of shape (n, n). The
+    coefficients of two equal samples i and j differ by (y_i - y_j)/alpha.
 
-    Where a kernel knows its second argument at the support points only, as one with a bandwidth
-    per support point, f2 has no value at new points: `predict_second` raises the kernel's error.
+    A kernel with a bandwidth for each support point has no value at other second arguments, and f2
+    none at new points: `predict_second` raises the kernel's error.
 
     References
     ----------
@@ -118,10 +120,13 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "alpha": real_number(above=0),
     }
-    """The kernel and gamma are checked where the kernel is made."""
+    """`as_kernel` checks the kernel and gamma."""
+
+    kernel_: Kernel | None
+    support_vectors_: Array | None
 
     def __init__(
-        self, kernel: Any = "gaussian", alpha: float = 1.0, *, gamma: float | str = "scale"
+        self, kernel: KernelLike = "gaussian", alpha: float = 1.0, *, gamma: Gamma = "scale"
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
@@ -139,8 +144,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0. A weight of 2 is the same as the sample twice, a weight of 0 as leaving
-            it out, given the kernel (gamma="scale" ignores weights).
+            Weights >= 0. A weight of 2 equals the sample twice, a weight of 0 no sample, for the
+            same kernel (gamma="scale" ignores weights).
 
         Returns
         -------
@@ -149,8 +154,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, data that cannot be learned from, or a matrix
-            K + alpha I that is singular to working precision.
+            For a parameter out of range, invalid data, or a matrix K + alpha I that is singular to
+            working precision.
 
         Warns
         -----
@@ -176,12 +181,14 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if gram.shape[0] != gram.shape[1]:
                 raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
             self._solve(gram, targets, weights)
-            self.kernel_: Any = None if self._precomputed else kernel
-            self.support_vectors_: Any = None if self._precomputed else points.copy()
+            self.kernel_ = None if self._precomputed else kernel
+            self.support_vectors_ = None if self._precomputed else points.copy()
         return self
 
     def _solve(self, gram: Array, y: Array, weights: Array) -> None:
-        """Set the attributes of the stationary point."""
+        """Set the attributes of the stationary point of problem (7)."""
+        # With S = diag(s): dual_coef_ = S^{1/2} (S^{1/2} K S^{1/2} + alpha I)^{-1} S^{1/2} y, and
+        # its transpose for the second model. Without weights, Theorem 1.
         alpha, root = float(self.alpha), np.sqrt(weights)
         with np.errstate(over="ignore", invalid="ignore"):  # in products with unbounded kernels
             lu, self.condition_ = _factors(gram, root, alpha)
@@ -210,7 +217,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X : array-like of shape (n_queries, n_features), or (n_queries, n_samples)
             New points t; for kernel="precomputed", k(t_i, x_j) in row i, column j.
         """
-        return self._outputs(X, "dual_coef_", lambda T: self.kernel_(T, self.support_vectors_))
+        return self._outputs(X, second=False)
 
     @blas_limited
     def predict_second(self, X: npt.ArrayLike) -> Array:
@@ -227,27 +234,27 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ValueError
             If the kernel has no value at new points as its second argument.
         """
-        return self._outputs(
-            X, "second_dual_coef_", lambda T: self.kernel_(self.support_vectors_, T).T
-        )
+        return self._outputs(X, second=True)
 
-    def _outputs(self, X: npt.ArrayLike, name: str, between: Callable[[Array], Array]) -> Array:
-        """Return kernel values between points and the training points times coefficients."""
+    def _outputs(self, X: npt.ArrayLike, *, second: bool) -> Array:
+        """Return kernel values between points and the training points, times coefficients."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
-        coefficients = getattr(self, name)
-        values = between if self.kernel_ is not None else np.asarray
-        return in_blocks(points, len(coefficients), lambda T: values(T) @ coefficients)
+        kernel, support = self.kernel_, self.support_vectors_
+        coefficients = self.second_dual_coef_ if second else self.dual_coef_
+
+        def outputs(T: Array) -> Array:
+            if kernel is not None and support is not None:  # else T has the kernel values
+                T = kernel(support, T).T if second else kernel(T, support)
+            return T @ coefficients
+
+        return in_blocks(points, len(coefficients), outputs)
 
     def summary(self) -> Summary:
-        """Return a summary of the fitted model, in the form that all methods share.
+        """Return a summary of the fitted model.
 
-        Every sample has a coefficient, so ``n_support`` is the number of samples. The details are
-        ``condition``, the estimated condition number of K + alpha I.
-
-        Returns
-        -------
-        Summary
+        ``n_support`` is the number of samples, and the detail ``condition`` the estimated condition
+        number of K + alpha I.
         """
         check_is_fitted(self)
         n_support, details = len(self.dual_coef_), {"condition": self.condition_}
@@ -270,20 +277,16 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return tags
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
+        """Raise ValueError for attributes from a file that do not belong together."""
         check_expansion(self, "dual_coef_")
         check_expansion(self, "second_dual_coef_")
-
-
-SINGULAR, ILL_CONDITIONED = 1.0 / (10.0 * np.finfo(np.float64).eps), 1e12
-"""Condition numbers from which on a solution has no right digit, 4.5e14, and about four at most."""
 
 
 def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
     """Return the LU factors of S^{1/2} K S^{1/2} + alpha I, and its estimated condition number.
 
-    `root` is the diagonal of S^{1/2}. The condition number is |A| |A^{-1}| for the norm of the
-    largest column sum; LAPACK's estimate from below is seldom off by more than a factor of 3.
+    `root` is the diagonal of S^{1/2}. The condition number is |A| |A^{-1}| in the 1-norm; LAPACK's
+    estimate from below is seldom off by more than a factor of 3.
     """
     matrix = np.array(gram, order="F")
     matrix *= root[:, None]
@@ -293,18 +296,37 @@ def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
     lu, pivots, zero_pivot = dgetrf(matrix, overwrite_a=True)
     reciprocal = 0.0 if zero_pivot else float(dgecon(lu, norm, norm="1")[0])
     condition = 1.0 / reciprocal if reciprocal > 0.0 else np.inf
+    singular = 0.1 / np.finfo(np.float64).eps  # 4.5e14: no digit of the solution is right
     name = f"K + alpha I with alpha = {alpha:g}"
     hint = "K has an eigenvalue near -alpha, try another alpha"
-    if condition >= SINGULAR:
+    if condition >= singular:
         raise ValueError(
             f"expected {name} to be invertible, got a condition number of {condition:.1e}, beyond "
-            f"{SINGULAR:.1e}; {hint}"
+            f"{singular:.1e}; {hint}"
         )
-    if condition >= ILL_CONDITIONED:
+    if condition >= 1e12:  # about four digits are right
         warnings.warn(
-            f"{name} has a condition number of {condition:.1e}, beyond {ILL_CONDITIONED:.1e}: few "
+            f"{name} has a condition number of {condition:.1e}, beyond 1.0e+12: few "
             f"digits of the solution are right; {hint}",
             LinAlgWarning,
             stacklevel=stack_level(),
         )
     return (lu, pivots), condition
+
+
+def check_expansion(model: BaseEstimator, name: str) -> None:
+    """Raise ValueError unless attributes from a file form an expansion in support points.
+
+    `name` is the attribute of the coefficients; without `kernel_`, the points are a Gram matrix.
+    """
+    rows = model.n_features_in_
+    if model.kernel_ is not None:
+        rows = len(check_points(model.support_vectors_, "support_vectors_", rows))
+        if not isinstance(model.kernel_, Kernel):
+            raise ValueError(f"expected a kernel, got {type(model.kernel_).__name__}")
+    shape = np.shape(getattr(model, name))
+    if shape[:1] != (rows,) or len(shape) > 2:
+        raise ValueError(f"expected {rows} rows in {name}, got shape {shape}")
+    if np.shape(model.intercept_) not in ((), shape[1:]):
+        raise ValueError(f"expected an intercept_ for each output in {name}")
+    check_finite(model, (name, "intercept_"))

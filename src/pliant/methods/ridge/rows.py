@@ -1,7 +1,7 @@
 """Sums over all training rows of products with kernel values, block by block.
 
-`MemoryRows` takes the rows from memory or a memory map, `DaskRows` from the partitions of a Dask
-array, which are computed again in each pass and summed over a tree.
+`MemoryRows` reads the rows from memory or a memory map, `PartitionRows` from the partitions of a
+Dask array, which are computed again in each pass and summed over a tree.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsyrk, dtrsm
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
-from pliant.core.dask import Rows, compute, reduced
+from pliant.core.dask import DaskBlock, DaskRows, compute, reduced
 from pliant.core.exponential import exponentials
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
@@ -28,23 +28,21 @@ BLOCK_MB = 8.0
 """Memory of the kernel values of one block, in MiB: they should stay in the processor's third
 cache. From 256 to 1024 rows of 2000 centres took the same time, a few times more a third longer."""
 
-FARTHEST = {np.dtype(np.float32): 100.0, np.dtype(np.float64): 4.5e5}
-"""Exponents up to this are computed by one product, with absolute errors below about 1e-5 in
-float32 and 1e-10 in float64."""
-
 Terms: TypeAlias = tuple[Array, ...]
 
 
 class KernelValues:
     """Kernel values between rows and centres, of one floating-point type.
 
-    Those of a Gaussian take one product, -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b) with
-    a = gamma |x|^2, b = gamma |y|^2 and the origin at the mean of the centres. Those of another
-    kernel, or of points far out, take the kernel's own code, in float64.
+    A Gaussian takes one product, -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b) with
+    a = gamma |x|^2, b = gamma |y|^2 and the origin at the mean of the centres. Another kernel, or
+    points far out, take the kernel's own code, in float64.
     """
 
     def __init__(self, kernel: Kernel, centres: Array, dtype: npt.DTypeLike = np.float64) -> None:
         self.kernel, self.centres, self.dtype = kernel, centres, np.dtype(dtype)
+        # Exponents up to this have absolute errors below about 1e-5 in float32, 1e-10 in float64.
+        self._farthest = 100.0 if self.dtype == np.float32 else 4.5e5
         self._fast = type(kernel) is Gaussian
         if isinstance(kernel, Gaussian) and self._fast:
             self._gamma, shares = kernel._shares(centres.shape[1])
@@ -54,17 +52,17 @@ class KernelValues:
             scaled = scaled - self._origin
             sizes = self._sizes(scaled)
             self._reach = float(sizes.max(initial=0.0))
-            right = np.vstack([scaled.T, np.ones_like(sizes), -sizes])
+            right = np.vstack([scaled.T, np.ones_like(sizes), -sizes])  # (y, 1, -b), (d + 2, m)
             self._right = right.astype(self.dtype, copy=False)
 
     def __call__(self, rows: Array, out: Array | None = None) -> Array:
         """Return k(rows, centres), shape (b, m); perhaps in `out`."""
         rows = np.asarray(rows, dtype=np.float64)
         if self._fast:
-            left = np.empty((len(rows), rows.shape[1] + 2))
+            left = np.empty((len(rows), rows.shape[1] + 2))  # (2 gamma x, -a, 1)
             moved = np.subtract(rows * self._factors, self._origin, out=left[:, :-2])
             sizes = self._sizes(moved)
-            if max(self._reach, float(sizes.max(initial=0.0))) <= FARTHEST[self.dtype]:
+            if max(self._reach, float(sizes.max(initial=0.0))) <= self._farthest:
                 moved *= 2.0 * self._gamma
                 np.negative(sizes, out=left[:, -2])
                 left[:, -1] = 1.0
@@ -73,10 +71,11 @@ class KernelValues:
         return np.ascontiguousarray(self.kernel._between_sets(rows, self.centres), self.dtype)
 
     def _sizes(self, points: Array) -> Array:
+        """Return gamma |x|^2 of each point."""
         return np.asarray(self._gamma * np.einsum("ij,ij->i", points, points))
 
 
-class Block(NamedTuple):
+class KernelBlock(NamedTuple):
     """Kernel values of some rows, shape (b, m), with targets and weights."""
 
     values: Array
@@ -95,14 +94,14 @@ class Block(NamedTuple):
 
 
 Total: TypeAlias = Callable[..., Terms]
-"""Takes an iterator of blocks, at least one, and further arguments, and returns sums over them."""
+"""Takes an iterator of at least one block and further arguments, and returns sums over blocks."""
 
 
 def over_blocks(summand: Callable[..., Terms]) -> Total:
-    """Return the function that adds up a function of each block."""
+    """Extend a function of one block to the sum over all blocks."""
 
     @wraps(summand)
-    def total(blocks: Iterator[Block], *arguments: Any) -> Terms:
+    def total(blocks: Iterator[KernelBlock], *arguments: Any) -> Terms:
         totals = summand(next(blocks), *arguments)
         for block in blocks:
             for each, more in zip(totals, summand(block, *arguments), strict=True):
@@ -113,22 +112,22 @@ def over_blocks(summand: Callable[..., Terms]) -> Total:
 
 
 @over_blocks
-def column_sums(block: Block) -> Terms:
+def column_sums(block: KernelBlock) -> Terms:
     """Return K's and K'S y of a block, with the weights s = diag S."""
     columns = np.column_stack([block.weights, block.weights[:, None] * block.targets])
     return (block.transposed_times(columns),)
 
 
 @over_blocks
-def product(block: Block, coefficients: Array, offsets: Array) -> Terms:
-    """Return K'S r and 1'S r of a block for r = K a - c, with the coefficients a and offsets c."""
+def product(block: KernelBlock, coefficients: Array, offsets: Array) -> Terms:
+    """Return K'S r and 1'S r of a block for r = K a - c, with coefficients a and offsets c."""
     weighted = block.times(coefficients, offsets)
     weighted *= block.weights[:, None]
     return block.transposed_times(weighted), weighted.sum(axis=0)
 
 
 @over_blocks
-def residual(block: Block, coefficients: Array, offsets: Array) -> Terms:
+def residual(block: KernelBlock, coefficients: Array, offsets: Array) -> Terms:
     """Return K'S e, 1'S e and the sums of s e^2 of a block for e = y - (K a - c)."""
     errors = block.targets - block.times(coefficients, offsets)
     weighted = block.weights[:, None] * errors
@@ -136,16 +135,18 @@ def residual(block: Block, coefficients: Array, offsets: Array) -> Terms:
     return block.transposed_times(weighted), weighted.sum(axis=0), squares
 
 
-def normal_matrix(blocks: Iterator[Block], factor: Array, means: Array, scale: float) -> Terms:
+def normal_matrix(
+    blocks: Iterator[KernelBlock], factor: Array, means: Array, scale: float
+) -> Terms:
     """Return Z'S Z for Z = (K - 1 means') U^{-1} / scale, with U the upper triangle `factor`.
 
-    Its lower triangle is zero.
+    The result has zeros below the diagonal.
     """
     total = np.zeros(factor.shape, order="F")
     for block in blocks:
         values = np.asarray(block.values, dtype=np.float64) - means
         values *= np.sqrt(block.weights)[:, None] / scale
-        features = dtrsm(1.0, factor, values.T, trans_a=1, overwrite_b=1)
+        features = dtrsm(1.0, factor, values.T, trans_a=1, overwrite_b=1)  # U^{-T} (...)', (r, b)
         total = dsyrk(1.0, features, beta=1.0, c=total, overwrite_c=1)
     return (total,)
 
@@ -153,7 +154,7 @@ def normal_matrix(blocks: Iterator[Block], factor: Array, means: Array, scale: f
 class MemoryRows:
     """Rows X, shape (n, d), with targets, shape (n, t), and weights, shape (n,).
 
-    Kernel values of the first rows are kept, as many as fit into `cache_mb` MiB.
+    Kernel values of the first rows are kept, up to `cache_mb` MiB.
     """
 
     def __init__(
@@ -166,37 +167,35 @@ class MemoryRows:
         fits = int(cache_mb / row_mb)
         self.n_kept = len(X) if fits >= len(X) else fits // self._step * self._step
         self._kept = np.empty((self.n_kept, width), values.dtype)
-        self._known = 0
+        self._known = 0  # rows of `_kept` that are computed
         self._room = np.empty((self._step if self.n_kept < len(X) else 0, width), values.dtype)
 
     def total(self, sums: Total, *arguments: Any) -> Terms:
         """Return `sums(blocks, *arguments)` for the blocks of all rows."""
         return sums(self._blocks(), *arguments)
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[KernelBlock]:
+        """Yield the blocks, and keep kernel values at the first pass if there is room."""
         for low in range(0, len(self.X), self._step):
             rows = slice(low, min(low + self._step, len(self.X)))
-            yield Block(self._block_values(rows), self.targets[rows], self.weights[rows])
-
-    def _block_values(self, rows: slice) -> Array:
-        """Return the kernel values of some rows; the first time, keep them if there is room."""
-        if rows.stop > self.n_kept:
-            return self.values(self.X[rows], self._room[: rows.stop - rows.start])
-        kept = self._kept[rows]
-        if rows.stop > self._known:
-            values = self.values(self.X[rows], kept)
-            if values is not kept:
-                kept[:] = values
-            self._known = rows.stop
-        return kept
+            if rows.stop > self.n_kept:
+                values = self.values(self.X[rows], self._room[: rows.stop - rows.start])
+            else:
+                values = self._kept[rows]
+                if rows.stop > self._known:
+                    values[:] = self.values(self.X[rows], values)
+                    self._known = rows.stop
+            yield KernelBlock(values, self.targets[rows], self.weights[rows])
 
 
-class DaskRows:
+class PartitionRows:
     """The partitions of a Dask array with their targets and weights; no kernel value is kept."""
 
     n_kept = 0
 
-    def __init__(self, rows: Rows, targets: Array, weights: Array, values: KernelValues) -> None:
+    def __init__(
+        self, rows: DaskRows, targets: Array, weights: Array, values: KernelValues
+    ) -> None:
         self._rows, self._values = replace(rows, y=targets, weights=weights), values
 
     def total(self, sums: Total, *arguments: Any) -> Terms:
@@ -204,35 +203,39 @@ class DaskRows:
         return reduced(self._rows.each(_part_sums, self._values, sums, arguments), _added)
 
 
+KernelRows: TypeAlias = MemoryRows | PartitionRows
+
+
 @blas_limited
-def _part_sums(part: Any, values: KernelValues, sums: Total, arguments: Any) -> Terms:
+def _part_sums(part: DaskBlock, values: KernelValues, sums: Total, arguments: Any) -> Terms:
     """Return the sums over one partition."""
+    assert part.weights is not None
     return MemoryRows(part.X, part.y, part.weights, values).total(sums, *arguments)
 
 
 def _added(terms: list[Terms]) -> Terms:
-    """Return the sums of some sums."""
+    """Add the sums of several partitions."""
     return tuple(np.sum(each, axis=0) for each in zip(*terms, strict=True))
 
 
-Data: TypeAlias = Array | Rows
+Data: TypeAlias = Array | DaskRows
 """Training points: an array, perhaps a memory map, or the rows of a Dask collection."""
 
 
 def take(X: Data, numbers: Indices) -> Array:
-    """Return some points, by their row numbers in increasing order, float64."""
-    if isinstance(X, Rows):
+    """Return the points with some increasing row numbers, float64."""
+    if isinstance(X, DaskRows):
         return check_points(compute([X.X[numbers]])[0], "X")
     return np.array(X[numbers], dtype=np.float64)
 
 
 def points_for_kernel(X: Data, kernel: Any, gamma: Any) -> Array:
-    """Return the points that rules for kernels by name see.
+    """Return points from which kernels by name take their parameters.
 
-    Of a Dask array two rows stand in for all: the bounds of the features for "tl1", else two with
-    the mean and the variance of all entries.
+    Two rows replace a Dask array: the bounds of the features for "tl1", else two rows with the mean
+    and the variance of all entries.
     """
-    if not isinstance(X, Rows):
+    if not isinstance(X, DaskRows):
         return X
     points, d = X.X, int(X.X.shape[1])
     stand_in = np.zeros((2, d))
@@ -244,9 +247,11 @@ def points_for_kernel(X: Data, kernel: Any, gamma: Any) -> Array:
     return check_points(stand_in, "X")
 
 
-def dask_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Any, Array]:
+def dask_data(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any
+) -> tuple[DaskRows, npt.NDArray[Any], Array]:
     """Return the rows of X, targets and weights in memory; set the names of features."""
-    rows = Rows.of(X, y, sample_weight, labelled=is_classifier(estimator))
+    rows = DaskRows.of(X, y, sample_weight, labelled=is_classifier(estimator))
     lengths = tuple(length for length in rows.X.chunks[0] if length)  # sums need a row in each
     rows = replace(rows, X=rows.X.rechunk({0: lengths}))
     estimator.n_features_in_ = int(rows.X.shape[1])

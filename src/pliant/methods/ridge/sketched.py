@@ -1,4 +1,4 @@
-"""Kernel ridge regression and classification on a sketch, for many rows and any kernel."""
+"""Kernel ridge regression and classification on a sketch, for many rows and any PSD kernel."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
-from pliant.core.dask import Rows, by_partition
+from pliant.core.dask import DaskRows, by_partition
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback
@@ -38,14 +39,13 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
-from pliant.kernels.base import Kernel, check_expansion
-from pliant.kernels.standard import as_kernel
+from pliant.kernels.base import Kernel
+from pliant.kernels.standard import Gamma, KernelLike, as_kernel
+from pliant.methods.ridge.asymmetric import check_expansion
 from pliant.methods.ridge.problem import (
     Centres,
-    Certificate,
-    NormalEquations,
-    Precondition,
-    Preconditioner,
+    RidgeCertificate,
+    SketchedEquations,
     Solver,
     Targets,
     drawn_centres,
@@ -53,10 +53,11 @@ from pliant.methods.ridge.problem import (
     patience,
 )
 from pliant.methods.ridge.rows import (
-    DaskRows,
     Data,
+    KernelRows,
     KernelValues,
     MemoryRows,
+    PartitionRows,
     dask_data,
     points_for_kernel,
 )
@@ -65,7 +66,7 @@ from pliant.methods.svm.estimators import documented_as
 
 
 def check_centres(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is "uniform" or an array of points."""
+    """Check that `value` is "uniform" or an array of points."""
     if isinstance(value, str):
         one_of(("uniform",))(name, value)
     elif len(check_points(value, name)) == 0:
@@ -76,19 +77,19 @@ def check_centres(name: str, value: Any) -> None:
 class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     """Kernel ridge regression of one or more targets on a few centres."""
 
-    kernel: Any = "gaussian"
+    kernel: KernelLike = "gaussian"
     alpha: float = 1.0
     _: KW_ONLY
-    gamma: float | str = "scale"
+    gamma: Gamma = "scale"
     n_centers: int = 1000
-    centers: Any = "uniform"
+    centers: str | npt.ArrayLike = "uniform"
     fit_intercept: bool = True
-    solver: str = "auto"
+    solver: Literal["auto", "cg", "direct"] = "auto"
     tol: float = 1e-6
     max_iter: int = 500
-    dtype: str = "float64"
+    dtype: Literal["float64", "float32"] = "float64"
     cache_mb: float = 1000.0
-    random_state: Any = None
+    random_state: int | np.random.RandomState | None = None
     verbose: bool = False
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -103,7 +104,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         "cache_mb": real_number(least=0),
         "verbose": check_flag,
     }
-    """The kernel and gamma are checked where the kernel is made."""
+    """`as_kernel` checks the kernel and gamma."""
 
     @with_callbacks
     @blas_limited
@@ -113,13 +114,12 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a Dask array or data frame
-            At least two training points. float32 and memory maps are not copied, and partitions of
-            a Dask array are computed again in each pass.
+            At least two training points. float32 and memory maps are not copied, and each pass
+            computes the partitions of a Dask array again.
         y : array-like of shape (n_samples,), or for real targets (n_samples, n_outputs)
             Class labels, or real targets; a Dask array is computed.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0. A weight of 2 is the same as the sample twice, given the centres and the
-            kernel.
+            Weights >= 0. A weight of 2 equals the sample twice, for the same centres and kernel.
 
         Returns
         -------
@@ -128,33 +128,41 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            For a parameter out of range, data that cannot be learned from, or a kernel that is not
-            positive semi-definite on the centres.
+            For a parameter out of range, invalid data, or a kernel that is not positive
+            semi-definite on the centres.
 
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            The coefficients are not certified to be as accurate as ``tol`` asks for.
+            The coefficients are not certified to the accuracy ``tol``.
         """
         with fresh(self):
             check_parameters(self)
-            data, y, weights = self._checked_data(X, y, sample_weight)
+            data, y, weights = self._validate(X, y, sample_weight)
             y, weights = self._targets(y, weights)
             progress = FitProgress(self, X, y)
-            self._learn(data, self._made_kernel(data), y, weights, progress)
+            kernel = self._resolve_kernel(data)
+            with np.errstate(over="ignore", invalid="ignore"):
+                problem = self._state_problem(data, kernel, y, weights)
+                result = self._solve(problem, kernel, progress)
+                self._store(problem, result, flat=y.ndim == 1)
+            self.kernel_ = kernel
+            learned = ("dual_coef_", "intercept_")
+            check_finite(self, learned, "scale the targets or the features, or raise alpha")
+            self._warn_if_open(result)
             progress.end()
         return self
 
-    def _checked_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Any, Array]:
-        """Return points, targets as they were given, and weights."""
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Any, Array]:
+        """Return checked points, targets as given, and weights."""
         if is_collection(X):
             return dask_data(self, X, y, sample_weight)
         options = {"dtype": (np.float64, np.float32), "ensure_min_samples": 2}
         points, y = validate_data(self, X, y, **options, **self._target_options)
         return points, y, check_weights(sample_weight, points)
 
-    def _made_kernel(self, data: Data) -> Kernel:
-        """Return the kernel, if it has values between all points, symmetric ones."""
+    def _resolve_kernel(self, data: Data) -> Kernel:
+        """Return the kernel, a symmetric one with values between all points."""
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError(
                 "expected a kernel that can be evaluated, got kernel='precomputed', which needs "
@@ -168,61 +176,42 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         return kernel
 
     _target_options: ClassVar[Mapping[str, Any]] = {}
-    """What scikit-learn's validation is to know of y."""
+    """Options of y in scikit-learn's validation."""
 
     @abstractmethod
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
         """Return real targets, shape (n,) or (n, t), and weights."""
 
-    def _learn(
-        self, data: Data, kernel: Kernel, y: Array, weights: Array, progress: Callback
-    ) -> None:
-        """Choose centres, solve the normal equations, and set the fitted attributes."""
+    def _state_problem(
+        self, data: Data, kernel: Kernel, y: Array, weights: Array
+    ) -> SketchedEquations:
+        """Choose the centres and state the normal equations on them."""
         centred = bool(self.fit_intercept)
         targets = Targets.of(y.reshape(len(y), -1), weights, centred)
+        centres = self._choose_centres(data, targets.weights)
+        factor = factor_of(kernel, centres.points)
+        # In the coordinates w of the factor, alpha |f|^2 = ridge |w|^2.
         alpha = float(self.alpha) / targets.largest_weight
-        with np.errstate(over="ignore", invalid="ignore"):
-            centres = self._chosen_centres(data, targets.weights)
-            factor = factor_of(kernel, centres.points)
-            ridge = alpha / factor.scale
-            if not np.finfo(np.float64).tiny <= ridge < np.inf:
-                raise ValueError(
-                    "expected alpha of a size like the kernel values times the weights, got alpha "
-                    f"= {self.alpha:g} for kernel values of about {factor.scale:.3g} and "
-                    f"alpha/weight = {alpha:.3g}"
-                )
-            kept = centres.points[factor.order[: factor.rank]]
-            values = KernelValues(kernel, kept, self.dtype)
-            rows = exact = self._rows(data, targets, values, float(self.cache_mb))
-            if self.dtype == "float32":
-                exact = self._rows(data, targets, KernelValues(kernel, kept), 0.0)
-            problem = NormalEquations(rows, exact, factor, ridge, targets, centred)
-            n, t = targets.values.shape
-            patient = {"cg": None, "direct": 0}.get(
-                self.solver, patience(kernel, self.n_features_in_, len(kept), t, rows.n_kept / n)
+        ridge = alpha / factor.scale
+        if not np.finfo(np.float64).tiny <= ridge < np.inf:
+            raise ValueError(
+                "expected alpha of a size like the kernel values times the weights, got alpha "
+                f"= {self.alpha:g} for kernel values of about {factor.scale:.3g} and "
+                f"alpha/weight = {alpha:.3g}"
             )
+        kept = centres.points[factor.order[: factor.rank]]
 
-            def approximate() -> Precondition:
-                if patient == 0:
-                    return np.copy
-                return Preconditioner(factor.covariance(centres.weights, centred), ridge)
+        def rows_of(values: KernelValues, cache_mb: float) -> KernelRows:
+            if isinstance(data, DaskRows):
+                return PartitionRows(data, targets.values, targets.weights, values)
+            return MemoryRows(data, targets.values, targets.weights, values, cache_mb)
 
-            result = Solver(
-                problem,
-                approximate,
-                min(float(self.tol), 1e100) ** 2 * problem.squares,
-                int(self.max_iter),
-                progress,
-                patient,
-                lambda: Preconditioner(problem.matrix(), ridge),
-            ).solve()
-            self._store(centres, problem, result, y.ndim == 1)
-        self.kernel_ = kernel
-        learned = ("dual_coef_", "intercept_")
-        check_finite(self, learned, "scale the targets or the features, or raise alpha")
-        self._warn_if_open(result)
+        rows = exact = rows_of(KernelValues(kernel, kept, self.dtype), float(self.cache_mb))
+        if self.dtype == "float32":
+            exact = rows_of(KernelValues(kernel, kept), 0.0)
+        return SketchedEquations(rows, exact, centres, factor, ridge, targets, centred)
 
-    def _chosen_centres(self, data: Data, weights: Array) -> Centres:
+    def _choose_centres(self, data: Data, weights: Array) -> Centres:
         """Return the centres, given or drawn."""
         if isinstance(self.centers, str):
             draw = check_random_state(self.random_state)
@@ -230,30 +219,37 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         points = check_points(self.centers, "centers", self.n_features_in_).copy()
         return Centres(points, None, np.full(len(points), float(weights.sum()) / len(points)))
 
-    @staticmethod
-    def _rows(
-        data: Data, targets: Targets, values: KernelValues, cache_mb: float
-    ) -> MemoryRows | DaskRows:
-        """Return the rows with targets, weights and kernel values."""
-        if isinstance(data, Rows):
-            return DaskRows(data, targets.values, targets.weights, values)
-        return MemoryRows(data, targets.values, targets.weights, values, cache_mb)
+    def _solve(
+        self, problem: SketchedEquations, kernel: Kernel, callback: Callback
+    ) -> Result[RidgeCertificate]:
+        """Solve by iterations, by the normal matrix, or by both in turn."""
+        iterations: int | None = {"cg": None, "direct": 0}.get(self.solver)
+        if self.solver == "auto":
+            n, t = problem.targets.values.shape
+            share, m = problem.rows.n_kept / n, problem.factor.rank
+            iterations = patience(kernel, self.n_features_in_, m, t, share)
+        # The mean squared difference of predictions is at most gap / sum of weights, and `squares`
+        # is the variance of the target times that sum.
+        gaps = min(float(self.tol), 1e100) ** 2 * problem.squares
+        return Solver(problem, gaps, int(self.max_iter), callback, iterations).solve()
 
     def _store(
-        self, centres: Centres, problem: NormalEquations, result: Result[Certificate], flat: bool
+        self, problem: SketchedEquations, result: Result[RidgeCertificate], *, flat: bool
     ) -> None:
         """Set the fitted attributes, in the units of y and in the order of the centres."""
-        factor, targets, certificate = problem.factor, problem.targets, result.certificate
+        centres, factor, targets = problem.centres, problem.factor, problem.targets
+        certificate = result.certificate
         assert certificate is not None
         chosen = factor.order[: factor.rank]
         order = np.argsort(chosen)
         coefficients = factor.coefficients(result.x) / factor.scale
+        # f(x) + b = (k(x, C) - mu') a + mean, so that b = mean - mu'a
         intercept = (targets.means - problem.means @ coefficients) * targets.units
         coefficients = (coefficients * targets.units)[order]
-        self.support_vectors_ = centres.points[chosen[order]]
+        self.support_vectors_: Array = centres.points[chosen[order]]
         self.support_ = None if centres.rows is None else centres.rows[chosen[order]]
-        self.dual_coef_: Any = coefficients[:, 0].copy() if flat else coefficients
-        self.intercept_: Any = 0.0
+        self.dual_coef_: Array = coefficients[:, 0].copy() if flat else coefficients
+        self.intercept_: float | Array = 0.0
         if self.fit_intercept:
             self.intercept_ = float(intercept[0]) if flat else intercept
         self.objective_, self.gap_ = result.value, result.gap
@@ -267,8 +263,8 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         self.n_passes_ = problem.n_passes
         self.converged_ = result.status is Status.CONVERGED
 
-    def _warn_if_open(self, result: Result[Certificate]) -> None:
-        """Warn if the accuracy that was asked for is not certified."""
+    def _warn_if_open(self, result: Result[RidgeCertificate]) -> None:
+        """Warn if the wanted accuracy is not certified."""
         if result.status in (Status.CONVERGED, Status.STOPPED):
             return
         why = f"max_iter = {self.max_iter} came first; raise it"
@@ -296,14 +292,10 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         )
 
     def summary(self) -> Summary:
-        """Return a summary of the fitted model, in the form that all methods share.
+        """Return a summary of the fitted model.
 
-        ``n_support`` is the number of centres that are kept, and the detail ``passes`` the number
-        of passes over all rows.
-
-        Returns
-        -------
-        Summary
+        ``n_support`` is the number of kept centres, and the detail ``passes`` the number of passes
+        over all rows.
         """
         check_is_fitted(self)
         n_support = len(self.support_vectors_)
@@ -321,7 +313,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         )
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
+        """Raise ValueError for attributes from a file that do not belong together."""
         check_expansion(self, "dual_coef_")
 
 
@@ -336,59 +328,59 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         \min_{f, b} \; \sum_{i=1}^n s_i (y_i - f(x_i) - b)^2 + \alpha \|f\|^2, \qquad
         f = \sum_{j=1}^m a_j k(c_j, \cdot).
 
-    That is scikit-learn's ``Nystroem`` with these centres followed by ``Ridge(alpha)``, and for
-    m = n centres and no intercept its ``KernelRidge``. The solver is that of FALKON [1]_:
-    conjugate gradients with a preconditioner from the centres, in blocks of samples, so that
-    neither the n x m matrix of kernel values nor features of this size are held. The target is
-    centred by its weighted mean, and b takes no part in the penalty.
+    The model equals scikit-learn's ``Nystroem`` with these centres before ``Ridge(alpha)``, and its
+    ``KernelRidge`` for m = n centres without an intercept. The solver is FALKON's [1]_: conjugate
+    gradients with a preconditioner from the centres, in blocks of samples, without an n x m matrix
+    in memory. The weighted mean centres the target, and b has no penalty.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="gaussian"
         A name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, given or learned (``kernel_`` of
-        a fitted model, ``symmetric_kernel_`` of LAB-RBF), or a function of two matrices. It must be
-        symmetric, and positive semi-definite on the centres.
+        a fitted model, ``symmetric_kernel_`` of LAB-RBF), or a function of two matrices: symmetric,
+        and positive semi-definite on the centres.
     alpha : float, default=1.0
         Penalty, > 0, of the sum of squared errors: the ``alpha`` of scikit-learn's ``Ridge`` and
         ``KernelRidge``.
     gamma : float or {"scale", "auto"}, default="scale"
         Parameter of kernels by name: "scale" is 1/(n_features var(X)), "auto" 1/n_features.
     n_centers : int, default=1000
-        Number of centres to draw. With as many as samples or more, the centres are all samples of
-        weight > 0, and the result is exact kernel ridge regression.
+        Number of centres to draw. For n_samples or more, the centres are all samples of weight > 0,
+        and the result is exact kernel ridge regression.
     centers : "uniform" or array of shape (n_centers, n_features), default="uniform"
-        Draw centres among the samples, with probabilities as their weights; or the centres.
+        Draw centres among the samples, with probabilities proportional to their weights; or the
+        centres.
     fit_intercept : bool, default=True
-        Whether to learn b; else it is 0, as in scikit-learn's ``KernelRidge``.
+        Learn b; False sets b = 0, as in scikit-learn's ``KernelRidge``.
     solver : {"auto", "cg", "direct"}, default="auto"
-        "cg" iterates, a pass over all samples each. "direct" forms and factors the normal equations
-        in one pass. "auto" iterates until that has cost as much as "direct" would, and goes on with
-        that; where five iterations cost more, it starts with it.
+        "cg" iterates, with a pass over all samples each. "direct" forms and factors the normal
+        equations in one pass. "auto" iterates up to the cost of "direct", then changes to it; if
+        five iterations cost more, it starts with "direct".
     tol : float, default=1e-6
-        Stop when predictions for the training samples are certified to be within ``tol`` standard
-        deviations of the target from those of the optimum, root mean square; > 0.
+        Stop at certified predictions for the training samples within ``tol`` standard deviations of
+        the target from the optimal predictions, root mean square; > 0.
     max_iter : int, default=500
-        Largest number of iterations.
+        Maximum number of iterations.
     dtype : {"float64", "float32"}, default="float64"
-        Type of the kernel values during iterations. With "float32" they take half the time and
-        memory; sums over blocks, residuals and certificates are float64 in either case, and the
-        solution is refined until it has the same accuracy.
+        Type of the kernel values during iterations. "float32" takes half the time and memory; sums
+        over blocks, residuals and certificates are float64 in either case, and restarts refine the
+        solution to the same accuracy.
     cache_mb : float, default=1000.0
-        Most memory for kernel values that are kept from one pass to the next, in MiB; the others
-        are computed again. With Dask, none are kept.
+        Maximum memory for kernel values kept between passes, in MiB; the others are computed again.
+        Dask keeps none.
     random_state : int, RandomState instance or None, default=None
-        For the choice of centres.
+        Seed of the choice of centres.
     verbose : bool, default=False
-        Whether to print a line about the progress of the fit every two seconds, to standard error.
+        Print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
     kernel_ : Kernel
         The kernel.
     support_vectors_ : array of shape (n_kept, n_features)
-        The centres, without those that others span to rounding, such as duplicates.
+        The centres, without those in the span of others, such as duplicates.
     support_ : array of shape (n_kept,) or None
-        Their rows in X; None if they were given.
+        Their rows in X; None for given centres.
     dual_coef_ : array of shape (n_kept,) or (n_kept, n_outputs)
         Coefficients: ``kernel_(x, support_vectors_) @ dual_coef_ + intercept_`` is f(x) + b.
     intercept_ : float or array of shape (n_outputs,)
@@ -396,23 +388,23 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     objective_ : float
         The objective, summed over outputs.
     gap_ : float
-        A bound on what it is above its minimum; see the notes of `SketchedKernelRidge`.
+        A bound on its excess over the minimum; see the notes of `SketchedKernelRidge`.
     certified_error_ : float
-        A bound on the root mean square difference of predictions for the training samples from
-        those of the optimum, in standard deviations of the target; the largest of all outputs.
+        A bound on the root mean square difference between predictions and optimal predictions for
+        the training samples, in standard deviations of the target; the largest of all outputs.
     residual_ : float
-        Norm of the residual of the normal equations over that of their right-hand side; the largest
+        Norm of the residual of the normal equations, relative to the right-hand side; the largest
         of all outputs.
     n_iter_ : int
-        Iterations done.
+        Number of iterations.
     n_passes_ : int
-        Passes over all samples.
+        Number of passes over all samples.
     converged_ : bool
-        Whether ``tol`` is certified.
+        True if ``tol`` is certified.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : array of shape (n_features_in_,)
-        Names of the features, if X had such.
+        Names of the features, if X has names.
 
     See Also
     --------
@@ -422,15 +414,15 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 
     Notes
     -----
-    With the residual g of the normal equations in orthonormal coordinates, computed by a pass of
-    its own, the objective is at most ``gap_`` = |g|^2/alpha above its minimum. The weighted sum of
-    the squared differences between predictions for the training samples and those of the optimum
-    is no larger. Time is O(m^3) for the factors, and O(n m (d + t)) for each pass, d features and
-    t outputs, or O(n m^2) for "direct"; memory, in numbers, 2 m^2, what is kept of the kernel
-    values, a few blocks of 8 MiB, and 4 n t. :doc:`/methods/ridge` derives both.
+    Let g be the residual of the normal equations in orthonormal coordinates, from a separate pass.
+    ``gap_`` = |g|^2/alpha bounds the excess of the objective over its minimum, and the weighted sum
+    of squared differences between predictions and optimal predictions for the training samples.
+    Time is O(m^3) for the factors, and O(n m (d + t)) for each pass, d features and t outputs, or
+    O(n m^2) for "direct"; memory, in numbers, 2 m^2, the kept kernel values, a few blocks of 8 MiB,
+    and 4 n t. :doc:`/methods/ridge` derives both.
 
-    Of a Dask array or data frame each pass is a sum over its partitions, by a tree. Targets and
-    weights are computed, X is not.
+    A pass over a Dask array or data frame is a sum over its partitions, by a tree. Targets and
+    weights are computed into memory, X is not.
 
     References
     ----------
@@ -463,7 +455,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), or a Dask array or data frame
-            Of Dask, the result is a Dask array that is computed partition by partition.
+            A Dask collection gives a Dask array, computed partition by partition.
         """
         return self._outputs(X)
 
@@ -473,21 +465,15 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     r"""Least-squares classification with a kernel on a few centres, for many samples.
 
-    With targets of -1 and 1, one column for two classes and one for each class of more,
-
-    .. math::
-
-        \min_{f, b} \; \sum_{i=1}^n s_i (y_i - f(x_i) - b)^2 + \alpha \|f\|^2, \qquad
-        f = \sum_{j=1}^m a_j k(c_j, \cdot),
-
-    for each column, as scikit-learn's ``RidgeClassifier`` on the features of its ``Nystroem``. All
-    else is as in `SketchedKernelRidge`, whose page has notes and source. There are no
-    probabilities: scikit-learn's ``CalibratedClassifierCV`` gives some.
+    The targets are -1 and 1, one column for two classes and one for each class of more, and each
+    column minimises the objective of `SketchedKernelRidge`, whose page has notes and the source:
+    scikit-learn's ``RidgeClassifier`` on the features of its ``Nystroem``. scikit-learn's
+    ``CalibratedClassifierCV`` adds probabilities.
 
     Parameters
     ----------
     class_weight : dict or "balanced", optional
-        Weights of the classes, by which sample weights are multiplied; "balanced" is
+        Weights of the classes, factors of the sample weights; "balanced" is
         n_samples / (n_classes n_samples of the class).
 
     Attributes
@@ -514,7 +500,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     ['inside', 'outside']
     """
 
-    class_weight: Any = None
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
 
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
         self.classes_, codes = class_codes(np.asarray(y))
@@ -548,12 +534,12 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), or a Dask array or data frame
-            Of Dask, the result is a Dask array that is computed partition by partition.
+            A Dask collection gives a Dask array, computed partition by partition.
 
         Returns
         -------
         array of shape (n_queries,), or (n_queries, n_classes) for more than two classes
-            Two classes: positive for ``classes_[1]``. More: `predict` takes the largest.
+            Two classes: positive for ``classes_[1]``. More: `predict` chooses the largest.
         """
         return self._outputs(X)
 
@@ -564,14 +550,14 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), or a Dask array or data frame
-            Of Dask, the result is a Dask array that is computed partition by partition.
+            A Dask collection gives a Dask array, computed partition by partition.
         """
         f = self._outputs(X)
         codes = (f > 0).astype(np.intp) if f.ndim == 1 else f.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
+        """Raise ValueError for attributes from a file that do not belong together."""
         super()._check_loaded()
         classes: Any = self.classes_
         columns = np.shape(self.dual_coef_)[1:]

@@ -31,8 +31,7 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
-from pliant.kernels.base import Kernel, check_width
-from pliant.kernels.on import resolve_columns
+from pliant.kernels.base import Kernel, check_width, resolve_columns
 from pliant.kernels.standard import (
     KERNEL_NAMES,
     Gaussian,

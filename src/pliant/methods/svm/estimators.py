@@ -45,7 +45,7 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.kernels.base import Kernel
-from pliant.kernels.precomputed import Precomputed
+from pliant.kernels.standard import Precomputed
 from pliant.methods.summary import Convergence, FunctionSummary, Summary
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows, Rows
