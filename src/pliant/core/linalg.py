@@ -16,6 +16,13 @@ from pliant.core.typing import Array, Indices
 BLOCK_ENTRIES = 2_000_000
 """Number of distances that are held at once."""
 
+SMALL = 2000
+"""Largest order of a matrix that LAPACK decomposes without trying Lanczos iterations.
+
+Processor time for two eigenpairs of n = 1000, 2000, 4000: LAPACK .05, .55, 6 s; Lanczos iterations
+.01, .06, .27 s, and .06, .57, 2.4 s for 20 restarts without convergence.
+"""
+
 
 def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
     """Return the smallest eigenvalue of a symmetric matrix if it is clearly negative, else None.
@@ -41,9 +48,7 @@ def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
     O(n^2) each, and LAPACK the others, O(n^3).
     """
     n = len(matrix)
-    # Processor time for two of n = 1000, 2000, 4000: LAPACK .05, .55, 6 s; Lanczos .01, .06, .27 s,
-    # or .06, .57, 2.4 s for 20 restarts without convergence, as clustered eigenvalues need.
-    if n > 2000 and k <= 0.03 * n:
+    if n > SMALL and k <= 0.03 * n:
         try:
             # clustered eigenvalues may need thousands of restarts: LAPACK is faster then
             values, vectors = eigsh(matrix, k, which="LA", v0=np.ones(n), maxiter=20)
