@@ -27,8 +27,9 @@ from pliant.methods.supervised.order_spectral import OrderSpectralLearner
 from pliant.methods.supervised.scg import SCGLogDetLearner
 from pliant.methods.supervised.scg_problem import SCGLogDetPath
 from pliant.methods.svm.estimators import C_path
+from pliant.methods.svm.parts import KMeansPartition
+from pliant.methods.tkl.estimators import TKLClassifier, TKLRegressor
 from pliant.methods.tkl.gkl import GKLClassifier, GKLRegressor
-from pliant.methods.tkl.tkl import TKLClassifier, TKLRegressor
 
 __all__ = [
     "AsymmetricKernelRidge",
@@ -38,6 +39,7 @@ __all__ = [
     "DANKRegressor",
     "GKLClassifier",
     "GKLRegressor",
+    "KMeansPartition",
     "KNPLClassifier",
     "KNPLRegressor",
     "KernelEmbedding",
