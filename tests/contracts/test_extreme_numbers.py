@@ -67,8 +67,8 @@ def test_objects_that_are_no_floats_are_refused(kind, odd, error, words):
 @pytest.mark.parametrize(
     "model",
     [
-        DANKClassifier(partition="kmeans", n_parts=2),
-        KNPLClassifier(partition="kmeans", n_parts=2),
+        DANKClassifier(partition={"n_parts": 2}),
+        KNPLClassifier(partition={"n_parts": 2}),
         SketchedKernelRidge(),
     ],
 )

@@ -102,7 +102,7 @@ ADAPTATION: Mapping[str, Constraint] = {
     "extension": one_of(EXTENSIONS),
     "cache_mb": real_number(above=0),
     "max_seconds": optional(real_number(above=0)),
-    "partition": as_partition,
+    "partition": optional(as_partition),
 }
 """Constraints on the parameters that DANK and KNPL share."""
 
@@ -178,12 +178,12 @@ class BaseHadamard(BaseSVM[BaseGram]):
     step_history_: npt.NDArray[Any]
 
     def _check_combinations(self) -> None:
-        partition = as_partition("partition", self.partition)
-        if partition is None:
+        if self.partition is None:
             return
-        if self._centred and partition.refine:
+        settings = as_partition("partition", self.partition)
+        if self._centred and settings.refine:
             raise ValueError(
-                f"expected refine=False, as only DANK refines parts, got {partition!r}"
+                f"expected partition with refine=False, as only DANK refines, got {settings!r}"
             )
         if not self._centred and self.tau and self.tau != "auto":
             raise ValueError(
@@ -219,7 +219,9 @@ class BaseHadamard(BaseSVM[BaseGram]):
         callback: Callback,
     ) -> list[Solution]:
         deadline = Deadline(callback, self.max_seconds)
-        settings = as_partition("partition", self.partition)
+        settings = None
+        if self.partition is not None:
+            settings = as_partition("partition", self.partition)
         tau = 0.0
         if not self._centred:  # "auto" is the paper's tau where F can couple all rows
             known = 0.0 if kernel.gram is None else AUTOMATIC_TAU

@@ -127,7 +127,7 @@ class BaseMKL(BaseSVM[Candidates]):
         learning = self._state_learning(kernel, problems)
         tol, max_iter = float(self.tol), int(self.max_iter)
         if self.weights == "simple":
-            start = self._start(kernel, problems, deadline)
+            start = None if kernel.grams.whole else self._start(kernel, problems, deadline)
             result = newton.solve(learning, start, tol=tol, max_iter=max_iter, callback=deadline)
         else:
             weights = RULES[self.weights](learning, problems, hasattr(self, "classes_"))
@@ -147,13 +147,14 @@ class BaseMKL(BaseSVM[Candidates]):
                 dual_gap_=float(result.gap), objective_history_=result.objectives,
                 gap_history_=result.gaps,
             )  # fmt: skip
-        return [
-            Solution(
+        solutions = []
+        for b, intercept in zip(proof.solutions, proof.intercepts, strict=True):
+            solution = Solution(
                 learned, b, intercept, float(result.value), float(result.gap),
                 len(result.history), result.history, attributes,
-            )
-            for b, intercept in zip(proof.solutions, proof.intercepts, strict=True)
-        ]  # fmt: skip
+            )  # fmt: skip
+            solutions.append(solution)
+        return solutions
 
     def _state_learning(
         self, candidates: Candidates, problems: Sequence[SVMProblem]
@@ -171,7 +172,7 @@ class BaseMKL(BaseSVM[Candidates]):
         The samples are spread evenly over each class; None if that makes no sense.
         """
         n = len(candidates.samples)
-        if candidates.grams.whole or n < 2 * START_SAMPLES:
+        if n < 2 * START_SAMPLES:
             return None
         step = n / START_SAMPLES
         parts = []

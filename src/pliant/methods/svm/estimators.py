@@ -308,6 +308,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
                 for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
                     setattr(each, name, getattr(self, name))
                 fitted.append(each)
+        reports = []
         for each, problem, solution in zip(fitted, problems, solutions, strict=True):
             support = np.flatnonzero(solution.beta)
             each.kernel_ = solution.kernel
@@ -322,14 +323,16 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
             _, each.objective_history_, each.gap_history_ = columns
             each.__dict__.update(solution.attributes)
             check_finite(each, ("dual_coef_", "intercept_", *each._finite), REMEDY)
+            if solution.warning:
+                reports.append(solution.warning)
         if len(problems) > 1:
             self.n_iter_ = np.array([each.n_iter_ for each in fitted])
             self.estimators_ = fitted
-        texts = [solution.warning for solution in solutions if solution.warning]
-        if texts and len(problems) > 1:
-            texts[0] = f"{len(texts)} of {len(problems)} pairs of classes; the first: {texts[0]}"
-        if texts:
-            warnings.warn(texts[0], ConvergenceWarning, stacklevel=stack_level())
+        if reports:
+            text = reports[0]
+            if len(problems) > 1:
+                text = f"{len(reports)} of {len(problems)} pairs of classes; the first: {text}"
+            warnings.warn(text, ConvergenceWarning, stacklevel=stack_level())
 
     def summary(self) -> Summary:
         """Return a summary of the fitted estimator.

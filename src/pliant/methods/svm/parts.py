@@ -91,9 +91,9 @@ class KMeansPartition:
         check_random_state(self.random_state)
 
 
-def as_partition(name: str, value: Any) -> KMeansPartition | None:
-    """Return the settings of a parameter: None, "kmeans", a `KMeansPartition` or a dict of it."""
-    if value is None or isinstance(value, KMeansPartition):
+def as_partition(name: str, value: Any) -> KMeansPartition:
+    """Return the settings of a parameter: "kmeans", a `KMeansPartition` or a dict for one."""
+    if isinstance(value, KMeansPartition):
         return value
     if isinstance(value, dict):  # as from the command line
         try:

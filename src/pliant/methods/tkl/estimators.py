@@ -23,6 +23,7 @@ from pliant.core.validation import (
     check_random_state,
     check_real,
     check_vector,
+    optional,
     real_number,
 )
 from pliant.kernels.base import Kernel, Rescaled
@@ -103,7 +104,9 @@ class BaseGKL(BaseSVM[Kernel]):
         starts: Sequence[WarmStart | None],
         callback: Callback,
     ) -> list[Solution]:
-        settings = as_partition("partition", getattr(self, "partition", None))  # of TKL
+        settings = getattr(self, "partition", None)  # of TKL
+        if settings is not None:
+            settings = as_partition("partition", settings)
         solutions = []
         for problem in problems:
             learning = self._state_learning(problem, kernel)
@@ -391,7 +394,7 @@ def _part_result(w: Array, proof: Certificate, n_iter: int, status: Status) -> P
 
 
 TESSELLATED: Mapping[str, Constraint] = {
-    "degree": check_degree, "scale": check_flag, "partition": as_partition,
+    "degree": check_degree, "scale": check_flag, "partition": optional(as_partition),
 }  # fmt: skip
 """Parameters of TKL alone; ``delta`` is checked in `_tessellated`, with the number of features."""
 
@@ -428,11 +431,12 @@ def _tessellated(self: TKLClassifier | TKLRegressor, X: Array, used: Mask) -> Ke
 
 def _check_tkl_partition(self: TKLClassifier | TKLRegressor) -> None:
     """Raise ValueError for settings of parts that only DANK and KNPL have."""
+    if self.partition is None:
+        return
     settings = as_partition("partition", self.partition)
-    if settings is not None and (settings.refine or settings.prediction != "part"):
+    if settings.refine or settings.prediction != "part":
         raise ValueError(
-            f"expected prediction='part' and refine=False, as TKL has no other parts, got "
-            f"{settings!r}"
+            f"expected partition with prediction='part' and refine=False for TKL, got {settings!r}"
         )
 
 
