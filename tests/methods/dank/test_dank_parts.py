@@ -1,5 +1,7 @@
 """DANK part by part: the parts against generic solvers, how they predict, where they run."""
 
+import pickle
+
 import cvxpy as cp
 import joblib
 import numpy as np
@@ -9,13 +11,20 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from pliant import DANKClassifier, DANKRegressor, KMeansPartition
+from pliant import (
+    DANKClassifier,
+    DANKRegressor,
+    KMeansPartition,
+    KNPLClassifier,
+    TKLClassifier,
+)
 from pliant.kernels import (
     EXTENSIONS,
     Gaussian,
     HadamardKernel,
     PartitionedKernel,
 )
+from pliant.persistence import load_model, save_model
 from tests.methods.dank.test_dank import classification, regression
 from tests.reference import conic
 from tests.reference import naive_box as naive
@@ -245,3 +254,34 @@ def test_an_infinite_eta_is_the_plain_svm_on_each_part():
     assert model.objective_ == pytest.approx(conic_value(K, y.astype(float), 4.0), rel=1e-6)
     assert model.eta_ == np.inf
     assert model.adaptation_.radius == 0.0
+
+
+@pytest.mark.parametrize(
+    "partition", ["kmeans", KMeansPartition(3, "whole", n_jobs=1), {"n_parts": 3}], ids=str
+)
+def test_settings_of_parts_survive_copies_and_model_files(partition, tmp_path):
+    X, y = classification(60)
+    model = DANKClassifier(gamma=GAMMA).set_params(partition=partition).fit(X, y)
+    save_model(model, tmp_path / "m.pliant")
+    loaded = load_model(tmp_path / "m.pliant").model
+    for other in (clone(model), pickle.loads(pickle.dumps(model)), loaded):
+        assert other.partition == partition
+        again = other.fit(X, y)
+        np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert "partition=" in repr(model)
+
+
+@pytest.mark.parametrize(
+    ("make", "partition", "said"),
+    [
+        (DANKClassifier, "means", r"expected partition in \['kmeans'\], got 'means'"),
+        (DANKClassifier, {"parts": 3}, r"expected partition with keys of \['n_parts', .*'parts'"),
+        (DANKClassifier, {"n_parts": 0}, "expected n_parts >= 1, an integer, got 0"),
+        (KNPLClassifier, {"refine": True}, "refine=False, as only DANK refines, got KMeans"),
+        (TKLClassifier, {"refine": True}, "refine=False for TKL, got KMeansPartition"),
+        (TKLClassifier, {"prediction": "whole"}, "prediction='part' and refine=False for TKL"),
+    ],
+)  # fmt: skip
+def test_settings_out_of_range_are_refused(make, partition, said):
+    with pytest.raises(ValueError, match=said):
+        make(partition=partition).fit(*classification(20))

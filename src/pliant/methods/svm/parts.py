@@ -90,6 +90,8 @@ class KMeansPartition:
         check_job_count("n_jobs", self.n_jobs)
         check_random_state(self.random_state)
 
+    _check_loaded = __post_init__
+
 
 def as_partition(name: str, value: Any) -> KMeansPartition:
     """Return the settings of a parameter: "kmeans", a `KMeansPartition` or a dict for one."""
