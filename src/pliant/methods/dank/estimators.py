@@ -69,7 +69,7 @@ from pliant.methods.svm.dual import (
 )
 from pliant.methods.svm.estimators import (
     BaseSVM,
-    Solution,
+    LearnedFunction,
     SVMProblem,
     WarmStart,
     expansion,
@@ -109,7 +109,7 @@ ADAPTATION: Mapping[str, Constraint] = {
 
 @dataclass(frozen=True)
 class AdaptationOptions:
-    """The choice of F (eta, tau or centred rows), and limits of a solver."""
+    """The choice of F (eta, tau or centred rows), and the limits of a solver."""
 
     eta: float | Literal["auto"]
     eta_scale: float
@@ -217,7 +217,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
         kernel: BaseGram,
         starts: Sequence[WarmStart | None],
         callback: Callback,
-    ) -> list[Solution]:
+    ) -> list[LearnedFunction]:
         deadline = Deadline(callback, self.max_seconds)
         settings = None
         if self.partition is not None:
@@ -238,10 +238,10 @@ class BaseHadamard(BaseSVM[BaseGram]):
                     self._check_distances(kernel.kernel, problem.points)
                 found = solve_whole(problem, kernel, options, start, deadline)
             late = deadline.expired
-            solutions.append(self._solution(problem, kernel, options, settings, found, late))
+            solutions.append(self._build_function(problem, kernel, options, settings, found, late))
         return solutions
 
-    def _solution(
+    def _build_function(
         self,
         problem: SVMProblem,
         base: BaseGram,
@@ -249,10 +249,10 @@ class BaseHadamard(BaseSVM[BaseGram]):
         settings: KMeansPartition | None,
         found: Adaptation,
         late: bool,
-    ) -> Solution:
-        """Build the learned kernel and the fitted attributes of one function."""
+    ) -> LearnedFunction:
+        """Build the learned kernel, F o K, and the fitted attributes of one function."""
         result, proof, partition = found.result, found.result.certificate, found.partition
-        eta = found.eta if result.x.any() else np.inf
+        eta = found.eta if result.x.any() else np.inf  # beta = 0: F = 11'
         constant = found.constant if np.isfinite(eta) else 0.0
         kernel: HadamardKernel | PartitionedKernel
         if partition is not None and settings is not None and not settings.refine:
@@ -281,7 +281,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
         warning = self._report_of_gap(result, late, found.early)
         if not warning and found.plain is not None:
             warning = self._report_of_gap(found.plain, late)
-        return Solution(
+        return LearnedFunction(
             kernel, result.x, 0.0 if proof is None else proof.intercept, result.value + constant,
             result.gap, found.n_iter, result.history, attributes, warning, found.path_start,
         )  # fmt: skip
@@ -366,7 +366,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
         )
 
     def _keeps_whole(self, n: int, psd: bool) -> bool:
-        """Return True if the Gram matrix of n points is kept whole; must be if indefinite."""
+        """Return True if the Gram matrix of n points is kept whole; an indefinite one must be."""
         fits = 8.0 * n**2 <= self.cache_mb * 2.0**20
         if not psd:
             # Needed: no negative eigenvalue on the training points. New points may have any.
@@ -395,7 +395,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
         kernel = self.kernel_
         if not isinstance(kernel, PartitionedKernel) or kernel.between == "one":
             return super()._expand(X)
-        # The kernel is zero between parts: leave these values out.
+        # f(x) = k(x, V_p) beta_p + b with p the part of x: the kernel is zero between parts.
         values = np.full(len(X), float(self.intercept_))
         place, owners = kernel.place(X), kernel.labels[kernel.support]
         for p in np.unique(place):
@@ -422,6 +422,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
         return details
 
     def _convergence(self) -> Convergence:
+        # the unit of tol
         gaps = self.gap_history_ / (1.0 + np.abs(self.objective_history_))
         return Convergence(self.step_history_, gaps, float(self.tol))
 
@@ -460,6 +461,7 @@ def solve_whole(
         eta, start = automatic_eta(first.x) * options.eta_scale, WarmStart(first.x)
     else:
         eta = float(options.eta) * options.eta_scale
+    # tau = 0: c = 1/(4 eta) is the weight of the quartic term, a MarginDual; else an AdaptedDual.
     adapted = adapted_dual(plain, eta, tau=options.tau, centred=options.centred)
     result = _maximise(adapted, start, options, callback)
     constant = adapted.constant if isinstance(adapted, AdaptedDual) else 0.0
@@ -473,7 +475,7 @@ def solve_whole(
 def rows_of(problem: SVMProblem, base: BaseGram, options: AdaptationOptions) -> Rows:
     """Return the Gram matrix of the points of a problem, whole or by rows on demand."""
     if base.gram is None:
-        fits = 8.0 * len(problem.points) ** 2 <= options.cache_mb * 2.0**20
+        fits = 8.0 * len(problem.points) ** 2 <= options.cache_mb * 2.0**20  # float64
         return gram_rows(base.kernel, problem.points, options, whole=DENSE_ROWS if fits else 0)
     if len(problem.members) == len(base.gram):
         return base.gram
@@ -491,6 +493,7 @@ def gram_rows(kernel: Kernel, points: Array, options: AdaptationOptions, *, whol
     """
     if len(points) <= whole:
         return DenseRows(finite_gram(kernel, points))
+    # k(x, x) of all equal, and |k(x, x)| - median |k(x, z)| large enough for 7 digits
     sizes = kernel.diag(points[:SAMPLE])
     top = float(np.abs(sizes).max())
     some = np.unique(np.linspace(0, len(points) - 1, 64).astype(np.intp))
@@ -509,9 +512,11 @@ def _maximise(
     dual = problem.quartic if isinstance(problem, AdaptedDual) else problem
     beta, fields = np.zeros_like(dual.linear), None
     if start is not None and start.growth == 1.0:
+        # t beta maximises h along the ray, 0 <= t <= 1: parts together, and plain SVMs, go too far
         beta = project_box_hyperplane(start.beta, dual.lower, dual.upper)
         beta, fields = best_multiple(dual, beta)
     elif start is not None:
+        # beta, C'/C beta or 0: the start with the largest h
         beta = better_start(dual, start.beta, start.growth)
         beta = project_box_hyperplane(beta, dual.lower, dual.upper)
     tol, max_iter = options.tol, options.max_iter
@@ -548,6 +553,7 @@ def solve_in_parts(
             n_jobs=settings.n_jobs,
             report=lambda _done, _total: callback(None),
         )
+        # beta of all points from the blocks beta_p of the parts
         beta, results = np.zeros(len(start)), []
         for part, result in enumerate(solved):
             results.append(_not_begun(parts[part], base) if result is None else result)

@@ -41,7 +41,7 @@ from pliant.methods.mkl.rules import CLASSIFICATION_RULES, RULES
 from pliant.methods.summary import Convergence, KernelWeights, Summary
 from pliant.methods.svm.estimators import (
     BaseSVM,
-    Solution,
+    LearnedFunction,
     SVMClassifier,
     SVMProblem,
     SVMRegressor,
@@ -52,7 +52,6 @@ from pliant.methods.svm.estimators import (
 
 START_SAMPLES = 500
 """Number of samples on which weights are learned first, where not all Gram matrices are kept."""
-
 
 WIDTHS, DEGREES = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0), (1, 2, 3)
 """Standard deviations of the default Gaussians on standardised features, and degrees of the default
@@ -121,7 +120,7 @@ class BaseMKL(BaseSVM[Candidates]):
         kernel: Candidates,
         starts: Sequence[WarmStart | None],
         callback: Callback,
-    ) -> list[Solution]:
+    ) -> list[LearnedFunction]:
         """Learn weights that all functions share, and the functions."""
         deadline = Deadline(callback, self.max_seconds)
         learning = self._state_learning(kernel, problems)
@@ -135,6 +134,7 @@ class BaseMKL(BaseSVM[Candidates]):
         self._warn_if_open(result, late=deadline.expired)
         proof, chosen = result.certificate, np.flatnonzero(result.x)
         assert proof is not None
+        # K = sum_m d_m K_m over the kernels with weight
         learned = WeightedSum([kernel.kernels[m] for m in chosen], result.x[chosen])
         attributes = {
             "kernels_": kernel.kernels,
@@ -149,7 +149,7 @@ class BaseMKL(BaseSVM[Candidates]):
             )  # fmt: skip
         solutions = []
         for b, intercept in zip(proof.solutions, proof.intercepts, strict=True):
-            solution = Solution(
+            solution = LearnedFunction(
                 learned, b, intercept, float(result.value), float(result.gap),
                 len(result.history), result.history, attributes,
             )  # fmt: skip
@@ -159,7 +159,8 @@ class BaseMKL(BaseSVM[Candidates]):
     def _state_learning(
         self, candidates: Candidates, problems: Sequence[SVMProblem]
     ) -> WeightLearning:
-        """State the problem of the weights that some functions share."""
+        """State the problem of the weights, which all functions share."""
+        # positions of the points of each SVM in the Gram matrices
         places = [np.searchsorted(candidates.samples, problem.members) for problem in problems]
         duals = [problem.dual for problem in problems]
         return WeightLearning(candidates.grams, places, duals, float(self.norm))
@@ -167,9 +168,9 @@ class BaseMKL(BaseSVM[Candidates]):
     def _start(
         self, candidates: Candidates, problems: Sequence[SVMProblem], callback: Callback
     ) -> Array | None:
-        """Return weights of some samples to start from, where not all Gram matrices are kept.
+        """Learn weights to start from on some samples, where not all Gram matrices are kept.
 
-        The samples are spread evenly over each class; None if that makes no sense.
+        The samples are spread evenly over each class. None where they are few, or lack a class.
         """
         n = len(candidates.samples)
         if n < 2 * START_SAMPLES:
@@ -180,6 +181,7 @@ class BaseMKL(BaseSVM[Candidates]):
             order = np.argsort(problem.target, kind="stable")  # by class, or by target
             chosen = np.sort(order[np.arange(0.0, len(order), step).astype(np.intp)])
             part = problem.subset(chosen)
+            # C n/k on k of n samples: the sum of losses weighs as much beside the norm as on all
             parts.append(replace(part, weights=part.weights * step))
         if any(len(np.unique(np.sign(part.target))) < 2 for part in parts):
             return None
@@ -197,7 +199,7 @@ class BaseMKL(BaseSVM[Candidates]):
 
     @property
     def relative_gap_(self) -> float:
-        """dual_gap_ as ``tol`` measures it: relative to the objective."""
+        """The gap relative to the objective, the unit of ``tol``."""
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
     def summary(self) -> Summary:
@@ -208,8 +210,8 @@ class BaseMKL(BaseSVM[Candidates]):
         Summary
             With ``weights``, and one function for two classes or a regression, one for each pair
             of more classes. The detail ``kernels`` is the number of kernels with weight, and
-            ``mean_objective`` marks objectives and gaps that are those of the mean over pairs.
-            The convergence counts the weights that were tried.
+            ``mean_objective`` marks objectives and gaps of the mean over pairs. The convergence
+            counts the weights tried.
         """
         summary = super().summary()
         weights = KernelWeights(self.kernels_, self.weights_[None])
@@ -287,7 +289,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         features, and a callable is a function of two matrices. For Gram matrices from elsewhere,
         pass ``Precomputed(gram)`` for each, and row numbers of shape (n_samples, 1) as X.
     weights : str, default="simple"
-        How the weights are found. "simple": they minimise the objective of the SVM; ``norm`` is p
+        The rule for the weights. "simple": they minimise the objective of the SVM; ``norm`` is p
         above. "uniform": equal weights, which are hard to beat where most kernels are useful.
         "align": by the alignment of each kernel with the labels or the target [3]_. "alignf": those
         of the sum that is best aligned with these [3]_. "easy", for classes only: EasyMKL, by the
@@ -317,7 +319,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     n_jobs : int, optional
         Number of threads that compute Gram matrices; None for one, -1 for all cores.
     verbose : bool, default=False
-        Whether to print a line about the progress of the fit every two seconds, to standard error.
+        Print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -393,7 +395,8 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     class_weight: Any = None
 
     def _pair_decisions(self, points: Array) -> Sequence[Array]:
-        # The pairs share a kernel: its values with a sample are computed once for all of them.
+        # The pairs share a kernel: its values with a sample serve all of them. F = K(X, V) B, with
+        # V the union of the support points and a column of B for each pair.
         pairs = self.estimators_
         support = np.concatenate([each.support_ for each in pairs])
         samples, first = np.unique(support, return_index=True)
@@ -423,7 +426,7 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
     Parameters
     ----------
     weights : str, default="simple"
-        How the weights are found. "simple": they minimise the objective of the SVM; ``norm`` is p
+        The rule for the weights. "simple": they minimise the objective of the SVM; ``norm`` is p
         above. "uniform": equal weights, which are hard to beat where most kernels are useful.
         "align": by the alignment of each kernel with the target [3]_. "alignf": those of the sum
         that is best aligned with it [3]_.
@@ -490,6 +493,7 @@ def default_kernels(X: Array) -> list[Kernel]:
 
     Features that do not vary have no kernel of their own.
     """
+    # exp(-|z - z'|^2 / (2 w^2)) of z = (x - mean)/std: gamma = 1/(2 w^2)
     centre, spread = X.mean(axis=0), X.std(axis=0)
     varies = spread > 1e-12 * np.abs(X).max(axis=0)
     spread = np.where(varies, spread, 1.0)

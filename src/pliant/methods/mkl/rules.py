@@ -95,9 +95,10 @@ def easy(
         The value is the minimum, with its certified gap. Weights are uniform, with a
         UniformWeightsWarning, where the two points are the same for all kernels.
     """
-    total = grams.combined(np.ones(len(grams)))
+    total = grams.combined(np.ones(len(grams)))  # sum_m K_m
     floor = 1e-14 * np.abs(total.diagonal()).max()
     weightings = []
+    # d_m is proportional to (Yg)'K_m(Yg), the squared distance of the two points by kernel m
     for y in signs:
         used = np.flatnonzero(y)
         value, gap, difference = _nearest_points(total[np.ix_(used, used)], y[used], lam, tol)
@@ -115,13 +116,14 @@ def _nearest_points(
 ) -> tuple[float, float, Array]:
     """Return q at the best g of `easy`, the gap of q, and Yg."""
     H = (1.0 - lam) * gram
-    H[np.diag_indices_from(H)] += lam
+    H[np.diag_indices_from(H)] += lam  # H = (1 - lam) K + lam I
     unit = float(H.diagonal().mean())
     # alpha <= t = 2/q, and q >= lam (1/n_+ + 1/n_-) >= 4 lam/n: no alpha reaches this bound
     bound = unit * len(signs) / lam
     dual = svc_dual(DenseRows(H / unit), signs, bound)
     result = smo.solve(dual, tol=tol, max_iter=-1)
     assert result.certificate is not None
+    # alpha sums to t in each class: Yg = Y alpha / t
     half = 0.5 * float(np.abs(result.x).sum())
     difference = result.x / half
     value = float(difference @ H @ difference)

@@ -50,10 +50,11 @@ from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
 from pliant.methods.svm.rows import Rows
 
 Kind = TypeVar("Kind", bound=type[Any])
-
-
 Built = TypeVar("Built")
 """The type of a family's base kernel, with its Gram matrix where that is computed once."""
+
+REMEDY = "lower C, or scale the features and y"
+"""Advice where a fitted number is not finite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +99,7 @@ class SVMProblem:
     def dual(self, rows: Rows, psd: bool = True) -> MarginDual:
         """Return the dual for a Gram matrix of the points; `psd` if it is semi-definite."""
         bounds = self.C * self.weights
+        # classification: 0 <= y_i beta_i <= C w_i; regression: |beta_i| <= C w_i
         if self.epsilon is None:
             return svc_dual(rows, self.target, bounds, psd=psd)
         return svr_dual(rows, self.target, bounds, self.epsilon, psd=psd)
@@ -111,29 +113,13 @@ class WarmStart(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class LearnedFunction:
     """A learned function, in the units of its problem.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        The learned kernel.
-    beta : array of shape (m,)
-        Coefficients of all points of the problem.
-    intercept : float or array of shape (n_parts,)
-        The b of the decision function, or one for each part.
-    objective, gap : float
-        The fitted attributes ``objective_`` and ``dual_gap_``.
-    n_iter : int
-        Iterations, in the unit of the solver.
-    history : list of Progress
-        Objective and gap at each check of the solver.
-    attributes : mapping
-        Further fitted attributes by name.
-    warning : str
-        Report of a gap larger than ``tol``; empty for a closed gap.
-    path_start : array of shape (m,), optional
-        Coefficients to start from for another C; `beta` by default.
+    `beta` are the coefficients of all m points, and `intercept` is b, or one number for each part.
+    `history` has objective and gap at each check of the solver, and `attributes` further fitted
+    attributes by name. `warning` reports a gap above ``tol``; it is empty for a closed gap.
+    `path_start`, shape (m,), are coefficients to start from for another C; `beta` by default.
     """
 
     kernel: Kernel
@@ -148,10 +134,6 @@ class Solution:
     path_start: Array | None = None
 
 
-REMEDY = "lower C, or scale the features and y"
-"""Advice where a fitted number is not finite."""
-
-
 def _check_step_limit(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is a number of steps >= 1, or -1 for no limit."""
     if check_integer(name, value, least=-1) == 0:
@@ -163,11 +145,11 @@ def finite_gram(kernel: Kernel, points: Array) -> Array:
     gram = points
     if not isinstance(kernel, Precomputed):
         gram = kernel(points)
-    elif kernel.gram is not points:  # else kernel="precomputed"
+    elif kernel.gram is not points:  # else kernel="precomputed": the points are the matrix
         gram = kernel.gram if kernel.names_all(points) else kernel(points)
         gram = np.asarray(gram, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        total = gram.sum()
+        total = gram.sum()  # not finite if a single value is not
     if not np.isfinite(total):
         raise ValueError(
             f"expected finite kernel values with a finite sum, got up to {np.abs(gram).max():.3g} "
@@ -181,8 +163,8 @@ def expansion(
 ) -> Array:
     """Return kernel(X, vectors) @ coefficients + intercept, in blocks of rows of X.
 
-    The shape is (m,), or (m, k) for coefficients of shape (n, k). Raises ValueError where a value
-    leaves the range of floats.
+    The shape is (m,), or (m, k) for coefficients of shape (n, k). A value beyond the range of
+    floats is a ValueError.
     """
     values: Array = in_blocks(
         X, len(vectors), lambda some: kernel(some, vectors) @ coefficients + intercept
@@ -196,7 +178,8 @@ def votes(decisions: Sequence[Array], n_classes: int) -> Array:
     `decisions` holds the values of the pairs (0, 1), (0, 2), ..., (1, 2), ..., each of shape (m,)
     and positive for the second class. The sums, in (-1/3, 1/3), break ties. Shape (m, n_classes).
     """
-    # counts + S / (3 (|S| + 1)), with S the signed sum of decision values for each class
+    # votes + S / (3 (|S| + 1)), with S the signed sum of the decision values for a class:
+    # the second term is below 1/3, so that it orders classes of as many votes only
     counts, sums = np.zeros((2, len(decisions[0]), n_classes))
     for (low, high), f in zip(combinations(range(n_classes), 2), decisions, strict=True):
         counts[:, low] += f <= 0
@@ -265,7 +248,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
         Raises
         ------
         ValueError
-            For a parameter out of range, or data that cannot be learned from.
+            For a parameter out of range, or data without classes or a target that varies.
         """
         with fresh(self), np.errstate(over="ignore", invalid="ignore"):
             check_parameters(self)
@@ -294,13 +277,13 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
         kernel: Built,
         starts: Sequence[WarmStart | None],
         callback: Callback,
-    ) -> list[Solution]:
+    ) -> list[LearnedFunction]:
         """Learn one function for each problem."""
 
-    def _store(self, problems: Sequence[SVMProblem], solutions: Sequence[Solution]) -> None:
+    def _store(self, problems: Sequence[SVMProblem], solutions: Sequence[LearnedFunction]) -> None:
         """Set the fitted attributes, in the user's units; warn of gaps larger than ``tol``."""
         fitted = [self]
-        if len(problems) > 1:
+        if len(problems) > 1:  # an estimator for each pair of classes, unfitted so far
             fitted = []
             for pair in combinations(self.classes_, 2):
                 each = clone(self)
@@ -319,6 +302,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
             each.intercept_ = problem.centre + problem.scale * solution.intercept
             each.objective_, each.dual_gap_ = solution.objective, solution.gap
             each.n_iter_ = solution.n_iter
+            # rows (n_iter, objective, gap) of the history, as columns
             columns = np.array(solution.history, dtype=np.float64).T.copy()
             _, each.objective_history_, each.gap_history_ = columns
             each.__dict__.update(solution.attributes)
@@ -450,7 +434,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
 
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return the decision values, from which `predict` chooses the classes.
+        """Return the decision values, the basis of `predict`.
 
         Parameters
         ----------
@@ -512,10 +496,12 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
             ) from None
         if not (np.isfinite(factors) & (factors > 0)).all():
             raise ValueError(f"expected class weights > 0, got {self.class_weight!r}")
+        # C_i = C w_i c(y_i), with w the sample weights and c the class weights
         weights = weights * np.asarray(factors, dtype=np.float64)[codes]
         points = _row_numbers(X) if self._precomputed else X
         problems = []
         for low, high in combinations(range(len(self.classes_)), 2):
+            # y = +1 for the second class: f > 0 predicts it
             members = np.flatnonzero(((codes == low) | (codes == high)) & used)
             signs = np.where(codes[members] == high, 1.0, -1.0)
             if len(np.unique(signs)) < 2:
@@ -584,6 +570,7 @@ def scaled_target(y: Array, scale_target: bool) -> tuple[Array, float, float]:
     The target has mean 0, and standard deviation 1 if `scale_target`. Centring changes only the
     intercept, and keeps large offsets out of the sums.
     """
+    # y = m + s t: f = m + s g, where g is learned from t
     centre, spread = float(y.mean()), float(y.std())
     if spread <= 1e-12 * abs(centre):
         raise ValueError(f"expected a target that varies, got y = {centre:g} in all {len(y)} rows")
@@ -639,6 +626,7 @@ def C_path(
     points, used, problems = models[0]._state_problems(X, y, sample_weight)
     kernel = models[0]._build_kernel(points, used)
     shared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
+    # From the smallest C on: the solution for C, times C'/C, is feasible for a larger C'.
     starts: list[WarmStart | None] = [None] * len(problems)
     rising = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable")
     for position, here in enumerate(rising):
@@ -658,7 +646,7 @@ def C_path(
 
 
 def documented_as(other: type[Any], *, without: Sequence[str] = ()) -> Callable[[Kind], Kind]:
-    """Complete the docstring of a class by that of a similar one.
+    """Complete the docstring of a class by the docstring of a similar one.
 
     The descriptions of `other` stand for parameters and attributes that the class does not
     describe. The class lacks the attributes in `without`.

@@ -47,7 +47,8 @@ STEPS = 30
 class KMeansPartition:
     """Settings of a fit in parts, for the parameter ``partition`` of DANK, KNPL and TKL.
 
-    ``partition="kmeans"`` means ``KMeansPartition()``; a dict of settings is accepted, too.
+    ``partition="kmeans"`` stands for ``KMeansPartition()``, and a dict of settings for one with
+    these.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ class KMeansPartition:
 
 
 def as_partition(name: str, value: Any) -> KMeansPartition:
-    """Return the settings of a parameter: "kmeans", a `KMeansPartition` or a dict for one."""
+    """Return a `KMeansPartition` for the value of a parameter: "kmeans", itself or a dict."""
     if isinstance(value, KMeansPartition):
         return value
     if isinstance(value, dict):  # as from the command line

@@ -32,7 +32,7 @@ from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate
 from pliant.methods.svm.estimators import (
     BaseSVM,
-    Solution,
+    LearnedFunction,
     SVMClassifier,
     SVMProblem,
     SVMRegressor,
@@ -103,7 +103,7 @@ class BaseGKL(BaseSVM[Kernel]):
         kernel: Kernel,
         starts: Sequence[WarmStart | None],
         callback: Callback,
-    ) -> list[Solution]:
+    ) -> list[LearnedFunction]:
         settings = getattr(self, "partition", None)  # of TKL
         if settings is not None:
             settings = as_partition("partition", settings)
@@ -115,7 +115,7 @@ class BaseGKL(BaseSVM[Kernel]):
             elif learning.fits or len(problem.target) <= SUBSET:
                 result = self._learn_on_all(problem, kernel, learning, callback)
                 warning = self._report_of_gap(result, result.status.advice)
-                found = self._solution(kernel, result, warning)
+                found = self._build_function(kernel, result, warning)
             else:
                 found = self._learn_on_some(problem, kernel, learning, callback)
             solutions.append(found)
@@ -145,6 +145,7 @@ class BaseGKL(BaseSVM[Kernel]):
                 return small
             before = 0 if small is None else small.n_iter
         if len(problem.target) > MANY_SAMPLES:
+            # P of a sample is near the P of all: most steps are done where they cost little
             part = self._state_learning(self._draw_part(problem, START_SAMPLES), kernel)
             first = low_rank.solve(part, **options | {"tol": max(START_TOL, float(self.tol))})
             start, before = first.x, before + first.n_iter
@@ -153,11 +154,12 @@ class BaseGKL(BaseSVM[Kernel]):
 
     def _learn_on_some(
         self, problem: SVMProblem, kernel: Kernel, learning: KernelLearning, callback: Any
-    ) -> Solution:
+    ) -> LearnedFunction:
         """Learn P on some samples, then solve SVMs on all, and certify the gap on all."""
         part, tol = self._draw_part(problem, SUBSET), float(self.tol)
         learning_part = self._state_learning(part, kernel)
         first = low_rank.solve(learning_part, tol=tol, max_iter=self.max_iter, callback=callback)
+        # SVMs at the P of the sample; the bounds are for all P and all samples
         result = solve_given(learning, first.x, tol=tol, callback=callback)
         result = replace(result, n_iter=result.n_iter + first.n_iter)
         advice = "" if first.status is Status.CONVERGED else f" ({first.status.advice})"
@@ -166,7 +168,7 @@ class BaseGKL(BaseSVM[Kernel]):
             f"P was learned on {len(part.target)} of {len(problem.target)} rows{advice}; raise "
             "cache_mb so that the Gram matrix of all rows fits",
         )
-        return self._solution(kernel, result, warning)
+        return self._build_function(kernel, result, warning)
 
     def _learn_in_parts(
         self,
@@ -175,7 +177,7 @@ class BaseGKL(BaseSVM[Kernel]):
         learning: KernelLearning,
         settings: KMeansPartition,
         callback: Any,
-    ) -> Solution:
+    ) -> LearnedFunction:
         """Learn P on some samples, then solve an SVM on each part."""
         some = self._draw_part(problem, SUBSET)
         if some is problem:
@@ -189,7 +191,7 @@ class BaseGKL(BaseSVM[Kernel]):
             rows = f"{len(some.target)} of {len(problem.target)} rows"
             advice = f"P was learned on {rows}; {first.status.advice}"
         partition = kmeans_partition(learning.points, settings.n_parts, settings.random_state)
-        factor = learning.scaled(first.x)
+        factor = learning.scaled(first.x)  # Q = F F' of trace n_P
 
         def state_part(part: int) -> KernelLearning:
             return self._state_learning(problem.subset(partition.members(part)), kernel)
@@ -218,7 +220,7 @@ class BaseGKL(BaseSVM[Kernel]):
             [Progress(n_svms, upper, proof.gap)], proof,
         )  # fmt: skip
         warning = self._report_of_gap(total, f"parts stopped early; {total.status.advice}")
-        found = self._solution(kernel, total, warning or self._report_of_gap(first, advice))
+        found = self._build_function(kernel, total, warning or self._report_of_gap(first, advice))
         attributes = {
             **found.attributes,
             "support_parts_": partition.labels[np.flatnonzero(w)],
@@ -235,9 +237,10 @@ class BaseGKL(BaseSVM[Kernel]):
         if "part_centres_" not in vars(self):
             return super()._expand(X)
         points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
-        box: Any = unscaled(self.kernel_)
+        box: Any = unscaled(self.kernel_)  # points outside count as its nearest ones
         place = nearest_rows(np.clip(points, box.lower, box.upper), self.part_centres_)
         values = np.asarray(self.intercept_[place])
+        # f(x) = k(x, V_p) beta_p + b_p, with p the part of the nearest centre
         for p in np.unique(place):
             rows, mine = np.flatnonzero(place == p), self.support_parts_ == p
             if mine.any():
@@ -252,6 +255,7 @@ class BaseGKL(BaseSVM[Kernel]):
             return problem
         chosen = _drawn(problem.target, count, check_random_state(self.random_state))
         part = problem.subset(chosen)
+        # C m/k on k of m samples: the sum of losses weighs as much beside the norm as on all
         return replace(part, weights=part.weights * (m / len(chosen)))
 
     def _report_of_gap(self, result: Result[Saddle], advice: str) -> str:
@@ -264,7 +268,9 @@ class BaseGKL(BaseSVM[Kernel]):
             f"asked for: {advice}"
         )
 
-    def _solution(self, kernel: Kernel, result: Result[Saddle], warning: str) -> Solution:
+    def _build_function(
+        self, kernel: Kernel, result: Result[Saddle], warning: str
+    ) -> LearnedFunction:
         """Build the learned kernel and the fitted attributes of one function."""
         proof, factor, floor = result.certificate, result.x, float(self.floor)
         assert proof is not None
@@ -277,7 +283,7 @@ class BaseGKL(BaseSVM[Kernel]):
         learned: Kernel = unscaled(kernel).with_factor(np.asarray(left[:, kept] * singular[kept]))
         if isinstance(kernel, Rescaled):
             learned = Rescaled(learned, kernel.offset, kernel.width)
-        return Solution(
+        return LearnedFunction(
             learned, proof.w, proof.intercept, proof.upper, proof.gap, result.n_iter,
             result.history, {"lower_bound_": proof.lower}, warning,
         )  # fmt: skip
@@ -304,7 +310,7 @@ class BaseGKL(BaseSVM[Kernel]):
 
     @property
     def relative_gap_(self) -> float:
-        """dual_gap_ as ``tol`` measures it: relative to the objective."""
+        """The gap relative to the objective, the unit of ``tol``."""
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
     def _details(self) -> Mapping[str, Any]:
@@ -325,7 +331,7 @@ class BaseGKL(BaseSVM[Kernel]):
             kernel, vectors = estimator.kernel_, estimator.support_vectors_
             size = len(check_points(estimator.shape_factor_, "shape_factor_"))
             if size > LARGEST_SHAPE or unscaled(kernel).shape_size(vectors.shape[1]) != size:
-                raise ValueError(f"expected n_P <= {LARGEST_SHAPE} as of the kernel, got {size}")
+                raise ValueError(f"expected the n_P of the kernel, <= {LARGEST_SHAPE}, got {size}")
             kernel(vectors[:1])  # raises if kernel, factor and points do not fit together
             estimator._check_intercepts(vectors)
 
@@ -361,6 +367,7 @@ def _drawn(target: Array, count: int, random: Any) -> Indices:
     groups = [np.flatnonzero(target == sign) for sign in signs]
     if len(signs) != 2:
         groups = [np.arange(len(target))]
+    # shares of `count` in proportion to the groups, at least one of each
     sizes = [max(1, round(count * len(group) / len(target))) for group in groups]
     drawn = [
         random.choice(group, size, replace=False) for group, size in zip(groups, sizes, strict=True)
@@ -373,6 +380,7 @@ def _solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResul
     dual = problem.svm(factor)
     zero = np.zeros_like(dual.linear)
     most = dual.bound(zero, 0.0, zero).gap  # the gap at w = 0, where h(w) = 0, bounds the optimum
+    # smo.solve stops at gap <= tol (1 + h): min(1, most) keeps it relative for a small optimum
     result = smo.solve(
         dual,
         tol=INNER_SHARE * tol * min(1.0, most),
@@ -410,6 +418,7 @@ def _tessellated(self: TKLClassifier | TKLRegressor, X: Array, used: Mask) -> Ke
         )
     if isinstance(delta, bool | np.bool_ | complex | None):
         raise ValueError(f"expected delta to be a number, a pair or a list, got {delta!r}")
+    # the box [-below, 1 + above], on features in [0, 1]
     below = check_vector("delta", pair[0], X.shape[1])
     above = check_vector("delta", pair[1], X.shape[1])
     if min(below.min(), above.min()) < 0:
