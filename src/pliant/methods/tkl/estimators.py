@@ -401,8 +401,17 @@ def _part_result(w: Array, proof: Certificate, n_iter: int, status: Status) -> P
     return PartResult(w, proof.value, proof.gap, n_iter, status.name, intercept=proof.intercept)
 
 
+def _check_partition(name: str, value: Any) -> None:
+    """Raise ValueError for settings of parts that only DANK and KNPL have."""
+    settings = as_partition(name, value)
+    if settings.refine or settings.prediction != "part":
+        raise ValueError(
+            f"expected {name} with prediction='part' and refine=False for TKL, got {settings!r}"
+        )
+
+
 TESSELLATED: Mapping[str, Constraint] = {
-    "degree": check_degree, "scale": check_flag, "partition": optional(as_partition),
+    "degree": check_degree, "scale": check_flag, "partition": optional(_check_partition),
 }  # fmt: skip
 """Parameters of TKL alone; ``delta`` is checked in `_tessellated`, with the number of features."""
 
@@ -436,17 +445,6 @@ def _tessellated(self: TKLClassifier | TKLRegressor, X: Array, used: Mask) -> Ke
             f"column {column}; scale=True brings them there"
         )
     return kernel
-
-
-def _check_tkl_partition(self: TKLClassifier | TKLRegressor) -> None:
-    """Raise ValueError for settings of parts that only DANK and KNPL have."""
-    if self.partition is None:
-        return
-    settings = as_partition("partition", self.partition)
-    if settings.refine or settings.prediction != "part":
-        raise ValueError(
-            f"expected partition with prediction='part' and refine=False for TKL, got {settings!r}"
-        )
 
 
 def _corner(name: str) -> property:
@@ -614,7 +612,6 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         **TESSELLATED,
     }
     _drawings = BaseGKL._drawings | {"tessellation"}
-    _check_combinations = _check_tkl_partition
     _build_kernel = _tessellated
     lower_ = _corner("lower")
     upper_ = _corner("upper")
@@ -684,7 +681,6 @@ class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
         **TESSELLATED,
     }
     _drawings = BaseGKL._drawings | {"tessellation"}
-    _check_combinations = _check_tkl_partition
     _build_kernel = _tessellated
     lower_ = _corner("lower")
     upper_ = _corner("upper")
