@@ -12,7 +12,7 @@ from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documente
 from pliant.methods.svm.parts import KMeansPartition
 
 DANK: Mapping[str, Constraint] = {**ADAPTATION, "tau": automatic(real_number(least=0))}
-"""Constraints on the parameters of DANK, besides those of a support vector machine."""
+"""Constraints on the parameters of DANK, besides the constraints of every SVM."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -28,9 +28,9 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
         \qquad 0 \le \alpha_i \le C, \; y'\alpha = 0, \; \beta = \alpha \circ y,
 
     problem (4) of [1]_. F is eliminated in closed form, F = (11' + A/(4 eta) - (tau/2) I)_+ with
-    A_ij = beta_i K_ij beta_j. For tau = 0 what remains is an SVM dual with one quartic term,
-    solved by two-coordinate ascent in about the time of an SVM; for tau > 0 it is solved by a
-    short sequence of such duals, and F has few eigenvectors.
+    A_ij = beta_i K_ij beta_j. For tau = 0 this leaves an SVM dual with one quartic term, solved by
+    two-coordinate ascent in about the time of an SVM. For tau > 0 a short sequence of such duals
+    solves the problem, and F has few eigenvectors.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
         rank of F and the faster the fit (a tiny tau keeps all eigenvalues, O(n^3)). "auto" is
         the paper's 0.01 where the Gram matrix is kept whole, and 0, the paper's large-scale form,
         where it is not or there are parts. With eta="auto" and k(x, x) = 1 the rank is at most
-        about 1 + 1/(2 tau eta_scale), F is almost constant from tau = 1/(2 eta_scale) on, and
-        fits are slow just below that value.
+        about 1 + 1/(2 tau eta_scale). F is almost constant from tau = 1/(2 eta_scale) on; fits
+        are slow just below that value.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
         The rule for new points; see `pliant.kernels.HadamardKernel`.
     tol : float, default=1e-4

@@ -649,8 +649,8 @@ def _refine(
     """Solve the exact problem from the coefficients of the parts.
 
     Where parts overlap, their coefficients together go far beyond the solution, but few other
-    points become support points. So a rough solution on the support points of the parts comes first
-    (Hsieh, Si and Dhillon 2014, for support vector machines).
+    points become support points. So the solver starts with a rough solution on the support points
+    of the parts (Hsieh, Si and Dhillon 2014, for support vector machines).
     """
     support, steps = np.flatnonzero(beta), 0
     if support.size:

@@ -28,9 +28,9 @@ class KNPLClassifier(BaseHadamard, SVMClassifier[BaseGram]):
 
     problem (4) of [1]_, less its constant (the paper writes G and gamma for F and eta). F is
     eliminated in closed form, F = 11' + P A P/(4 eta) with A_ij = beta_i K_ij beta_j and
-    P = I - 11'/n; what remains is solved by a short sequence of SVM duals with one quartic term.
-    The paper's alternation between F and alpha does not converge. The other parameters are those
-    of `DANKClassifier`.
+    P = I - 11'/n. This leaves a problem for a short sequence of SVM duals with one quartic term.
+    The paper's alternation between F and alpha does not converge. `DANKClassifier` describes the
+    other parameters.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ class KNPLRegressor(BaseHadamard, SVMRegressor[BaseGram]):
         - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right), \\
         \qquad |\beta_i| \le C, \; 1'\beta = 0,
 
-    the method of [1]_, which is for classification, with the loss of regression. F is eliminated
-    in closed form, as in `KNPLClassifier`. The other parameters are those of `DANKRegressor`.
+    the method of [1]_ with the loss of regression in place of the hinge loss. F is eliminated in
+    closed form, as in `KNPLClassifier`. `DANKRegressor` describes the other parameters.
 
     Parameters
     ----------

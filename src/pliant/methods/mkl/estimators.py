@@ -285,14 +285,14 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     kernels : "auto" or list of str, Kernel or callable, default="auto"
         The kernels. "auto" are Gaussians of ten widths and polynomials of degree 1 to 3, of all
         standardised features and of each one (of all only, where that gives more than 1000
-        kernels). Names are those of `pliant.kernels`, ``On(kernel, columns)`` is a kernel of some
+        kernels). `pliant.kernels` lists the names, ``On(kernel, columns)`` is a kernel of some
         features, and a callable is a function of two matrices. For Gram matrices from elsewhere,
         pass ``Precomputed(gram)`` for each, and row numbers of shape (n_samples, 1) as X.
     weights : str, default="simple"
         The rule for the weights. "simple": they minimise the objective of the SVM; ``norm`` is p
-        above. "uniform": equal weights, which are hard to beat where most kernels are useful.
-        "align": by the alignment of each kernel with the labels or the target [3]_. "alignf": those
-        of the sum that is best aligned with these [3]_. "easy", for classes only: EasyMKL, by the
+        above. "uniform": equal weights, hard to beat where most kernels are useful.
+        "align": by the alignment of each kernel with the labels or the target [3]_. "alignf": the
+        weights of the sum best aligned with these [3]_. "easy", for classes only: EasyMKL, by the
         margin of the sum of all kernels [4]_.
     norm : float, default=1.0
         p >= 1 for "simple". With p > 1 all kernels have weight.
@@ -421,15 +421,15 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
         y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \sum_m d_m \, \beta' K_m \beta,
 
     the problem of [1]_ for p = 1, where most weights are zero, and of [2]_ for p > 1. The other
-    rules find the weights first, as those of `MKLClassifier` do.
+    rules find the weights first, as for `MKLClassifier`.
 
     Parameters
     ----------
     weights : str, default="simple"
         The rule for the weights. "simple": they minimise the objective of the SVM; ``norm`` is p
-        above. "uniform": equal weights, which are hard to beat where most kernels are useful.
-        "align": by the alignment of each kernel with the target [3]_. "alignf": those of the sum
-        that is best aligned with it [3]_.
+        above. "uniform": equal weights, hard to beat where most kernels are useful.
+        "align": by the alignment of each kernel with the target [3]_. "alignf": the weights of
+        the sum best aligned with it [3]_.
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by sample weights. Choose it by
         cross-validation.

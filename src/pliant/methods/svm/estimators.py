@@ -560,7 +560,7 @@ class SVMRegressor(RegressorMixin, BaseSVM[Built]):
 
 
 def _row_numbers(X: Array) -> Array:
-    """Return the row numbers of X as points, shape (n, 1): those of a precomputed kernel."""
+    """Return the row numbers of X, shape (n, 1): the points of a precomputed kernel."""
     return np.arange(len(X), dtype=np.float64)[:, None]
 
 

@@ -249,7 +249,7 @@ class BaseGKL(BaseSVM[Kernel]):
         return values
 
     def _draw_part(self, problem: SVMProblem, count: int) -> SVMProblem:
-        """Return the problem on `count` random samples; their weights add up to those of all."""
+        """Return the problem on `count` random samples; their weights add up to all weights."""
         m = len(problem.target)
         if count >= m:
             return problem
@@ -503,8 +503,8 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     tol : float, default=1e-3
         Certified gap at which a fit stops, relative to the objective, > 0.
     max_iter : int, default=500
-        Largest number of support vector machines to solve on one set of samples (those of a start
-        are a set of their own); -1 for no limit. If the gap is still larger than ``tol``, a
+        Largest number of support vector machines to solve on one set of samples (the samples of
+        a start are a set of their own); -1 for no limit. If the gap is still larger than ``tol``, a
         ConvergenceWarning reports it; the model is usable, and ``dual_gap_`` bounds what is
         missing.
     cache_mb : float, default=2000
@@ -629,8 +629,8 @@ class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
         \min_{P \succeq f I, \, \mathrm{tr} P = n_P} \; \max_{|\beta_i| \le C, \, 1'\beta = 0}
         \; y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \beta' K_P \beta,
 
-    problem (7) of [1]_ with f = ``floor`` (and the constraints of regression, where the text has
-    those of classification), over the kernels of `TKLClassifier`.
+    problem (7) of [1]_ with f = ``floor`` (and the constraints of regression; the text prints the
+    ones of classification), over the kernels of `TKLClassifier`.
 
     Parameters
     ----------
