@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from itertools import compress
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -37,7 +38,7 @@ from pliant.kernels.weighted_sum import WeightedSum, short_name, short_names
 from pliant.methods.mkl import newton
 from pliant.methods.mkl.grams import Grams, check_psd
 from pliant.methods.mkl.problem import WeightLearning
-from pliant.methods.mkl.rules import CLASSIFICATION_RULES, RULES
+from pliant.methods.mkl.rules import RULES
 from pliant.methods.summary import Convergence, KernelWeights, Summary
 from pliant.methods.svm.estimators import (
     BaseSVM,
@@ -109,7 +110,11 @@ class BaseMKL(BaseSVM[Candidates]):
 
     def _build_kernel(self, X: Array, used: Mask) -> Candidates:
         points = X[used]
-        kernels = candidate_kernels(self.kernels, points, getattr(self, "feature_names_in_", None))
+        if isinstance(self.kernels, str) and self.kernels == "auto":
+            kernels = default_kernels(points)
+        else:
+            names = getattr(self, "feature_names_in_", None)
+            kernels = candidate_kernels(self.kernels, points, names)
         kernels = normalized_kernels(kernels, points, bool(self.normalize))
         grams = Grams(kernels, points, float(self.cache_mb), self.n_jobs)
         return Candidates(kernels, grams, np.flatnonzero(used))
@@ -131,11 +136,12 @@ class BaseMKL(BaseSVM[Candidates]):
         else:
             weights = RULES[self.weights](learning, problems, hasattr(self, "classes_"))
             result = newton.solve_at(learning, weights, tol=tol, callback=deadline)
-        self._warn_if_open(result, late=deadline.expired)
-        proof, chosen = result.certificate, np.flatnonzero(result.x)
+        if result.gap > self.tol * abs(result.value):
+            self._warn_of_gap(result, late=deadline.expired)
+        proof = result.certificate
         assert proof is not None
         # K = sum_m d_m K_m over the kernels with weight
-        learned = WeightedSum([kernel.kernels[m] for m in chosen], result.x[chosen])
+        learned = WeightedSum(list(compress(kernel.kernels, result.x)), result.x[result.x != 0.0])
         attributes = {
             "kernels_": kernel.kernels,
             "weights_": result.x,
@@ -160,9 +166,11 @@ class BaseMKL(BaseSVM[Candidates]):
         self, candidates: Candidates, problems: Sequence[SVMProblem]
     ) -> WeightLearning:
         """State the problem of the weights, which all functions share."""
-        # positions of the points of each SVM in the Gram matrices
-        places = [np.searchsorted(candidates.samples, problem.members) for problem in problems]
-        duals = [problem.dual for problem in problems]
+        places, duals = [], []
+        for problem in problems:
+            # positions of the points of the SVM in the Gram matrices
+            places.append(np.searchsorted(candidates.samples, problem.members))
+            duals.append(problem.dual)
         return WeightLearning(candidates.grams, places, duals, float(self.norm))
 
     def _start(
@@ -232,10 +240,9 @@ class BaseMKL(BaseSVM[Candidates]):
             unit="weights tried", scale="|objective|",
         )  # fmt: skip
 
-    def _warn_if_open(self, result: Result[newton.Weights], *, late: bool) -> None:
-        """Warn of a gap that is larger than ``tol``."""
-        stopped = result.status is Status.STOPPED and not late
-        if result.gap <= self.tol * abs(result.value) or stopped:
+    def _warn_of_gap(self, result: Result[newton.Weights], *, late: bool) -> None:
+        """Warn of a gap larger than ``tol``, unless a callback stopped the fit."""
+        if result.status is Status.STOPPED and not late:
             return
         advice = result.status.advice
         if result.certificate is not None and result.certificate.exhausted:
@@ -481,7 +488,7 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseMKL._constraints,
         **SVMRegressor._constraints,
-        "weights": one_of(tuple(w for w in ("simple", *RULES) if w not in CLASSIFICATION_RULES)),
+        "weights": one_of(("simple", "uniform", "align", "alignf")),
     }
 
     epsilon: float = 0.1
@@ -511,12 +518,10 @@ def default_kernels(X: Array) -> list[Kernel]:
 def candidate_kernels(
     kernels: Any, X: Array, feature_names: Sequence[str] | None = None
 ) -> list[Kernel]:
-    """Build the kernels of the parameter ``kernels`` for training points X.
+    """Build the kernels of the list ``kernels`` for training points X.
 
     `feature_names` are the names of columns that `On` may use.
     """
-    if isinstance(kernels, str) and kernels == "auto":
-        return default_kernels(X)
     if isinstance(kernels, str | Kernel) or not isinstance(kernels, Iterable):
         raise TypeError(f"expected kernels='auto' or a list of kernels, got {kernels!r}")
     given = list(kernels)

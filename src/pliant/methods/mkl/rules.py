@@ -20,10 +20,6 @@ from pliant.methods.svm.dual import svc_dual
 from pliant.methods.svm.estimators import SVMProblem
 from pliant.methods.svm.rows import DenseRows
 
-LAM = 0.1
-"""The lam of EasyMKL, as in MKLpy."""
-
-
 Rule = Callable[[WeightLearning, Sequence[SVMProblem], bool], Array]
 """(problem of the weights, its SVMs, True for classes) -> weights, shape (M,)."""
 
@@ -50,7 +46,7 @@ def by_best_alignment(
 
 def by_easy(learning: WeightLearning, problems: Sequence[SVMProblem], classes: bool) -> Array:
     """Return the mean weights of EasyMKL over the pairs of classes."""
-    several = easy(learning.grams, _signs(learning, problems), LAM)
+    several = easy(learning.grams, _signs(learning, problems), 0.1)  # lam as in MKLpy
     return np.asarray(np.mean([each.weights for each in several], axis=0))
 
 
@@ -174,7 +170,4 @@ RULES: Mapping[str, Rule] = {
     "alignf": by_best_alignment,
     "easy": by_easy,
 }
-"""Rules by the name of the parameter ``weights``."""
-
-CLASSIFICATION_RULES = ("easy",)
-"""Rules that need classes."""
+"""Rules by the name of the parameter ``weights``; "easy" needs classes."""
