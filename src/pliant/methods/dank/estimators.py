@@ -73,7 +73,6 @@ from pliant.methods.svm.estimators import (
     SVMProblem,
     WarmStart,
     expansion,
-    finite_gram,
 )
 from pliant.methods.svm.parts import (
     KMeansPartition,
@@ -480,6 +479,24 @@ def rows_of(problem: SVMProblem, base: BaseGram, options: AdaptationOptions) -> 
     if len(problem.members) == len(base.gram):
         return base.gram
     return DenseRows(base.gram.square(problem.members))
+
+
+def finite_gram(kernel: Kernel, points: Array) -> Array:
+    """Return the kernel values between points, shape (m, m); raise ValueError unless finite."""
+    gram = points
+    if not isinstance(kernel, Precomputed):
+        gram = kernel(points)
+    elif kernel.gram is not points:  # else kernel="precomputed": the points are the matrix
+        gram = kernel.gram if kernel.names_all(points) else kernel(points)
+        gram = np.asarray(gram, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = gram.sum()  # not finite if a single value is not
+    if not np.isfinite(total):
+        raise ValueError(
+            f"expected finite kernel values with a finite sum, got up to {np.abs(gram).max():.3g} "
+            f"from {type(kernel).__name__}; scale the features"
+        )
+    return gram
 
 
 def gram_rows(kernel: Kernel, points: Array, options: AdaptationOptions, *, whole: int) -> Rows:

@@ -44,7 +44,6 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.kernels.base import Kernel
-from pliant.kernels.precomputed import Precomputed
 from pliant.methods.summary import Convergence, FunctionSummary, Summary
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
 from pliant.methods.svm.rows import Rows
@@ -138,24 +137,6 @@ def _check_step_limit(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is a number of steps >= 1, or -1 for no limit."""
     if check_integer(name, value, least=-1) == 0:
         raise ValueError(f"expected {name} >= 1, or -1 for no limit, got 0")
-
-
-def finite_gram(kernel: Kernel, points: Array) -> Array:
-    """Return the kernel values between points, shape (m, m); raise ValueError unless finite."""
-    gram = points
-    if not isinstance(kernel, Precomputed):
-        gram = kernel(points)
-    elif kernel.gram is not points:  # else kernel="precomputed": the points are the matrix
-        gram = kernel.gram if kernel.names_all(points) else kernel(points)
-        gram = np.asarray(gram, dtype=np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = gram.sum()  # not finite if a single value is not
-    if not np.isfinite(total):
-        raise ValueError(
-            f"expected finite kernel values with a finite sum, got up to {np.abs(gram).max():.3g} "
-            f"from {type(kernel).__name__}; scale the features"
-        )
-    return gram
 
 
 def expansion(
@@ -550,7 +531,15 @@ class SVMRegressor(RegressorMixin, BaseSVM[Built]):
         weights = check_weights(sample_weight, X)
         used = weights > 0
         members = np.flatnonzero(used)
-        target, centre, scale = scaled_target(y[members], self.scale_target)
+        # y = m + s t, with t of mean 0 and, if `scale_target`, standard deviation 1. Centring
+        # changes only the intercept, and keeps large offsets out of the sums.
+        centre, spread = float(y[members].mean()), float(y[members].std())
+        if spread <= 1e-12 * abs(centre):
+            raise ValueError(
+                f"expected a target that varies, got y = {centre:g} in all {len(members)} rows"
+            )
+        scale = spread if self.scale_target else 1.0
+        target = (y[members] - centre) / scale
         points = _row_numbers(X) if self._precomputed else X
         problem = SVMProblem(
             points[members], members, target, weights[members], float(self.C),
@@ -562,20 +551,6 @@ class SVMRegressor(RegressorMixin, BaseSVM[Built]):
 def _row_numbers(X: Array) -> Array:
     """Return the row numbers of X, shape (n, 1): the points of a precomputed kernel."""
     return np.arange(len(X), dtype=np.float64)[:, None]
-
-
-def scaled_target(y: Array, scale_target: bool) -> tuple[Array, float, float]:
-    """Return target, centre and scale such that y = centre + scale * target.
-
-    The target has mean 0, and standard deviation 1 if `scale_target`. Centring changes only the
-    intercept, and keeps large offsets out of the sums.
-    """
-    # y = m + s t: f = m + s g, where g is learned from t
-    centre, spread = float(y.mean()), float(y.std())
-    if spread <= 1e-12 * abs(centre):
-        raise ValueError(f"expected a target that varies, got y = {centre:g} in all {len(y)} rows")
-    scale = spread if scale_target else 1.0
-    return (y - centre) / scale, centre, scale
 
 
 @blas_limited
