@@ -132,9 +132,9 @@ class BaseGram:
 class Adaptation:
     """The solution of one problem, whole or in parts.
 
-    `result` is that of the last solver, and `plain` that of the plain SVM before it (eta="auto").
+    `result` is the outcome of the last solver, and `plain` of the plain SVM before it (eta="auto").
     `n_iter` counts the steps of both. A fit with another C starts from `path_start`, shape (m,).
-    `constant` is the part of the objective that no coefficient changes. `early` describes parts
+    `constant` is the part of the objective that no coefficient changes. `early` is a note on parts
     that stopped early.
     """
 
