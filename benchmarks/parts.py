@@ -11,7 +11,7 @@ from pliant import KNPLClassifier, TKLClassifier
 
 ESTIMATORS: dict[str, Any] = {
     "KNPL": KNPLClassifier(C=10.0, gamma=2.0),
-    "TKL": TKLClassifier(C=10.0),
+    "TKL": TKLClassifier(C=10.0, random_state=0),
 }
 
 N_TEST = 20_000

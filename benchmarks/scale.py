@@ -110,10 +110,11 @@ def _proof(fitted: Any) -> dict[str, Any]:
 
 def contestants(n_parts: int | str, goals: Mapping[str, float]) -> list[Contestant]:
     """Return libsvm and the three ways of DANK; `goals` are time ratios to libsvm, by name."""
-    parts = {"partition": "kmeans", "n_parts": n_parts, "random_state": 0}
     ways: dict[str, dict[str, Any]] = {
-        EXACT: {}, DECOMPOSED: parts, REFINED: {**parts, "refine": True},
-    }  # fmt: skip
+        EXACT: {},
+        DECOMPOSED: {"partition": {"n_parts": n_parts}},
+        REFINED: {"partition": {"n_parts": n_parts, "refine": True}},
+    }
     return [
         Contestant(LIBSVM, libsvm, {"options": {"cache_size": 200}}),
         *(

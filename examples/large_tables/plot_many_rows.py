@@ -35,15 +35,16 @@ X_new, y_new = make_waves(10_000, seed=1)
 
 import time
 
-from pliant import DANKClassifier
+from pliant import DANKClassifier, KMeansPartition
 
-settings = {"gamma": 10.0, "C": 4.0, "eta": 1e4, "tau": 0.0, "random_state": 0}
+settings = {"gamma": 10.0, "C": 4.0, "eta": 1e4, "tau": 0.0}
+parts, refined = KMeansPartition(n_parts=12), KMeansPartition(n_parts=12, refine=True)
 machines = {
     "exact": DANKClassifier(**settings),
-    "parts": DANKClassifier(**settings, partition="kmeans", n_parts=12),
-    "refined": DANKClassifier(**settings, partition="kmeans", n_parts=12, refine=True),
+    "parts": DANKClassifier(**settings, partition=parts),
+    "refined": DANKClassifier(**settings, partition=refined),
 }
-DANKClassifier(**settings, partition="kmeans", refine=True).fit(X[:500], y[:500])  # compiles
+DANKClassifier(**settings, partition=refined).fit(X[:500], y[:500])  # compiles
 print("           seconds   fresh points   objective   certified gap")
 for name, machine in machines.items():
     start = time.perf_counter()

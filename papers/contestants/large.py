@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from papers.data import PaperSet
 from papers.sample import Protocol, Sample
 from papers.study import MEASURED, Contestant, Needed, Record, Variants, unconverged
-from pliant import DANKClassifier
+from pliant import DANKClassifier, KMeansPartition
 from pliant.core.typing import Array
 from pliant.kernels import HadamardKernel
 
@@ -87,8 +87,8 @@ class Scalable(LargeModel):
 
     def model(self, given: PaperSet, tol: float) -> DANKClassifier:
         return DANKClassifier(
-            C=given.C, gamma=given.gamma, tau=0.0, tol=tol, partition="kmeans",
-            n_parts=given.n_parts, refine=self.refine, random_state=0,
+            C=given.C, gamma=given.gamma, tau=0.0, tol=tol,
+            partition=KMeansPartition(given.n_parts, refine=self.refine),
         )  # fmt: skip
 
     def details(self, fitted: DANKClassifier, sample: Sample) -> Record:

@@ -13,7 +13,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant import DANKClassifier, DANKRegressor
+from pliant import DANKClassifier, DANKRegressor, KMeansPartition
 from pliant.comparison.pipeline import last_step
 from pliant.datasets import make_clowns
 from pliant.kernels import HadamardKernel, PartitionedKernel
@@ -23,7 +23,6 @@ from pliant.tables import TableSchema
 
 N = 120
 DANK = ("--method", "dank")
-PARTED = ("--param", "partition=kmeans", "--param", "n_parts=4")
 
 
 def clowns(n, seed=0, features=2):
@@ -62,14 +61,15 @@ def learned(pliant, table):
 @pytest.mark.parametrize("target", ["side", "height"])
 @pytest.mark.parametrize("prediction", ["part", "whole"])
 def test_a_model_in_parts_is_what_python_would_learn(pliant, learned, target, prediction):
-    machine, result = learned(target, *PARTED, "--param", f"prediction={prediction}")
+    parts = {"n_parts": 4, "prediction": prediction}
+    machine, result = learned(target, "--param", f"partition={json.dumps(parts)}")
     frame, loaded = pd.read_csv("t.csv"), load_model("m.pliant")
     X = TableSchema.from_dict(loaded.schema).features(frame)
-    settings = {"partition": "kmeans", "n_parts": 4, "prediction": prediction, "random_state": 3}
+    partition = KMeansPartition(**parts)
     if target == "side":
-        model = make_pipeline(StandardScaler(), DANKClassifier(**settings))
+        model = make_pipeline(StandardScaler(), DANKClassifier(partition=partition))
     else:
-        inside = make_pipeline(StandardScaler(), DANKRegressor(**settings))
+        inside = make_pipeline(StandardScaler(), DANKRegressor(partition=partition))
         model = TransformedTargetRegressor(inside, transformer=StandardScaler())
     twin = last_step(model.fit(X, frame[target]))
     assert isinstance(machine.kernel_, PartitionedKernel)
@@ -88,7 +88,8 @@ def test_a_model_in_parts_is_what_python_would_learn(pliant, learned, target, pr
 
 def test_a_refined_model_is_exact(learned):
     exact, _ = learned("side", "--param", "tau=0", "--param", "tol=1e-8")
-    machine, result = learned("side", *PARTED, "--param", "refine=true", "--param", "tol=1e-8")
+    parts = 'partition={"n_parts": 4, "refine": true}'
+    machine, result = learned("side", "--param", parts, "--param", "tol=1e-8")
     assert isinstance(machine.kernel_, HadamardKernel)
     assert machine.objective_ == pytest.approx(exact.objective_, rel=1e-6)
     (function,) = result["fit"]["functions"]
@@ -130,7 +131,7 @@ def test_memory_does_not_grow_with_the_rows_to_predict(pliant, folder):
 
     table(600, 0).to_parquet("train.parquet")
     words = ("--target", "side", "--drop", "height", "--cv", 0, *DANK, "--param", "tau=0")
-    for name, way in (("exact", ()), ("parts", PARTED)):
+    for name, way in (("exact", ()), ("parts", ("--param", 'partition={"n_parts": 4}'))):
         assert pliant("fit", "train.parquet", *words, *way, "--out", name).code == 0
         assert len(load_model(name).model[-1].support_) > 100
     frame, asked = table(FEW, 1), []

@@ -28,7 +28,7 @@ LABELS = np.where(X[:, 2] + X[:, 0] > 0, 1, 0)
 
 ESTIMATORS = [
     DANKClassifier(),
-    DANKClassifier(partition="kmeans", n_parts=2, random_state=0),
+    DANKClassifier(partition={"n_parts": 2}),
     DANKRegressor(),
     KNPLClassifier(),
     AsymmetricKernelRidge(),

@@ -12,6 +12,7 @@ from pliant import (
     DANKClassifier,
     DANKRegressor,
     KernelEmbedding,
+    KMeansPartition,
     KNPLRegressor,
     LABRBFRegressor,
     LearnedKernelClassifier,
@@ -35,10 +36,10 @@ QUICK = {
 
 SETTINGS = [
     DANKClassifier("precomputed", extension="none"),
-    DANKClassifier(partition="kmeans", n_parts=2, random_state=0),
+    DANKClassifier(partition=KMeansPartition(n_parts=2)),
     DANKRegressor(tau=0.01, extension="nearest"),
     KNPLRegressor(cache_mb=1e-4, eta=10.0, extension="reciprocal"),
-    TKLClassifier(partition="kmeans", n_parts=2, tol=0.1, random_state=0),
+    TKLClassifier(partition={"n_parts": 2}, tol=0.1, random_state=0),
     AsymmetricKernelRidge(gamma=0.1),
     LABRBFRegressor(
         5,

@@ -65,13 +65,14 @@ def test_objects_that_are_no_floats_are_refused(kind, odd, error, words):
 
 @pytest.mark.parametrize("seed", [-1, 2**40, "abc"])
 @pytest.mark.parametrize(
-    "model",
+    "make",
     [
-        DANKClassifier(partition="kmeans", n_parts=2),
-        KNPLClassifier(partition="kmeans", n_parts=2),
-        SketchedKernelRidge(),
+        lambda seed: DANKClassifier(partition={"random_state": seed}),
+        lambda seed: KNPLClassifier(partition={"random_state": seed}),
+        lambda seed: SketchedKernelRidge(random_state=seed),
     ],
+    ids=["DANK", "KNPL", "sketched"],
 )
-def test_seeds_out_of_range_are_quoted(model, seed):
+def test_seeds_out_of_range_are_quoted(make, seed):
     with pytest.raises(ValueError, match=rf"integer from 0 to 2\*\*32 - 1, got {seed!r}"):
-        model.set_params(random_state=seed).fit(X, Y)
+        make(seed).fit(X, Y)

@@ -52,9 +52,9 @@ GIVEN = {
 LEARNED = {
     "dank": DANKClassifier(),
     "dank, low rank": DANKRegressor(tau=0.01, extension="nearest"),
-    "dank, parts": DANKClassifier(partition="kmeans", n_parts=2, random_state=0),
+    "dank, parts": DANKClassifier(partition={"n_parts": 2}),
     "knpl": KNPLClassifier(),
-    "knpl, parts": KNPLClassifier(partition="kmeans", n_parts=2, random_state=0),
+    "knpl, parts": KNPLClassifier(partition={"n_parts": 2}),
     "tkl": TKLClassifier(tol=0.1),
     "gkl": GKLClassifier(tol=0.1),
     "mkl": MKLClassifier(["rbf", "laplacian"]),

@@ -208,7 +208,7 @@ def _machine(rng: Generator, d: int) -> Any:
 
 
 WORDS: dict[str, tuple[Any, ...]] = {
-    "partition": (None, "kmeans"),
+    "partition": (None, "kmeans", *({"n_parts": n} for n in (1, 2, 3, 1000))),
     "linear": (True, False, "auto"),
     "transforms": ("auto", None),
     "support": ("kmeans++", "random"),
@@ -221,7 +221,6 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "unlabeled": (None, -1, "a", 0),
     "calibration": (None, 0.2, 0.5),
     "betas": (None, [1.0], [0.1, 10.0], [], [-1.0], [1e300], [1e-300, 1.0]),
-    "n_parts": (1, 2, 3, 1000, "auto"),
     "n_members": (1, 2, 4),
     "max_iter": (1, 2, 10, 100, -1),
     "degree": (1, 2, 3, 4),

@@ -36,6 +36,8 @@ from pliant.methods.supervised.order_spectral import OrderSpectralLearner
 from pliant.methods.supervised.scg import SCGLogDetLearner
 from pliant.methods.supervised.scg_problem import SCGLogDetPath
 from pliant.methods.svm.estimators import C_path
+from pliant.methods.svm.parts import KMeansPartition
+from pliant.methods.tkl.estimators import TKLClassifier, TKLRegressor
 from pliant.methods.tkl.generalized_kernel import (
     GeneralizedKernel,
     GeneralizedPolynomial,
@@ -43,7 +45,6 @@ from pliant.methods.tkl.generalized_kernel import (
 )
 from pliant.methods.tkl.gkl import GKLClassifier, GKLRegressor
 from pliant.methods.tkl.tessellated_kernel import TessellatedKernel
-from pliant.methods.tkl.tkl import TKLClassifier, TKLRegressor
 
 __all__ = [
     "AsymmetricKernelRidge",
@@ -53,6 +54,7 @@ __all__ = [
     "DANKRegressor",
     "GKLClassifier",
     "GKLRegressor",
+    "KMeansPartition",
     "KNPLClassifier",
     "KNPLRegressor",
     "KernelEmbedding",

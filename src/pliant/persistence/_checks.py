@@ -99,7 +99,9 @@ def check_parts(model: object) -> None:
 def _check_own(value: Any) -> None:
     """Apply the check of an object's class."""
     if isinstance(value, BaseEstimator):
-        value.get_params(deep=False)
+        missing = [name for name in value._get_param_names() if name not in vars(value)]
+        if missing:  # a class attribute may hold the default
+            raise AttributeError(missing[0])
         if hasattr(value, "_parameter_constraints"):
             value._validate_params()
         if hasattr(value, "fit") and not any(name.endswith("_") for name in vars(value)):
@@ -116,7 +118,9 @@ def _check_attributes(value: Any) -> None:
     if state is None or isinstance(value, type):
         return
     kind = type(value)
-    parameters = kind._get_param_names() if isinstance(value, BaseEstimator) else ()
+    parameters = getattr(kind, "__dataclass_fields__", ())
+    if isinstance(value, BaseEstimator):
+        parameters = kind._get_param_names()
     for name in state:
         if not isinstance(name, str) or (hasattr(kind, name) and name not in parameters):
             raise ValueError(
@@ -126,7 +130,7 @@ def _check_attributes(value: Any) -> None:
     if isinstance(classes := state.get("classes_"), np.ndarray) and classes.ndim != 1:
         raise ValueError(f"expected classes_ to be a list of labels, got {classes!r:.80}")
     if isinstance(state.get("n_jobs"), int):  # some estimators start as many threads to predict
-        value.n_jobs = min(value.n_jobs, os.cpu_count() or 1)
+        state["n_jobs"] = min(state["n_jobs"], os.cpu_count() or 1)
 
 
 def _check_svm(model: BaseLibSVM) -> None:

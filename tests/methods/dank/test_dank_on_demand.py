@@ -38,20 +38,26 @@ def data_for(machine, n=300, seed=0):
 
 def rows_used(machine, X, y):
     """The rows of the Gram matrix that a fit reads."""
-    [task] = machine._prepare(X, y, None)
-    return machine._rows(task)
+    X, used, [problem] = machine._state_problems(X, y, None)
+    base = machine._build_kernel(X, used)
+    options = estimators.AdaptationOptions(
+        machine.eta, 1.0, 0.0, machine._centred, machine.tol, -1, machine.cache_mb
+    )
+    return estimators.rows_of(problem, base, options)
 
 
 @every_machine
 @pytest.mark.parametrize("eta", ["auto", 20.0])
-@pytest.mark.parametrize(
-    ("dtype", "rounding"), [("float64", 1e-12), ("float32", 5e-6), ("auto", 5e-6)]
-)
-def test_the_solution_is_that_of_the_whole_matrix(machine, eta, dtype, rounding):
+@pytest.mark.parametrize("rounding", [1e-12, 5e-6], ids=["float64", "float32"])
+def test_the_solution_is_that_of_the_whole_matrix(machine, eta, rounding, monkeypatch):
     X, y = data_for(machine)
     whole = clone(machine).set_params(eta=eta).fit(X, y)
-    found = clone(whole).set_params(cache_mb=SMALL, dtype=dtype)
-    assert isinstance(rows_used(found, X, y), CachedRows)
+    found = clone(whole).set_params(cache_mb=SMALL)
+    dtype = "float64" if rounding < 1e-9 else "float32"
+    monkeypatch.setattr(estimators, "CachedRows", lambda *args: CachedRows(*args[:-1], dtype))
+    rows = rows_used(found, X, y)
+    assert isinstance(rows, CachedRows)
+    assert rows.part(np.array([0]), np.array([0])).dtype == dtype
     found.fit(X, y)
     if eta == "auto":
         assert found.eta_ == pytest.approx(whole.eta_, rel=1e-3)
@@ -86,18 +92,14 @@ def exact_gap(model, X, y):
     return beta @ f + loss - target @ beta + model.epsilon * np.abs(beta).sum()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "auto"])
-def test_the_precision_is_the_one_asked_for(dtype):
+def test_rows_on_demand_are_single_unless_the_tolerance_is_fine():
     X, y = classification(300)
-    for mb in (SMALL, 2000.0):
-        rows = rows_used(DANKClassifier(dtype=dtype, cache_mb=mb, tau=0), X, y)
-        single = dtype == "float32" or (dtype == "auto" and mb == SMALL)
-        assert rows.part(np.array([0]), np.array([0])).dtype == (
-            np.float32 if single else np.float64
-        )
+    for mb, tol, dtype in ((SMALL, 1e-4, "f4"), (SMALL, 9e-6, "f8"), (2000.0, 1e-4, "f8")):
+        rows = rows_used(DANKClassifier(tol=tol, cache_mb=mb, tau=0), X, y)
+        assert rows.part(np.array([0]), np.array([0])).dtype == np.dtype(dtype)
 
 
-def test_automatic_precision_is_double_where_sizes_differ():
+def test_rows_on_demand_are_double_where_sizes_differ():
     X, y = classification(300)
     X[7] *= 3.0
     for kernel in ("linear", "polynomial"):
@@ -116,8 +118,8 @@ def test_automatic_tau_is_the_papers_where_the_matrix_is_kept(DANK):
     assert rule_used(DANK().fit(X, y)) == 0.01
     assert rule_used(DANK(cache_mb=SMALL).fit(X, y)) == 0.0
     assert rule_used(DANK(tau=0).fit(X, y)) == 0.0
-    parted = DANK(partition="kmeans", n_parts=3, random_state=0)
-    assert rule_used(parted.set_params(refine=True).fit(X, y)) == 0.0
+    refined = DANK(partition={"n_parts": 3, "refine": True})
+    assert rule_used(refined.fit(X, y)) == 0.0
     same = DANK(tau=0.01).fit(X, y)
     assert DANK().fit(X, y).objective_ == same.objective_
 

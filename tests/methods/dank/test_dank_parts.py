@@ -1,5 +1,7 @@
 """DANK part by part: the parts against generic solvers, how they predict, where they run."""
 
+import pickle
+
 import cvxpy as cp
 import joblib
 import numpy as np
@@ -9,13 +11,20 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from pliant import DANKClassifier, DANKRegressor
+from pliant import (
+    DANKClassifier,
+    DANKRegressor,
+    KMeansPartition,
+    KNPLClassifier,
+    TKLClassifier,
+)
 from pliant.kernels import (
     EXTENSIONS,
     Gaussian,
     HadamardKernel,
     PartitionedKernel,
 )
+from pliant.persistence import load_model, save_model
 from tests.methods.dank.test_dank import classification, regression
 from tests.reference import conic
 from tests.reference import naive_box as naive
@@ -24,15 +33,14 @@ from tests.reference.naive_hadamard import solve
 GAMMA = 2.0
 
 
-def classifier(**parameters):
-    defaults = {"gamma": GAMMA, "C": 4.0, "eta": 3.0, "n_parts": 4, "random_state": 0}
-    return DANKClassifier(partition="kmeans", **defaults | parameters)
+def classifier(n_parts=4, prediction="part", **parameters):
+    defaults = {"gamma": GAMMA, "C": 4.0, "eta": 3.0}
+    return DANKClassifier(partition=KMeansPartition(n_parts, prediction), **defaults | parameters)
 
 
 def regressor(**parameters):
-    defaults = {"gamma": GAMMA, "C": 4.0, "epsilon": 0.1, "eta": 3.0, "n_parts": 4}
-    defaults |= {"scale_target": False, "random_state": 0}
-    return DANKRegressor(partition="kmeans", **defaults | parameters)
+    defaults = {"gamma": GAMMA, "C": 4.0, "epsilon": 0.1, "eta": 3.0, "scale_target": False}
+    return DANKRegressor(partition=KMeansPartition(4), **defaults | parameters)
 
 
 def problem_of(kind, eta=3.0, C=4.0, n=60):
@@ -162,7 +170,7 @@ def test_the_adaptation_is_that_of_each_part():
 
 def by_backend(backend, n_jobs, machine, X, y):
     with joblib.parallel_config(backend=backend):
-        return clone(machine).set_params(n_jobs=n_jobs).fit(X, y)
+        return clone(machine).set_params(partition=KMeansPartition(4, n_jobs=n_jobs)).fit(X, y)
 
 
 @pytest.mark.parametrize("n_jobs", [2, -1])
@@ -171,7 +179,7 @@ def test_threads_give_the_same_bytes(kind, n_jobs):
     X, y, model, _ = problem_of(kind)
     model.set_params(eta="auto").fit(X, y)
     for other in (
-        clone(model).set_params(n_jobs=n_jobs).fit(X, y),
+        clone(model).set_params(partition=KMeansPartition(4, n_jobs=n_jobs)).fit(X, y),
         by_backend("threading", n_jobs, model, X, y),
     ):
         assert_same_bytes(model, other)
@@ -204,16 +212,13 @@ def test_weights_and_class_weights_scale_the_box_of_each_row():
 def test_more_than_two_classes_divide_the_rows_of_each_pair(prediction):
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
-    model = DANKClassifier(
-        C=10, partition="kmeans", n_parts=3, prediction=prediction, random_state=0
-    ).fit(X, names)
+    model = DANKClassifier(C=10, partition=KMeansPartition(3, prediction)).fit(X, names)
     assert model.score(X, names) >= (0.96 if prediction == "part" else 0.7)
     assert len(model.estimators_) == 3
     for pair, (low, high) in zip(model.estimators_, [(0, 1), (0, 2), (1, 2)], strict=True):
         rows = (y == low) | (y == high)
-        alone = DANKClassifier(
-            pair.kernel_.base, C=10, partition="kmeans", n_parts=3, random_state=0
-        ).fit(X[rows], y[rows])
+        alone = DANKClassifier(pair.kernel_.base, C=10, partition={"n_parts": 3})
+        alone.fit(X[rows], y[rows])
         assert pair.objective_ == pytest.approx(alone.objective_, rel=1e-12)
         np.testing.assert_array_equal(pair.part_labels_, alone.part_labels_)
     for name in ("kernel_", "part_labels_", "part_centres_", "part_gaps_", "part_seconds_"):
@@ -226,10 +231,10 @@ def test_more_than_two_classes_divide_the_rows_of_each_pair(prediction):
 def test_parts_by_rows_on_demand_are_parts_by_whole_matrices(kind, dense, monkeypatch):
     X, y, model, _ = problem_of(kind, n=300)
     expected = model.fit(X, y)
-    monkeypatch.setattr("pliant.methods.dank.parts.SMALL_PART", dense)
-    for dtype, rel in (("float64", 1e-8), ("float32", 1e-6), ("auto", 1e-6)):
-        found = clone(model).set_params(dtype=dtype, cache_mb=0.01, tol=1e-7).fit(X, y)
-        assert found.objective_ == pytest.approx(expected.objective_, rel=max(rel, 4e-7))
+    monkeypatch.setattr("pliant.methods.dank.estimators.SMALL_PART", dense)
+    for tol, rel in ((1e-7, 4e-7), (1e-5, 2e-5)):  # rows in float64, and in float32
+        found = clone(model).set_params(cache_mb=0.01, tol=tol).fit(X, y)
+        assert found.objective_ == pytest.approx(expected.objective_, rel=rel)
 
 
 def conic_value(K, y, C):
@@ -249,3 +254,34 @@ def test_an_infinite_eta_is_the_plain_svm_on_each_part():
     assert model.objective_ == pytest.approx(conic_value(K, y.astype(float), 4.0), rel=1e-6)
     assert model.eta_ == np.inf
     assert model.adaptation_.radius == 0.0
+
+
+@pytest.mark.parametrize(
+    "partition", ["kmeans", KMeansPartition(3, "whole", n_jobs=1), {"n_parts": 3}], ids=str
+)
+def test_settings_of_parts_survive_copies_and_model_files(partition, tmp_path):
+    X, y = classification(60)
+    model = DANKClassifier(gamma=GAMMA).set_params(partition=partition).fit(X, y)
+    save_model(model, tmp_path / "m.pliant")
+    loaded = load_model(tmp_path / "m.pliant").model
+    for other in (clone(model), pickle.loads(pickle.dumps(model)), loaded):
+        assert other.partition == partition
+        again = other.fit(X, y)
+        np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert "partition=" in repr(model)
+
+
+@pytest.mark.parametrize(
+    ("make", "partition", "said"),
+    [
+        (DANKClassifier, "means", r"expected partition in \['kmeans'\], got 'means'"),
+        (DANKClassifier, {"parts": 3}, r"expected partition with keys of \['n_parts', .*'parts'"),
+        (DANKClassifier, {"n_parts": 0}, "expected n_parts >= 1, an integer, got 0"),
+        (KNPLClassifier, {"refine": True}, "refine=False, as only DANK refines, got KMeans"),
+        (TKLClassifier, {"refine": True}, "refine=False for TKL, got KMeansPartition"),
+        (TKLClassifier, {"prediction": "whole"}, "prediction='part' and refine=False for TKL"),
+    ],
+)  # fmt: skip
+def test_settings_out_of_range_are_refused(make, partition, said):
+    with pytest.raises(ValueError, match=said):
+        make(partition=partition).fit(*classification(20))

@@ -7,20 +7,15 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant import DANKClassifier, KNPLClassifier, KNPLRegressor
+from pliant import DANKClassifier, KMeansPartition, KNPLClassifier, KNPLRegressor
 from pliant.kernels import Gaussian, PartitionedKernel
 from tests.methods.dank.test_dank import classification, regression
 from tests.methods.dank.test_dank_parts import GAMMA
 from tests.reference import naive_box, naive_kernels
 from tests.reference import naive_hadamard as naive
 
-CLASSIFIER = KNPLClassifier(
-    gamma=GAMMA, C=4.0, eta=3.0, tol=1e-8, partition="kmeans", n_parts=4, random_state=0
-)
-REGRESSOR = KNPLRegressor(
-    gamma=GAMMA, C=4.0, eta=3.0, tol=1e-8, partition="kmeans", n_parts=4, random_state=0,
-    scale_target=False,
-)  # fmt: skip
+PARTS = {"gamma": GAMMA, "C": 4.0, "eta": 3.0, "tol": 1e-8, "partition": KMeansPartition(4)}
+CLASSIFIER, REGRESSOR = KNPLClassifier(**PARTS), KNPLRegressor(**PARTS, scale_target=False)
 both_kinds = pytest.mark.parametrize("kind", ["classification", "regression"])
 
 
@@ -103,7 +98,7 @@ def test_predictions_are_those_of_the_part_in_which_a_point_lies(kind):
     b = 0.0 if kind == "classification" else y.mean()
     name = "decision_function" if kind == "classification" else "predict"
     np.testing.assert_allclose(getattr(model, name)(new), values + b, atol=1e-9)
-    model.set_params(prediction="whole").fit(X, y)
+    model.set_params(partition=KMeansPartition(4, "whole")).fit(X, y)
     np.testing.assert_allclose(getattr(model, name)(new), values + others + b, atol=1e-9)
 
 
@@ -118,9 +113,8 @@ def test_predictions_are_those_of_the_part_in_which_a_point_lies(kind):
 def test_what_holds_for_any_parts(seed, eta, n_parts, prediction, C):
     """F is PSD, its rows sum to n_p in a part; less freedom than DANK's, more than an SVM's."""
     X, y = classification(40, seed)
-    model = clone(CLASSIFIER).set_params(
-        eta=eta, n_parts=n_parts, prediction=prediction, C=C, tol=1e-5, random_state=seed
-    )
+    partition = KMeansPartition(n_parts, prediction, random_state=seed)
+    model = clone(CLASSIFIER).set_params(eta=eta, partition=partition, C=C, tol=1e-5)
     model.fit(X, y)
     F, same = model.adaptation_.toarray(), model.part_labels_[:, None] == model.part_labels_
     np.testing.assert_allclose((F * same).sum(axis=1), same.sum(axis=1), rtol=1e-9)
@@ -137,7 +131,7 @@ def test_what_holds_for_any_parts(seed, eta, n_parts, prediction, C):
 
 
 def test_one_part_differs_from_the_whole_by_the_intercept_only():
-    model, X, y = machine_and_data("classification", n_parts=1)
+    model, X, y = machine_and_data("classification", partition=KMeansPartition(1))
     model.fit(X, y)
     [(_, twin, beta, value, _)] = parts_by_hand(model, X, y)
     assert model.objective_ == pytest.approx(value, rel=1e-6)
@@ -148,10 +142,10 @@ def test_one_part_differs_from_the_whole_by_the_intercept_only():
 def test_rows_on_demand_and_threads_give_the_same_solution(monkeypatch):
     model, X, y = machine_and_data("classification", eta="auto")
     model.fit(X, y)
-    threads = clone(model).set_params(n_jobs=2).fit(X, y)
+    threads = clone(model).set_params(partition=KMeansPartition(4, n_jobs=2)).fit(X, y)
     np.testing.assert_array_equal(threads.dual_coef_, model.dual_coef_)
     np.testing.assert_array_equal(threads.decision_function(X), model.decision_function(X))
-    monkeypatch.setattr("pliant.methods.dank.parts.SMALL_PART", 0)
+    monkeypatch.setattr("pliant.methods.dank.estimators.SMALL_PART", 0)
     found = clone(model).set_params(cache_mb=1e-4, tol=1e-6).fit(X, y)
     assert found.objective_ == pytest.approx(model.objective_, rel=4e-6)
 

@@ -50,7 +50,7 @@ def test_a_failing_part_names_itself(client):
 @pytest.mark.usefixtures("client")
 def test_parts_on_two_workers_are_those_of_one_thread():
     X, y = make_clowns(500, random_state=0)
-    machine = DANKClassifier(partition="kmeans", n_parts=8, random_state=0)
+    machine = DANKClassifier(partition={"n_parts": 8})
     here = machine.fit(X, y)
     expected, objective = here.decision_function(X), here.objective_
     with joblib.parallel_config(backend="dask"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant import DANKClassifier, DANKRegressor
+from pliant import DANKClassifier, DANKRegressor, KMeansPartition
 from pliant.kernels import Gaussian, HadamardKernel
 from pliant.methods.svm import smo
 from tests.methods.dank.test_dank import classification, regression
@@ -20,15 +20,16 @@ from tests.reference.sdp import dank_by_sdp
 
 def machine_for(kind, **parameters):
     """A machine to refine, and data."""
-    common = {"gamma": 2.0, "C": 4.0, "tau": 0, "tol": 1e-8, "random_state": 0} | parameters
+    common = {"gamma": 2.0, "C": 4.0, "tau": 0, "tol": 1e-8} | parameters
     if kind == "classification":
         return DANKClassifier(**common), *classification(80)
     return DANKRegressor(**common, epsilon=0.05), *regression(80)
 
 
-def refined(machine, n_parts=4, **parameters):
-    changed = {"partition": "kmeans", "n_parts": n_parts, "refine": True} | parameters
-    return clone(machine).set_params(**changed)
+def refined(machine, n_parts=4, refine=True, **parameters):
+    return clone(machine).set_params(
+        partition=KMeansPartition(n_parts, refine=refine), **parameters
+    )
 
 
 both_kinds = pytest.mark.parametrize("kind", ["classification", "regression"])
@@ -76,7 +77,7 @@ def test_it_is_the_semidefinite_program():
 def test_from_any_parts_the_bounds_hold(seed, n_parts, C, eta, gamma):
     X, y = classification(30, seed)
     y[:2] = 1, -1
-    machine = DANKClassifier(gamma=gamma, C=C, eta=eta, tau=0, random_state=seed)
+    machine = DANKClassifier(gamma=gamma, C=C, eta=eta, tau=0)
     exact = clone(machine).set_params(tol=1e-8).fit(X, y)
     found = refined(machine, n_parts).fit(X, y)
     slack = 1e-7 * (1 + exact.objective_)
@@ -152,9 +153,7 @@ def test_steps_are_those_on_the_whole_problem_and_on_the_support_points(monkeypa
 
 def test_control_c_ends_parts_in_threads():
     X, y = classification(200)
-    machine = DANKClassifier(
-        slow_kernel(0.2), partition="kmeans", n_parts=20, n_jobs=2, random_state=0
-    )
+    machine = DANKClassifier(slow_kernel(0.2), partition=KMeansPartition(n_parts=20, n_jobs=2))
     threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):

@@ -11,7 +11,7 @@ from sklearn.svm import SVC, SVR
 
 from pliant import C_path, MKLClassifier, MKLRegressor
 from pliant.kernels import TL1, Gaussian, Linear, On, Polynomial, Precomputed, WeightedSum
-from pliant.methods.mkl.candidates import MOST, default_kernels
+from pliant.methods.mkl.estimators import MOST, default_kernels
 from tests.reference.mkl_conic import GAMMAS, optimum, svc_data, svr_data
 
 GAUSSIANS = [Gaussian(gamma) for gamma in GAMMAS]

@@ -14,8 +14,8 @@ X, Y = make_clowns(300, random_state=0)
 WAYS = {
     "exact": {"tau": 0.0},
     "low rank": {"tau": 0.01},
-    "part": {"partition": "kmeans", "n_parts": 3, "random_state": 0},
-    "whole": {"partition": "kmeans", "n_parts": 3, "random_state": 0, "prediction": "whole"},
+    "part": {"partition": {"n_parts": 3}},
+    "whole": {"partition": {"n_parts": 3, "prediction": "whole"}},
 }
 
 

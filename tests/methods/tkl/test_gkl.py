@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pliant import GKLClassifier, GKLRegressor, TKLClassifier
 from pliant.kernels import Gaussian, GeneralizedPolynomial, QuadratureKernel, TessellatedKernel
-from pliant.methods.tkl import base
+from pliant.methods.tkl import estimators
 from pliant.methods.tkl.solvers.search import LAP
 from tests.papers.tessellated_cases import C1, R1
 from tests.reference.naive_tessellated import cells_rule, polynomial_tensor, tessellated_values
@@ -121,7 +121,7 @@ def test_a_basis_need_only_be_finite_on_the_points():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_some_rows_and_rows_on_demand(monkeypatch):
-    monkeypatch.setattr(base, "SUBSET", 15)
+    monkeypatch.setattr(estimators, "SUBSET", 15)
     best = GKLClassifier(GeneralizedPolynomial(degree=2), tol=1e-6).fit(X, Y)
     rows = clone(best).set_params(cache_mb=1e-4, random_state=1, tol=1e-3).fit(X, Y)
     assert rows.lower_bound_ <= best.objective_ * (1 + 1e-9)

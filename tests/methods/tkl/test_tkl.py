@@ -19,12 +19,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-from pliant import C_path, GKLClassifier, GKLRegressor, ModelFileError, TKLClassifier, TKLRegressor
+from pliant import (
+    C_path,
+    GKLClassifier,
+    GKLRegressor,
+    KMeansPartition,
+    ModelFileError,
+    TKLClassifier,
+    TKLRegressor,
+)
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.methods.summary import summarize
 from pliant.methods.svm.parts import kmeans_partition
 from pliant.methods.svm.rows import CachedRows
-from pliant.methods.tkl import base
+from pliant.methods.tkl import estimators
 from pliant.persistence import load_model, save_model
 from tests.papers.tessellated_cases import C1, CASES, R1, R3
 from tests.reference.naive_tessellated import gram, tessellated_tensor
@@ -72,7 +80,7 @@ def assert_bounds(model, optimum, rounding=REFERENCE_DIGITS):
 @pytest.fixture
 def small_subset(monkeypatch):
     """P is learned on 20 rows where all have a Gram matrix of more than `cache_mb`."""
-    monkeypatch.setattr(base, "SUBSET", 20)
+    monkeypatch.setattr(estimators, "SUBSET", 20)
 
 
 # The optimum
@@ -402,7 +410,7 @@ def test_a_regressor_stays_within_its_cache(monkeypatch):
     """Most samples are free, many more than the cache has room for; bounds hold as in memory."""
     monkeypatch.setattr("pliant.methods.svm.rows.BLOCK_ENTRIES", 20_000)
     monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 20_000)
-    monkeypatch.setattr(base, "SUBSET", 100)
+    monkeypatch.setattr(estimators, "SUBSET", 100)
     r = np.random.default_rng(0)
     points = r.random((800, 2))
     y = np.sin(6 * points[:, 0]) + points[:, 1] ** 2 + 0.02 * r.standard_normal(800)
@@ -430,7 +438,7 @@ def test_no_more_than_one_cache_of_kernel_values_is_alive(make, monkeypatch):
         most.append(len(alive))
 
     monkeypatch.setattr(CachedRows, "__init__", counted)
-    monkeypatch.setattr(base, "SUBSET", 10)
+    monkeypatch.setattr(estimators, "SUBSET", 10)
     r = np.random.default_rng(0)
     points = r.random((150, 8))
     y = np.sin(6 * points[:, 0]) + 2 * points[:, 1] * points[:, 2] + 0.2 * r.standard_normal(150)
@@ -534,12 +542,12 @@ SCALED = (POINTS - POINTS.min(axis=0)) / np.ptp(POINTS, axis=0)
 TARGET = np.sin(6 * SCALED[:, 0]) + SCALED[:, 1] + 0.2 * r.standard_normal(160)
 LABELS = np.where(TARGET + 0.8 * r.standard_normal(160) > 0.6, "yes", "no")
 AWAY = r.random((40, 2)) * [5.0, 80.0] + [0.0, -35.0]  # some outside the box
-PARTS = {"C": 3.0, "tol": 1e-6, "partition": "kmeans", "n_parts": 4, "random_state": 0}
+PARTS = {"C": 3.0, "tol": 1e-6, "partition": {"n_parts": 4}, "random_state": 0}
 
 
 @pytest.fixture
 def few_rows_for_p(monkeypatch):
-    monkeypatch.setattr(base, "SUBSET", 60)
+    monkeypatch.setattr(estimators, "SUBSET", 60)
 
 
 def in_parts(make, **changed):
@@ -585,26 +593,34 @@ def test_each_part_is_a_machine_of_scikit_learn_with_the_learned_kernel(
 @both
 def test_p_of_parts_is_learned_on_all_where_they_are_few_also_in_threads_or_processes(make):
     model = in_parts(make, tol=1e-3)
-    whole, one = in_parts(make, partition=None, tol=1e-3), in_parts(make, n_parts=1, tol=1e-3)
+    whole, one = (
+        in_parts(make, partition=None, tol=1e-3),
+        in_parts(make, partition={"n_parts": 1}, tol=1e-3),
+    )
     np.testing.assert_allclose(model.shape_matrix_, whole.shape_matrix_, atol=1e-9)
     np.testing.assert_allclose(decisions(one, AWAY), decisions(whole, AWAY), atol=0.1)
     assert one.objective_ == pytest.approx(whole.objective_, rel=1e-3)
     with joblib.parallel_config(backend="loky"):
-        processes = in_parts(make, tol=1e-3, n_jobs=2)
-    for other in (in_parts(make, tol=1e-3, n_jobs=2), processes):
+        processes = in_parts(make, tol=1e-3, partition=KMeansPartition(4, n_jobs=2))
+    threads = in_parts(make, tol=1e-3, partition=KMeansPartition(4, n_jobs=2))
+    for other in (threads, processes):
         np.testing.assert_array_equal(decisions(other, AWAY), decisions(model, AWAY))
 
 
 @open_gap
 def test_pure_parts_as_many_parts_as_rows_more_classes_and_weights(few_rows_for_p):
     sides = np.where(POINTS[:, 0] < 2.4, "left", "right")
-    pure = TKLClassifier(**PARTS | {"n_parts": 8, "tol": 1e-2}).fit(POINTS, sides)
+    pure = TKLClassifier(**PARTS | {"partition": KMeansPartition(8), "tol": 1e-2}).fit(
+        POINTS, sides
+    )
     assert any(len(set(sides[pure.part_labels_ == part])) == 1 for part in range(8))
     assert pure.score(POINTS, sides) >= 0.97
-    single = TKLRegressor(**PARTS | {"n_parts": 20, "tol": 1e-2}).fit(POINTS[:20], TARGET[:20])
+    single = TKLRegressor(**PARTS | {"partition": KMeansPartition(20), "tol": 1e-2}).fit(
+        POINTS[:20], TARGET[:20]
+    )
     np.testing.assert_allclose(single.predict(POINTS[:20]), TARGET[:20], atol=1e-12)
     iris, species = load_iris(return_X_y=True)
-    several = TKLClassifier(C=10, partition="kmeans", n_parts=3, random_state=0, tol=1e-2)
+    several = TKLClassifier(C=10, partition={"n_parts": 3}, random_state=0, tol=1e-2)
     assert several.fit(iris, species).score(iris, species) >= 0.95
     assert [len(each.intercept_) for each in several.estimators_] == [3, 3, 3]
     used = np.arange(160) % 4 > 0
@@ -617,8 +633,10 @@ def test_pure_parts_as_many_parts_as_rows_more_classes_and_weights(few_rows_for_
 @open_gap
 def test_a_callback_that_stops_parts_leaves_valid_bounds():
     whole, model = in_parts(TKLRegressor), TKLRegressor(**PARTS)
-    [task] = model._prepare(POINTS, TARGET, None)
-    model._learn(task, None, lambda step: step is None)  # after the first part
+    X, used, problems = model._state_problems(POINTS, TARGET, None)
+    kernel = model._build_kernel(X, used)
+    solutions = model._solve(problems, kernel, [None], lambda step: step is None)  # after one part
+    model._store(problems, solutions)
     assert model.lower_bound_ <= whole.objective_ * (1 + 1e-9)
     assert whole.lower_bound_ <= model.objective_ * (1 + 1e-9)
     assert model.dual_gap_ > 0.1 * whole.objective_
@@ -652,7 +670,7 @@ def test_a_model_file_and_its_forgeries(tmp_path, make):
 @open_gap
 def test_too_many_parts_and_an_open_gap_are_named(few_rows_for_p):
     with pytest.raises(ValueError, match="expected n_parts <= 160, the number of rows, got 161"):
-        in_parts(TKLRegressor, n_parts=161, tol=0.1)
+        in_parts(TKLRegressor, partition={"n_parts": 161}, tol=0.1)
     with pytest.warns(ConvergenceWarning, match="P was learned on 60 of 160 rows; .*max_iter"):
         in_parts(TKLRegressor, max_iter=2, tol=1e-8)
     assert "partition" not in GKLClassifier().get_params()

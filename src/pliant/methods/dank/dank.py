@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
-from pliant.core.validation import (
-    Constraint,
-    automatic,
-    check_flag,
-    real_number,
-)
-from pliant.methods.dank.estimators import ADAPTATION, BaseHadamard
+from pliant.core.validation import Constraint, automatic, real_number
+from pliant.methods.dank.estimators import ADAPTATION, BaseGram, BaseHadamard
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
+from pliant.methods.svm.parts import KMeansPartition
 
-DANK: Mapping[str, Constraint] = {
-    **ADAPTATION,
-    "tau": automatic(real_number(least=0)),
-    "refine": check_flag,
-}
-"""Constraints on the parameters of DANK, besides those of a support vector machine."""
+DANK: Mapping[str, Constraint] = {**ADAPTATION, "tau": automatic(real_number(least=0))}
+"""Constraints on the parameters of DANK, besides the constraints of every SVM."""
 
 
-class DANKClassifier(BaseHadamard, SVMClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
     r"""Classification with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -34,9 +28,9 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         \qquad 0 \le \alpha_i \le C, \; y'\alpha = 0, \; \beta = \alpha \circ y,
 
     problem (4) of [1]_. F is eliminated in closed form, F = (11' + A/(4 eta) - (tau/2) I)_+ with
-    A_ij = beta_i K_ij beta_j. For tau = 0 what remains is an SVM dual with one quartic term,
-    solved by two-coordinate ascent in about the time of an SVM; for tau > 0 it is solved by a
-    short sequence of such duals, and F has few eigenvectors.
+    A_ij = beta_i K_ij beta_j. For tau = 0 this leaves an SVM dual with one quartic term, solved by
+    two-coordinate ascent in about the time of an SVM. For tau > 0 a short sequence of such duals
+    solves the problem, and F has few eigenvectors.
 
     Parameters
     ----------
@@ -59,12 +53,10 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         rank of F and the faster the fit (a tiny tau keeps all eigenvalues, O(n^3)). "auto" is
         the paper's 0.01 where the Gram matrix is kept whole, and 0, the paper's large-scale form,
         where it is not or there are parts. With eta="auto" and k(x, x) = 1 the rank is at most
-        about 1 + 1/(2 tau eta_scale), F is almost constant from tau = 1/(2 eta_scale) on, and
-        fits are slow just below that value.
+        about 1 + 1/(2 tau eta_scale). F is almost constant from tau = 1/(2 eta_scale) on; fits
+        are slow just below that value.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
-        How the adaptation extends to new points; see `pliant.kernels.HadamardKernel`.
-    n_neighbors : int, default=5
-        Number of neighbours of a new point for "smooth", >= 1.
+        The rule for new points; see `pliant.kernels.HadamardKernel`.
     tol : float, default=1e-4
         Certified gap, > 0, relative to 1 + abs(objective less its constant).
     max_iter : int, default=-1
@@ -80,38 +72,18 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         Memory for Gram matrices, > 0, in units of 2^20 bytes. Up to 4000 samples, and where F
         couples all of them (tau > 0, KNPL), the matrix is kept whole if it fits (in float64:
         16 000 samples in 2000 MB); else its rows are computed on demand, and kept as far as there
-        is room.
-    dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
-        and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat. The
-        certificate is that of the rounded matrix: "float32" is too coarse for a tol below 1e-5,
-        and for a K whose values differ much in size (linear, polynomial) or hardly differ
-        (small gamma).
-    partition : {"kmeans"}, optional
+        is room. Such rows are float32 where all k(x, x) are equal, the kernel is not flat and
+        ``tol`` is at least 1e-5; the certificate is that of the rounded matrix.
+    partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve problem (19) of the paper on each,
         without b and y'alpha = 0, so that a part may hold a single class. The parts together
         solve the problem whose kernel is zero between parts (Lemma 5); ``objective_`` and
         ``dual_gap_`` belong to it. The time grows about linearly with n. Needs tau = 0 and points
-        with coordinates.
-    n_parts : int or "auto", default="auto"
-        Number of parts, for each pair of classes; "auto" makes parts of about 4000 samples,
-        none of more than 8000.
-    prediction : {"part", "whole"}, default="part"
-        Predict by the part of the nearest centre, or by all parts, with F = 1 between them: slower,
-        and worse wherever parts overlap.
-    refine : bool, default=False
-        Start from the parts and solve the exact problem, with b and its certificate in
-        ``dual_gap_``; ``prediction`` is then without effect.
-    n_jobs : int, optional
-        Number of parts that are solved at once, in threads or on the backend of
-        `joblib.parallel_config`. Each worker may take ``cache_mb``. Callbacks are called after
-        each part.
+        with coordinates. "kmeans" are the defaults of `KMeansPartition`.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
-    random_state : int, RandomState or None, default=None
-        Seed of the first centres of k-means. Without parts nothing is random.
     verbose : bool, default=False
-        Whether to print a line about the progress of the fit every two seconds, to standard error.
+        Print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -183,58 +155,27 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMClassifier._constraints, **DANK}
+    kernel: Any = field(default="gaussian", kw_only=False)
+    gamma: float | Literal["scale", "auto"] = "scale"
+    C: float = 1.0
+    eta: float | Literal["auto"] = "auto"
+    eta_scale: float = 1.0
+    tau: float | Literal["auto"] = "auto"
+    extension: Literal["smooth", "nearest", "reciprocal", "none"] = "smooth"
+    tol: float = 1e-4
+    max_iter: int = -1
+    max_seconds: float | None = None
+    cache_mb: float = 2000.0
+    partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
+    class_weight: Any = None
+    verbose: bool = False
 
-    def __init__(
-        self,
-        kernel: Any = "gaussian",
-        *,
-        gamma: float | str = "scale",
-        C: float = 1.0,
-        eta: float | str = "auto",
-        eta_scale: float = 1.0,
-        tau: float | str = "auto",
-        extension: str = "smooth",
-        n_neighbors: int = 5,
-        tol: float = 1e-4,
-        max_iter: int = -1,
-        max_seconds: float | None = None,
-        cache_mb: float = 2000.0,
-        dtype: str = "auto",
-        partition: str | None = None,
-        n_parts: int | str = "auto",
-        prediction: str = "part",
-        refine: bool = False,
-        n_jobs: int | None = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C = C
-        self.eta = eta
-        self.eta_scale = eta_scale
-        self.tau = tau
-        self.extension = extension
-        self.n_neighbors = n_neighbors
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.cache_mb = cache_mb
-        self.dtype = dtype
-        self.partition = partition
-        self.n_parts = n_parts
-        self.prediction = prediction
-        self.refine = refine
-        self.n_jobs = n_jobs
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.verbose = verbose
+    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMClassifier._constraints, **DANK}
 
 
 @documented_as(DANKClassifier, without=("classes_", "estimators_"))
-class DANKRegressor(BaseHadamard, SVMRegressor):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DANKRegressor(BaseHadamard, SVMRegressor[BaseGram]):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -253,13 +194,12 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
     ----------
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by sample weights.
-    partition : {"kmeans"}, optional
+    partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve problem (19) of the paper on each,
         with the mean of y for b and without 1'beta = 0. The parts together solve the problem
         whose kernel is zero between parts (Lemma 5); ``objective_`` and ``dual_gap_`` belong to
         it. The time grows about linearly with n. Needs tau = 0 and points with coordinates.
-    n_parts : int or "auto", default="auto"
-        Number of parts; "auto" makes parts of about 4000 samples, none of more than 8000.
+        "kmeans" are the defaults of `KMeansPartition`.
     epsilon : float, default=0.1
         Errors up to this size cost nothing, >= 0, in units of the scaled target.
     scale_target : bool, default=True
@@ -300,53 +240,20 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
     1.0
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMRegressor._constraints, **DANK}
+    kernel: Any = field(default="gaussian", kw_only=False)
+    gamma: float | Literal["scale", "auto"] = "scale"
+    C: float = 1.0
+    epsilon: float = 0.1
+    eta: float | Literal["auto"] = "auto"
+    eta_scale: float = 1.0
+    tau: float | Literal["auto"] = "auto"
+    extension: Literal["smooth", "nearest", "reciprocal", "none"] = "smooth"
+    scale_target: bool = True
+    tol: float = 1e-4
+    max_iter: int = -1
+    max_seconds: float | None = None
+    cache_mb: float = 2000.0
+    partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
+    verbose: bool = False
 
-    def __init__(
-        self,
-        kernel: Any = "gaussian",
-        *,
-        gamma: float | str = "scale",
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        eta: float | str = "auto",
-        eta_scale: float = 1.0,
-        tau: float | str = "auto",
-        extension: str = "smooth",
-        n_neighbors: int = 5,
-        scale_target: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = -1,
-        max_seconds: float | None = None,
-        cache_mb: float = 2000.0,
-        dtype: str = "auto",
-        partition: str | None = None,
-        n_parts: int | str = "auto",
-        prediction: str = "part",
-        refine: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C = C
-        self.epsilon = epsilon
-        self.eta = eta
-        self.eta_scale = eta_scale
-        self.tau = tau
-        self.extension = extension
-        self.n_neighbors = n_neighbors
-        self.scale_target = scale_target
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.cache_mb = cache_mb
-        self.dtype = dtype
-        self.partition = partition
-        self.n_parts = n_parts
-        self.prediction = prediction
-        self.refine = refine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMRegressor._constraints, **DANK}

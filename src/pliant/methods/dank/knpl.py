@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 from pliant.core.validation import Constraint
 from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
-from pliant.methods.dank.estimators import ADAPTATION, BaseHadamard
+from pliant.methods.dank.estimators import ADAPTATION, BaseGram, BaseHadamard
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
+from pliant.methods.svm.parts import KMeansPartition
 
 
 @documented_as(DANKClassifier)
-class KNPLClassifier(BaseHadamard, SVMClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class KNPLClassifier(BaseHadamard, SVMClassifier[BaseGram]):
     r"""Classification with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -25,13 +28,13 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
 
     problem (4) of [1]_, less its constant (the paper writes G and gamma for F and eta). F is
     eliminated in closed form, F = 11' + P A P/(4 eta) with A_ij = beta_i K_ij beta_j and
-    P = I - 11'/n; what remains is solved by a short sequence of SVM duals with one quartic term.
-    The paper's alternation between F and alpha does not converge. The other parameters are those
-    of `DANKClassifier`.
+    P = I - 11'/n. This leaves a problem for a short sequence of SVM duals with one quartic term.
+    The paper's alternation between F and alpha does not converge. `DANKClassifier` describes the
+    other parameters.
 
     Parameters
     ----------
-    partition : {"kmeans"}, optional
+    partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve a problem of KNPL on each, without b and
         y'alpha = 0: the rows of its F sum to the number of its samples. The parts together solve
         the problem whose kernel is zero between parts, over these F; ``objective_`` and
@@ -67,55 +70,27 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
     True
     """
 
+    kernel: Any = field(default="gaussian", kw_only=False)
+    gamma: float | Literal["scale", "auto"] = "scale"
+    C: float = 1.0
+    eta: float | Literal["auto"] = "auto"
+    eta_scale: float = 1.0
+    extension: Literal["smooth", "nearest", "reciprocal", "none"] = "smooth"
+    tol: float = 1e-4
+    max_iter: int = -1
+    max_seconds: float | None = None
+    cache_mb: float = 2000.0
+    partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
+    class_weight: Any = None
+    verbose: bool = False
+
     _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMClassifier._constraints, **ADAPTATION}
     _centred = True
 
-    def __init__(
-        self,
-        kernel: Any = "gaussian",
-        *,
-        gamma: float | str = "scale",
-        C: float = 1.0,
-        eta: float | str = "auto",
-        eta_scale: float = 1.0,
-        extension: str = "smooth",
-        n_neighbors: int = 5,
-        tol: float = 1e-4,
-        max_iter: int = -1,
-        max_seconds: float | None = None,
-        cache_mb: float = 2000.0,
-        dtype: str = "auto",
-        partition: str | None = None,
-        n_parts: int | str = "auto",
-        prediction: str = "part",
-        n_jobs: int | None = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C = C
-        self.eta = eta
-        self.eta_scale = eta_scale
-        self.extension = extension
-        self.n_neighbors = n_neighbors
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.cache_mb = cache_mb
-        self.dtype = dtype
-        self.partition = partition
-        self.n_parts = n_parts
-        self.prediction = prediction
-        self.n_jobs = n_jobs
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.verbose = verbose
-
 
 @documented_as(DANKRegressor)
-class KNPLRegressor(BaseHadamard, SVMRegressor):
+@dataclass(kw_only=True, eq=False, repr=False)
+class KNPLRegressor(BaseHadamard, SVMRegressor[BaseGram]):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -126,12 +101,12 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
         - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right), \\
         \qquad |\beta_i| \le C, \; 1'\beta = 0,
 
-    the method of [1]_, which is for classification, with the loss of regression. F is eliminated
-    in closed form, as in `KNPLClassifier`. The other parameters are those of `DANKRegressor`.
+    the method of [1]_ with the loss of regression in place of the hinge loss. F is eliminated in
+    closed form, as in `KNPLClassifier`. `DANKRegressor` describes the other parameters.
 
     Parameters
     ----------
-    partition : {"kmeans"}, optional
+    partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve a problem of KNPL on each, without b and
         1'beta = 0, with the mean of y for b: the rows of its F sum to the number of its samples.
         The parts together solve the problem whose kernel is zero between parts, over these F;
@@ -160,50 +135,20 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     1.0
     """
 
+    kernel: Any = field(default="gaussian", kw_only=False)
+    gamma: float | Literal["scale", "auto"] = "scale"
+    C: float = 1.0
+    epsilon: float = 0.1
+    eta: float | Literal["auto"] = "auto"
+    eta_scale: float = 1.0
+    extension: Literal["smooth", "nearest", "reciprocal", "none"] = "smooth"
+    scale_target: bool = True
+    tol: float = 1e-4
+    max_iter: int = -1
+    max_seconds: float | None = None
+    cache_mb: float = 2000.0
+    partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
+    verbose: bool = False
+
     _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMRegressor._constraints, **ADAPTATION}
     _centred = True
-
-    def __init__(
-        self,
-        kernel: Any = "gaussian",
-        *,
-        gamma: float | str = "scale",
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        eta: float | str = "auto",
-        eta_scale: float = 1.0,
-        extension: str = "smooth",
-        n_neighbors: int = 5,
-        scale_target: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = -1,
-        max_seconds: float | None = None,
-        cache_mb: float = 2000.0,
-        dtype: str = "auto",
-        partition: str | None = None,
-        n_parts: int | str = "auto",
-        prediction: str = "part",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C = C
-        self.epsilon = epsilon
-        self.eta = eta
-        self.eta_scale = eta_scale
-        self.extension = extension
-        self.n_neighbors = n_neighbors
-        self.scale_target = scale_target
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.cache_mb = cache_mb
-        self.dtype = dtype
-        self.partition = partition
-        self.n_parts = n_parts
-        self.prediction = prediction
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose

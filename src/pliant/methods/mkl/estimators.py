@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import combinations
-from typing import Any, ClassVar
+from itertools import compress
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.progress import Deadline, Result, Status
+from pliant.core.text import one_line
 from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
     Constraint,
@@ -22,26 +23,44 @@ from pliant.core.validation import (
     real_number,
     stack_level,
 )
-from pliant.kernels.base import Kernel, WeightedSum, short_names
+from pliant.kernels.base import (
+    FunctionKernel,
+    Kernel,
+    Normalized,
+    On,
+    Rescaled,
+    Scaled,
+    WeightedSum,
+    made_of,
+    short_name,
+    short_names,
+)
+from pliant.kernels.standard import Gaussian, Polynomial, Precomputed, as_kernel
 from pliant.methods.mkl import newton
-from pliant.methods.mkl.candidates import candidate_kernels, normalized_kernels
-from pliant.methods.mkl.grams import Grams
+from pliant.methods.mkl.grams import Grams, check_psd
 from pliant.methods.mkl.problem import WeightLearning
-from pliant.methods.mkl.rules import CLASSIFICATION_RULES, RULES
+from pliant.methods.mkl.rules import RULES
 from pliant.methods.summary import Convergence, KernelWeights, Summary
 from pliant.methods.svm.estimators import (
     BaseSVM,
+    LearnedFunction,
     SVMClassifier,
+    SVMProblem,
     SVMRegressor,
-    Task,
     WarmStart,
     documented_as,
     expansion,
 )
 
-START_SAMPLES, START_TOL, MOST_STARTING = 500, 0.03, 30
-"""Where not all Gram matrices are kept, weights are learned on this number of samples first, to
-this relative gap and with this number of steps at most: steps on all samples cost minutes."""
+START_SAMPLES = 500
+"""Number of samples on which weights are learned first, where not all Gram matrices are kept."""
+
+WIDTHS, DEGREES = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0), (1, 2, 3)
+"""Standard deviations of the default Gaussians on standardised features, and degrees of the default
+polynomials, as in the experiments of Rakotomamonjy et al. (2008)."""
+
+MOST = 1000
+"""Largest number of default kernels; with more features, only kernels of all features are taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +73,7 @@ class Candidates:
 
 
 @dataclass(eq=False, repr=False)
-class BaseMKL(BaseSVM):
+class BaseMKL(BaseSVM[Candidates]):
     """A support vector machine with a weighted sum of kernels."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -72,7 +91,7 @@ class BaseMKL(BaseSVM):
 
     kernels: Any = "auto"
     _: KW_ONLY
-    weights: str = "simple"
+    weights: Literal["simple", "uniform", "align", "alignf", "easy"] = "simple"
     norm: float = 1.0
     C: float = 1.0
     normalize: bool = True
@@ -90,105 +109,106 @@ class BaseMKL(BaseSVM):
                 f"{self.norm!r}"
             )
 
-    def _common(self, X: Array, used: Mask) -> tuple[Kernel, Any, bool]:
+    def _build_kernel(self, X: Array, used: Mask) -> Candidates:
         points = X[used]
-        names = getattr(self, "feature_names_in_", None)
-        given = candidate_kernels(self.kernels, points, names)
-        kernels = normalized_kernels(given, points, bool(self.normalize))
-        grams = Grams(kernels, points, float(self.cache_mb), self.n_jobs)
-        equal = WeightedSum(kernels, np.full(len(kernels), 1.0 / len(kernels)))
-        return equal, Candidates(kernels, grams, np.flatnonzero(used)), True
-
-    def _complete(
-        self, tasks: list[Task], starts: Sequence[WarmStart | None], callback: Callback
-    ) -> list[Array]:
-        watch = Deadline(callback, self.max_seconds)
-        result = self._learn_weights(tasks, watch)
-        self.kernels_ = tasks[0].all_rows.kernels
-        self.kernel_names_ = short_names(self.kernels_, getattr(self, "feature_names_in_", None))
-        self._warn_if_open(result, late=watch.expired)
-        self._set_weights(result)
-        if len(tasks) == 1:
-            self._set_function(tasks[0], result, 0)
+        if isinstance(self.kernels, str) and self.kernels == "auto":
+            kernels = default_kernels(points)
         else:
-            fitted = [self._for_pair(pair) for pair in combinations(self.classes_, 2)]
-            for t, (task, each) in enumerate(zip(tasks, fitted, strict=True)):
-                each.kernels_, each.kernel_names_ = self.kernels_, self.kernel_names_
-                each._set_weights(result)
-                each._set_function(task, result, t)
-            self.estimators_ = fitted
-            self.n_iter_ = np.array([each.n_iter_ for each in fitted])
-        return list(_proof(result).solutions)
+            names = getattr(self, "feature_names_in_", None)
+            kernels = candidate_kernels(self.kernels, points, names)
+        kernels = normalized_kernels(kernels, points, bool(self.normalize))
+        grams = Grams(kernels, points, float(self.cache_mb), self.n_jobs)
+        return Candidates(kernels, grams, np.flatnonzero(used))
 
-    def _learn_weights(self, tasks: list[Task], callback: Callback) -> Result[newton.Weights]:
-        """Return the weights that some functions share, with the functions."""
-        candidates: Candidates = tasks[0].all_rows
-        problem = self._problem(candidates, tasks)
+    def _solve(
+        self,
+        problems: Sequence[SVMProblem],
+        kernel: Candidates,
+        starts: Sequence[WarmStart | None],
+        callback: Callback,
+    ) -> list[LearnedFunction]:
+        """Learn weights that all functions share, and the functions."""
+        deadline = Deadline(callback, self.max_seconds)
+        learning = self._state_learning(kernel, problems)
         tol, max_iter = float(self.tol), int(self.max_iter)
         if self.weights == "simple":
-            start = self._start(candidates, tasks, callback)
-            return newton.solve(problem, start, tol=tol, max_iter=max_iter, callback=callback)
-        weights = RULES[self.weights](problem, tasks, hasattr(self, "classes_"))
-        return newton.solve_at(problem, weights, tol=tol, callback=callback)
+            start = None if kernel.grams.whole else self._start(kernel, problems, deadline)
+            result = newton.solve(learning, start, tol=tol, max_iter=max_iter, callback=deadline)
+        else:
+            weights = RULES[self.weights](learning, problems, hasattr(self, "classes_"))
+            result = newton.solve_at(learning, weights, tol=tol, callback=deadline)
+        if result.gap > self.tol * abs(result.value):
+            self._warn_of_gap(result, late=deadline.expired)
+        proof = result.certificate
+        assert proof is not None
+        # K = sum_m d_m K_m over the kernels with weight
+        learned = WeightedSum(list(compress(kernel.kernels, result.x)), result.x[result.x != 0.0])
+        attributes = {
+            "kernels_": kernel.kernels,
+            "weights_": result.x,
+            "lower_bound_": float(proof.lower),
+        }
+        if len(problems) > 1:  # the pairs share the weights, and the bounds of the mean objective
+            self.__dict__.update(
+                attributes, kernel_=learned, objective_=float(result.value),
+                dual_gap_=float(result.gap), objective_history_=result.objectives,
+                gap_history_=result.gaps,
+            )  # fmt: skip
+        solutions = []
+        for b, intercept in zip(proof.solutions, proof.intercepts, strict=True):
+            solution = LearnedFunction(
+                learned, b, intercept, float(result.value), float(result.gap),
+                len(result.history), result.history, attributes,
+            )  # fmt: skip
+            solutions.append(solution)
+        return solutions
 
-    def _problem(self, candidates: Candidates, tasks: list[Task]) -> WeightLearning:
-        """Return the problem of the weights that some functions share."""
-        places = [np.searchsorted(candidates.samples, task.members) for task in tasks]
-        margins = [self._margin(task) for task in tasks]
-        return WeightLearning(candidates.grams, places, margins, float(self.norm))
+    def _state_learning(
+        self, candidates: Candidates, problems: Sequence[SVMProblem]
+    ) -> WeightLearning:
+        """State the problem of the weights, which all functions share."""
+        places, duals = [], []
+        for problem in problems:
+            # positions of the points of the SVM in the Gram matrices
+            places.append(np.searchsorted(candidates.samples, problem.members))
+            duals.append(problem.dual)
+        return WeightLearning(candidates.grams, places, duals, float(self.norm))
 
-    def _start(self, candidates: Candidates, tasks: list[Task], callback: Callback) -> Array | None:
-        """Return weights of some samples to start from, where not all Gram matrices are kept.
+    def _start(
+        self, candidates: Candidates, problems: Sequence[SVMProblem], callback: Callback
+    ) -> Array | None:
+        """Learn weights to start from on some samples, where not all Gram matrices are kept.
 
-        The samples are spread evenly over those of each class; None if that makes no sense.
+        The samples are spread evenly over each class. None where they are few, or lack a class.
         """
         n = len(candidates.samples)
-        if candidates.grams.whole or n < 2 * START_SAMPLES:
+        if n < 2 * START_SAMPLES:
             return None
         step = n / START_SAMPLES
         parts = []
-        for task in tasks:
-            order = np.argsort(task.target, kind="stable")  # classes, or targets, one after another
+        for problem in problems:
+            order = np.argsort(problem.target, kind="stable")  # by class, or by target
             chosen = np.sort(order[np.arange(0.0, len(order), step).astype(np.intp)])
-            part = task.subset(chosen)
+            part = problem.subset(chosen)
+            # C n/k on k of n samples: the sum of losses weighs as much beside the norm as on all
             parts.append(replace(part, weights=part.weights * step))
         if any(len(np.unique(np.sign(part.target))) < 2 for part in parts):
             return None
         members = np.unique(np.concatenate([part.members for part in parts]))
         points = candidates.grams.points[np.searchsorted(candidates.samples, members)]
         grams = Grams(candidates.kernels, points, float(self.cache_mb), self.n_jobs)
-        problem = self._problem(Candidates(candidates.kernels, grams, members), parts)
-        result = newton.solve(problem, tol=START_TOL, max_iter=MOST_STARTING, callback=callback)
-        return result.x
+        learning = self._state_learning(Candidates(candidates.kernels, grams, members), parts)
+        # A rough start: steps on all samples cost minutes.
+        return newton.solve(learning, tol=0.03, max_iter=30, callback=callback).x
 
-    def _set_weights(self, result: Result[newton.Weights]) -> None:
-        """Set the attributes about the weights and the objective."""
-        chosen = np.flatnonzero(result.x)
-        self.weights_ = result.x
-        self.kernel_ = WeightedSum([self.kernels_[m] for m in chosen], result.x[chosen])
-        self.objective_ = float(result.value)
-        self.lower_bound_ = float(_proof(result).lower)
-        self.dual_gap_ = float(result.gap)
-        self.n_iter_ = len(result.history)
-        self.objective_history_ = result.objectives
-        self.gap_history_ = result.gaps
-
-    def _set_function(self, task: Task, result: Result[newton.Weights], t: int) -> None:
-        """Set the coefficients of one function, in the user's units."""
-        proof = _proof(result)
-        b, intercept = proof.solutions[t], proof.intercepts[t]
-        support = np.flatnonzero(b)
-        self.support_ = task.members[support]
-        self.support_vectors_ = task.points[support]
-        self.dual_coef_ = task.scale * b[support]
-        self.intercept_ = task.centre + task.scale * intercept
-
-    def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
-        return self._complete([task], [start], callback)[0]
+    @property
+    def kernel_names_(self) -> list[str]:
+        """Short names of the kernels."""
+        return short_names(self.kernels_, getattr(self, "feature_names_in_", None))
 
     @property
     def relative_gap_(self) -> float:
-        """dual_gap_ as ``tol`` measures it: relative to the objective."""
+        """The gap relative to the objective, the unit of ``tol``."""
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
     def summary(self) -> Summary:
@@ -199,8 +219,8 @@ class BaseMKL(BaseSVM):
         Summary
             With ``weights``, and one function for two classes or a regression, one for each pair
             of more classes. The detail ``kernels`` is the number of kernels with weight, and
-            ``mean_objective`` marks objectives and gaps that are those of the mean over pairs.
-            The convergence counts the weights that were tried.
+            ``mean_objective`` marks objectives and gaps of the mean over pairs. The convergence
+            counts the weights tried.
         """
         summary = super().summary()
         weights = KernelWeights(self.kernels_, self.weights_[None])
@@ -221,13 +241,12 @@ class BaseMKL(BaseSVM):
             unit="weights tried", scale="|objective|",
         )  # fmt: skip
 
-    def _warn_if_open(self, result: Result[newton.Weights], *, late: bool) -> None:
-        """Warn of a gap that is larger than ``tol``."""
-        stopped = result.status is Status.STOPPED and not late
-        if result.gap <= self.tol * abs(result.value) or stopped:
+    def _warn_of_gap(self, result: Result[newton.Weights], *, late: bool) -> None:
+        """Warn of a gap larger than ``tol``, unless a callback stopped the fit."""
+        if result.status is Status.STOPPED and not late:
             return
         advice = result.status.advice
-        if _proof(result).exhausted:
+        if result.certificate is not None and result.certificate.exhausted:
             advice = "SVMs reached their largest number of steps; raise tol, or lower C"
         if late:
             advice = f"max_seconds = {self.max_seconds} came first"
@@ -241,15 +260,12 @@ class BaseMKL(BaseSVM):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        kernels, names = self.kernels_, self.kernel_names_
-        if not isinstance(kernels, list) or not isinstance(names, list):
-            raise ValueError("expected kernels_ and kernel_names_ to be lists")
-        texts = all(isinstance(name, str) for name in names) and len(names) == len(kernels)
-        if not texts or not all(isinstance(each, Kernel) for each in kernels):
-            raise ValueError(f"expected {len(kernels)} kernels and a name for each of them")
+        kernels = self.kernels_
+        if not isinstance(kernels, list) or not all(isinstance(each, Kernel) for each in kernels):
+            raise ValueError("expected kernels_ to be a list of kernels")
         for fitted in [self, *getattr(self, "estimators_", [])]:
             given, kernel = np.asarray(fitted.weights_), fitted.kernel_
-            if fitted.kernel_names_ != names or given.shape != (len(kernels),):
+            if given.shape != (len(kernels),):
                 raise ValueError(f"expected a weight for each of {len(kernels)} kernels")
             summed = kernel.weights if isinstance(kernel, WeightedSum) else np.empty(0)
             if not np.array_equal(summed, given[given != 0.0]):
@@ -259,7 +275,7 @@ class BaseMKL(BaseSVM):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MKLClassifier(BaseMKL, SVMClassifier):
+class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     r"""Classification with a learned weighted sum of kernels.
 
     With ``weights="simple"``, solves to a certified gap
@@ -277,14 +293,14 @@ class MKLClassifier(BaseMKL, SVMClassifier):
     kernels : "auto" or list of str, Kernel or callable, default="auto"
         The kernels. "auto" are Gaussians of ten widths and polynomials of degree 1 to 3, of all
         standardised features and of each one (of all only, where that gives more than 1000
-        kernels). Names are those of `pliant.kernels`, ``On(kernel, columns)`` is a kernel of some
+        kernels). `pliant.kernels` lists the names, ``On(kernel, columns)`` is a kernel of some
         features, and a callable is a function of two matrices. For Gram matrices from elsewhere,
         pass ``Precomputed(gram)`` for each, and row numbers of shape (n_samples, 1) as X.
     weights : str, default="simple"
-        How the weights are found. "simple": they minimise the objective of the SVM; ``norm`` is p
-        above. "uniform": equal weights, which are hard to beat where most kernels are useful.
-        "align": by the alignment of each kernel with the labels or the target [3]_. "alignf": those
-        of the sum that is best aligned with these [3]_. "easy", for classes only: EasyMKL, by the
+        The rule for the weights. "simple": they minimise the objective of the SVM; ``norm`` is p
+        above. "uniform": equal weights, hard to beat where most kernels are useful.
+        "align": by the alignment of each kernel with the labels or the target [3]_. "alignf": the
+        weights of the sum best aligned with these [3]_. "easy", for classes only: EasyMKL, by the
         margin of the sum of all kernels [4]_.
     norm : float, default=1.0
         p >= 1 for "simple". With p > 1 all kernels have weight.
@@ -311,7 +327,7 @@ class MKLClassifier(BaseMKL, SVMClassifier):
     n_jobs : int, optional
         Number of threads that compute Gram matrices; None for one, -1 for all cores.
     verbose : bool, default=False
-        Whether to print a line about the progress of the fit every two seconds, to standard error.
+        Print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -387,7 +403,8 @@ class MKLClassifier(BaseMKL, SVMClassifier):
     class_weight: Any = None
 
     def _pair_decisions(self, points: Array) -> Sequence[Array]:
-        # The pairs share a kernel: its values with a sample are computed once for all of them.
+        # The pairs share a kernel: its values with a sample serve all of them. F = K(X, V) B, with
+        # V the union of the support points and a column of B for each pair.
         pairs = self.estimators_
         support = np.concatenate([each.support_ for each in pairs])
         samples, first = np.unique(support, return_index=True)
@@ -401,7 +418,7 @@ class MKLClassifier(BaseMKL, SVMClassifier):
 
 @documented_as(MKLClassifier, without=("classes_", "estimators_"))
 @dataclass(kw_only=True, eq=False, repr=False)
-class MKLRegressor(BaseMKL, SVMRegressor):
+class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
     r"""Epsilon-regression with a learned weighted sum of kernels.
 
     With ``weights="simple"``, solves to a certified gap
@@ -412,15 +429,15 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \sum_m d_m \, \beta' K_m \beta,
 
     the problem of [1]_ for p = 1, where most weights are zero, and of [2]_ for p > 1. The other
-    rules find the weights first, as those of `MKLClassifier` do.
+    rules find the weights first, as for `MKLClassifier`.
 
     Parameters
     ----------
     weights : str, default="simple"
-        How the weights are found. "simple": they minimise the objective of the SVM; ``norm`` is p
-        above. "uniform": equal weights, which are hard to beat where most kernels are useful.
-        "align": by the alignment of each kernel with the target [3]_. "alignf": those of the sum
-        that is best aligned with it [3]_.
+        The rule for the weights. "simple": they minimise the objective of the SVM; ``norm`` is p
+        above. "uniform": equal weights, hard to beat where most kernels are useful.
+        "align": by the alignment of each kernel with the target [3]_. "alignf": the weights of
+        the sum best aligned with it [3]_.
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by sample weights. Choose it by
         cross-validation.
@@ -472,13 +489,101 @@ class MKLRegressor(BaseMKL, SVMRegressor):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseMKL._constraints,
         **SVMRegressor._constraints,
-        "weights": one_of(tuple(w for w in ("simple", *RULES) if w not in CLASSIFICATION_RULES)),
+        "weights": one_of(("simple", "uniform", "align", "alignf")),
     }
 
     epsilon: float = 0.1
     scale_target: bool = True
 
 
-def _proof(result: Result[newton.Weights]) -> newton.Weights:
-    assert result.certificate is not None
-    return result.certificate
+def default_kernels(X: Array) -> list[Kernel]:
+    """Return Gaussians and polynomials of all standardised features, and of each one.
+
+    Features that do not vary have no kernel of their own.
+    """
+    # exp(-|z - z'|^2 / (2 w^2)) of z = (x - mean)/std: gamma = 1/(2 w^2)
+    centre, spread = X.mean(axis=0), X.std(axis=0)
+    varies = spread > 1e-12 * np.abs(X).max(axis=0)
+    spread = np.where(varies, spread, 1.0)
+    families: list[Kernel] = [Gaussian(gamma=0.5 / width**2) for width in WIDTHS]
+    families += [Polynomial(degree=degree) for degree in DEGREES]
+    kernels: list[Kernel] = [Rescaled(each, centre, spread) for each in families]
+    columns = np.flatnonzero(varies)
+    if X.shape[1] == 1 or len(families) * (1 + len(columns)) > MOST:
+        return kernels
+    for j in columns:
+        kernels += [On(Rescaled(each, centre[[j]], spread[[j]]), [int(j)]) for each in families]
+    return kernels
+
+
+def candidate_kernels(
+    kernels: Any, X: Array, feature_names: Sequence[str] | None = None
+) -> list[Kernel]:
+    """Build the kernels of the list ``kernels`` for training points X.
+
+    `feature_names` are the names of columns that `On` may use.
+    """
+    if isinstance(kernels, str | Kernel) or not isinstance(kernels, Iterable):
+        raise TypeError(f"expected kernels='auto' or a list of kernels, got {kernels!r}")
+    given = list(kernels)
+    if not given:
+        raise ValueError("expected at least one kernel, got an empty list")
+    resolved = []
+    for m, each in enumerate(given):
+        if isinstance(each, str) and each == "precomputed":
+            raise ValueError(
+                f"expected kernels of points, got 'precomputed' at {m}; for Gram matrices, pass "
+                "pliant.kernels.Precomputed(gram) for each, and X as a column of row numbers"
+            )
+        try:
+            kernel = as_kernel(each, X, feature_names=feature_names)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"kernels[{m}]: {error}") from None
+        if not (kernel.symmetric and kernel.psd):
+            raise ValueError(
+                f"expected symmetric positive semi-definite kernels, got {one_line(kernel)} at {m}"
+            )
+        resolved.append(kernel)
+    return resolved
+
+
+def normalized_kernels(kernels: Sequence[Kernel], X: Array, normalize: bool) -> list[Kernel]:
+    """Check kernels that users compute, and scale all to comparable weights if `normalize`.
+
+    Kernels of points get k(x, x) = 1. Gram matrices get a mean diagonal of 1 on the training
+    points, since k(x, x) of new points is not known.
+    """
+    scaled = []
+    for m, kernel in enumerate(kernels):
+        if made_of(kernel, Precomputed, FunctionKernel):
+            try:
+                gram = kernel(X)
+            except ValueError as error:
+                raise ValueError(f"kernel {m}: {error}") from None
+            check_psd(gram, m, kernel)
+        if not normalize:
+            scaled.append(kernel)
+            continue
+        diagonal = kernel._diagonal(X)
+        if not np.isfinite(diagonal).all():
+            raise ValueError(
+                f"expected finite kernel values, got inf or NaN from kernel {m}, "
+                f"{short_name(kernel)}; scale the features"
+            )
+        if made_of(kernel, Precomputed):
+            mean = float(diagonal.mean())
+            if mean <= 0.0:
+                raise ValueError(f"expected a Gram matrix with a positive trace, got 0 at {m}")
+            scaled.append(Scaled(kernel, 1.0 / mean))
+        elif (diagonal == 1.0).all():
+            scaled.append(kernel)
+        elif (diagonal > 0.0).all():
+            scaled.append(Normalized(kernel))
+        else:
+            row = int(np.argmin(diagonal))
+            raise ValueError(
+                f"expected k(x, x) > 0 to normalise kernels, got {diagonal[row]:g} for kernel {m}, "
+                f"{short_name(kernel)}, at row {row}; standardise the features, add a constant to "
+                "the kernel, or set normalize=False"
+            )
+    return scaled

@@ -1,7 +1,7 @@
 """The rules that give the weights of kernels without minimising the objective of the SVM.
 
-A rule takes the problem, the functions to learn (`Task`) in the order of the problem's SVMs, and
-True for classes, and returns the weights, shape (M,), with sum 1.
+A rule takes the problem of the weights, the SVMs in its order, and True for classes. It returns
+the weights, shape (M,), with sum 1.
 """
 
 from __future__ import annotations
@@ -17,38 +17,36 @@ from pliant.methods.mkl.grams import Grams
 from pliant.methods.mkl.problem import WeightLearning
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual
-from pliant.methods.svm.estimators import Task
+from pliant.methods.svm.estimators import SVMProblem
 from pliant.methods.svm.rows import DenseRows
 
-LAM = 0.1
-"""The lam of EasyMKL, as in MKLpy."""
+Rule = Callable[[WeightLearning, Sequence[SVMProblem], bool], Array]
+"""(problem of the weights, its SVMs, True for classes) -> weights, shape (M,)."""
 
 
-Rule = Callable[[WeightLearning, list[Task], bool], Array]
-"""(problem, functions to learn, True for classes) -> weights, shape (M,)."""
-
-
-def uniform(problem: WeightLearning, tasks: list[Task], classes: bool) -> Array:
+def uniform(learning: WeightLearning, problems: Sequence[SVMProblem], classes: bool) -> Array:
     """Return equal weights that sum to 1."""
-    count = len(problem.grams)
+    count = len(learning.grams)
     return np.full(count, 1.0 / count)
 
 
-def by_alignment(problem: WeightLearning, tasks: list[Task], classes: bool) -> Array:
+def by_alignment(learning: WeightLearning, problems: Sequence[SVMProblem], classes: bool) -> Array:
     """Return weights in proportion to the alignment of each kernel."""
-    target, weights = _target(problem, tasks, classes), _sample_weights(problem, tasks)
-    return align(problem.grams, target, weights).weights
+    target, weights = _target(learning, problems, classes), _sample_weights(learning, problems)
+    return align(learning.grams, target, weights).weights
 
 
-def by_best_alignment(problem: WeightLearning, tasks: list[Task], classes: bool) -> Array:
+def by_best_alignment(
+    learning: WeightLearning, problems: Sequence[SVMProblem], classes: bool
+) -> Array:
     """Return the weights of the sum that is best aligned."""
-    target, weights = _target(problem, tasks, classes), _sample_weights(problem, tasks)
-    return alignf(problem.grams, target, weights).weights
+    target, weights = _target(learning, problems, classes), _sample_weights(learning, problems)
+    return alignf(learning.grams, target, weights).weights
 
 
-def by_easy(problem: WeightLearning, tasks: list[Task], classes: bool) -> Array:
+def by_easy(learning: WeightLearning, problems: Sequence[SVMProblem], classes: bool) -> Array:
     """Return the mean weights of EasyMKL over the pairs of classes."""
-    several = easy(problem.grams, _signs(problem, tasks), LAM)
+    several = easy(learning.grams, _signs(learning, problems), 0.1)  # lam as in MKLpy
     return np.asarray(np.mean([each.weights for each in several], axis=0))
 
 
@@ -93,9 +91,10 @@ def easy(
         The value is the minimum, with its certified gap. Weights are uniform, with a
         UniformWeightsWarning, where the two points are the same for all kernels.
     """
-    total = grams.combined(np.ones(len(grams)))
+    total = grams.combined(np.ones(len(grams)))  # sum_m K_m
     floor = 1e-14 * np.abs(total.diagonal()).max()
     weightings = []
+    # d_m is proportional to (Yg)'K_m(Yg), the squared distance of the two points by kernel m
     for y in signs:
         used = np.flatnonzero(y)
         value, gap, difference = _nearest_points(total[np.ix_(used, used)], y[used], lam, tol)
@@ -113,13 +112,14 @@ def _nearest_points(
 ) -> tuple[float, float, Array]:
     """Return q at the best g of `easy`, the gap of q, and Yg."""
     H = (1.0 - lam) * gram
-    H[np.diag_indices_from(H)] += lam
+    H[np.diag_indices_from(H)] += lam  # H = (1 - lam) K + lam I
     unit = float(H.diagonal().mean())
     # alpha <= t = 2/q, and q >= lam (1/n_+ + 1/n_-) >= 4 lam/n: no alpha reaches this bound
     bound = unit * len(signs) / lam
     dual = svc_dual(DenseRows(H / unit), signs, bound)
     result = smo.solve(dual, tol=tol, max_iter=-1)
     assert result.certificate is not None
+    # alpha sums to t in each class: Yg = Y alpha / t
     half = 0.5 * float(np.abs(result.x).sum())
     difference = result.x / half
     value = float(difference @ H @ difference)
@@ -127,40 +127,40 @@ def _nearest_points(
     return value, max(0.0, value - lower), difference
 
 
-def _target(problem: WeightLearning, tasks: list[Task], classes: bool) -> Array:
+def _target(learning: WeightLearning, problems: Sequence[SVMProblem], classes: bool) -> Array:
     """Return the target of an alignment: centred numbers, signs, or columns of 0 and 1."""
     if not classes:
-        target = tasks[0].target - np.average(tasks[0].target, weights=tasks[0].weights)
+        target = problems[0].target - np.average(problems[0].target, weights=problems[0].weights)
         return np.asarray(target / max(np.abs(target).max(), np.finfo(np.float64).tiny))
-    if len(tasks) == 1:
-        return _signs(problem, tasks)[0]
-    labels = _labels(problem, tasks)
+    if len(problems) == 1:
+        return _signs(learning, problems)[0]
+    labels = _labels(learning, problems)
     return (labels[:, None] == np.arange(labels.max() + 1)) * 1.0
 
 
-def _sample_weights(problem: WeightLearning, tasks: list[Task]) -> Array:
-    """Return the weight of each sample of the Gram matrices; 0 for those of no task."""
-    weights = np.zeros(problem.grams.n)
-    for places, task in zip(problem.places, tasks, strict=True):
-        weights[places] = task.weights
+def _sample_weights(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+    """Return the weight of each sample of the Gram matrices; 0 for one in no SVM."""
+    weights = np.zeros(learning.grams.n)
+    for places, problem in zip(learning.places, problems, strict=True):
+        weights[places] = problem.weights
     return weights
 
 
-def _signs(problem: WeightLearning, tasks: list[Task]) -> list[Array]:
-    """Return for each task -1.0 and +1.0, and 0.0 for samples that are not in it."""
-    signs: list[Array] = [np.zeros(problem.grams.n) for _ in tasks]
-    for each, places, task in zip(signs, problem.places, tasks, strict=True):
-        each[places] = task.target
+def _signs(learning: WeightLearning, problems: Sequence[SVMProblem]) -> list[Array]:
+    """Return -1.0 and +1.0 for the samples of each SVM, and 0.0 for the others."""
+    signs: list[Array] = [np.zeros(learning.grams.n) for _ in problems]
+    for each, places, problem in zip(signs, learning.places, problems, strict=True):
+        each[places] = problem.target
     return signs
 
 
-def _labels(problem: WeightLearning, tasks: list[Task]) -> Indices:
+def _labels(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Indices:
     """Return the class of each sample, 0, 1, ..., from pairs of classes; -1 for samples of none."""
-    labels = np.full(problem.grams.n, -1)
-    n_classes = next(k for k in range(2, len(tasks) + 3) if k * (k - 1) // 2 == len(tasks))
+    labels = np.full(learning.grams.n, -1)
+    n_classes = next(k for k in range(2, len(problems) + 3) if k * (k - 1) // 2 == len(problems))
     pairs = combinations(range(n_classes), 2)
-    for (i, j), places, task in zip(pairs, problem.places, tasks, strict=True):
-        labels[places] = np.where(task.target > 0.0, j, i)
+    for (i, j), places, problem in zip(pairs, learning.places, problems, strict=True):
+        labels[places] = np.where(problem.target > 0.0, j, i)
     return labels
 
 
@@ -170,7 +170,4 @@ RULES: Mapping[str, Rule] = {
     "alignf": by_best_alignment,
     "easy": by_easy,
 }
-"""Rules by the name of the parameter ``weights``."""
-
-CLASSIFICATION_RULES = ("easy",)
-"""Rules that need classes."""
+"""Rules by the name of the parameter ``weights``; "easy" needs classes."""

@@ -1,7 +1,7 @@
-"""Common ground of the estimators with a support vector machine: data, classes, paths over C.
+"""The base of estimators with a support vector machine (SVM): data, pairs of classes, paths over C.
 
-A family of methods states its problem and runs its solver in `_learn`. The rest of ``fit``,
-``predict`` and ``decision_function`` is here.
+`BaseSVM.fit` states an SVM for each function to learn, builds the base kernel, solves and stores. A
+family of methods fills two hooks: `_build_kernel` and `_solve`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
-from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
+from pliant.core.progress import CallbackSupport, FitProgress, Progress, with_callbacks
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
@@ -45,50 +44,93 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.kernels.base import Kernel
-from pliant.kernels.standard import Precomputed
 from pliant.methods.summary import Convergence, FunctionSummary, Summary
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
-from pliant.methods.svm.rows import DenseRows, Rows
+from pliant.methods.svm.rows import Rows
 
 Kind = TypeVar("Kind", bound=type[Any])
+Built = TypeVar("Built")
+"""The type of a family's base kernel, with its Gram matrix where that is computed once."""
+
+REMEDY = "lower C, or scale the features and y"
+"""Advice where a fitted number is not finite."""
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """One real-valued function to learn.
+class SVMProblem:
+    """The support vector machine of one real function, for any kernel.
 
-    It is learned from the `points` of positive weight, in the user's units, shape (n_samples,
-    n_features), whose row numbers in the training data are `members`, and from their `weights`. The
-    `target` holds -1.0 and +1.0, or real numbers: centre + scale * target in the user's units.
-
-    `kernel` is the base kernel, and `psd` is whether its Gram matrix is positive semi-definite.
-    `all_rows` is the Gram matrix of all training points, or what stands for it where a family
-    learns from several; None where it is not kept whole, or the kernel has yet to be learned.
+    Parameters
+    ----------
+    points : array of shape (m, n_features)
+        The training points of positive weight, in the user's units; for kernel="precomputed"
+        their row numbers, shape (m, 1).
+    members : array of shape (m,)
+        Row numbers of these points in the training data.
+    target : array of shape (m,)
+        -1.0 and +1.0, or real numbers: centre + scale * target in the user's units.
+    weights : array of shape (m,)
+        Factors of C.
+    C : float
+        Penalty parameter.
+    epsilon : float or None
+        Half the width of the tube of a regression; None for classification.
+    centre, scale : float
+        Units of the target.
     """
 
-    kernel: Kernel
     points: Array
     members: Indices
     target: Array
     weights: Array
-    all_rows: Any
-    psd: bool
+    C: float
+    epsilon: float | None = None
     centre: float = 0.0
     scale: float = 1.0
 
-    def subset(self, chosen: Indices) -> Task:
-        """Return the task on some of its points, given by their positions in `points`."""
+    def subset(self, chosen: Indices) -> SVMProblem:
+        """Return the problem on some of its points, given by their positions in `points`."""
         return replace(
             self, points=self.points[chosen], members=self.members[chosen],
             target=self.target[chosen], weights=self.weights[chosen],
         )  # fmt: skip
 
+    def dual(self, rows: Rows, psd: bool = True) -> MarginDual:
+        """Return the dual for a Gram matrix of the points; `psd` if it is semi-definite."""
+        bounds = self.C * self.weights
+        # classification: 0 <= y_i beta_i <= C w_i; regression: |beta_i| <= C w_i
+        if self.epsilon is None:
+            return svc_dual(rows, self.target, bounds, psd=psd)
+        return svr_dual(rows, self.target, bounds, self.epsilon, psd=psd)
+
 
 class WarmStart(NamedTuple):
-    """The solution of the same problem for another C, and how much larger C is now."""
+    """The solution of the same problem for another C, and the factor from that C to this one."""
 
     beta: Array
     growth: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedFunction:
+    """A learned function, in the units of its problem.
+
+    `beta` are the coefficients of all m points, and `intercept` is b, or one number for each part.
+    `history` has objective and gap at each check of the solver, and `attributes` further fitted
+    attributes by name. `warning` reports a gap above ``tol``; it is empty for a closed gap.
+    `path_start`, shape (m,), are coefficients to start from for another C; `beta` by default.
+    """
+
+    kernel: Kernel
+    beta: Array
+    intercept: float | Array
+    objective: float
+    gap: float
+    n_iter: int
+    history: list[Progress]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    warning: str = ""
+    path_start: Array | None = None
 
 
 def _check_step_limit(name: str, value: Any) -> None:
@@ -97,31 +139,13 @@ def _check_step_limit(name: str, value: Any) -> None:
         raise ValueError(f"expected {name} >= 1, or -1 for no limit, got 0")
 
 
-def finite_gram(kernel: Kernel, points: Array) -> Array:
-    """Return the kernel values between points, shape (m, m), if they are finite."""
-    gram = points
-    if not isinstance(kernel, Precomputed):
-        gram = kernel(points)
-    elif kernel.gram is not points:  # else kernel="precomputed"
-        gram = kernel.gram if kernel.names_all(points) else kernel(points)
-        gram = np.asarray(gram, dtype=np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = gram.sum()
-    if not np.isfinite(total):
-        raise ValueError(
-            f"expected finite kernel values with a finite sum, got up to {np.abs(gram).max():.3g} "
-            f"from {type(kernel).__name__}; scale the features"
-        )
-    return gram
-
-
 def expansion(
     kernel: Kernel, X: Array, vectors: Array, coefficients: Array, intercept: Any = 0.0
 ) -> Array:
     """Return kernel(X, vectors) @ coefficients + intercept, in blocks of rows of X.
 
-    The shape is (m,), or (m, k) for coefficients of shape (n, k). Raises ValueError where a value
-    leaves the range of floats.
+    The shape is (m,), or (m, k) for coefficients of shape (n, k). A value beyond the range of
+    floats is a ValueError.
     """
     values: Array = in_blocks(
         X, len(vectors), lambda some: kernel(some, vectors) @ coefficients + intercept
@@ -135,6 +159,8 @@ def votes(decisions: Sequence[Array], n_classes: int) -> Array:
     `decisions` holds the values of the pairs (0, 1), (0, 2), ..., (1, 2), ..., each of shape (m,)
     and positive for the second class. The sums, in (-1/3, 1/3), break ties. Shape (m, n_classes).
     """
+    # votes + S / (3 (|S| + 1)), with S the signed sum of the decision values for a class:
+    # the second term is below 1/3, so that it orders classes of as many votes only
     counts, sums = np.zeros((2, len(decisions[0]), n_classes))
     for (low, high), f in zip(combinations(range(n_classes), 2), decisions, strict=True):
         counts[:, low] += f <= 0
@@ -144,12 +170,11 @@ def votes(decisions: Sequence[Array], n_classes: int) -> Array:
     return np.asarray(counts + sums / (3.0 * (np.abs(sums) + 1.0)))
 
 
-class BaseSVM(CallbackSupport, BaseEstimator):
+class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
     """A learned kernel with coefficients that solve the dual of a support vector machine.
 
-    A subclass states the problem and runs the solver in `_learn`, which sets ``kernel_``,
-    ``dual_coef_``, ``intercept_``, ``support_``, ``support_vectors_``, ``objective_``,
-    ``dual_gap_`` and ``n_iter_``, and has ``relative_gap_``.
+    A family of methods fills `_build_kernel` and `_solve`, and has ``relative_gap_``, `_details`
+    and `_convergence` for `summary`.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -160,7 +185,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
     }
 
     _drawings: ClassVar[frozenset[str]] = frozenset({"gram"})
-    """What can be drawn of one function, besides its convergence."""
+    """Pictures of one function, besides that of its convergence."""
 
     _finite: ClassVar[tuple[str, ...]]
     """Fitted attributes of one function that hold finite numbers."""
@@ -169,7 +194,18 @@ class BaseSVM(CallbackSupport, BaseEstimator):
     tol: float
     max_iter: int
     verbose: bool
+
+    kernel_: Any
+    support_: Indices
+    support_vectors_: Array
+    dual_coef_: Array
+    intercept_: Any
+    objective_: float
+    dual_gap_: float
     n_iter_: Any
+    objective_history_: Array
+    gap_history_: Array
+    estimators_: list[Self]
 
     @blas_limited
     @with_callbacks
@@ -193,22 +229,75 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, or data that cannot be learned from.
+            For a parameter out of range, or data without classes or a target that varies.
         """
         with fresh(self), np.errstate(over="ignore", invalid="ignore"):
             check_parameters(self)
-            tasks = self._prepare(X, y, sample_weight)
+            points, used, problems = self._state_problems(X, y, sample_weight)
+            kernel = self._build_kernel(points, used)
             progress = FitProgress(self, X, y)
-            self._complete(tasks, [None] * len(tasks), progress)
-            self._check_finite()
+            solutions = self._solve(problems, kernel, [None] * len(problems), progress)
+            self._store(problems, solutions)
             progress.end()
         return self
 
-    def _check_finite(self) -> None:
-        """Raise ValueError unless what was learned are finite numbers."""
-        for fitted in getattr(self, "estimators_", [self]):
-            names = ("dual_coef_", "intercept_", *fitted._finite)
-            check_finite(fitted, names, "lower C, or scale the features and y")
+    @abstractmethod
+    def _state_problems(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Array, Mask, list[SVMProblem]]:
+        """Check the data; return X, a mask of the rows of positive weight, and the problems."""
+
+    @abstractmethod
+    def _build_kernel(self, X: Array, used: Mask) -> Built:
+        """Build the base kernel for all training rows; rows that are not `used` weigh nothing."""
+
+    @abstractmethod
+    def _solve(
+        self,
+        problems: Sequence[SVMProblem],
+        kernel: Built,
+        starts: Sequence[WarmStart | None],
+        callback: Callback,
+    ) -> list[LearnedFunction]:
+        """Learn one function for each problem."""
+
+    def _store(self, problems: Sequence[SVMProblem], solutions: Sequence[LearnedFunction]) -> None:
+        """Set the fitted attributes, in the user's units; warn of gaps larger than ``tol``."""
+        fitted = [self]
+        if len(problems) > 1:  # an estimator for each pair of classes, unfitted so far
+            fitted = []
+            for pair in combinations(self.classes_, 2):
+                each = clone(self)
+                each.classes_ = np.array(pair, dtype=self.classes_.dtype)
+                for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
+                    setattr(each, name, getattr(self, name))
+                fitted.append(each)
+        reports = []
+        for each, problem, solution in zip(fitted, problems, solutions, strict=True):
+            support = np.flatnonzero(solution.beta)
+            each.kernel_ = solution.kernel
+            each.support_ = problem.members[support]
+            each.support_vectors_ = problem.points[support]
+            # y = centre + scale * target: the function is multiplied by scale and moved
+            each.dual_coef_ = problem.scale * solution.beta[support]
+            each.intercept_ = problem.centre + problem.scale * solution.intercept
+            each.objective_, each.dual_gap_ = solution.objective, solution.gap
+            each.n_iter_ = solution.n_iter
+            # rows (n_iter, objective, gap) of the history, as columns
+            columns = np.array(solution.history, dtype=np.float64).T.copy()
+            _, each.objective_history_, each.gap_history_ = columns
+            each.__dict__.update(solution.attributes)
+            check_finite(each, ("dual_coef_", "intercept_", *each._finite), REMEDY)
+            if solution.warning:
+                reports.append(solution.warning)
+        if len(problems) > 1:
+            self.n_iter_ = np.array([each.n_iter_ for each in fitted])
+            self.estimators_ = fitted
+        if reports:
+            text = reports[0]
+            if len(problems) > 1:
+                text = f"{len(reports)} of {len(problems)} pairs of classes; the first: {text}"
+            warnings.warn(text, ConvergenceWarning, stacklevel=stack_level())
 
     def summary(self) -> Summary:
         """Return a summary of the fitted estimator.
@@ -217,8 +306,8 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         -------
         Summary
             With one function for two classes or a regression, and one for each pair of more
-            classes. The details of each are ``eta`` and ``parts`` (DANK and KNPL), or ``rank``,
-            the rank of P (TKL and GKL), whose convergence counts support vector machines solved.
+            classes. The details of a function are ``eta`` and ``parts`` (DANK and KNPL), or
+            ``rank``, the rank of P (TKL and GKL); the latter count support vector machines solved.
         """
         check_is_fitted(self)
         members = getattr(self, "estimators_", [self])
@@ -257,39 +346,10 @@ class BaseSVM(CallbackSupport, BaseEstimator):
     def _convergence(self) -> Convergence:
         """Return the gaps at each check of the solver of one function, for `summary`."""
 
-    @abstractmethod
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> list[Task]:
-        """Check the data; return the functions to learn."""
-
-    @abstractmethod
-    def _margin(self, task: Task) -> Callable[[Rows], MarginDual]:
-        """Return a function from a Gram matrix to the dual of the plain SVM of this task."""
-
-    @abstractmethod
-    def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
-        """Learn one function; set the fitted attributes; return what a path may start from."""
-
-    def _complete(
-        self, tasks: list[Task], starts: Sequence[WarmStart | None], callback: Callback
-    ) -> list[Array]:
-        """Learn the only function, in place; return what a path may start from."""
-        return [self._learn(tasks[0], starts[0], callback)]
-
-    @abstractmethod
-    def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
-        """Return what all tasks share: the kernel, its Gram matrix, and whether that is PSD.
-
-        Samples that are not `used` have a weight of zero.
-        """
-
     @property
     def _precomputed(self) -> bool:
         kernel = vars(self).get("kernel")
         return isinstance(kernel, str) and kernel == "precomputed"
-
-    def _points(self, X: Array, members: Indices) -> Array:
-        """Return some training points; for a precomputed kernel, their row numbers."""
-        return members[:, None].astype(np.float64) if self._precomputed else X[members]
 
     def _expand(self, X: Array) -> Array:
         """Return kernel_(X, support_vectors_) @ dual_coef_ + intercept_, shape (m,)."""
@@ -303,7 +363,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit came to its end."""
+        """Return True if a fit has ended."""
         return "kernel_" in vars(self) or "estimators_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
@@ -313,7 +373,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         return tags
 
     def __getattr__(self, name: str) -> Any:
-        """Explain why an estimator of more than two classes has no single kernel."""
+        """Refer to ``estimators_`` for an attribute of a single function."""
         fitted = self.__dict__.get("estimators_")
         if fitted and name.endswith("_") and hasattr(fitted[0], name):
             raise AttributeError(
@@ -323,7 +383,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
+        """Raise ValueError if attributes from a file contradict each other."""
         members = getattr(self, "estimators_", [self])
         n_classes = len(getattr(self, "classes_", (0, 1)))
         if len(members) != n_classes * (n_classes - 1) // 2:
@@ -341,10 +401,10 @@ class BaseSVM(CallbackSupport, BaseEstimator):
             if not isinstance(fitted.kernel_, Kernel):
                 raise ValueError(f"expected a kernel, got {type(fitted.kernel_).__name__}")
             fitted.kernel_._check_pair(vectors, vectors)
-        self._check_finite()
+            check_finite(fitted, ("dual_coef_", "intercept_", *fitted._finite), REMEDY)
 
 
-class SVMClassifier(ClassifierMixin, BaseSVM):
+class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
     """Classification: one function for two classes, one for each pair of more classes.
 
     With more than two classes, ``estimators_`` holds a fitted classifier of two classes for each
@@ -355,7 +415,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
 
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return the decision values, from which `predict` chooses the classes.
+        """Return the decision values, the basis of `predict`.
 
         Parameters
         ----------
@@ -395,36 +455,19 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
         codes = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def _margin(self, task: Task) -> Callable[[Rows], MarginDual]:
-        return partial(svc_dual, signs=task.target, C=self.C * task.weights, psd=task.psd)
-
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> list[Task]:
+    def _state_problems(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Array, Mask, list[SVMProblem]]:
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         self.classes_, codes = class_codes(y)
         weights = check_weights(sample_weight, X)
-        present = np.unique(codes[weights > 0])
+        used = weights > 0
+        present = np.unique(codes[used])
         if len(present) < 2:
             raise ValueError(
                 f"expected at least two classes, got one class: "
                 f"{plain(self.classes_[present[0]])!r}"
             )
-        weights = weights * self._class_factors(y)[codes]
-        kernel, rows, psd = self._common(X, weights > 0)
-        tasks = []
-        for low, high in combinations(range(len(self.classes_)), 2):
-            members = np.flatnonzero(((codes == low) | (codes == high)) & (weights > 0))
-            signs = np.where(codes[members] == high, 1.0, -1.0)
-            if len(np.unique(signs)) < 2:
-                raise ValueError(
-                    f"expected samples of positive weight in both classes "
-                    f"{plain(self.classes_[low])!r} and {plain(self.classes_[high])!r}"
-                )
-            points = self._points(X, members)
-            tasks.append(Task(kernel, points, members, signs, weights[members], rows, psd))
-        return tasks
-
-    def _class_factors(self, y: Array) -> Array:
-        """Return the factor of C of each class."""
         try:
             factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         except (ValueError, TypeError) as error:
@@ -434,47 +477,26 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
             ) from None
         if not (np.isfinite(factors) & (factors > 0)).all():
             raise ValueError(f"expected class weights > 0, got {self.class_weight!r}")
-        return np.asarray(factors, dtype=np.float64)
-
-    def _complete(
-        self, tasks: list[Task], starts: Sequence[WarmStart | None], callback: Callback
-    ) -> list[Array]:
-        if len(tasks) == 1:
-            return super()._complete(tasks, starts, callback)
-        fitted, solutions = [], []
-        pairs = combinations(self.classes_, 2)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
-            for task, start, pair in zip(tasks, starts, pairs, strict=True):
-                each = self._for_pair(pair)
-                solutions.append(each._learn(task, start, callback))
-                fitted.append(each)
-        _warn_once(caught, len(tasks))
-        self.n_iter_ = np.array([each.n_iter_ for each in fitted])
-        self.estimators_ = fitted
-        return solutions
-
-    def _for_pair(self, pair: tuple[Any, Any]) -> Self:
-        """Return an estimator of two of the classes, still without its function."""
-        each = clone(self)
-        each.classes_ = np.array(pair, dtype=self.classes_.dtype)
-        for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
-            setattr(each, name, getattr(self, name))
-        return each
+        # C_i = C w_i c(y_i), with w the sample weights and c the class weights
+        weights = weights * np.asarray(factors, dtype=np.float64)[codes]
+        points = _row_numbers(X) if self._precomputed else X
+        problems = []
+        for low, high in combinations(range(len(self.classes_)), 2):
+            # y = +1 for the second class: f > 0 predicts it
+            members = np.flatnonzero(((codes == low) | (codes == high)) & used)
+            signs = np.where(codes[members] == high, 1.0, -1.0)
+            if len(np.unique(signs)) < 2:
+                raise ValueError(
+                    f"expected samples of positive weight in both classes "
+                    f"{plain(self.classes_[low])!r} and {plain(self.classes_[high])!r}"
+                )
+            problems.append(
+                SVMProblem(points[members], members, signs, weights[members], float(self.C))
+            )
+        return X, used, problems
 
 
-def _warn_once(caught: list[warnings.WarningMessage], n_pairs: int) -> None:
-    """Give the warnings of all pairs of classes; one for all that are about convergence."""
-    convergence = [w.message for w in caught if issubclass(w.category, ConvergenceWarning)]
-    for other in caught:
-        if not issubclass(other.category, ConvergenceWarning):
-            warnings.warn(other.message, stacklevel=stack_level())
-    if convergence:
-        text = f"{len(convergence)} of {n_pairs} pairs of classes; the first: {convergence[0]}"
-        warnings.warn(text, ConvergenceWarning, stacklevel=stack_level())
-
-
-class SVMRegressor(RegressorMixin, BaseSVM):
+class SVMRegressor(RegressorMixin, BaseSVM[Built]):
     """Epsilon-regression: one real function, of a scaled target if ``scale_target``."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -501,39 +523,39 @@ class SVMRegressor(RegressorMixin, BaseSVM):
         """
         return self._expand(self._checked_input(X))
 
-    def _margin(self, task: Task) -> Callable[[Rows], MarginDual]:
-        return partial(
-            svr_dual, target=task.target, C=self.C * task.weights, epsilon=float(self.epsilon),
-            psd=task.psd,
-        )  # fmt: skip
-
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> list[Task]:
+    def _state_problems(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Array, Mask, list[SVMProblem]]:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = check_targets(y)
         weights = check_weights(sample_weight, X)
-        members = np.flatnonzero(weights > 0)
-        target, centre, scale = scaled_target(y[members], self.scale_target)
-        kernel, rows, psd = self._common(X, weights > 0)
-        points = self._points(X, members)
-        return [Task(kernel, points, members, target, weights[members], rows, psd, centre, scale)]
+        used = weights > 0
+        members = np.flatnonzero(used)
+        # y = m + s t, with t of mean 0 and, if `scale_target`, standard deviation 1. Centring
+        # changes only the intercept, and keeps large offsets out of the sums.
+        centre, spread = float(y[members].mean()), float(y[members].std())
+        if spread <= 1e-12 * abs(centre):
+            raise ValueError(
+                f"expected a target that varies, got y = {centre:g} in all {len(members)} rows"
+            )
+        scale = spread if self.scale_target else 1.0
+        target = (y[members] - centre) / scale
+        points = _row_numbers(X) if self._precomputed else X
+        problem = SVMProblem(
+            points[members], members, target, weights[members], float(self.C),
+            float(self.epsilon), centre, scale,
+        )  # fmt: skip
+        return X, used, [problem]
 
 
-def scaled_target(y: Array, scale_target: bool) -> tuple[Array, float, float]:
-    """Return target, centre and scale such that y = centre + scale * target.
-
-    The target has mean 0, and standard deviation 1 if `scale_target`. Centring changes an
-    intercept only, and keeps large offsets out of the sums.
-    """
-    centre, spread = float(y.mean()), float(y.std())
-    if spread <= 1e-12 * abs(centre):
-        raise ValueError(f"expected a target that varies, got y = {centre:g} in all {len(y)} rows")
-    scale = spread if scale_target else 1.0
-    return (y - centre) / scale, centre, scale
+def _row_numbers(X: Array) -> Array:
+    """Return the row numbers of X, shape (n, 1): the points of a precomputed kernel."""
+    return np.arange(len(X), dtype=np.float64)[:, None]
 
 
 @blas_limited
 def C_path(
-    estimator: BaseSVM,
+    estimator: BaseSVM[Any],
     X: npt.ArrayLike,
     y: npt.ArrayLike,
     Cs: Sequence[float],
@@ -542,17 +564,17 @@ def C_path(
 ) -> list[Any]:
     """Fit one estimator for each C, sharing the Gram matrix and starting warm.
 
-    Each estimator equals one that is fitted by itself, to the tolerance of the estimator; together
-    they cost less, which is what cross-validation over C needs. (`TKLClassifier` and the like,
-    whose Gram matrix depends on C, are fitted one by one; `MKLClassifier` and `MKLRegressor` share
-    the Gram matrices, and do not start warm.)
+    Each estimator equals, to its ``tol``, the result of ``fit`` with the same C. Together they cost
+    less than separate fits, for example in cross-validation over C. (The Gram matrix of TKL and
+    GKL depends on C: each of these fits starts anew. MKL shares the Gram matrices, and does not
+    start warm.)
 
     Parameters
     ----------
     estimator : BaseSVM
         Such as a `DANKClassifier`; it is cloned, not changed.
     X, y, sample_weight : array-like
-        What its ``fit`` takes.
+        Training data, as for ``fit``.
     Cs : sequence of float
         Each > 0, in any order.
 
@@ -576,26 +598,33 @@ def C_path(
     models = [clone(estimator).set_params(C=C) for C in Cs]
     for model in models:
         check_parameters(model)
-    tasks = models[0]._prepare(X, y, sample_weight)
+    points, used, problems = models[0]._state_problems(X, y, sample_weight)
+    kernel = models[0]._build_kernel(points, used)
     shared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
-    starts: list[WarmStart | None] = [None] * len(tasks)
+    # From the smallest C on: the solution for C, times C'/C, is feasible for a larger C'.
+    starts: list[WarmStart | None] = [None] * len(problems)
     rising = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable")
     for position, here in enumerate(rising):
-        vars(models[here]).update(shared)
+        model, C = models[here], float(Cs[here])
+        vars(model).update(shared)
+        problems = [replace(problem, C=C) for problem in problems]
         with np.errstate(over="ignore", invalid="ignore"):
-            solutions = models[here]._complete(tasks, starts, callback=lambda _: False)
-        models[here]._check_finite()
+            solutions = model._solve(problems, kernel, starts, lambda _: False)
+            model._store(problems, solutions)
         if position + 1 < len(rising):
-            growth = float(Cs[rising[position + 1]]) / float(Cs[here])
-            starts = [WarmStart(beta, growth) for beta in solutions]
+            growth = float(Cs[rising[position + 1]]) / C
+            starts = [
+                WarmStart(each.beta if each.path_start is None else each.path_start, growth)
+                for each in solutions
+            ]
     return models
 
 
 def documented_as(other: type[Any], *, without: Sequence[str] = ()) -> Callable[[Kind], Kind]:
-    """Complete the docstring of a class by that of a similar one.
+    """Complete the docstring of a class by the docstring of a similar one.
 
-    Parameters and attributes that the class does not describe itself are described as `other`
-    describes them; of the attributes, those in `without` are not there.
+    The descriptions of `other` stand for parameters and attributes that the class does not
+    describe. The class lacks the attributes in `without`.
     """
 
     def complete(kind: Kind) -> Kind:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,22 +21,14 @@ from pliant.core.linalg import nearest_rows
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
-    Constraint,
     automatic,
+    check_choice,
+    check_flag,
     check_job_count,
     check_random_state,
     integer,
-    one_of,
-    optional,
     plain,
 )
-
-DIVISION: Mapping[str, Constraint] = {
-    "partition": optional(one_of(("kmeans",))),
-    "n_parts": automatic(integer(least=1)),
-    "n_jobs": check_job_count,
-}
-"""Constraints on the parameters of estimators that learn in parts."""
 
 AUTO_SIZE = 4000
 """Mean number of rows of a part for ``n_parts="auto"``."""
@@ -49,6 +41,71 @@ ROUNDS = 50
 
 STEPS = 30
 """Maximum number of steps of k-means; later steps move few rows."""
+
+
+@dataclass(frozen=True)
+class KMeansPartition:
+    """Settings of a fit in parts, for the parameter ``partition`` of DANK, KNPL and TKL.
+
+    ``partition="kmeans"`` stands for ``KMeansPartition()``, and a dict of settings for one with
+    these.
+
+    Parameters
+    ----------
+    n_parts : int or "auto", default="auto"
+        Number of parts, for each pair of classes; "auto" makes parts of about 4000 samples, none
+        of more than 8000.
+    prediction : {"part", "whole"}, default="part"
+        For DANK and KNPL: predict by the part of the nearest centre, or by all parts, with F = 1
+        between them. The latter is slower, and worse wherever parts overlap.
+    refine : bool, default=False
+        For DANK: start from the parts and solve the exact problem, with b and its certificate in
+        ``dual_gap_``; ``prediction`` is then without effect.
+    n_jobs : int, optional
+        Number of parts solved at once, in threads or on the backend of `joblib.parallel_config`.
+        Each worker may take the memory ``cache_mb``. Callbacks are called after each part.
+    random_state : int, RandomState or None, default=0
+        Seed of the first centres of k-means.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pliant import DANKClassifier, KMeansPartition
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = DANKClassifier(partition=KMeansPartition(n_parts=3)).fit(X[50:], y[50:])
+    >>> len(model.part_centres_)
+    3
+    """
+
+    n_parts: int | Literal["auto"] = "auto"
+    prediction: Literal["part", "whole"] = "part"
+    refine: bool = False
+    n_jobs: int | None = None
+    random_state: int | RandomState | None = 0
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a setting out of range."""
+        automatic(integer(least=1))("n_parts", self.n_parts)
+        check_choice("prediction", self.prediction, ("part", "whole"))
+        check_flag("refine", self.refine)
+        check_job_count("n_jobs", self.n_jobs)
+        check_random_state(self.random_state)
+
+    _check_loaded = __post_init__
+
+
+def as_partition(name: str, value: Any) -> KMeansPartition:
+    """Return a `KMeansPartition` for the value of a parameter: "kmeans", itself or a dict."""
+    if isinstance(value, KMeansPartition):
+        return value
+    if isinstance(value, dict):  # as from the command line
+        try:
+            return KMeansPartition(**value)
+        except TypeError:
+            known = [each.name for each in fields(KMeansPartition)]
+            raise ValueError(f"expected {name} with keys of {known}, got {value!r}") from None
+    check_choice(name, value, ("kmeans",))
+    return KMeansPartition()
 
 
 @dataclass(frozen=True, eq=False)

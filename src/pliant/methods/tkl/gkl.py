@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pliant.core.text import one_line
-from pliant.core.typing import Array
+from pliant.core.typing import Array, Mask
 from pliant.core.validation import Constraint, optional
 from pliant.kernels.base import Kernel
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
-from pliant.methods.tkl.base import BaseGKL
-from pliant.methods.tkl.generalized_kernel import GeneralizedKernel, GeneralizedPolynomial
-from pliant.methods.tkl.tkl import TKLClassifier, TKLRegressor
+from pliant.methods.tkl.estimators import BaseGKL, TKLClassifier, TKLRegressor
+from pliant.methods.tkl.generalized_kernel import (
+    GeneralizedKernel,
+    GeneralizedPolynomial,
+    check_shape_size,
+)
 
 OF_TKL = (
     "lower_, upper_", "part_labels_, part_centres_", "support_parts_", "part_gaps_, part_seconds_",
@@ -30,15 +33,16 @@ def _check_family(_name: str, value: Any) -> None:
         )
 
 
-def _kernel_of(estimator: Any, X: Array) -> Kernel:
-    """Return a copy of the user's kernel without its P."""
-    kernel = GeneralizedPolynomial() if estimator.kernel is None else estimator.kernel
+def _given(self: GKLClassifier | GKLRegressor, X: Array, used: Mask) -> Kernel:
+    """Build a copy of the user's kernel without its P."""
+    kernel = GeneralizedPolynomial() if self.kernel is None else self.kernel
+    check_shape_size(kernel.shape_size(X.shape[1]), X.shape[1])
     return kernel.with_factor(None)
 
 
 @documented_as(TKLClassifier, without=OF_TKL)
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLClassifier(BaseGKL, SVMClassifier):
+class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     r"""Classification with a kernel that is learned from a family of the user's choice.
 
     Solves, to a certified gap,
@@ -93,12 +97,12 @@ class GKLClassifier(BaseGKL, SVMClassifier):
         **BaseGKL._constraints,
         "kernel": optional(_check_family),
     }
-    _kernel_to_learn = _kernel_of
+    _build_kernel = _given
 
 
 @documented_as(TKLRegressor, without=OF_TKL)
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLRegressor(BaseGKL, SVMRegressor):
+class GKLRegressor(BaseGKL, SVMRegressor[Kernel]):
     r"""Epsilon-regression with a kernel that is learned from a family of the user's choice.
 
     Solves the saddle point of `GKLClassifier` with the objective
@@ -131,4 +135,4 @@ class GKLRegressor(BaseGKL, SVMRegressor):
         **SVMRegressor._constraints,
         "kernel": optional(_check_family),
     }
-    _kernel_to_learn = _kernel_of
+    _build_kernel = _given
