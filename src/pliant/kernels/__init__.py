@@ -46,8 +46,8 @@ if TYPE_CHECKING:
         GeneralizedKernel,
         GeneralizedPolynomial,
         QuadratureKernel,
+        TessellatedKernel,
     )
-    from pliant.methods.tkl.tessellated_kernel import TessellatedKernel
 
 LEARNED = {
     "AdaptiveMatrix": "dank.kernel",
@@ -62,7 +62,7 @@ LEARNED = {
     "PartitionedKernel": "dank.kernel",
     "QuadratureKernel": "tkl.generalized_kernel",
     "SpectralKernel": "supervised.neighbor_graph",
-    "TessellatedKernel": "tkl.tessellated_kernel",
+    "TessellatedKernel": "tkl.generalized_kernel",
     "Warp": "lab_rbf.kernel",
 }
 """Modules of `pliant.methods` that define the learned kernels."""

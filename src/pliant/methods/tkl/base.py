@@ -41,7 +41,7 @@ from pliant.methods.tkl.generalized_kernel import (
 )
 from pliant.methods.tkl.problem import KernelLearning
 from pliant.methods.tkl.solvers import interior, low_rank
-from pliant.methods.tkl.solvers.search import (
+from pliant.methods.tkl.solvers.low_rank import (
     INNER_SHARE,
     SVM_STEPS,
     Saddle,

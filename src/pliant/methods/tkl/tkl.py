@@ -14,7 +14,7 @@ from pliant.kernels.base import Kernel, Rescaled
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
 from pliant.methods.svm.parts import DIVISION
 from pliant.methods.tkl.base import BaseGKL, unscaled
-from pliant.methods.tkl.tessellated_kernel import TessellatedKernel, check_degree
+from pliant.methods.tkl.generalized_kernel import TessellatedKernel, check_degree
 
 KERNEL: Mapping[str, Constraint] = {"degree": check_degree, "scale": check_flag}
 """Parameters of the kernel; ``delta`` is checked in `_margins`, with the number of features."""
