@@ -14,7 +14,7 @@ from pliant.kernels.on import On
 from pliant.kernels.precomputed import Precomputed
 from pliant.kernels.standard import Gaussian, Polynomial, as_kernel
 from pliant.kernels.weighted_sum import short_name
-from pliant.methods.mkl.grams import check_psd
+from pliant.methods.mkl.newton import check_psd
 
 WIDTHS = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0)
 """Standard deviations of the default Gaussians on standardised features, and the

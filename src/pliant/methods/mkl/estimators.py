@@ -26,8 +26,7 @@ from pliant.kernels.base import Kernel
 from pliant.kernels.weighted_sum import WeightedSum, short_names
 from pliant.methods.mkl import newton
 from pliant.methods.mkl.candidates import candidate_kernels, normalized_kernels
-from pliant.methods.mkl.grams import Grams
-from pliant.methods.mkl.problem import WeightLearning
+from pliant.methods.mkl.newton import Grams, WeightLearning
 from pliant.methods.mkl.rules import CLASSIFICATION_RULES, RULES
 from pliant.methods.summary import Convergence, KernelWeights, Summary
 from pliant.methods.svm.estimators import (
