@@ -454,8 +454,10 @@ class NewtonState:
             values.append(proof.value)
             gains.append(dual.gain(result.x))
             uppers.append(proof.value + proof.gap)
-        value, gain, upper = (float(np.mean(each)) for each in (values, gains, uppers))
-        point = WeightPoint(d, gram, duals, solutions, intercepts, value, gain, upper)
+        point = WeightPoint(
+            d, gram, duals, solutions, intercepts, value=float(np.mean(values)),
+            gain=float(np.mean(gains)), upper=float(np.mean(uppers)),
+        )  # fmt: skip
         if not first and point.upper <= self.best.upper:
             self.best = point
             self.unit = max(TINIEST, min(1.0, point.upper))

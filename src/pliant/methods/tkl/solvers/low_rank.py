@@ -274,7 +274,7 @@ class Search:
         return Result(
             x=self.factor,
             value=self.upper,
-            gap=proof.gap,
+            gap=self.gap,
             n_iter=self.n_svms,
             status=self.status or Status.IDLE,
             history=self.history,
