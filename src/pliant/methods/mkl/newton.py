@@ -108,15 +108,14 @@ class Grams:
         self._most = min(count, int(room / (self.dtype.itemsize * n * n)))
         self.whole = self._most == count
         # all are computed here, the kept ones or not: errors are raised now rather than later
-        grams = Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(self._compute_first)(m) for m in range(count)
-        )
+        compute = map(delayed(self._compute_first), range(count))
+        grams = Parallel(n_jobs=n_jobs, require="sharedmem")(compute)
         self._kept = {m: gram for m, gram in enumerate(grams) if gram is not None}
         self._weighted = np.zeros(count, dtype=bool)
 
     @classmethod
     def of_arrays(cls, matrices: Sequence[Array]) -> Self:
-        """Return the stack of given Gram matrices."""
+        """Build a stack of given Gram matrices."""
         stack = cls.__new__(cls)
         stack._kept = {m: np.asarray(matrix) for m, matrix in enumerate(matrices)}
         stack.kernels, stack.n, stack.dtype = [], len(matrices[0]), stack._kept[0].dtype
@@ -129,7 +128,7 @@ class Grams:
         return len(self._weighted)
 
     def __getitem__(self, m: int) -> Array:
-        """Return K_m, shape (n, n), not to be written to."""
+        """Return K_m, shape (n, n), which callers must not change."""
         if m in self._kept:
             return self._kept[m]
         gram = self._compute(m)
@@ -284,7 +283,7 @@ class WeightLearning:
         """Compute K_m b_t of each SVM for all kernels, or some, shape (n_kernels, n_t)."""
         products = []
         for places, b in zip(self.places, solutions, strict=True):
-            whole = np.zeros(self.grams.n)
+            whole = np.zeros(self.grams.n)  # b_t on the points of all SVMs
             whole[places] = b
             products.append(self.grams.products(whole, some)[:, places])
         return products
@@ -353,7 +352,7 @@ class WeightLearning:
             if len(free) > 1:
                 chosen = places[free]
                 change = -_solve_constrained(gram[np.ix_(chosen, chosen)], right)
-                hessian -= right.T @ change
+                hessian -= right.T @ change  # (K_m b)_F' S (K_n b)_F
             slopes.append((free, change))
         return hessian / len(products), slopes
 
@@ -361,6 +360,7 @@ class WeightLearning:
 def _solve_constrained(matrix: Array, right: Array) -> Array:
     """Return X with matrix X = right + 1 c' for some c, and columns that sum to zero."""
     matrix = matrix.copy()
+    # a ridge of 1e-10 of the mean diagonal: points can coincide
     matrix[np.diag_indices_from(matrix)] += 1e-10 * max(float(matrix.trace()), 1.0) / len(matrix)
     ones = np.ones((len(matrix), 1))
     try:

@@ -100,6 +100,7 @@ class KernelLearning:
 
     def member(self, factor: Array) -> GeneralizedKernel:
         """Return k_P for Q = factor factor'."""
+        # P = floor I + (1 - floor) Q
         return self.kernel.with_factor(blended(factor, self.floor) if self.floor else factor)
 
     def gram(self, factor: Array) -> Array:
@@ -120,7 +121,7 @@ class KernelLearning:
     def quadratic(self, w: Array) -> Array:
         """Compute (1 - floor) D(w), shape (n_P, n_P)."""
         matrix = self.kernel.quadratic(self.points, w)
-        matrix *= 1.0 - self.floor
+        matrix *= 1.0 - self.floor  # the gradient of w'K_P w in Q
         return self._check_size(matrix, LARGEST_FORM)
 
     def _check_size(self, values: Array, most: float) -> Array:
@@ -150,6 +151,7 @@ class KernelLearning:
             top = float(np.linalg.eigvalsh(matrix)[-1])
         elif top is None:
             top = eigenvalue(matrix, len(matrix) - 1)
+        # matrix = (1 - floor) D, in both terms of the cost
         cost = self.size * max(top, 0.0)
         if self.floor:
             cost += self.floor / (1.0 - self.floor) * max(float(np.trace(matrix)), 0.0)

@@ -160,11 +160,13 @@ class InteriorMethod:
         """Return the best multiple of a balanced w, a t, and the multipliers of S Z = mu I."""
         dual, size = self.dual, self.dual.upper - self.dual.lower
         positive = dual.upper > 0.0
+        # half of the smaller class's sum of bounds in each class: 1'w = 0, inside the box
         sums = size[positive].sum(), size[~positive].sum()
         w = 0.5 * min(sums) * np.where(positive, size / sums[0], -size / sums[1])
         D = self._quadratic(w)
         gain, trace = dual.gain(w), self.problem.size
         top = float(np.linalg.eigvalsh(D)[-1])
+        # s gain - s^2/2 n_P lambda_max(D) is largest at this s <= 1
         share = min(1.0, gain / max(trace * max(top, 0.0), gain))
         w, half = share * w, 0.5 * share**2 * top
         t = half + max(half, 0.1 * share * gain / trace)  # beyond lambda_max(D)/2: Z is definite

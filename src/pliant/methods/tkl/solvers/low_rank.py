@@ -217,7 +217,7 @@ class Search:
         self.w = w = result.x
         certificate = result.certificate
         assert certificate is not None
-        f = certificate.decision - certificate.intercept
+        f = certificate.decision - certificate.intercept  # K w, with or without rho I
         value, penalty = certificate.value, 0.0
         if prox is not None:
             # The smoothed dual has K_P + rho I and leaves out -rho/2 |centre|^2: take rho w from
@@ -381,6 +381,7 @@ class LowRankDescent:
             self._smooth(first.w)
         if start is not None:
             return start / np.linalg.norm(start)
+        # V V' = the top two terms of D(w), each of at least 1e-3 of the first
         values, vectors = first.values, first.vectors
         largest = max(values[0], np.finfo(np.float64).tiny)
         V = vectors * np.sqrt(np.maximum(values / largest, 1e-3))
@@ -391,6 +392,7 @@ class LowRankDescent:
         search, memory = self.search, InverseHessian()
         here = self._evaluate(V)
         while search.status is None:
+            # the gradient is proportional to 1/|V|: the product does not depend on the scale of V
             slope = np.linalg.norm(here.gradient) * np.linalg.norm(here.V)
             if slope < 0.3 * search.gap:
                 break
@@ -427,7 +429,7 @@ class LowRankDescent:
         return unit
 
     def _smooth(self, w: Array) -> None:
-        """Begin with a proximal term, centred at w."""
+        """Begin with a proximal term, centred at w: rho/2 |w|^2 = PROX times the objective."""
         squares = float(w @ w)
         if squares > 0.0:
             self.prox = Prox(2.0 * PROX * abs(self.search.upper) / squares, w)
