@@ -14,7 +14,7 @@ kernels of TKL, where each point cuts a box in two along every feature.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import comb
@@ -263,7 +263,13 @@ class QuadratureKernel(_FiniteRank):
     with a user-defined function cannot be saved to a file.
     """
 
-    def __init__(self, function: Any, nodes: Any, weights: Any, factor: Any = None) -> None:
+    def __init__(
+        self,
+        function: Callable[[Array, Array], npt.ArrayLike],
+        nodes: npt.ArrayLike,
+        weights: npt.ArrayLike,
+        factor: npt.ArrayLike | None = None,
+    ) -> None:
         self.function = function
         self.nodes = nodes
         self.weights = weights
@@ -331,7 +337,7 @@ class GeneralizedPolynomial(_FiniteRank):
         lower: Any = 0.0,
         upper: Any = 1.0,
         degree: int = 1,
-        factor: Any = None,
+        factor: npt.ArrayLike | None = None,
     ) -> None:
         self.lower = lower
         self.upper = upper
@@ -428,7 +434,11 @@ class TessellatedKernel(GeneralizedKernel):
     """
 
     def __init__(
-        self, lower: Any = 0.0, upper: Any = 1.0, degree: int = 1, factor: Any = None
+        self,
+        lower: Any = 0.0,
+        upper: Any = 1.0,
+        degree: int = 1,
+        factor: npt.ArrayLike | None = None,
     ) -> None:
         self.lower = lower
         self.upper = upper
