@@ -64,6 +64,7 @@ first weights are far from the best, J is about proportional to 1/d, of which Ne
 a third off in a step, and the closed form all. (A quarter less time over 18 problems.)"""
 
 TINIEST = float(np.finfo(np.float64).tiny)
+"""Smallest normal float, in place of a zero divisor."""
 
 
 class Grams:

@@ -480,7 +480,7 @@ class TessellatedKernel(GeneralizedKernel):
     def _tile(self, left: Side, right: Side) -> Array:
         (X, H, L, u), (Y, H_y, L_y, u_y) = left, right
         box = Box(self.lower, self.upper, X.shape[1])
-        # k = B_xy u(x)'u(y) + L(x)'H(y) + H(x)'L(y), entrywise in B
+        # k = B * (u u_y') + L H_y' + H L_y', with B_xy the measure of [max(x, y), b]
         added = np.hstack([L, H]) @ np.hstack([H_y, L_y]).T
         tile: Array = u @ u_y.T
         times_overlap(tile, X, np.ascontiguousarray(Y.T), box.upper, box.density, added)
