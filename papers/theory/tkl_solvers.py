@@ -17,7 +17,7 @@ from pliant.core.typing import Array
 from pliant.kernels import TessellatedKernel
 from pliant.methods.tkl.problem import KernelLearning
 from pliant.methods.tkl.solvers import low_rank
-from pliant.methods.tkl.solvers.search import Search, factor_of
+from pliant.methods.tkl.solvers.low_rank import Search, factor_of
 
 FLAT, TRIES = 0.1, 8
 """A line search ends where the slope has fallen to this share, or after so many SVMs."""
@@ -28,7 +28,7 @@ def frank_wolfe(problem: KernelLearning, **options: Any) -> Any:
     search, step = Search(problem, **options), 1.0
     factor = problem.scaled(np.eye(problem.size))
     gram = problem.gram(factor)
-    answer = search.at(factor, gram=gram)
+    answer = search.solve_at(factor, gram=gram)
     while search.status is None:
         vertex = np.sqrt(problem.size) * answer.vectors[:, :1]
         change = problem.gram(vertex) - gram
@@ -64,7 +64,7 @@ def _line_search(
     low, slope_low, high, slope_high = 0.0, first, 1.0, np.nan
     for _ in range(TRIES):
         here = _towards(factor, vertex, step)
-        answer = search.at(here, gram=gram + step * change, promise=-first * step)
+        answer = search.solve_at(here, gram=gram + step * change, promise=-first * step)
         found = slope(answer)
         flat = search.status is not None or abs(found) <= FLAT * abs(first)
         if flat or (found < 0.0 and step >= 1.0):

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
         GeneralizedKernel,
         GeneralizedPolynomial,
         QuadratureKernel,
+        TessellatedKernel,
     )
-    from pliant.methods.tkl.tessellated_kernel import TessellatedKernel
 
 __all__ = [
     "EXTENSIONS",

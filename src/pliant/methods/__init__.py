@@ -42,9 +42,9 @@ from pliant.methods.tkl.generalized_kernel import (
     GeneralizedKernel,
     GeneralizedPolynomial,
     QuadratureKernel,
+    TessellatedKernel,
 )
 from pliant.methods.tkl.gkl import GKLClassifier, GKLRegressor
-from pliant.methods.tkl.tessellated_kernel import TessellatedKernel
 
 __all__ = [
     "AsymmetricKernelRidge",

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from pliant.core.progress import Status
 from pliant.kernels import Gaussian
 from pliant.methods.mkl import newton
-from pliant.methods.mkl.grams import Grams
-from pliant.methods.mkl.problem import WeightLearning
+from pliant.methods.mkl.newton import Grams, WeightLearning
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import project_box_hyperplane, svc_dual, svr_dual
 from tests.reference.mkl_conic import GAMMAS, optimum, svc_data, svr_data

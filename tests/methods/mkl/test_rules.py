@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from pliant import MKLClassifier, MKLRegressor
 from pliant.kernels import Gaussian
 from pliant.methods.mkl.alignment import align, alignf
-from pliant.methods.mkl.grams import Grams
+from pliant.methods.mkl.newton import Grams
 from pliant.methods.mkl.rules import easy
 from tests.reference import naive_kernel_weights as naive
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant.core.exceptions import UniformWeightsWarning
-from pliant.methods.mkl.grams import Grams
+from pliant.methods.mkl.newton import Grams
 from pliant.methods.mkl.rules import easy
 from tests.reference import conic
 from tests.reference import naive_kernel_weights as naive

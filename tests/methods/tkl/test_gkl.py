@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pliant import GKLClassifier, GKLRegressor, TKLClassifier
 from pliant.kernels import Gaussian, GeneralizedPolynomial, QuadratureKernel, TessellatedKernel
 from pliant.methods.tkl import estimators
-from pliant.methods.tkl.solvers.search import LAP
+from pliant.methods.tkl.solvers.low_rank import LAP
 from tests.papers.tessellated_cases import C1, R1
 from tests.reference.naive_tessellated import cells_rule, polynomial_tensor, tessellated_values
 from tests.reference.tessellated_sdp import by_weights, classification

@@ -5,18 +5,18 @@ The alignment of two Gram matrices is their cosine after centring,
     A(K, Y) = <K_c, Y_c> / (|K_c| |Y_c|),
 
 with <A, B> the sum of the products of entries, |A|^2 = <A, A>, and K_c = H K H, H = I - 1 1'/n.
-Y = T T' is the Gram matrix of the target, given by its factor T: the signs of two classes, columns
-that are 1 for the samples of one class and 0 for others, or the centred target of a regression.
+Y = T T' is the Gram matrix of the target, given by its factor T: the signs of two classes, one
+indicator column for each of several classes, or the centred target of a regression.
 
 Sample weights s count a sample s_i times: <A, B> = sum_ij s_i s_j A_ij B_ij, and
 H = I - 1 s'/(sum s). With S = diag(sqrt(s)) and the unit vector u along sqrt(s) that is
 
     <G_K, G_Y>,    G_K = P S K S P,    P = I - u u',
 
-so that weights cost nothing.
+without any cost of the weights.
 
-Journal of Machine Learning Research 13, 795-828: the definition and that the best weights solve a
-quadratic program are in its abstract; the section numbers below are unverified.
+Journal of Machine Learning Research 13, 795-828: its abstract has the definition and the quadratic
+program of the best weights; the section numbers below are unverified.
 """
 
 from __future__ import annotations
@@ -32,15 +32,13 @@ from scipy.optimize import nnls
 from pliant.core.exceptions import UniformWeightsWarning
 from pliant.core.typing import Array
 from pliant.core.validation import stack_level
-from pliant.methods.mkl.grams import Grams
+from pliant.methods.mkl.newton import Grams
 
 SLAB_ENTRIES = 8_000_000
-"""Kernel values of all kernels that are centred at once, 64 MB."""
+"""Kernel values in a slab of all kernels, 64 MB."""
 
 NEGLIGIBLE = 100.0
-"""A centred matrix is zero if its norm is this many roundings of the uncentred one."""
-
-NOTHING_ALIGNED = "no kernel is aligned with the target"
+"""A centred matrix counts as zero up to this many roundings of the uncentred one, in norm."""
 
 
 class Weighting(NamedTuple):
@@ -51,9 +49,9 @@ class Weighting(NamedTuple):
     weights : array of shape (M,)
         Each >= 0; their sum is 1.
     value : float
-        The objective of the rule, as its function states it.
+        The objective of the rule, defined by its function.
     gap : float
-        A bound on the distance of the value from the optimum; 0 where the weights have a formula.
+        A bound on the distance of the value from the optimum; 0 for a closed form.
     """
 
     weights: Array
@@ -67,9 +65,9 @@ class Alignments(NamedTuple):
     Attributes
     ----------
     products : array of shape (M, M)
-        <G_m, G_k>; rows and columns of kernels that are constant but for rounding are zero.
+        <G_m, G_k>; zero in rows and columns of kernels that are constant up to rounding.
     targets : array of shape (M,)
-        <G_m, G_Y>, zero likewise.
+        <G_m, G_Y>, zero for these kernels too.
     target_norm : float
         |G_Y|.
     """
@@ -79,16 +77,16 @@ class Alignments(NamedTuple):
     target_norm: float
 
     def alignment(self, weights: Array) -> float:
-        """Return the alignment of sum_m weights_m K_m with the target; 0 where it is constant."""
+        """Compute the alignment of sum_m weights_m K_m with the target; 0 for a constant sum."""
         norm = math.sqrt(max(0.0, float(weights @ self.products @ weights))) * self.target_norm
         return float(weights @ self.targets) / norm if norm > 0.0 else 0.0
 
 
-def normalised(raw: Array, reason: str) -> Array:
-    """Return `raw` >= 0 divided by its sum; uniform weights, with a warning, if all are zero."""
+def normalised(raw: Array, reason: str = "no kernel is aligned with the target") -> Array:
+    """Divide `raw` >= 0 by its sum; if all are zero, warn and return uniform weights."""
     largest = raw.max()
     if largest > 0.0:
-        scaled = raw / largest  # the sum of tiny numbers could be zero
+        scaled = raw / largest  # the sum of subnormal numbers is inaccurate
         return np.asarray(scaled / scaled.sum())
     warnings.warn(
         f"{reason}: all kernels get the same weight",
@@ -99,11 +97,11 @@ def normalised(raw: Array, reason: str) -> Array:
 
 
 def align(grams: Grams, target: Array, sample_weight: Array | None = None) -> Weighting:
-    """Return weights proportional to the alignment of each kernel: d_m ~ max(0, <G_m, Y>)/|G_m|.
+    """Compute weights proportional to the alignment of each kernel: d_m ~ max(0, <G_m, Y>)/|G_m|.
 
     Cortes et al. 2012, the rule "align" (section 4.1), with a target T of shape (n,) or (n, q). The
-    value is the alignment of the *best single* kernel. Kernels that are constant after centring get
-    zero; without an aligned kernel all get the same weight, with a UniformWeightsWarning.
+    value is the alignment of the *best single* kernel. Constant kernels get zero; without an
+    aligned kernel all get the same weight, with a UniformWeightsWarning.
     """
     roots, factor = _factor(grams, target, sample_weight)
     cosines = np.zeros(len(grams))
@@ -115,15 +113,16 @@ def align(grams: Grams, target: Array, sample_weight: Array | None = None) -> We
         _centre(centred, roots)
         norm = _norm(centred)
         if norm > tiny:
+            # <G_m, F F'> = tr F' G_m F
             cosines[m] = max(0.0, float((factor * (centred @ factor)).sum()) / norm)
     best = cosines.max() / target_norm if target_norm > 0.0 else 0.0
-    return Weighting(normalised(cosines, NOTHING_ALIGNED), float(best), 0.0)
+    return Weighting(normalised(cosines), float(best), 0.0)
 
 
 def alignf(grams: Grams, target: Array, sample_weight: Array | None = None) -> Weighting:
-    """Return the weights d >= 0 that maximise the alignment of sum_m d_m K_m with the target.
+    """Maximise the alignment of sum_m d_m K_m with the target over weights d >= 0.
 
-    They are proportional to the v >= 0 that minimises v'Mv - 2 v'a, with M_mk = <G_m, G_k> and
+    They are proportional to the minimiser of v'Mv - 2 v'a over v >= 0, with M_mk = <G_m, G_k> and
     a_m = <G_m, G_Y> (Cortes et al. 2012, the rule "alignf", Proposition 9). The value is the
     alignment; the gap is the distance to the bound of `_bound`.
     """
@@ -133,10 +132,11 @@ def alignf(grams: Grams, target: Array, sample_weight: Array | None = None) -> W
     # a kernel with <G_m, G_Y> <= 0 never helps: <G_m, G_k> >= 0
     raw = np.zeros(len(sizes))
     if used.size:
+        # in u_m = |G_m| v_m the matrix has a unit diagonal
         scale = sizes[used]
         M = inner.products[np.ix_(used, used)] / np.outer(scale, scale)
         raw[used] = _non_negative(M, inner.targets[used] / scale) / scale
-    weights = normalised(raw, NOTHING_ALIGNED)
+    weights = normalised(raw)
     value = inner.alignment(weights)
     return Weighting(weights, value, max(0.0, _bound(inner, weights) - value))
 
@@ -149,18 +149,23 @@ def alignments(grams: Grams, target: Array, sample_weight: Array | None = None) 
     roots, factor = _factor(grams, target, sample_weight)
     count, n = len(grams), grams.n
     unit = _unit(roots)
-    shifts = _shifts(grams, roots, unit)
+    # the v of `_centre` for all kernels, shape (M, n)
+    shifts = roots * grams.products(roots * unit)
+    shifts -= 0.5 * (shifts @ unit)[:, None] * unit
     products, targets, sizes = np.zeros((count, count)), np.zeros(count), np.zeros(count)
     low = 0
     while low < n:
         high = min(n, low + max(1, SLAB_ENTRIES // (count * (n - low))))
+        # upper rows of all S K_m S; each product of entries off the diagonal block counts twice
         slab = grams.slab(low, high)
-        # each product of entries off the diagonal block stands for two
         slab *= roots[low:high, None] * roots[low:]
-        sizes += _squares(slab, high - low)
+        inside, outside = slab[:, :, : high - low], slab[:, :, high - low :]
+        doubled = 2.0 * np.einsum("mij,mij->m", outside, outside)
+        sizes += np.einsum("mij,mij->m", inside, inside) + doubled
+        # A - u v' - v u'
         slab -= unit[low:high, None] * shifts[:, None, low:]
         slab -= shifts[:, low:high, None] * unit[low:]
-        slab[:, :, high - low :] *= np.sqrt(2.0)
+        outside *= np.sqrt(2.0)
         pair = factor[low:high] @ factor[low:].T
         pair[:, high - low :] *= np.sqrt(2.0)
         flat = slab.reshape(count, -1)
@@ -174,7 +179,7 @@ def alignments(grams: Grams, target: Array, sample_weight: Array | None = None) 
 
 
 def _factor(grams: Grams, target: Array, sample_weight: Array | None) -> tuple[Array, Array]:
-    """Return sqrt(s), shape (n,), and the factor P S T of G_Y, shape (n, q)."""
+    """Compute sqrt(s), shape (n,), and the factor P S T of G_Y, shape (n, q)."""
     roots = np.ones(grams.n) if sample_weight is None else np.sqrt(sample_weight)
     factor = roots[:, None] * np.asarray(target, dtype=np.float64).reshape(grams.n, -1)
     unit = _unit(roots)
@@ -183,6 +188,7 @@ def _factor(grams: Grams, target: Array, sample_weight: Array | None) -> tuple[A
 
 
 def _unit(roots: Array) -> Array:
+    """Return the unit vector u along sqrt(s)."""
     return np.asarray(roots / np.linalg.norm(roots))
 
 
@@ -195,29 +201,16 @@ def _centre(scaled: Array, roots: Array) -> None:
     scaled -= np.outer(shift, unit)
 
 
-def _shifts(grams: Grams, roots: Array, unit: Array) -> Array:
-    """Return the v of `_centre` for all kernels, shape (M, n)."""
-    shifts = roots * grams.products(roots * unit)
-    shifts -= 0.5 * (shifts @ unit)[:, None] * unit
-    return shifts
-
-
-def _squares(slab: Array, width: int) -> Array:
-    """Return the sums of squares of a slab, those right of the diagonal block twice."""
-    inside = np.einsum("mij,mij->m", slab[:, :, :width], slab[:, :, :width])
-    outside = np.einsum("mij,mij->m", slab[:, :, width:], slab[:, :, width:])
-    return np.asarray(inside + 2.0 * outside)
-
-
 def _norm(matrix: Array) -> float:
+    """Return the Frobenius norm."""
     return float(np.linalg.norm(matrix))
 
 
 def _bound(inner: Alignments, weights: Array) -> float:
-    """Return an upper bound of all alignments with weights >= 0.
+    """Compute an upper bound of all alignments with weights >= 0.
 
-    Entries of M are not negative for positive semi-definite kernels. So t M v >= a for some t
-    proves that no alignment exceeds t sqrt(v'Mv)/|G_Y|: by Cauchy and Schwarz
+    Positive semi-definite kernels have entries of M >= 0. So t M v >= a for some t proves that no
+    alignment exceeds t sqrt(v'Mv)/|G_Y|: by Cauchy and Schwarz
     a'w <= t v'Mw <= t sqrt(v'Mv) sqrt(w'Mw) for every w >= 0.
     """
     aligned = inner.targets > 0.0
@@ -231,14 +224,15 @@ def _bound(inner: Alignments, weights: Array) -> float:
 
 
 def _non_negative(M: Array, a: Array) -> Array:
-    """Return the v >= 0 that minimises v'Mv - 2 v'a, for M with a unit diagonal.
+    """Minimise v'Mv - 2 v'a over v >= 0, for M with a unit diagonal.
 
-    M = B'B by its eigenvalues; those below rounding are left out, so that columns of B that differ
-    by rounding only are equal: M of many Gaussians has condition numbers of 1e17.
+    M = B'B by its eigenvalues, without those below rounding: then columns of B that differ only by
+    rounding are equal. The M of many Gaussians has condition numbers of 1e17.
     """
     values, vectors = scipy.linalg.eigh(M)
     kept = values > np.finfo(np.float64).eps * values[-1]
     root = np.sqrt(values[kept])
     B = root[:, None] * vectors[:, kept].T
+    # |B v - c|^2 with B'c = a
     v = nnls(B, (vectors[:, kept].T @ a) / root, maxiter=30 * len(a))[0]
     return np.asarray(v)

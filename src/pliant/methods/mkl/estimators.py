@@ -37,8 +37,7 @@ from pliant.kernels.base import (
 )
 from pliant.kernels.standard import Gaussian, Polynomial, Precomputed, as_kernel
 from pliant.methods.mkl import newton
-from pliant.methods.mkl.grams import Grams, check_psd
-from pliant.methods.mkl.problem import WeightLearning
+from pliant.methods.mkl.newton import Grams, WeightLearning, check_psd
 from pliant.methods.mkl.rules import RULES
 from pliant.methods.summary import Convergence, KernelWeights, Summary
 from pliant.methods.svm.estimators import (

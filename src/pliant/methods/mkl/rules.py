@@ -13,8 +13,7 @@ import numpy as np
 
 from pliant.core.typing import Array, Indices
 from pliant.methods.mkl.alignment import Weighting, align, alignf, normalised
-from pliant.methods.mkl.grams import Grams
-from pliant.methods.mkl.problem import WeightLearning
+from pliant.methods.mkl.newton import Grams, WeightLearning
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual
 from pliant.methods.svm.estimators import SVMProblem

@@ -50,13 +50,14 @@ from pliant.methods.svm.parts import (
 from pliant.methods.tkl.generalized_kernel import (
     LARGEST_SHAPE,
     GeneralizedKernel,
+    TessellatedKernel,
     blended,
+    check_degree,
     check_shape_size,
 )
 from pliant.methods.tkl.problem import KernelLearning
 from pliant.methods.tkl.solvers import interior, low_rank
-from pliant.methods.tkl.solvers.search import INNER_SHARE, SVM_STEPS, Saddle, solve_given
-from pliant.methods.tkl.tessellated_kernel import TessellatedKernel, check_degree
+from pliant.methods.tkl.solvers.low_rank import INNER_SHARE, SVM_STEPS, Saddle, solve_given
 
 SUBSET, MANY_SAMPLES, START_SAMPLES, START_TOL = 2000, 2000, 1000, 1e-2
 """Tuning constants of the family, in this order:

@@ -7,39 +7,38 @@ G_ij(x, y) = Int N_i(z, x) N_j(z, y) dz, k_P = sum_ij P_ij G_ij, and learning P 
 
     D(w)_ij = sum_kl w_k w_l G_ij(x_k, x_l),    so that    w' K_P w = <D(w), P>.
 
-Families of finite rank are here: any basis by its values on quadrature nodes, and polynomials.
-`tessellated_kernel` has the family of TKL. Both use the box and the monomials of this file.
+Three families: any basis by its values on quadrature nodes, polynomials, and the tessellated
+kernels of TKL, where each point cuts a box in two along every feature.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import comb
+from operator import itemgetter
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from pliant.core.jit import compiled
 from pliant.core.text import printable
 from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import check_integer, check_points, check_vector
 from pliant.kernels.base import Kernel
 
 TILE = 512
-"""Number of points on each side of the tiles in which a Gram matrix is computed."""
-
-DIAGONAL_TILE = 16
-"""The same where only the diagonal is needed: the rest of each tile is wasted."""
-
-Side: TypeAlias = tuple[Array, ...]
-"""What depends on one argument of the kernel only: arrays with one entry per point."""
+"""Number of points on each side of the tiles of a Gram matrix."""
 
 LARGEST_SHAPE = 10_000
 """Largest n_P: P and D(w) then take .8 GB each."""
+
+Side: TypeAlias = tuple[Array, ...]
+"""The terms of the kernel that depend on one argument only: arrays with one row per point."""
 
 
 class GeneralizedKernel(Kernel):
@@ -51,26 +50,26 @@ class GeneralizedKernel(Kernel):
         F, with P = F F'. None is P = I.
     """
 
-    factor: Any
+    factor: npt.ArrayLike | None
 
     finite_rank: ClassVar[bool] = False
-    """Whether the Gram matrices of every member have a rank that does not grow with the points."""
+    """True if the rank of the Gram matrices does not grow with the number of points."""
 
     @abstractmethod
     def shape_size(self, n_features: int) -> int:
-        """Return n_P, the order of P, for points with this number of features."""
+        """Return n_P, the order of P, for a number of features."""
 
     @abstractmethod
     def _side(self, X: Array) -> Side:
-        """Return what `_tile` needs of the points X."""
+        """Compute the arguments of `_tile` for the points X."""
 
     @abstractmethod
     def _tile(self, left: Side, right: Side) -> Array:
-        """Return k between two sets of points, float64."""
+        """Compute k between two sets of points, float64."""
 
     @abstractmethod
     def _quadratic(self, X: Array, weights: Array) -> Array:
-        """Return D(w) for checked points."""
+        """Compute D(w) for checked points."""
 
     def with_factor(self, factor: Array | None) -> Self:
         """Return the member of the same family with P = factor factor'."""
@@ -78,7 +77,7 @@ class GeneralizedKernel(Kernel):
         return member
 
     def shape_factor(self, n_features: int) -> Array:
-        """Return F, shape (n_P, r), the identity if no factor was given; check its shape."""
+        """Return F, shape (n_P, r), after a check of its shape; None stands for the identity."""
         size = self.shape_size(n_features)
         if self.factor is None:
             return np.eye(size)
@@ -96,9 +95,9 @@ class GeneralizedKernel(Kernel):
         return factor @ factor.T
 
     def gram(self, X: npt.ArrayLike) -> Array:
-        """Return k between all rows of X, shape (n_samples, n_samples), exactly symmetric.
+        """Compute k between all rows of X, shape (n_samples, n_samples), exactly symmetric.
 
-        Half of the matrix is computed, in tiles, so that no other array of its size is needed.
+        Tiles of one half are mirrored: no other array of that size is needed.
         """
         X = check_points(X, "X")
         side = self._side(X)
@@ -107,14 +106,14 @@ class GeneralizedKernel(Kernel):
             for columns in slices(rows.stop, TILE):
                 tile = self._tile(_part(side, rows), _part(side, columns))
                 if rows == columns:
-                    tile = 0.5 * (tile + tile.T)  # exactly symmetric
+                    tile = 0.5 * (tile + tile.T)  # rounding alone makes it asymmetric
                 else:
                     gram[columns, rows] = tile.T
                 gram[rows, columns] = tile
         return gram
 
     def quadratic(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Return D(w), shape (n_P, n_P), symmetric PSD, for weights w of any sign."""
+        """Compute D(w), shape (n_P, n_P), symmetric PSD, for weights w of any sign."""
         X = check_points(X, "X")
         w = check_vector("weights", weights, len(X))
         used = np.flatnonzero(w)
@@ -124,7 +123,7 @@ class GeneralizedKernel(Kernel):
         return 0.5 * (matrix + matrix.T)
 
     def prepared(self, points: Array) -> Between:
-        """Return k between points of a set; what depends on one point only is computed once."""
+        """Return k between points of a set, with the terms of single points computed once."""
         side = self._side(points)
         return lambda rows, columns: self._between(_part(side, rows), _part(side, columns))
 
@@ -132,7 +131,7 @@ class GeneralizedKernel(Kernel):
         return self.gram(X) if Y is X else self._between(self._side(X), self._side(Y))
 
     def _between(self, left: Side, right: Side) -> Array:
-        """Return k between two sets of points, computed in tiles."""
+        """Compute k between two sets of points, tile by tile."""
         gram = np.empty((len(left[0]), len(right[0])))
         for rows in slices(len(gram), TILE):
             for columns in slices(gram.shape[1], TILE):
@@ -141,7 +140,8 @@ class GeneralizedKernel(Kernel):
 
     def _diagonal(self, X: Array) -> Array:
         side = self._side(X)
-        tiles = [_part(side, rows) for rows in slices(len(X), DIAGONAL_TILE)]
+        # small tiles: only their diagonals are kept
+        tiles = [_part(side, rows) for rows in slices(len(X), 16)]
         return np.concatenate([self._tile(tile, tile).diagonal() for tile in tiles])
 
     def _check_loaded(self) -> None:
@@ -155,9 +155,9 @@ class GeneralizedKernel(Kernel):
 
 
 def check_shape_size(size: int, n_features: int) -> None:
-    """Raise ValueError if P of this order is too large to learn."""
+    """Raise ValueError if the order n_P exceeds `LARGEST_SHAPE`."""
     if size > LARGEST_SHAPE:
-        most = min(size, 10**100)  # a larger number is no float
+        most = min(size, 10**100)  # larger integers overflow as floats
         raise ValueError(
             f"expected n_P <= {LARGEST_SHAPE}, got n_P = {printable(size, 40)} for {n_features} "
             f"features: P would take {8e-9 * most**2:.3g} GB; lower the degree, or choose features"
@@ -165,28 +165,29 @@ def check_shape_size(size: int, n_features: int) -> None:
 
 
 def blended(factor: Array, share: float) -> Array:
-    """Return a factor of (1 - share) P + share I, for tr P = n_P."""
+    """Return a factor of (1 - share) F F' + share I, of trace n_P if that is the trace of F F'."""
     return np.hstack([np.sqrt(1.0 - share) * factor, np.sqrt(share) * np.eye(len(factor))])
 
 
 def slices(count: int, step: int) -> Iterator[slice]:
-    """Cut range(count) into slices."""
+    """Divide range(count) into slices."""
     for low in range(0, count, step):
         yield slice(low, min(low + step, count))
 
 
 def _part(side: Side, rows: Columns) -> Side:
-    return tuple(array[rows] for array in side)
+    """Select points of a side."""
+    return tuple(map(itemgetter(rows), side))
 
 
 class Box:
     """The box [a, b] of the integral, a < b, with a uniform measure of 1.
 
-    `lower` and `upper` are numbers, or have one number for each feature; `density` is that of the
-    measure along each feature. A measure of 1 keeps many features from over- or underflowing.
+    `lower` and `upper` are numbers, or have one number for each feature; `density` is 1/(b - a)
+    along each feature. The measure of 1 avoids over- and underflow with many features.
     """
 
-    def __init__(self, lower: Any, upper: Any, n_features: int) -> None:
+    def __init__(self, lower: npt.ArrayLike, upper: npt.ArrayLike, n_features: int) -> None:
         self.lower = check_vector("lower", lower, n_features)
         self.upper = check_vector("upper", upper, n_features)
         wrong = np.flatnonzero(self.lower >= self.upper)
@@ -198,21 +199,17 @@ class Box:
             )
         self.density = 1.0 / (self.upper - self.lower)
 
-    def clip(self, X: Array) -> Array:
-        """Return the nearest points of the box."""
-        return np.clip(X, self.lower, self.upper)
-
     def above(self, X: Array) -> Array:
-        """Return the measure of [x, b] for each point of the box, shape (n_samples,)."""
+        """Compute the measure of [x, b] for each point of the box, shape (n_samples,)."""
         return np.asarray(np.prod((self.upper - X) * self.density, axis=1))
 
 
 @lru_cache(maxsize=64)
 def exponents(n_variables: int, degree: int) -> Indices:
-    """Return the exponents of all monomials up to a total degree, shape (count, n_variables).
+    """List the exponents of all monomials up to a total degree, shape (count, n_variables).
 
-    They are in graded order: by total degree, then as `itertools.combinations_with_replacement`
-    lists the variables. Their number is C(n_variables + degree, degree).
+    The order is graded: by total degree, then that of `itertools.combinations_with_replacement`.
+    Their number is C(n_variables + degree, degree).
     """
     return np.array([
         np.bincount(np.array(variables, dtype=np.intp), minlength=n_variables)
@@ -222,11 +219,11 @@ def exponents(n_variables: int, degree: int) -> Indices:
 
 
 def monomials(X: Array, degree: int) -> Array:
-    """Return the monomials up to a total degree at each point, shape (n_samples, q)."""
+    """Evaluate the monomials up to a total degree at each point, shape (n_samples, q)."""
     n = X.shape[1]
     powers = exponents(n, degree)
     columns = np.ones((len(powers), len(X)))
-    columns[1 : n + 1] = X.T[: len(powers) - 1]  # none of them for degree 0
+    columns[1 : n + 1] = X.T[: len(powers) - 1]  # the linear ones; none for degree 0
     for column, exponent in zip(columns[n + 1 :], powers[n + 1 :], strict=True):
         for f in np.flatnonzero(exponent):
             column *= X[:, f] ** exponent[f]
@@ -234,7 +231,7 @@ def monomials(X: Array, degree: int) -> Array:
 
 
 class _FiniteRank(GeneralizedKernel):
-    """k(x, y) = phi(x)'phi(y), where the features phi are linear in F."""
+    """k(x, y) = phi(x)'phi(y), with features phi that are linear in F."""
 
     finite_rank = True
 
@@ -245,8 +242,8 @@ class _FiniteRank(GeneralizedKernel):
 class QuadratureKernel(_FiniteRank):
     """k_P(x, y) = sum_q weights_q N(z_q, x)' P N(z_q, y): any basis N, by its values on nodes.
 
-    This is Lemma 5 of Talitckii, Colbert and Peet with a quadrature rule in place of the integral.
-    Where the rule is exact (Gauss-Legendre nodes and a polynomial N), so is the kernel.
+    Lemma 5 of Talitckii, Colbert and Peet with a quadrature rule in place of the integral. The
+    kernel is exact where the rule is (Gauss-Legendre nodes and a polynomial N).
 
     Parameters
     ----------
@@ -266,7 +263,13 @@ class QuadratureKernel(_FiniteRank):
     with a user-defined function cannot be saved to a file.
     """
 
-    def __init__(self, function: Any, nodes: Any, weights: Any, factor: Any = None) -> None:
+    def __init__(
+        self,
+        function: Callable[[Array, Array], npt.ArrayLike],
+        nodes: npt.ArrayLike,
+        weights: npt.ArrayLike,
+        factor: npt.ArrayLike | None = None,
+    ) -> None:
         self.function = function
         self.nodes = nodes
         self.weights = weights
@@ -274,13 +277,12 @@ class QuadratureKernel(_FiniteRank):
 
     def shape_size(self, n_features: int) -> int:
         """Return n_P: the number of values of the function for one node and one point."""
+        nodes = check_points(self.nodes, "nodes")
         with np.errstate(all="ignore"):  # the function need not be finite at zero
-            return self._called(check_points(self.nodes, "nodes"), np.zeros((1, n_features))).shape[
-                2
-            ]
+            return self._evaluate(nodes, np.zeros((1, n_features))).shape[2]
 
-    def _called(self, nodes: Array, X: Array) -> Array:
-        """Return N(z_q, x), shape (n_nodes, n_samples, n_P)."""
+    def _evaluate(self, nodes: Array, X: Array) -> Array:
+        """Evaluate N(z_q, x), shape (n_nodes, n_samples, n_P)."""
         values = np.asarray(self.function(nodes, X))
         fits = values.ndim == 3 and values.shape[:2] == (len(nodes), len(X)) and values.shape[2] > 0
         if not fits or values.dtype.kind not in "biuf":
@@ -291,12 +293,12 @@ class QuadratureKernel(_FiniteRank):
         return values.astype(np.float64, copy=False)
 
     def _values(self, X: Array) -> Array:
-        """Return sqrt(weights_q) N(z_q, x), shape (n_nodes, n_samples, n_P)."""
+        """Compute sqrt(weights_q) N(z_q, x), shape (n_nodes, n_samples, n_P)."""
         nodes = check_points(self.nodes, "nodes")
         weights = check_vector("weights", self.weights, len(nodes))
         if (weights < 0).any():
             raise ValueError(f"expected weights >= 0, got {weights.min():g}")
-        values = self._called(nodes, X)
+        values = self._evaluate(nodes, X)
         if not np.isfinite(values).all():
             raise ValueError("expected the function to return finite numbers, got NaN or inf")
         return values * np.sqrt(weights)[:, None, None]
@@ -305,7 +307,7 @@ class QuadratureKernel(_FiniteRank):
         features = self._values(X)
         if self.factor is not None:
             features = features @ self.shape_factor(X.shape[1])
-        # one row of n_nodes r features per point: their inner product sums over nodes and columns
+        # phi(x), n_nodes r entries: the inner product sums over the nodes and the columns of F
         return (np.moveaxis(features, 1, 0).reshape(len(X), -1),)
 
     def _quadratic(self, X: Array, weights: Array) -> Array:
@@ -317,9 +319,8 @@ class QuadratureKernel(_FiniteRank):
 class GeneralizedPolynomial(_FiniteRank):
     """k_P(x, y) = Int_[a, b] Z(x, z)' P Z(y, z) dz, Z the monomials of x and z up to a degree.
 
-    A polynomial kernel whose coefficients are learned, of at most twice that degree; the measure of
-    the box is 1. (With monomials of x alone there would be nothing to learn: the optimum is that of
-    P = n_P I.)
+    A polynomial kernel with learned coefficients, of at most twice that degree; the measure of the
+    box is 1. (With monomials of x alone there would be nothing to learn: P = n_P I is optimal.)
 
     Parameters
     ----------
@@ -336,7 +337,7 @@ class GeneralizedPolynomial(_FiniteRank):
         lower: Any = 0.0,
         upper: Any = 1.0,
         degree: int = 1,
-        factor: Any = None,
+        factor: npt.ArrayLike | None = None,
     ) -> None:
         self.lower = lower
         self.upper = upper
@@ -349,20 +350,20 @@ class GeneralizedPolynomial(_FiniteRank):
         return comb(2 * n_features + degree, degree)
 
     def _exponents(self, n_features: int) -> tuple[Indices, Indices]:
-        """Return delta and gamma of the monomials x^delta z^gamma, each (n_P, n_features)."""
+        """Split the monomials x^delta z^gamma of the basis.
+
+        Returns the number of each x^delta among the monomials of x alone, shape (n_P,), and the
+        exponents gamma, shape (n_P, n_features).
+        """
         check_shape_size(self.shape_size(n_features), n_features)
         delta, gamma = np.hsplit(exponents(2 * n_features, self.degree), 2)
-        return delta, gamma
-
-    def _x_parts(self, delta: Indices) -> Indices:
-        """Return the number of each x^delta among the monomials of x alone."""
-        numbers = {e.tobytes(): k for k, e in enumerate(exponents(delta.shape[1], self.degree))}
-        return np.array([numbers[e.tobytes()] for e in delta])
+        numbers = {e.tobytes(): k for k, e in enumerate(exponents(n_features, self.degree))}
+        return np.array([numbers[e.tobytes()] for e in delta]), gamma
 
     def _means(self, gamma: Indices) -> Array:
-        """Return the means of z^(gamma_i + gamma_j) over the box, shape (n_P, n_P).
+        """Compute the means of z^(gamma_i + gamma_j) over the box, shape (n_P, n_P).
 
-        Of z^p on [a, b], it is (b^p + b^(p-1) a + ... + a^p)/(p + 1), by Horner's scheme.
+        The mean of z^p on [a, b] is (b^p + b^(p-1) a + ... + a^p)/(p + 1), by Horner's scheme.
         """
         box = Box(self.lower, self.upper, gamma.shape[1])
         moments = np.ones((2 * self.degree + 1, len(box.lower)))
@@ -377,15 +378,159 @@ class GeneralizedPolynomial(_FiniteRank):
         return means
 
     def _side(self, X: Array) -> Side:
-        delta, gamma = self._exponents(X.shape[1])
-        Z, parts = monomials(X, self.degree), self._x_parts(delta)
+        numbers, gamma = self._exponents(X.shape[1])
+        Z = monomials(X, self.degree)
         form = np.zeros((Z.shape[1], Z.shape[1]))
-        np.add.at(form, (parts[:, None], parts), self.shape_matrix(X.shape[1]) * self._means(gamma))
-        # k(x, y) = Z(x)' form Z(y), Z the monomials of x alone; a factor of `form` gives features
+        # k(x, y) = Z(x)' form Z(y), Z the monomials of x alone: P_ij mean_ij summed by the delta
+        entries = self.shape_matrix(X.shape[1]) * self._means(gamma)
+        np.add.at(form, (numbers[:, None], numbers), entries)
+        # phi(x) = Z(x) U sqrt(L) from form = U L U', without negative eigenvalues of rounding
         values, vectors = np.linalg.eigh(form)
         return (Z @ (vectors * np.sqrt(np.maximum(values, 0.0))),)
 
     def _quadratic(self, X: Array, weights: Array) -> Array:
-        delta, gamma = self._exponents(X.shape[1])
-        total = (weights @ monomials(X, self.degree))[self._x_parts(delta)]  # sum_k w_k x_k^delta_i
+        numbers, gamma = self._exponents(X.shape[1])
+        total = (weights @ monomials(X, self.degree))[numbers]  # sum_k w_k x_k^delta_i
         return np.outer(total, total) * self._means(gamma)
+
+
+def check_degree(name: str, value: Any) -> int:
+    """Return the degree of the monomials as an int; raise ValueError unless it is 0 to 12.
+
+    Up to degree 12, sums of the integrals of monomials lose three digits at most.
+    """
+    degree = check_integer(name, value, least=0)
+    if degree > 12:
+        raise ValueError(f"expected {name} <= 12, got {value}")
+    return degree
+
+
+class TessellatedKernel(GeneralizedKernel):
+    r"""k_P(x, y) = Int_[a, b] N(z, x)' P N(z, y) dz, N = [Z I(z >= x); Z (1 - I(z >= x))].
+
+    Z holds the q = C(n + d, d) monomials of the n features of x up to degree d, and I(z >= x) is
+    one where every coordinate of z is at least that of x. So n_P = 2 q, and k_P is piecewise
+    polynomial, on a tessellation of the box by the points (eq. 13 and 14, with the block (2, 1) of
+    Corollary 12 corrected, and monomials of x alone as in the authors' code).
+
+    With the measure of the box 1, and F' = [F1' F2'], let u(x) = (F1 - F2)'Z(x), h(x) = F2'Z(x),
+    p_x be the measure of [x, b] and B_xy that of [max(x, y), b]. Then
+
+    k(x, y) = B_xy u(x)'u(y) + p_x u(x)'h(y) + p_y h(x)'u(y) + h(x)'h(y).
+
+    Parameters
+    ----------
+    lower, upper : float or array-like of shape (n_features,)
+        The box [a, b]. Points outside are moved to its nearest point: the formula defines a kernel
+        inside the box only.
+    degree : int
+        Degree of the monomials, 0 to 12.
+    factor : array-like of shape (n_P, r), optional
+        F, with P = F F'; None is P = I.
+
+    Notes
+    -----
+    A Gram matrix of m points costs O(m^2 (n + r)), with one m x m array.
+    """
+
+    def __init__(
+        self,
+        lower: Any = 0.0,
+        upper: Any = 1.0,
+        degree: int = 1,
+        factor: npt.ArrayLike | None = None,
+    ) -> None:
+        self.lower = lower
+        self.upper = upper
+        self.degree = degree
+        self.factor = factor
+
+    def shape_size(self, n_features: int) -> int:
+        """Return n_P = 2 C(n_features + degree, degree)."""
+        degree = check_degree("degree", self.degree)
+        return 2 * comb(n_features + degree, degree)
+
+    def _monomials(self, X: Array) -> tuple[Box, Array, Array]:
+        """Return the box, the points moved into it, and Z, shape (n_samples, q)."""
+        check_shape_size(self.shape_size(X.shape[1]), X.shape[1])
+        box = Box(self.lower, self.upper, X.shape[1])
+        X = np.clip(X, box.lower, box.upper)
+        return box, X, monomials(X, self.degree)
+
+    def _side(self, X: Array) -> Side:
+        """Compute the points in the box, H, L and u(x), each with one row per point.
+
+        L(x)'H(y) + H(x)'L(y) = p_x u(x)'h(y) + p_y h(x)'u(y) + h(x)'h(y). The rows of H are h(x),
+        or the monomials Z(x) where these are fewer.
+        """
+        box, X, Z = self._monomials(X)
+        first, h = np.split(self.shape_factor(X.shape[1]), 2)
+        u, above = first - h, box.above(X)[:, None]
+        if u.shape[1] < Z.shape[1]:
+            H: Array = Z @ h
+            L = above * (Z @ u) + 0.5 * H
+        else:
+            H = Z
+            L = above * (Z @ (u @ h.T)) + 0.5 * (Z @ (h @ h.T))
+        if u.shape[1] > len(u):
+            # u' = Q R gives u u' = R' R: the same u(x)'u(y) from the q columns of R'
+            u = np.linalg.qr(u.T)[1].T
+        return (X, H, L, np.asfortranarray(Z) @ np.ascontiguousarray(u))
+
+    def _tile(self, left: Side, right: Side) -> Array:
+        (X, H, L, u), (Y, H_y, L_y, u_y) = left, right
+        box = Box(self.lower, self.upper, X.shape[1])
+        # k = B * (u u_y') + L H_y' + H L_y', with B_xy the measure of [max(x, y), b]
+        added = np.hstack([L, H]) @ np.hstack([H_y, L_y]).T
+        tile: Array = u @ u_y.T
+        times_overlap(tile, X, np.ascontiguousarray(Y.T), box.upper, box.density, added)
+        return tile
+
+    def _quadratic(self, X: Array, weights: Array) -> Array:
+        box, X, Z = self._monomials(X)
+        weighted = Z * weights[:, None]
+        total = weighted.sum(axis=0)
+        above = (weighted * box.above(X)[:, None]).T @ np.ones((len(X), 1))
+        # With A = Z I(z >= x), sums over pairs of integrals, each (q, q): S of A(x_k)'A(x_l),
+        # T of A(x_k)'Z(x_l), V of Z(x_k)'Z(x_l). N = [A; Z - A] gives the four blocks.
+        S = _sum_over_pairs(X, weighted, box)
+        T, V = above * total, np.outer(total, total)
+        return np.block([[S, T - S], [T.T - S, V - T - T.T + S]])
+
+
+def _sum_over_pairs(X: Array, weighted: Array, box: Box) -> Array:
+    """Compute weighted' B weighted, shape (q, q), B_kl the measure of [max(x_k, x_l), b]."""
+    total = np.zeros((weighted.shape[1],) * 2)
+    cuts = list(slices(len(X), 128))  # tiles of B that fit into the cache
+    for i, rows in enumerate(cuts):
+        for columns in cuts[: i + 1]:
+            tile = np.ones((rows.stop - rows.start, columns.stop - columns.start))
+            transposed = np.ascontiguousarray(X[columns].T)
+            times_overlap(tile, X[rows], transposed, box.upper, box.density, np.zeros_like(tile))
+            if rows == columns:
+                tile *= 0.5  # tiles on the diagonal and their transposes would count twice
+            piece = weighted[rows].T @ tile @ weighted[columns]
+            total += piece + piece.T
+    return total
+
+
+@compiled
+def times_overlap(
+    tile: Array, left: Array, right: Array, upper: Array, density: Array, added: Array
+) -> None:
+    """Replace `tile` by tile * B + added, entrywise.
+
+    B_ij = prod_f (upper_f - max(left_if, right_fj)) density_f is the measure of [max(x, y), b].
+    `left` holds points, shape (m, n), `right` points as columns, shape (n, k), in C order.
+    """
+    # the inner loops run along the rows of the tile, contiguous in memory
+    for i in range(tile.shape[0]):
+        row = tile[i]
+        for f in range(left.shape[1]):
+            x, b, scale = left[i, f], upper[f], density[f]
+            column = right[f]
+            for j in range(row.size):
+                y = column[j]
+                row[j] *= (b - (x if x > y else y)) * scale
+        for j in range(row.size):
+            row[j] += added[i, j]

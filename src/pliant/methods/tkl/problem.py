@@ -4,9 +4,9 @@
     P >= floor I, tr P = n_P,    lower <= w <= upper,  1'w = 0
 
 kappa(w) = p'w - epsilon |w|_1 as in `pliant.methods.svm.dual` (w = alpha y for classification).
-P >= floor I means that P - floor I is positive semi-definite, 0 <= floor < 1; with floor = 0, the
-problem of Talitckii, Colbert and Peet, P itself is. Their Theorem 15 asks for a positive definite
-P, which any floor > 0 gives: then every learned kernel is universal. With
+P >= floor I means that P - floor I is positive semi-definite, 0 <= floor < 1; floor = 0 is the
+problem (7) of Talitckii, Colbert and Peet. Any floor > 0 makes P positive definite, as their
+Theorem 15 asks for: then every learned kernel is universal. With
 
     P = floor I + (1 - floor) Q,    Q positive semi-definite, tr Q = n_P,
 
@@ -19,15 +19,14 @@ the worst direction). So for every feasible w and every P
     kappa(w) - 1/2 (floor tr D(w) + (1 - floor) n_P lambda_max(D(w)))
         <=  optimum  <=  primal objective of the SVM at P,
 
-however accurately the SVM was solved: these two bounds are the certificate.
+for any accuracy of the SVM: these two bounds are the certificate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,22 +34,19 @@ from pliant.core.linalg import eigenvalue, last_eigenpairs
 from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.methods.svm.dual import MarginDual
-from pliant.methods.svm.rows import CachedRows, DenseRows
+from pliant.methods.svm.rows import CachedRows, DenseRows, Rows
 from pliant.methods.tkl.generalized_kernel import GeneralizedKernel, blended
 
-FEW = 64
-"""Up to this n_P all eigenvalues of D(w) take less time than the largest one alone."""
-
-LARGEST, LARGEST_FORM = float(np.finfo(np.float64).max), 1e140
-"""Largest kernel value, and entry of D(w): sums of squares of the latter must be numbers."""
+LARGEST_FORM = 1e140
+"""Largest entry of D(w), whose sums of squares must be floats."""
 
 
 class Oracle(NamedTuple):
-    """The best Q for some w, and the lower bound that it gives.
+    """The best Q for some w, and its lower bound of the optimum.
 
     `matrix` is (1 - floor) D(w), shape (n_P, n_P): the objective decreases by <matrix, dQ>/2 along
     dQ. `vectors`, shape (n_P, k), and `values` are its k largest eigenpairs, in decreasing order.
-    `lower` is the best of the lower bounds that t w gives, 0 <= t <= 1.
+    `lower` is the best lower bound of t w, 0 <= t <= 1.
     """
 
     matrix: Array
@@ -72,42 +68,64 @@ class KernelLearning:
     margin : callable
         rows -> MarginDual, the dual of the SVM with a Gram matrix.
     cache_mb : float
-        The most memory that a Gram matrix may take, in units of 2^20 bytes; rows of a larger one
-        are computed on demand.
+        Largest memory of a Gram matrix, in units of 2^20 bytes; rows of a larger one are computed
+        on demand.
     floor : float
-        The least eigenvalue of P, 0 <= floor < 1. As tr P = n_P, their mean is 1.
+        The least eigenvalue of P, 0 <= floor < 1. As tr P = n_P, the mean eigenvalue is 1.
+
+    Attributes
+    ----------
+    size : int
+        n_P, the order of P and its trace.
+    fits : bool
+        True if a whole Gram matrix fits into `cache_mb`.
     """
 
     kernel: GeneralizedKernel
     points: Array
-    margin: Callable[[Any], MarginDual]
+    margin: Callable[[Rows], MarginDual]
     cache_mb: float = np.inf
     floor: float = 0.0
+    size: int = field(init=False)
+    fits: bool = field(init=False)
 
-    @cached_property
-    def size(self) -> int:
-        """n_P, the order of P and its trace."""
-        return self.kernel.shape_size(self.points.shape[1])
-
-    @property
-    def fits(self) -> bool:
-        """Whether a whole Gram matrix fits into `cache_mb`."""
-        return 8.0 * len(self.points) ** 2 <= self.cache_mb * 2.0**20
+    def __post_init__(self) -> None:
+        size = self.kernel.shape_size(self.points.shape[1])
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "fits", 8.0 * len(self.points) ** 2 <= self.cache_mb * 2.0**20)
 
     def scaled(self, factor: Array) -> Array:
-        """Return the multiple of `factor` for which tr Q = n_P."""
+        """Return the multiple of `factor` with tr Q = n_P."""
         return np.asarray(factor * (np.sqrt(self.size) / np.linalg.norm(factor)))
 
-    def of_shape(self, factor: Array) -> Array:
-        """Return a factor of P = floor I + (1 - floor) Q from a factor of Q with trace n_P."""
-        return blended(factor, self.floor) if self.floor else factor
+    def member(self, factor: Array) -> GeneralizedKernel:
+        """Return k_P for Q = factor factor'."""
+        # P = floor I + (1 - floor) Q
+        return self.kernel.with_factor(blended(factor, self.floor) if self.floor else factor)
 
     def gram(self, factor: Array) -> Array:
-        """Return K_P, shape (n_samples, n_samples), for Q = factor factor', if it is finite."""
-        return self._bounded(self.member(factor).gram(self.points), LARGEST)
+        """Compute K_P, shape (n_samples, n_samples), for Q = factor factor'; check its numbers."""
+        gram = self.member(factor).gram(self.points)
+        return self._check_size(gram, float(np.finfo(np.float64).max))
 
-    def _bounded(self, values: Array, most: float) -> Array:
-        """Return kernel values, or weighted sums of them, if none is larger than `most`."""
+    def svm(self, factor: Array) -> MarginDual:
+        """Return the dual of the SVM at Q = factor factor', in bounded memory."""
+        if self.fits:
+            return self.dual(self.gram(factor))
+        return self.margin(CachedRows(self.member(factor), self.points, self.cache_mb))
+
+    def dual(self, gram: Array) -> MarginDual:
+        """Return the dual of the SVM with this Gram matrix."""
+        return self.margin(DenseRows(gram))
+
+    def quadratic(self, w: Array) -> Array:
+        """Compute (1 - floor) D(w), shape (n_P, n_P)."""
+        matrix = self.kernel.quadratic(self.points, w)
+        matrix *= 1.0 - self.floor  # the gradient of w'K_P w in Q
+        return self._check_size(matrix, LARGEST_FORM)
+
+    def _check_size(self, values: Array, most: float) -> Array:
+        """Return kernel values, or weighted sums of them, if none exceeds `most`."""
         if not float(max(values.max(), -values.min())) <= most:
             raise ValueError(
                 f"expected finite kernel values, and weighted sums of up to {LARGEST_FORM:g}, got "
@@ -115,55 +133,25 @@ class KernelLearning:
             )
         return values
 
-    def member(self, factor: Array) -> GeneralizedKernel:
-        """Return k_P for Q = factor factor'."""
-        return self.kernel.with_factor(self.of_shape(factor))
-
-    def svm(self, factor: Array) -> MarginDual:
-        """Return the dual of the SVM at Q = factor factor', in bounded memory."""
-        if self.fits:
-            return self.dual(self.gram(factor))
-        rows = CachedRows(self.member(factor), self.points, self.cache_mb)
-        return self.margin(rows)
-
-    def dual(self, gram: Array) -> MarginDual:
-        """Return the dual of the SVM with this Gram matrix."""
-        return self.margin(DenseRows(gram))
-
-    def smoothed(self, gram: Array, rho: float, centre: Array) -> MarginDual:
-        """Return `dual` with a proximal term -rho/2 |w - centre|^2; `gram` is overwritten.
-
-        The constant -rho/2 |centre|^2 is left out.
-        """
-        gram[np.diag_indices_from(gram)] += rho
-        return self.dual(gram).shifted(rho * centre)
-
     def oracle(self, w: Array, gain: float, count: int = 1) -> Oracle:
-        """Return the best Q for a feasible w with the `gain` kappa(w), and `count` eigenpairs."""
+        """Find the best Q for a feasible w with the `gain` kappa(w), and `count` eigenpairs."""
         matrix = self.quadratic(w)
         values, vectors = last_eigenpairs(matrix, min(count, self.size))
-        lower = self._lower(float(values[-1]), matrix, gain)
+        lower = self.lower_bound(matrix, gain, top=float(values[-1]))
         return Oracle(matrix, vectors[:, ::-1], values[::-1], lower)
 
-    def quadratic(self, w: Array) -> Array:
-        """Return (1 - floor) D(w), shape (n_P, n_P)."""
-        matrix = self.kernel.quadratic(self.points, w)
-        matrix *= 1.0 - self.floor
-        return self._bounded(matrix, LARGEST_FORM)
+    def lower_bound(self, matrix: Array, gain: float, top: float | None = None) -> float:
+        """Compute the lower bound from `quadratic` at w and a lower bound of kappa(w).
 
-    def lower_bound(self, matrix: Array, gain: float) -> float:
-        """Return the bound of the optimum from `quadratic` at w and a lower bound of kappa(w)."""
-        if len(matrix) <= FEW:
-            top = float(np.linalg.eigvalsh(matrix)[-1])
-        else:
-            top = eigenvalue(matrix, len(matrix) - 1)
-        return self._lower(top, matrix, gain)
-
-    def _lower(self, top: float, matrix: Array, gain: float) -> float:
-        """Return the largest t gain - t^2/2 cost, 0 <= t <= 1, reached at t = gain/cost.
-
-        The cost is that of the best P, <D, P> = floor tr D + (1 - floor) n_P lambda_max(D).
+        It is the largest t gain - t^2/2 cost over 0 <= t <= 1, at t = gain/cost. The cost is that
+        of the best P, <D, P> = floor tr D + (1 - floor) n_P lambda_max(D); `top` is the largest
+        eigenvalue of `matrix`, if known.
         """
+        if top is None and len(matrix) <= 64:  # all eigenvalues take less time than the largest
+            top = float(np.linalg.eigvalsh(matrix)[-1])
+        elif top is None:
+            top = eigenvalue(matrix, len(matrix) - 1)
+        # matrix = (1 - floor) D, in both terms of the cost
         cost = self.size * max(top, 0.0)
         if self.floor:
             cost += self.floor / (1.0 - self.floor) * max(float(np.trace(matrix)), 0.0)
