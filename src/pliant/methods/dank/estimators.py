@@ -65,6 +65,7 @@ from pliant.methods.svm.dual import (
     MarginDual,
     best_multiple,
     better_start,
+    project_box_hyperplane,
     without_intercept,
 )
 from pliant.methods.svm.estimators import (
@@ -83,7 +84,6 @@ from pliant.methods.svm.parts import (
     run_parts,
 )
 from pliant.methods.svm.rows import CachedRows, DenseRows, Rows
-from pliant.methods.svm.smo.steps import project_box_hyperplane
 
 AUTOMATIC_TAU, DENSE_ROWS, SMALL_PART, SAMPLE = 0.01, 4000, 2000, 1000
 """Tuning constants of the family, in this order:
