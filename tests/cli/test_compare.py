@@ -234,7 +234,7 @@ def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monke
     blended("t.csv")
     names = ("linear", "extra-trees", "dummy")
     monkeypatch.setattr(
-        "pliant.comparison.given.contenders_for",
+        "pliant.comparison.contenders.contenders_for",
         lambda *_: [package.comparison.BASELINES[name] for name in names],
     )
     words = ("--target", "y", "--budget", "60s", "--cv", 3, "--out", "m.pliant", *single)

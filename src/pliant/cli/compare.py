@@ -22,28 +22,24 @@ from pliant.cli.model_facts import summarised, versions
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
 from pliant.cli.parameters import whole
 from pliant.cli.report import facts, paragraph, program, word
-from pliant.comparison.across import across
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import named
 from pliant.comparison.folds import check_folds, settled
 from pliant.comparison.journal import key_of, read_journal
-from pliant.comparison.lines import Lines
 from pliant.comparison.metrics import metric_of
-from pliant.comparison.outcome import BLEND
 from pliant.comparison.page import write_report
-from pliant.comparison.protocol import Protocol
-from pliant.comparison.reading import read_sample_with_schema, table_name
+from pliant.comparison.protocol import BLEND, Protocol
+from pliant.comparison.race import ProgressLines
+from pliant.comparison.reading import read_sample, table_name
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
-from pliant.comparison.sentences import digits_of, interval_text, missing_of
-from pliant.comparison.standings import Standing
-from pliant.comparison.text import fixed, p_value, seconds, signed
-from pliant.comparison.text_tables import Column, text_table
+from pliant.comparison.sentences import leaderboard_text, missing_of
+from pliant.comparison.standings import across
+from pliant.comparison.text import TextColumn, seconds, text_table
 from pliant.comparison.workers import close_all, warm_up
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, printable, quoted
 from pliant.persistence import save_model
-from pliant.tables import TableSchema
 
 DURATION = re.compile(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s)?", re.ASCII)
 SECONDS = (3600.0, 60.0, 1.0)
@@ -284,15 +280,15 @@ def run_plan(plan: Plan) -> list[ComparisonResult]:
     warm_up(plan.jobs or cpu_count())
     try:
         tables = _tables(plan)
-        _prepare(plan, [sample for sample, _ in tables])
+        _prepare(plan, tables)
     except BaseException:
         close_all()
         raise
     results: list[ComparisonResult] = []
-    for (sample, schema), cache in zip(tables, plan.caches, strict=True):
+    for sample, cache in zip(tables, plan.caches, strict=True):
         share = (ends - time.monotonic()) / (len(tables) - len(results))
         seconds_left = budget and max(share, LEAST)
-        results.append(_raced(plan, sample, schema, cache, seconds_left))
+        results.append(_raced(plan, sample, cache, seconds_left))
         if results[-1].interrupted:
             break
     return results
@@ -320,7 +316,7 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
     tell(f"Fitting {'the blend' if chosen == BLEND else chosen} on all rows")
     start = time.perf_counter()
     model = result.fit_numbers(chosen)
-    schema = result.source.schema if result.source else None
+    schema = result.source.sample.schema if result.source else None
     assert schema is not None
     metadata = _metadata(result, chosen, time.perf_counter() - start)
     save_model(model, path, schema=schema.to_dict(), metadata=metadata)
@@ -360,12 +356,12 @@ def _check(plan: Plan) -> None:
     check_outputs([plan.report, plan.json, plan.out, *plan.caches], inputs=plan.tables)
 
 
-def _tables(plan: Plan) -> list[tuple[Sample, TableSchema]]:
+def _tables(plan: Plan) -> list[Sample]:
     """Read all tables, and refuse those that cannot be used; an error names the table."""
     tables = []
     for path, name in zip(plan.tables, plan.names, strict=True):
         try:
-            sample, schema = read_sample_with_schema(
+            sample = read_sample(
                 path,
                 plan.target,
                 task=plan.task,
@@ -380,7 +376,7 @@ def _tables(plan: Plan) -> list[tuple[Sample, TableSchema]]:
             if len(plan.tables) == 1:
                 raise
             raise TableError(f"{quoted(path, 200)}: {error}") from None
-        tables.append((replace(sample, name=name), schema))
+        tables.append(replace(sample, name=name))
     return tables
 
 
@@ -403,12 +399,12 @@ def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
 
 
 def _raced(
-    plan: Plan, sample: Sample, schema: TableSchema, cache: Path | None, budget: float | None
+    plan: Plan, sample: Sample, cache: Path | None, budget: float | None
 ) -> ComparisonResult:
     """Race methods on one table, and print a line for each fold."""
     protocol = settled(plan.protocol, sample)
     title = printable(sample.name, 40)
-    lines = Lines(protocol.metric_for(sample.task), protocol, title)
+    lines = ProgressLines(protocol.metric_for(sample.task), protocol, title)
     return compare_sample(
         sample,
         plan.methods,
@@ -419,7 +415,6 @@ def _raced(
         resume=plan.resume,
         progress=None if plan.json == STDOUT else lines,
         command=plan.command,
-        schema=schema,
     )
 
 
@@ -444,7 +439,7 @@ def all_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
 def _text(result: ComparisonResult) -> str:
     """Return the result on one table: the leaderboard, in words, and what is missing."""
     missing = "\n".join(paragraph(line) for line in missing_of(result))
-    blocks = [_headline(result), _leaderboard(result), paragraph(result.sentence()), missing]
+    blocks = [_headline(result), leaderboard_text(result), paragraph(result.sentence()), missing]
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -461,50 +456,6 @@ def _headline(result: ComparisonResult) -> str:
     return f"{name}: {result.task} of {target}, {size}\n{how}"
 
 
-def _leaderboard(result: ComparisonResult) -> str:
-    """Return a line for the blend and for each method with a score, the best first."""
-    places = [s for s in result.standings() if s.mean is not None and s.method.status != "left"]
-    digits, metric = digits_of(places), result.metric
-    weights = {} if result.blend is None else result.blend.weights
-    rows = [_row(s, digits, weights.get(s.method.name)) for s in places]
-    if result.best == BLEND:
-        expected = result.expected
-        ends = (expected.low, expected.high)
-        around = "" if None in ends else " to ".join(fixed(end, digits) for end in ends)
-        first = {"method": "Blend", "score": fixed(expected.mean, digits), "around": around}
-        rows.insert(0, {name: text.replace("−", "-") for name, text in first.items()})
-    better = "" if metric.higher_is_better else " (lower is better)"
-    columns = [
-        Column("method", missing=""),
-        Column("score", f"{metric.title}{better}", missing=""),
-        Column("around", "90 % interval", missing=""),
-        Column("weight", "weight", missing=""),
-        Column("difference", "better by", missing=""),
-        Column("p", missing=""),
-        Column("fit", "one fit", missing=""),
-    ]
-    against = next((s.method.title for s in places if s.is_reference), None)
-    tested = any(s.p_value is not None for s in places)
-    note = f"\nbetter by: than {against} on the same rows" if against else ""
-    note += "; p: corrected t test, Holm" if tested else ""
-    columns = [each for each in columns if any(row.get(each.key) for row in rows)]
-    return text_table(rows, columns).rstrip() + note if rows else "No method finished a fold."
-
-
-def _row(standing: Standing, digits: int, weight: float | None) -> dict[str, str]:
-    """Return the cells of a method."""
-    cells = {
-        "score": fixed(standing.mean, digits),
-        "around": interval_text(standing, digits),
-        "weight": "" if weight is None else f"{weight:.2f}",
-        "difference": "" if standing.difference is None else signed(standing.difference, digits),
-        "p": "" if standing.p_value is None else p_value(standing.p_value),
-        "fit": seconds(standing.seconds["fit"]),
-    }
-    plain = {name: text.replace("−", "-") for name, text in cells.items()}  # for ASCII terminals
-    return {"method": standing.method.title, **plain}
-
-
 def _text_over_tables(results: Sequence[ComparisonResult]) -> str:
     """Return the ranks over all tables and what they show; or why there are none."""
     title = f"Over {len(results)} tables"
@@ -516,7 +467,7 @@ def _text_over_tables(results: Sequence[ComparisonResult]) -> str:
         {"method": entry.title, "rank": float(rank)}
         for entry, rank in zip(ranking.methods, ranking.ranks, strict=True)
     ]
-    columns = (Column("method"), Column("rank", "average rank", digits=2))
+    columns = (TextColumn("method"), TextColumn("rank", "average rank", digits=2))
     return "\n\n".join([title, text_table(rows, columns).rstrip(), paragraph(ranking.sentence())])
 
 

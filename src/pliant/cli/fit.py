@@ -31,7 +31,7 @@ from pliant.comparison.contenders import NOT_SAVED, available, named
 from pliant.comparison.folds import most_folds
 from pliant.comparison.pipeline import around, last_step, names_after
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.reading import read_sample_with_schema
+from pliant.comparison.reading import read_sample
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import Maker, Tick, Tuned, cross_validate
 from pliant.core.exceptions import TableError
@@ -189,9 +189,11 @@ def train(
     given = parse_parameters(words)
     method = named(method_name or _default_method(given))
     check_method(method, out)
-    sample, schema = read_sample_with_schema(
+    sample = read_sample(
         table, target, task=task, folds=cv or None, most_rows=method.max_rows, **read.choices
     )
+    schema = sample.schema
+    assert schema is not None
     for note in sample.notes:
         tell(f"Note: {note}")
     learner = _learner(method, given, sample, seed)

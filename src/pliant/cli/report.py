@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pliant.comparison import Column, Score, text_table
+from pliant.comparison import Score, TextColumn, text_table
 from pliant.comparison.text import share_text
 from pliant.core.text import listed, printable, quoted
 
@@ -65,7 +65,9 @@ def _score_table(result: Mapping[str, Any]) -> str:
         return ""
     title = f"{cv['folds']} folds" + (", tuned in each" if result["tuned"] else "")
     rows = [{"name": n, "score": Score(s["mean"], s["std"])} for n, s in cv["scores"].items()]
-    return text_table(rows, (Column("name", title), Column("score", "mean ± spread", 4))).rstrip()
+    return text_table(
+        rows, (TextColumn("name", title), TextColumn("score", "mean ± spread", 4))
+    ).rstrip()
 
 
 def _model_facts(result: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """Race methods on a table: cross-validation of all, a blend of the best, a report.
 
 `compare` runs contenders fold by fold on one table (`comparing`, `race`, `cells`), learns the
-weights of a blend (`blend`, `blending`), and returns a `ComparisonResult`, which fits models and
-writes a page (`result`, `page`).
+weights of a blend (`blend`), and returns a `ComparisonResult`, which fits models and writes a page
+(`result`, `page`).
 
 A name is imported when it is first used: commands that compare nothing start sooner.
 """
@@ -11,16 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pliant.comparison.across import Across, across
     from pliant.comparison.blend import BlendClassifier, BlendRegressor
     from pliant.comparison.comparing import compare, compare_sample, fit
     from pliant.comparison.contenders import BASELINES
-    from pliant.comparison.protocol import Cell, Protocol
+    from pliant.comparison.protocol import Cell, Entry, Protocol
     from pliant.comparison.reading import TableEncoder, TablePipeline, read_sample
-    from pliant.comparison.record import Entry
     from pliant.comparison.result import ComparisonResult
     from pliant.comparison.sample import Sample
-    from pliant.comparison.standings import Standing
+    from pliant.comparison.standings import Across, Standing, across
     from pliant.comparison.statistics import (
         FriedmanTest,
         PairedTest,
@@ -30,38 +28,7 @@ if TYPE_CHECKING:
         nemenyi_critical_difference,
         wilcoxon_test,
     )
-    from pliant.comparison.text_tables import Column, Score, text_table
-
-_WHERE = {
-    "BASELINES": "contenders",
-    "Across": "across",
-    "BlendClassifier": "blend",
-    "BlendRegressor": "blend",
-    "Cell": "protocol",
-    "Column": "text_tables",
-    "ComparisonResult": "result",
-    "Entry": "record",
-    "FriedmanTest": "statistics",
-    "PairedTest": "statistics",
-    "Protocol": "protocol",
-    "Sample": "sample",
-    "Score": "text_tables",
-    "Standing": "standings",
-    "TableEncoder": "reading",
-    "TablePipeline": "reading",
-    "across": "across",
-    "average_ranks": "statistics",
-    "compare": "comparing",
-    "compare_sample": "comparing",
-    "fit": "comparing",
-    "corrected_t_test": "statistics",
-    "friedman_test": "statistics",
-    "nemenyi_critical_difference": "statistics",
-    "read_sample": "reading",
-    "text_table": "text_tables",
-    "wilcoxon_test": "statistics",
-}
-"""The module of each name."""
+    from pliant.comparison.text import Score, TextColumn, text_table
 
 __all__ = [
     "BASELINES",
@@ -69,7 +36,6 @@ __all__ = [
     "BlendClassifier",
     "BlendRegressor",
     "Cell",
-    "Column",
     "ComparisonResult",
     "Entry",
     "FriedmanTest",
@@ -80,6 +46,7 @@ __all__ = [
     "Standing",
     "TableEncoder",
     "TablePipeline",
+    "TextColumn",
     "across",
     "average_ranks",
     "compare",
@@ -93,12 +60,26 @@ __all__ = [
     "wilcoxon_test",
 ]
 
+_NAMES = {
+    "blend": "BlendClassifier BlendRegressor",
+    "comparing": "compare compare_sample fit",
+    "contenders": "BASELINES",
+    "protocol": "Cell Entry Protocol",
+    "reading": "TableEncoder TablePipeline read_sample",
+    "result": "ComparisonResult",
+    "sample": "Sample",
+    "standings": "Across Standing across",
+    "text": "Score TextColumn text_table",
+}
+"""The names of each module; all others are of `statistics`."""
+
 
 def __getattr__(name: str) -> Any:
     """Import a name that is used for the first time."""
-    if name not in _WHERE:
+    if name not in __all__:
         raise AttributeError(f"module 'pliant.comparison' has no attribute {name!r}")
-    value = getattr(import_module(f"pliant.comparison.{_WHERE[name]}"), name)
+    module = next((each for each, names in _NAMES.items() if name in names.split()), "statistics")
+    value = getattr(import_module(f"pliant.comparison.{module}"), name)
     globals()[name] = value
     return value
 

@@ -7,12 +7,17 @@ p_1, ..., p_k over w >= 0, sum(w) = 1:
 
 where L is the least loss L_j of a single model, and u_j is in proportion to (L / L_j)^4 for the
 three best models and 0 for the others. Weights below `LEAST` become 0.
+
+The score of the blend of a race on a fold has weights from the other folds of the same repeat (in
+the order of time: from earlier ones, so that the first fold has no score), so it is as honest as
+the score of a method. The weights of the blend itself are learned from all folds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,28 +28,26 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pliant.comparison.metrics import Metric, Predictions, metrics_of
+from pliant.comparison.protocol import DUMMY, Place, Record
+from pliant.comparison.standings import Cells, Standing, scores_of
 from pliant.core.typing import Array
 from pliant.core.validation import check_share
 
-SHRINKAGE = 30.0
-"""Strength of the pull towards the best models, in rows.
+SHRINKAGE, BEST, POWER, LEAST = 30.0, 3, 4, 0.05
+"""Strength of the pull in rows, models that it pulls to, the power of their losses, least weight.
 
-On 24 tables of 150 to 1000 rows, 10 and 100 were no better, nor was a pull to all models."""
-
-BEST, POWER = 3, 4
-"""Models that weights are pulled to, and the power of their losses in the weights."""
-
-LEAST = 0.05
-"""Weights below it become 0: such a model costs more time than it gains."""
+On 24 tables of 150 to 1000 rows, a pull of 10 and 100 rows was no better, nor was one to all
+models. A model with a smaller weight than the least costs more time than it gains."""
 
 PERMUTED_ROWS = 20_000
 """Rows with a permuted feature that importances are computed from, over all features."""
 
 SMALLEST = 1e-4
-"""Probabilities are at least this in the log loss."""
+"""Least probability in the log loss."""
 
-EXACT = 1e-12
-"""Share of the largest loss below which losses are no larger than rounding errors."""
+Loss: TypeAlias = Callable[[Any, Array], tuple[float, Array]]
+"""From targets and predictions to the loss and its gradient by the predictions."""
 
 
 def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
@@ -68,7 +71,7 @@ def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
 def blend_weights(
     predictions: Sequence[Array], y: npt.NDArray[Any], *, classes: Any = None
 ) -> Array:
-    """Return the weights of models from their predictions for rows that they did not learn from.
+    """Return the weights of models from their predictions for held-out rows.
 
     Parameters
     ----------
@@ -90,7 +93,7 @@ def blend_weights(
     array([0.5, 0.5])
     """
     stacked = np.stack([np.asarray(each, dtype=np.float64) for each in predictions])
-    loss: Callable[[Any, Array], tuple[float, Array]] = squared_loss
+    loss: Loss = squared_loss
     target: Any = np.asarray(y)
     if classes is not None:
         loss, target = log_loss, np.searchsorted(classes, y)
@@ -100,12 +103,14 @@ def blend_weights(
     pulled, best = np.zeros(len(stacked)), np.zeros(len(stacked))
     best[best_first[0]] = 1.0
     strength = SHRINKAGE / len(target)
-    unit = max(alone.min(), EXACT * alone.max(), np.finfo(np.float64).tiny)
+    # L, but not below the rounding errors of the largest loss
+    unit = max(alone.min(), 1e-12 * alone.max(), np.finfo(np.float64).tiny)
     near = best_first[:BEST]
     pulled[near] = (unit / np.maximum(alone[near], unit)) ** POWER
     pulled /= pulled.sum()
 
     def objective(w: Array) -> tuple[float, Array]:
+        """Return the objective divided by L, and its gradient."""
         value, by_values = loss(target, np.tensordot(w, stacked, 1))
         gradient = np.tensordot(stacked, by_values, by_values.ndim) / unit
         away = w - pulled
@@ -124,6 +129,125 @@ def blend_weights(
     w = min(known, key=lambda w: objective(w)[0])
     w = np.where(w < LEAST, 0.0, w)
     return np.asarray(w / w.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class BlendOutcome:
+    """The weights of a blend, and its predictions for held-out rows.
+
+    Attributes
+    ----------
+    weights : dict of str to float
+        By the name of the method, the largest first; of sum 1.
+    scores : dict of (int, int) to dict of str to float or None
+        By repeat and fold: the score by metric, with weights from the other folds. Empty with one
+        fold.
+    rows : array of shape (n,)
+        Row numbers, ascending.
+    y : array of shape (n,)
+        Their targets.
+    values : array of shape (n,) or (n, n_classes)
+        Their predictions or probabilities with weights from the other folds; means over repeats.
+    classes : array of shape (n_classes,) or None
+    """
+
+    weights: dict[str, float]
+    scores: dict[Place, dict[str, float | None]]
+    rows: npt.NDArray[np.intp]
+    y: npt.NDArray[Any]
+    values: Array
+    classes: npt.NDArray[Any] | None
+
+
+def learn_blend(
+    standings: Sequence[Standing],
+    cells: Mapping[str, Cells],
+    truth: Mapping[int, Any],
+    classes: Sequence[Any] | None,
+    metric: Metric,
+    *,
+    ordered: bool = False,
+) -> BlendOutcome | None:
+    """Learn the blend of the ranked methods; None without a method with kept predictions.
+
+    Parameters
+    ----------
+    standings : sequence of Standing
+        The best first.
+    cells : mapping of str to Cells
+        Finished cells by method.
+    truth : mapping of int to value
+        The target of each row that has a kept prediction.
+    classes : sequence or None
+        Sorted; None for regression.
+    metric : Metric
+        Of the scores, beside those of the task.
+    ordered : bool, default=False
+        True if rows, and so folds, are in the order of time.
+    """
+    ranked = [s.method for s in standings if s.rank is not None]
+    scored = [set(scores_of(cells[method.name], metric.name)) for method in ranked]
+    common = sorted(set.intersection(*scored)) if scored else []
+    members = [method.name for method in ranked if method.blends and method.name != DUMMY]
+    names = [name for name in members if all(cells[name][p].get("kept") for p in common)]
+    if not names:
+        return None
+    labels = None if classes is None else np.array(classes)
+    values = {p: np.stack([_kept(cells[name][p], "values") for name in names]) for p in common}
+    rows = {p: _kept(cells[names[0]][p], "rows").astype(np.intp) for p in common}
+    y = {p: np.array([truth[int(row)] for row in rows[p]]) for p in common}
+
+    def weights_from(places: Sequence[Place]) -> Array:
+        stacked = list(np.concatenate([values[p] for p in places], axis=1))
+        return blend_weights(stacked, np.concatenate([y[p] for p in places]), classes=labels)
+
+    task = "regression" if classes is None else "classification"
+    metrics = {each.name: each for each in (*metrics_of(task), metric)}
+    scores, held_out = {}, {}
+    for place in common:
+        others = [p for p in common if p[0] == place[0] and p != place]
+        others = [p for p in others if p < place] if ordered else others
+        weights = weights_from(others or [place])
+        held_out[place] = np.tensordot(weights, values[place], 1)
+        if others:
+            predictions = _predictions(held_out[place], labels)
+            scores[place] = {n: m.finite(y[place], predictions) for n, m in metrics.items()}
+    final = dict(zip(names, weights_from(common).tolist(), strict=True))
+    kept, targets, means = _over_repeats(rows, y, held_out)
+    largest_first = sorted(final.items(), key=lambda pair: -pair[1])
+    chosen = {name: weight for name, weight in largest_first if weight > 0}
+    return BlendOutcome(chosen, scores, kept, targets, means, labels)
+
+
+def _kept(record: Record, part: Literal["rows", "values"]) -> Array:
+    """Return the row numbers, or the predictions, that a cell has kept."""
+    kept = record["kept"]
+    assert kept is not None
+    return np.asarray(kept[part], dtype=np.float64)
+
+
+def _predictions(values: Array, classes: npt.NDArray[Any] | None) -> Predictions:
+    """Return blended numbers, or probabilities scaled to the sum 1, as predictions."""
+    if classes is None:
+        return Predictions(values)
+    probability = values / values.sum(axis=1, keepdims=True)
+    return Predictions(classes[probability.argmax(axis=1)], None, probability, classes)
+
+
+def _over_repeats(
+    rows: Mapping[Place, npt.NDArray[np.intp]],
+    y: Mapping[Place, npt.NDArray[Any]],
+    values: Mapping[Place, Array],
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any], Array]:
+    """Return the rows, their targets, and the means of their predictions over repeats."""
+    every = np.concatenate([rows[p] for p in rows])
+    kept, first, place = np.unique(every, return_index=True, return_inverse=True)
+    targets = np.concatenate([y[p] for p in rows])[first]
+    stacked = np.concatenate([values[p] for p in rows])
+    sums = np.zeros((len(kept), *stacked.shape[1:]))
+    np.add.at(sums, place, stacked)
+    times = np.bincount(place).reshape(-1, *[1] * (stacked.ndim - 1))
+    return kept, targets, sums / times
 
 
 class _Blend(BaseEstimator):
@@ -192,7 +316,7 @@ class _Blend(BaseEstimator):
         return self
 
     def _store(self, held_out: Array, y: npt.NDArray[Any]) -> None:
-        """Set the classes, or the errors of held-out predictions for intervals."""
+        """Store the classes, or the errors of held-out predictions for intervals."""
         if is_classifier(self):
             self.classes_ = np.unique(y)
         else:
@@ -208,7 +332,7 @@ class _Blend(BaseEstimator):
         chosen = np.linspace(0, len(X) - 1, rows).astype(np.intp)
         points, target = X[chosen], y[chosen]
         order = np.random.default_rng(0).permutation(rows)
-        loss: Callable[[Any, Array], tuple[float, Array]] = squared_loss
+        loss: Loss = squared_loss
         method = "predict"
         if is_classifier(self):
             loss, method = log_loss, "predict_proba"

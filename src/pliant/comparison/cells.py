@@ -21,8 +21,7 @@ from pliant.comparison.folds import cell_seed, inner_count, inner_splits, outer_
 from pliant.comparison.memory import pickled_size, shortage
 from pliant.comparison.metrics import Predictions, metrics_of
 from pliant.comparison.pipeline import last_step, pipeline
-from pliant.comparison.protocol import Cell, Place, Protocol
-from pliant.comparison.record import Kept, Record
+from pliant.comparison.protocol import Cell, Kept, Place, Protocol, Record
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import SearchResult, defaults, is_searched, search
 from pliant.comparison.text import known
@@ -33,9 +32,6 @@ from pliant.registry import Method
 
 MOST_KEPT = 2000
 """Maximum number of test rows of a fold whose predictions are kept."""
-
-DIGITS = 7
-"""Significant digits of kept predictions."""
 
 CALIBRATION_FOLDS = 3
 """Inner folds whose decision values a sigmoid is fitted to."""
@@ -78,8 +74,8 @@ def fit_method(
 ) -> FittedMethod:
     """Fit a method on some rows: its search for settings, preprocessing, learner, probabilities.
 
-    Decision values become probabilities by a sigmoid (Platt), fitted to those of rows that three
-    inner folds have held out.
+    Decision values become probabilities by a sigmoid (Platt), fitted to held-out decision values of
+    three inner folds.
 
     Parameters
     ----------
@@ -96,7 +92,7 @@ def fit_method(
     model = _with_probabilities(model, sample, rows, protocol, seed)
     model.fit(sample.features(rows), sample.y[rows])
     if isinstance(model, CalibratedClassifierCV):
-        model.cv = CALIBRATION_FOLDS  # the rows of each fold are of no use in a model file
+        model.cv = CALIBRATION_FOLDS  # a model file needs no rows of folds
     seconds = {"search": chosen - start, "fit": time.perf_counter() - chosen}
     return FittedMethod(model, choice, seconds)
 
@@ -104,7 +100,7 @@ def fit_method(
 def _with_probabilities(
     model: Any, sample: Sample, rows: Indices, protocol: Protocol, seed: int
 ) -> Any:
-    """Return a classifier that has probabilities, if its rows allow to calibrate them."""
+    """Return a classifier with calibrated probabilities if its rows allow, else the model."""
     if not is_classifier(model) or hasattr(model, "predict_proba"):
         return model
     n_folds = min(CALIBRATION_FOLDS, inner_count(sample, rows, protocol))
@@ -125,7 +121,7 @@ def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> R
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            record = _performed(sample, protocol, method, cell)
+            record = _finished(sample, protocol, method, cell)
             record["seconds"]["total"] = time.perf_counter() - start
         except MemoryError as error:
             record = failed(cell, shortage(error))
@@ -156,7 +152,8 @@ def cut(cell: Cell) -> Record:
     return record
 
 
-def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
+def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
+    """Return the record of a cell that succeeds."""
     train, test = outer_split(sample, protocol, *cell.place)
     if len(train) > method.max_rows:
         raise ValueError(f"takes at most {method.max_rows} training rows, got {len(train)}")
@@ -206,7 +203,7 @@ def scores_of(
 
 
 def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
-    """Return the places of the test rows of a fold whose predictions are kept, ascending."""
+    """Return the places of the kept test rows of a fold, ascending."""
     order = np.random.default_rng([protocol.seed, *place]).permutation(len(test))
     return np.sort(order[:MOST_KEPT])
 
@@ -214,7 +211,7 @@ def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
 def _kept(
     sample: Sample, protocol: Protocol, place: Place, test: Indices, predictions: Predictions
 ) -> Kept | None:
-    """Return the predictions of a fold that a blend can be made of; None without probabilities.
+    """Return the predictions of a fold for a blend; None for classes without probabilities.
 
     A class that the training rows lack has the probability 0.
     """
@@ -229,7 +226,7 @@ def _kept(
     kept = values[chosen]
     if not np.isfinite(kept).all():
         return None
-    written = [[float(f"{v:.{DIGITS}g}") for v in np.atleast_1d(row)] for row in kept]
+    written = [[float(f"{v:.7g}") for v in np.atleast_1d(row)] for row in kept]
     flat = [row[0] for row in written] if sample.task == "regression" else written
     return {"rows": test[chosen].tolist(), "values": flat}
 

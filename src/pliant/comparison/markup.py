@@ -1,4 +1,4 @@
-"""HTML that what it shows cannot break: every text is cleaned and escaped on its way in."""
+"""HTML elements whose texts are cleaned and escaped."""
 
 from __future__ import annotations
 
@@ -8,12 +8,6 @@ from typing import TypeAlias, Union
 
 from pliant.core.text import printable
 
-LONGEST = 2000
-"""Characters of one piece of text at most."""
-
-EMPTY = ("br", "img", "meta")
-"""Elements without an end."""
-
 
 class Markup(str):
     """Text that is HTML already, as `tag` makes it."""
@@ -22,31 +16,19 @@ class Markup(str):
 
 
 Content: TypeAlias = Union[str, float, "Iterable[Content]", None]
-"""What can stand in an element: `Markup` as it is, other text escaped, None for nothing."""
+"""The content of an element: `Markup` as it is, other text escaped, None for nothing."""
 
 
 def clean(value: object) -> str:
     """Return text on one line, without control characters and marks that turn its direction."""
-    return printable(" ".join(str(value).split()), LONGEST)
-
-
-def joined(*children: Content) -> Markup:
-    """Put pieces of HTML and of text behind each other.
-
-    Examples
-    --------
-    >>> joined("a < b", tag("br"))
-    'a &lt; b<br>'
-    """
-    return Markup("".join(_pieces(children)))
+    return printable(" ".join(str(value).split()), 2000)
 
 
 def tag(name: str, /, *children: Content, **attributes: object) -> Markup:
     """Write an element.
 
     In names of attributes underscores stand for hyphens, and one at the end for nothing. An
-    attribute that is None or False is left out; one that is True has no value. `Markup` stays as
-    it is.
+    attribute of value None is left out. `Markup` stays as it is.
 
     Examples
     --------
@@ -54,7 +36,8 @@ def tag(name: str, /, *children: Content, **attributes: object) -> Markup:
     '<td class="number" data-value="3">&lt;b&gt;</td>'
     """
     opened = f"<{name}{''.join(_attributes(attributes))}>"
-    return Markup(opened if name in EMPTY else f"{opened}{joined(*children)}</{name}>")
+    content = "".join(_pieces(children))
+    return Markup(opened if name in ("img", "meta") else f"{opened}{content}</{name}>")
 
 
 def _pieces(content: Content) -> Iterator[str]:
@@ -74,8 +57,6 @@ def _pieces(content: Content) -> Iterator[str]:
 def _attributes(attributes: dict[str, object]) -> Iterator[str]:
     for name, value in attributes.items():
         written = name.rstrip("_").replace("_", "-")
-        if value is True:
-            yield f" {written}"
-        elif value is not None and value is not False:
+        if value is not None:
             text = value if isinstance(value, Markup) else html.escape(clean(value))
             yield f' {written}="{text}"'

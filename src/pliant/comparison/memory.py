@@ -17,14 +17,9 @@ import numpy as np
 from pliant.comparison.text import bytes_of
 from pliant.core.text import printable
 
-ADVICE = (
-    "take fewer rows, a smaller cache (cache_mb) or lab-rbf, whose memory grows with the rows and "
-    "not with their square, or allow more memory"
-)
-
 
 def peak_memory() -> int | None:
-    """Return the largest resident size so far, in bytes; None where it is not known."""
+    """Return the largest resident size so far, in bytes; None where the system does not tell."""
     with suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
         if found := re.search(r"^VmHWM:\s*(\d+)", status, re.MULTILINE):
@@ -38,10 +33,10 @@ def peak_memory() -> int | None:
 
 
 def reset_peak_memory() -> None:
-    """Release free memory and reset the peak, where that is possible.
+    """Release free memory and reset the peak on Linux.
 
-    Elsewhere (outside Linux) the peak is that of the whole process, so a call shows only what
-    exceeds an earlier peak.
+    Elsewhere the peak is that of the whole process, so a call shows only what exceeds an earlier
+    one.
     """
     gc.collect()
     with suppress(OSError, AttributeError, TypeError):
@@ -58,9 +53,9 @@ def pickled_size(value: Any) -> int:
 
 
 def shortage(error: MemoryError) -> str:
-    """Return one sentence: how many bytes could not be had, and what to change.
+    """Return one sentence with the bytes that were refused, and what to change.
 
-    Where the error does not say how many (only NumPy's does), it is more than the process has had.
+    An error without a number of bytes (only NumPy's has one) gets the peak of the process.
     """
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is not None and dtype is not None:
@@ -71,4 +66,7 @@ def shortage(error: MemoryError) -> str:
         peak = peak_memory()
         held = "" if peak is None else f"more than {peak} bytes ({bytes_of(peak)})"
         needed = " - ".join(part for part in (held, text) if part) or "more than there is"
-    return f"not enough memory: {needed}; {ADVICE}"
+    return (
+        f"not enough memory: {needed}; take fewer rows, a smaller cache (cache_mb) or lab-rbf, "
+        "whose memory grows with the rows and not with their square, or allow more memory"
+    )

@@ -29,7 +29,7 @@ from pliant.core.validation import plain
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The predictions of a model for n test rows: labels or numbers; of k classes also others.
+    """The predictions of a model for n test rows: labels or numbers, for k classes also scores.
 
     Decision values have the shape (n,), higher means the second class, or (n, k); probabilities
     have the shape (n, k).
@@ -46,8 +46,8 @@ class Metric:
     """A number for the quality of predictions.
 
     It has a `name` in options and data, and a `title` in tables. The `task` is "" for a scorer of
-    scikit-learn, for which it is not known. `measure` takes the true values and predictions, and
-    gives None where the number is not defined. Searches use scikit-learn's `scorer`.
+    scikit-learn. `measure` takes the true values and predictions, and returns None for an undefined
+    number. Searches use scikit-learn's `scorer`.
     """
 
     name: str
@@ -58,16 +58,18 @@ class Metric:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the largest value that it can have."""
-        return _RANGES.get(self.name, (-np.inf, np.inf))
+        """The least and the largest possible value."""
+        shares = ("accuracy", "balanced_accuracy", "auc")
+        bounded = self.name in shares or not self.higher_is_better
+        return 0.0 if bounded else -np.inf, 1.0 if self.name in (*shares, "r2") else np.inf
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether larger numbers are better; scorers of scikit-learn negate the others."""
+        """True if larger numbers are better; scorers of scikit-learn negate the others."""
         return self.name not in ("log_loss", "rmse", "mae")
 
     def finite(self, y: npt.NDArray[Any], predictions: Predictions) -> float | None:
-        """Return the number; None where it is not defined, or not finite."""
+        """Return the number; None if it is undefined or not finite."""
         value = self.measure(y, predictions)
         return value if value is not None and np.isfinite(value) else None
 
@@ -120,18 +122,12 @@ METRICS: dict[str, Metric] = {
 }
 """All metrics, by name; the first of a task is the default for the search and the ranks."""
 
-_RANGES = {
-    **dict.fromkeys(("accuracy", "balanced_accuracy", "auc"), (0.0, 1.0)),
-    **dict.fromkeys(("log_loss", "rmse", "mae"), (0.0, np.inf)),
-    "r2": (-np.inf, 1.0),
-}
-
 SCORERS = {metric.scorer: metric.name for metric in METRICS.values()}
 """The metrics by the names that scikit-learn gives to their scorers."""
 
 
 class _Stored(BaseEstimator):
-    """Stands for a model whose predictions are known, so that a scorer can ask for them."""
+    """Model with stored predictions, for scorers, which call models."""
 
     def __init__(self, predictions: Predictions) -> None:
         self.predictions = predictions
@@ -159,7 +155,7 @@ class _StoredClassifier(ClassifierMixin, _Stored):
 
 
 def _of_scorer(scorer: Callable[..., float], name: str | None = None) -> Metric:
-    """Return a scorer of scikit-learn as a metric, which is None where it cannot score."""
+    """Return a scorer of scikit-learn as a metric; None if the model lacks what it needs."""
 
     def measure(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
         kind = _StoredRegressor if predictions.classes is None else _StoredClassifier
@@ -179,7 +175,7 @@ def _of_scorer(scorer: Callable[..., float], name: str | None = None) -> Metric:
 
 
 def metric_of(given: str | Callable[..., float] | None, task: str | None = None) -> Metric:
-    """Return a metric from its name, or from scikit-learn's name of a scorer or a scorer itself.
+    """Return a metric from its name, from scikit-learn's name of a scorer, or from a scorer.
 
     None stands for the first metric of the task. Raises ValueError if there is no such metric, or
     it is one of another task.

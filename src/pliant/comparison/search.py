@@ -1,4 +1,4 @@
-"""The search of a cell: which settings of a method's grid score best on inner folds.
+"""The search of a cell for the settings of a method's grid with the best score on inner folds.
 
 It is scikit-learn's ``HalvingRandomSearchCV`` over rows: all candidates start on few rows, the
 best third of them goes on with three times as many, and so on. Tables below 450 training rows, and
@@ -32,12 +32,9 @@ from pliant.comparison.sample import Sample
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
 
-FACTOR = 3
-FEWEST_ROWS = 150
-"""Rows in the first round at least; more where a class is rare."""
-
-ROWS_OF_RAREST = 10
-"""Expected rows of the rarest class in the first round."""
+FACTOR, FEWEST_ROWS, ROWS_OF_RAREST = 3, 150, 10
+"""Ratio of candidates, and of rows, of two rounds. Minimum number of rows in the first round, and
+expected number of rows of the rarest class in it."""
 
 Tick: TypeAlias = Callable[[int], object]
 """Called with the number of fits that were just done."""
@@ -59,12 +56,12 @@ class SearchResult:
 
 
 def is_searched(method: Method, sample: Sample) -> bool:
-    """Return whether a comparison searches settings of a method."""
+    """Return True if a comparison searches settings of a method."""
     return method.searched and len(ParameterGrid(search_grid(method, sample))) > 1
 
 
 def defaults(method: Method, sample: Sample) -> SearchResult:
-    """Return the settings without a search: the defaults, and what the grid leaves no choice of."""
+    """Return the settings without a search: the defaults, and the grid if it is one setting."""
     grid = search_grid(method, sample)
     alone = {name: values[0] for name, values in grid.items()}
     chosen = alone if len(ParameterGrid(grid)) == 1 else {}
@@ -84,7 +81,7 @@ def search(
     The seed decides candidates, folds, and the rows of each round. Raises ValueError if there are
     too few rows for two inner folds, or no candidate could be fitted.
     """
-    halving = _planned(method, sample, rows, protocol, seed, tick)
+    halving = _build_search(method, sample, rows, protocol, seed, tick)
     if halving is None:
         return defaults(method, sample)
     with warnings.catch_warnings():
@@ -109,7 +106,7 @@ def search(
 
 def count_fits(method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int) -> int:
     """Return the number of fits that `search` makes with these arguments."""
-    halving = _planned(method, sample, rows, protocol, seed)
+    halving = _build_search(method, sample, rows, protocol, seed)
     if halving is None:
         return 0
     left, size, fits = halving.n_candidates, halving.min_resources, 0
@@ -119,7 +116,7 @@ def count_fits(method: Method, sample: Sample, rows: Indices, protocol: Protocol
     return fits
 
 
-def _planned(
+def _build_search(
     method: Method,
     sample: Sample,
     rows: Indices,
@@ -127,7 +124,7 @@ def _planned(
     seed: int,
     tick: Tick | None = None,
 ) -> Any:
-    """Return a search, not fitted; None where there is nothing to choose."""
+    """Build a search, not fitted; None for a grid of one setting."""
     grid = search_grid(method, sample)
     size = len(ParameterGrid(grid))
     if size == 1:
@@ -163,7 +160,7 @@ def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> t
 
     The last has all rows, at most ``search_rows``. Each one before has a third of them, as long
     as candidates are left to drop and no round has less than 150 rows, or less than ten of the
-    rarest class on average. Its share `rarest` is for "auc" that in one test part of a fold.
+    rarest class on average. Its share is `rarest`; for "auc" that in one test part of a fold.
     """
     most = min(n_rows, protocol.search_rows)
     least = max(FEWEST_ROWS, math.ceil(ROWS_OF_RAREST / rarest))

@@ -1,4 +1,4 @@
-"""The place of each method: mean scores with intervals, and tests against one reference.
+"""The place of each method on one table, with tests against a reference, and over several tables.
 
 With the scores s_1, ..., s_r of a method's finished folds, the standard error of their mean is
 Nadeau and Bengio's, sqrt((1/r + n_test / n_train) var(s)): training rows of different folds
@@ -7,22 +7,38 @@ interval of a mean is that of Student's t with r - 1 degrees of freedom.
 
 Methods are ranked, and tested against the reference, on the folds that all ranked methods have.
 Tests need `FEWEST_FOLDS` of them; p-values are adjusted by Holm's method.
+
+Over several tables, methods are ranked on each by their mean score, 1 the best, so that tables of
+different tasks and metrics can stand together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from math import fsum, isfinite, sqrt
+from math import fsum, sqrt
 from statistics import median, variance
-from typing import Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 from scipy import stats
 
 from pliant.comparison.metrics import Metric, metrics_of
-from pliant.comparison.protocol import Place, Protocol
-from pliant.comparison.record import DUMMY, REFERENCE, Entry, Record
-from pliant.comparison.statistics import corrected_t_test, holm
+from pliant.comparison.protocol import DUMMY, REFERENCE, Entry, Place, Protocol, Record
+from pliant.comparison.statistics import (
+    FriedmanTest,
+    average_ranks,
+    corrected_t_test,
+    friedman_test,
+    holm,
+    nemenyi_critical_difference,
+)
+from pliant.comparison.text import known
+from pliant.core.text import listed
+from pliant.core.typing import Array
+
+if TYPE_CHECKING:
+    from pliant.comparison.result import ComparisonResult
 
 Cells: TypeAlias = dict[Place, Record]
 """Records of one method by repeat and fold, ascending."""
@@ -30,19 +46,14 @@ Cells: TypeAlias = dict[Place, Record]
 Scores: TypeAlias = dict[Place, float]
 """Scores of one method by repeat and fold, ascending."""
 
-LARGEST = 1e100
-"""The bound on scores, so that their squares are finite."""
-
-GAIN = 2
-"""How many times as many common folds leave a method out."""
-
 FEWEST_FOLDS = 5
-"""Common folds below which nothing is tested."""
+"""Minimum number of common folds of a test."""
 
-LEVEL = 0.9
-"""Probability of the interval of a mean."""
+LEVEL = 0.05
+"""Probability of a false alarm below which a difference is significant."""
 
-SECONDS = ("search", "fit", "predict", "total")
+PARTS = ("search", "fit", "predict", "total")
+"""Parts of the time of a cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,25 +64,25 @@ class Standing:
     ----------
     method : Entry
     mean : float or None
-        Of the metric over the common folds; of a method without a rank, over its own. None where
-        there is no score.
+        Of the metric over the common folds; of a method without a rank, over its own. None without
+        a score.
     error : float or None
         The standard error of the mean; None for fewer than two folds.
     low, high : float or None
         The 90 % interval of the mean.
     folds, planned : int
-        Folds that the mean is of, and that there are.
+        Folds of the mean, and of the protocol.
     rank : int or None
         1 is the best mean; methods of one mean share the smaller number. None for a method without
         a score of all common folds.
     is_reference : bool
-        Whether the others are tested against this method.
+        True if the others are tested against this method.
     difference, difference_error : float or None
         The mean difference to the reference over the common folds, positive where this method is
         better, and its standard error.
     p_value : float or None
-        Of the corrected t test of difference = 0, adjusted by Holm's method. None where nothing
-        is tested: below five common folds, for the reference, for the dummy.
+        Of the corrected t test of difference = 0, adjusted by Holm's method. None below five common
+        folds, for the reference, and for the dummy.
     means, errors : dict of str to float or None
         Mean and standard error of each metric, by name.
     seconds : dict of str to float or None
@@ -147,16 +158,17 @@ def finished(methods: Iterable[Entry], records: Iterable[Record]) -> dict[str, C
 
 
 def scores_of(cells: Cells, metric: str) -> Scores:
-    """Return the scores of the cells that have this one."""
+    """Return the scores by one metric, of the cells that have it."""
     scores = {place: record["scores"].get(metric) for place, record in cells.items()}
-    return {p: min(max(float(s), -LARGEST), LARGEST) for p, s in scores.items() if is_number(s)}
+    # bounded, so that squares are finite
+    return {place: min(max(float(s), -1e100), 1e100) for place, s in scores.items() if known(s)}
 
 
 def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], frozenset[str]]:
     """Return the folds to compare methods on, and the methods that have all of them.
 
     A method that would hold their number down is left out if without it there are at least twice
-    as many, and half of the methods remain. `places` are the folds that each method has a score of.
+    as many, and half of the methods remain. `places` are the scored folds of each method.
 
     Examples
     --------
@@ -172,7 +184,7 @@ def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], fr
     for least in sorted({len(mine) for mine in have.values()}):
         fewer = {name: mine for name, mine in have.items() if len(mine) >= least}
         shared = frozenset.intersection(*fewer.values())
-        if 2 * len(fewer) >= len(have) and len(shared) >= max(1, GAIN * len(common)):
+        if 2 * len(fewer) >= len(have) and len(shared) >= max(1, 2 * len(common)):
             common, kept = shared, fewer
     return common, frozenset(kept) if common else frozenset()
 
@@ -188,7 +200,7 @@ def interval_of(
         return None
     mean, r = fsum(scores) / len(scores), len(scores)
     error = sqrt((1 / r + share) * variance(scores))
-    reach = float(stats.t.ppf((1 + LEVEL) / 2, r - 1)) * error
+    reach = float(stats.t.ppf(0.95, r - 1)) * error
     least, largest = metric.range
     return error, max(mean - reach, least), min(mean + reach, largest)
 
@@ -199,13 +211,8 @@ def held_out_share(records: Iterable[Record]) -> float:
     return fsum(shares) / len(shares)
 
 
-def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value of a record is a finite number."""
-    return isinstance(value, int | float) and isfinite(value)
-
-
 def _sort_key(scores: Scores, metric: Metric, ranked: bool) -> tuple[int, int, float]:
-    """Return the sort key: the mean to 12 digits, so that rounding makes no difference."""
+    """Return the sort key of a method, with its mean to 12 digits against rounding errors."""
     mean = _mean(scores.values())
     if mean is None:
         return 2, 0, 0.0
@@ -246,10 +253,10 @@ def _standing(entry: Entry, cells: Cells, metric: Metric, **place: Any) -> Stand
         **place,
         means={name: _mean(values) for name, values in scores.items()},
         errors={name: each and each[0] for name, each in intervals.items()},
-        seconds={part: _median(each["seconds"].get(part) for each in records) for part in SECONDS},
+        seconds={part: _median(each["seconds"].get(part) for each in records) for part in PARTS},
         size_bytes=_median(each.get("size_bytes") for each in records),
         support=_median(each.get("support") for each in records),
-        gap=max(filter(is_number, (each.get("gap") for each in records)), default=None),
+        gap=max(filter(known, (each.get("gap") for each in records)), default=None),
     )
 
 
@@ -259,7 +266,117 @@ def _mean(values: Iterable[float]) -> float | None:
     return fsum(numbers) / len(numbers) if numbers else None
 
 
-def _median(values: Iterable[object]) -> float | None:
-    """Return the median of the numbers among some values; None of none."""
-    numbers = [float(value) for value in values if is_number(value)]
+def _median(values: Iterable[float | None]) -> float | None:
+    """Return the median of the known values; None of none."""
+    numbers = [float(value) for value in values if known(value)]
     return median(numbers) if numbers else None
+
+
+@dataclass(frozen=True, eq=False)
+class Across:
+    """k methods over N tables.
+
+    Attributes
+    ----------
+    methods : tuple of Entry
+        The methods with a rank on all tables, the best average rank first; without the dummy,
+        from which all differ.
+    tables : tuple of str
+        Their names; one that recurs has a number.
+    left_out : dict of str to str
+        The reason of each other method, by name.
+    friedman : FriedmanTest
+        With Iman and Davenport's F, its p-value, and the average ranks.
+    critical_difference : float
+        Nemenyi's: average ranks further apart differ significantly.
+    """
+
+    methods: tuple[Entry, ...]
+    tables: tuple[str, ...]
+    left_out: dict[str, str]
+    friedman: FriedmanTest
+    critical_difference: float
+
+    @property
+    def ranks(self) -> Array:
+        """The average rank of each method."""
+        return self.friedman.ranks
+
+    def sentence(self) -> str:
+        """Return the result over all tables in words.
+
+        For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
+        the best average rank is DANK's, 2.1, and ranks more than 2.5 apart differ significantly."
+        """
+        p = self.friedman.p_value
+        shown = "p < 0.001" if p < 0.001 else f"p = {p:.3g}"
+        differ, far = "do not differ", ""
+        if p < LEVEL:
+            apart = f"{self.critical_difference:.1f}"
+            differ, far = "differ", f", and ranks more than {apart} apart differ significantly"
+        return (
+            f"Over {len(self.tables)} tables the {len(self.methods)} methods {differ} "
+            f"significantly (Friedman's test, {shown}); the best average "
+            f"rank is {self.methods[0].title}'s, {self.ranks[0]:.1f}{far}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return ranks and tests as plain data."""
+        names = [entry.name for entry in self.methods]
+        return {
+            "tables": list(self.tables),
+            "ranks": dict(zip(names, self.ranks.tolist(), strict=True)),
+            "friedman": {"statistic": self.friedman.statistic, "p_value": self.friedman.p_value},
+            "critical_difference": self.critical_difference,
+            "level": LEVEL,
+            "left_out": self.left_out,
+            "sentence": self.sentence(),
+        }
+
+
+def across(results: Sequence[ComparisonResult]) -> Across:
+    """Compare methods over tables.
+
+    Parameters
+    ----------
+    results : sequence of N >= 2 ComparisonResult
+        A result for each table; their tasks and metrics may differ.
+
+    Raises
+    ------
+    ValueError
+        For less than two tables, or less than two methods with a rank on all of them.
+    """
+    if len(results) < 2:
+        raise ValueError(f"expected at least 2 tables, got {len(results)}")
+    given = [str(result.sample["name"]) for result in results]
+    tables = tuple(
+        f"{name} ({given[: k + 1].count(name)})" if given.count(name) > 1 else name
+        for k, name in enumerate(given)
+    )
+    places = [{each.method.name: each for each in result.standings()} for result in results]
+    reasons: dict[str, list[str]] = {}
+    for name in dict.fromkeys(name for place in places for name in place):
+        for table, place in zip(tables, places, strict=True):
+            if name not in place:
+                reasons.setdefault(name, []).append(f"{table}: not compared")
+            elif place[name].rank is None:
+                why = place[name].method.reason or "no score of all common folds"
+                reasons.setdefault(name, []).append(f"{table}: {why}")
+    left_out = {name: listed(causes) for name, causes in reasons.items()}
+    names = [e.name for e in results[0].methods if e.name != DUMMY and e.name not in left_out]
+    if len(names) < 2:
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ValueError(f"expected 2 methods with a rank on all tables, got {len(names)} ({why})")
+    means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
+    largest = np.abs(means).max(axis=1)
+    signs = np.array([1.0 if each.metric.higher_is_better else -1.0 for each in results])
+    scores = means * (signs / np.where(largest > 0, largest, 1.0))[:, None]  # higher is better
+    order = np.argsort(average_ranks(scores), kind="stable")
+    return Across(
+        methods=tuple(places[0][names[k]].method for k in order),
+        tables=tables,
+        left_out=left_out,
+        friedman=friedman_test(scores[:, order]),
+        critical_difference=nemenyi_critical_difference(len(names), len(tables), LEVEL),
+    )
