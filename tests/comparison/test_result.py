@@ -187,7 +187,7 @@ def test_the_table_of_a_notebook_escapes_names(hostile):
 def noisy(n=90):
     r = np.random.default_rng(0)
     X = r.normal(size=(n, 2))
-    return X, 1e3 * (np.sin(2 * X[:, 0]) - 0.5 * X[:, 1] + 0.3 * r.normal(size=n))
+    return X, 1e3 * (np.sin(1.3 * X[:, 0]) - 0.5 * X[:, 1] + 0.3 * r.normal(size=n))
 
 
 @pytest.fixture(scope="module")

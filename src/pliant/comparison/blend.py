@@ -135,20 +135,10 @@ def blend_weights(
 class BlendOutcome:
     """The weights of a blend, and its predictions for held-out rows.
 
-    Attributes
-    ----------
-    weights : dict of str to float
-        By the name of the method, the largest first; of sum 1.
-    scores : dict of (int, int) to dict of str to float or None
-        By repeat and fold: the score by metric, with weights from the other folds. Empty with one
-        fold.
-    rows : array of shape (n,)
-        Row numbers, ascending.
-    y : array of shape (n,)
-        Their targets.
-    values : array of shape (n,) or (n, n_classes)
-        Their predictions or probabilities with weights from the other folds; means over repeats.
-    classes : array of shape (n_classes,) or None
+    Weights are by the name of the method, the largest first, of sum 1. Scores are by repeat and
+    fold and by metric, with weights from the other folds; there are none with one fold. `values`
+    are the predictions, or probabilities of shape (n, n_classes), of the n `rows`, ascending, with
+    targets `y`; they are means over repeats.
     """
 
     weights: dict[str, float]
@@ -170,20 +160,8 @@ def learn_blend(
 ) -> BlendOutcome | None:
     """Learn the blend of the ranked methods; None without a method with kept predictions.
 
-    Parameters
-    ----------
-    standings : sequence of Standing
-        The best first.
-    cells : mapping of str to Cells
-        Finished cells by method.
-    truth : mapping of int to value
-        The target of each row that has a kept prediction.
-    classes : sequence or None
-        Sorted; None for regression.
-    metric : Metric
-        Of the scores, beside those of the task.
-    ordered : bool, default=False
-        True if rows, and so folds, are in the order of time.
+    Standings are the best first. `truth` has the target of each row with a kept prediction. Sorted
+    `classes` are None for regression. If rows are `ordered` in time, so are folds.
     """
     ranked = [s.method for s in standings if s.rank is not None]
     scored = [set(scores_of(cells[method.name], metric.name)) for method in ranked]
@@ -268,13 +246,8 @@ class _Blend(BaseEstimator):
     ) -> Self:
         """Return a blend of models that are fitted already, on samples X and y.
 
-        Parameters
-        ----------
-        members : sequence of k (str, fitted estimator)
-        weights : array-like of shape (k,)
-        held_out : (array of shape (n,) or (n, n_classes), array of shape (n,))
-            Blended predictions for samples that members did not learn from, and their targets.
-        X, y : arrays of shape (n_samples, n_features) and (n_samples,)
+        `held_out` are blended predictions for samples that members did not learn from, of shape
+        (n,) or (n, n_classes), and their targets.
         """
         blend = cls([(name, clone(member)) for name, member in members])
         blend.members_, blend.weights_ = list(members), np.asarray(weights, dtype=np.float64)

@@ -39,16 +39,9 @@ CALIBRATION_FOLDS = 3
 
 @dataclass(frozen=True, eq=False)
 class FittedMethod:
-    """A method fitted on some rows.
+    """A method fitted on some rows: the model, its settings, and seconds of "search" and "fit".
 
-    Attributes
-    ----------
-    model : fitted estimator
-        A classifier has ``predict_proba`` where its inner folds allow.
-    choice : SearchResult
-        The settings.
-    seconds : dict of str to float
-        Of the "search" for settings and of the "fit".
+    A classifier has ``predict_proba`` if its rows make inner folds.
     """
 
     model: Any
@@ -75,13 +68,7 @@ def fit_method(
     """Fit a method on some rows: its search for settings, preprocessing, learner, probabilities.
 
     Decision values become probabilities by a sigmoid (Platt), fitted to held-out decision values of
-    three inner folds.
-
-    Parameters
-    ----------
-    rows : array of shape (n_rows,)
-    for_new_rows : bool, default=False
-        Fill in gaps of new rows even if the sample has none.
+    three inner folds. `for_new_rows` fills in gaps of new rows even if the sample has none.
     """
     start = time.perf_counter()
     searched = is_searched(method, sample)

@@ -61,19 +61,9 @@ the best three never."""
 
 @dataclass(frozen=True)
 class RaceState:
-    """The state of a race.
+    """The state of a race: finished records, running cells, cells left as far as known, and seconds.
 
-    Attributes
-    ----------
-    records : tuple of Record
-        Finished cells.
-    running : tuple of Cell
-    left : int
-        Number of cells to run, as far as is known.
-    seconds : float
-        Since the beginning.
-    seconds_left : float or None
-        Of the budget.
+    `seconds` are those since the beginning, `seconds_left` those of the budget.
     """
 
     records: tuple[Record, ...]
@@ -85,26 +75,11 @@ class RaceState:
 
 @dataclass(eq=False)
 class Race:
-    """Run the cells of some methods.
+    """Run the cells of some methods; those of the journal are not run again.
 
-    Parameters
-    ----------
-    sample, protocol : Sample and Protocol
-    methods : sequence of Method
-    journal : Journal
-        Cells that it holds are not run again.
-    budget : float or None
-        Seconds for all cells together, by the clock.
-    selective : bool
-        True if hopeless methods leave after the first fold.
-    final_fits : float
-        Number of fits on all rows that the budget has to hold as well, for each method.
-    n_jobs : int or None
-        Cells at a time; None or -1: one for each core.
-    executor : object with ``submit``, optional
-        Runs the cells, in place of processes on this computer.
-    progress : callable, optional
-        See `Progress`.
+    The `budget` has seconds by the clock for all cells together, and for `final_fits` fits of each
+    method on all rows. In a `selective` race hopeless methods leave after the first fold. `n_jobs`
+    cells run at a time (None or -1: one for each core), in processes or by an `executor`.
 
     Attributes
     ----------

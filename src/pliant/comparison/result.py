@@ -46,14 +46,8 @@ class Source:
 class Expected:
     """The score that the recommended model is expected to have on new rows.
 
-    Attributes
-    ----------
-    mean : float or None
-        Over the common folds; None with one fold.
-    low, high : float or None
-        The 90 % interval of the mean.
-    means : dict of str to float or None
-        The mean of each metric.
+    The mean is over the common folds, None with one fold, from `low` to `high` its 90 % interval.
+    `means` has the mean of each metric.
     """
 
     mean: float | None

@@ -153,21 +153,11 @@ def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted by Holm's method, in the same order.
+    """Return p-values adjusted by Holm's method (1979), in the same order.
 
     The i-th smallest of m p-values becomes the largest of (m - j + 1) p_(j) over j <= i, at most 1.
     Calling those below a level significant is wrong about one or more of them with at most that
-    probability, however the tests depend on each other.
-
-    Raises
-    ------
-    ValueError
-        If one is not in [0, 1].
-
-    References
-    ----------
-    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
-    Statistics 6 (1979).
+    probability, however the tests depend on each other. Raises ValueError outside [0, 1].
 
     Examples
     --------

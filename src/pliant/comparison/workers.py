@@ -44,18 +44,10 @@ def perform_apart(
     ends: float | None = None,
     executor: Any = None,
 ) -> Record:
-    """Perform a cell in another process, or by an executor.
+    """Perform a cell in another process, or by an executor, an object with ``submit``.
 
-    Parameters
-    ----------
-    ends : float or None
-        When to kill it, by ``time.time``.
-    executor : object with ``submit``, optional
-
-    Returns
-    -------
-    Record
-        Of the cell; its status is "cut" if the time was up. With "crashed" it is not kept.
+    At `ends`, by ``time.time``, the process is killed and the status of the record is "cut". The
+    journal does not keep a record with "crashed".
     """
     if executor is None and multiprocessing.current_process().daemon:
         return perform(sample, protocol, method, cell)
