@@ -60,26 +60,16 @@ __all__ = [
     "wilcoxon_test",
 ]
 
-_NAMES = {
-    "blend": "BlendClassifier BlendRegressor",
-    "comparing": "compare compare_sample fit",
-    "contenders": "BASELINES",
-    "protocol": "Cell Entry Protocol",
-    "reading": "TableEncoder TablePipeline read_sample",
-    "result": "ComparisonResult",
-    "sample": "Sample",
-    "standings": "Across Standing across",
-    "text": "Score TextColumn text_table",
-}
-"""The names of each module; all others are of `statistics`."""
+_MODULES = "text statistics protocol sample standings contenders reading blend result comparing"
+"""The modules of the names, those that import little first."""
 
 
 def __getattr__(name: str) -> Any:
     """Import a name that is used for the first time."""
     if name not in __all__:
         raise AttributeError(f"module 'pliant.comparison' has no attribute {name!r}")
-    module = next((each for each, names in _NAMES.items() if name in names.split()), "statistics")
-    value = getattr(import_module(f"pliant.comparison.{module}"), name)
+    modules = (import_module(f"pliant.comparison.{module}") for module in _MODULES.split())
+    value = next(vars(module)[name] for module in modules if name in vars(module))
     globals()[name] = value
     return value
 

@@ -71,20 +71,10 @@ def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
 def blend_weights(
     predictions: Sequence[Array], y: npt.NDArray[Any], *, classes: Any = None
 ) -> Array:
-    """Return the weights of models from their predictions for held-out rows.
+    """Return the weights of models, of sum 1, from their predictions for held-out rows.
 
-    Parameters
-    ----------
-    predictions : sequence of k arrays of shape (n,) or (n, n_classes)
-        Numbers, or probabilities.
-    y : array of shape (n,)
-    classes : array of shape (n_classes,), optional
-        Sorted; None for regression.
-
-    Returns
-    -------
-    array of shape (k,)
-        Non-negative, with the sum 1.
+    Predictions are numbers of shape (n,), or probabilities of shape (n, n_classes) with the sorted
+    `classes`.
 
     Examples
     --------

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 import warnings
 from dataclasses import dataclass
@@ -18,13 +19,12 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.comparison.folds import cell_seed, inner_count, inner_splits, outer_split
-from pliant.comparison.memory import pickled_size, shortage
 from pliant.comparison.metrics import Predictions, metrics_of
 from pliant.comparison.pipeline import last_step, pipeline
 from pliant.comparison.protocol import Cell, Kept, Place, Protocol, Record
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import SearchResult, defaults, is_searched, search
-from pliant.comparison.text import known
+from pliant.comparison.text import known, shortage
 from pliant.core.text import printable
 from pliant.core.typing import Array, Indices
 from pliant.methods.summary import Summary, summarize
@@ -216,6 +216,13 @@ def _kept(
     written = [[float(f"{v:.7g}") for v in np.atleast_1d(row)] for row in kept]
     flat = [row[0] for row in written] if sample.task == "regression" else written
     return {"rows": test[chosen].tolist(), "values": flat}
+
+
+def pickled_size(value: object) -> int:
+    """Return the bytes of an object's pickle, without a copy of its arrays."""
+    arrays: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+    return len(rest) + sum(array.raw().nbytes for array in arrays)
 
 
 def _short(name: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import dummy, ensemble, gaussian_process
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -24,16 +25,6 @@ from sklearn.base import (
     is_classifier,
     is_regressor,
 )
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -151,7 +142,7 @@ BASELINES: dict[str, Method] = {
     method.name: method
     for method in (
         Method(
-            DUMMY, "Dummy", SCIKIT, DummyClassifier, DummyRegressor, {}, 10_000_000,
+            DUMMY, "Dummy", SCIKIT, dummy.DummyClassifier, dummy.DummyRegressor, {}, 10_000_000,
             "the most frequent class or the mean, whatever the features",
         ),
         Method(
@@ -178,31 +169,31 @@ BASELINES: dict[str, Method] = {
         ),
         Method(
             "gp", "Gaussian process", SCIKIT,
-            lambda: GaussianProcessClassifier(ConstantKernel() * RBF(GP_WIDTH)),
-            lambda: GaussianProcessRegressor(
+            lambda: gaussian_process.GaussianProcessClassifier(ConstantKernel() * RBF(GP_WIDTH)),
+            lambda: gaussian_process.GaussianProcessRegressor(
                 ConstantKernel() * RBF(GP_WIDTH) + WhiteKernel(0.1, (1e-6, 1e2))
             ),
             {}, 1_500,
             "one width and the noise chosen by the marginal likelihood",
         ),
         Method(
-            "forest", "Random forest", SCIKIT, partial(RandomForestClassifier, 200),
-            partial(RandomForestRegressor, 200),
+            "forest", "Random forest", SCIKIT, partial(ensemble.RandomForestClassifier, 200),
+            partial(ensemble.RandomForestRegressor, 200),
             {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
             "200 randomised trees, 100 from 20 000 rows on",
             streams=True, many=(20_000, {"n_estimators": 100}), searched=False,
         ),
         Method(
             "extra-trees", "Extra trees", SCIKIT,
-            partial(ExtraTreesClassifier, 200, min_samples_leaf=2),
-            partial(ExtraTreesRegressor, 200),
+            partial(ensemble.ExtraTreesClassifier, 200, min_samples_leaf=2),
+            partial(ensemble.ExtraTreesRegressor, 200),
             {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
             "200 extremely randomised trees, 100 from 20 000 rows on",
             streams=True, many=(20_000, {"n_estimators": 100}), searched=False,
         ),
         Method(
-            "boosting", "Gradient boosting", SCIKIT, HistGradientBoostingClassifier,
-            HistGradientBoostingRegressor, _boosting("max_leaf_nodes", rounds="max_iter"),
+            "boosting", "Gradient boosting", SCIKIT, ensemble.HistGradientBoostingClassifier,
+            ensemble.HistGradientBoostingRegressor, _boosting("max_leaf_nodes", rounds="max_iter"),
             1_000_000, "histogram-based gradient boosting", streams=True, searched=False,
         ),
         Method(

@@ -8,18 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import (
-    accuracy_score,
-    balanced_accuracy_score,
-    get_scorer,
-    get_scorer_names,
-    log_loss,
-    mean_absolute_error,
-    r2_score,
-    roc_auc_score,
-    root_mean_squared_error,
-)
+from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.metaestimators import available_if
 
 from pliant.core.text import meant
@@ -78,7 +69,7 @@ def _log_loss(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
     probability, classes = predictions.probability, predictions.classes
     if probability is None or classes is None or not np.isin(y, classes).all():
         return None
-    return float(log_loss(y, probability, labels=classes))
+    return float(metrics.log_loss(y, probability, labels=classes))
 
 
 def _auc(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
@@ -90,35 +81,35 @@ def _auc(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
         scores = predictions.decision
         if scores is None and probability is not None:
             scores = np.asarray(probability[:, 1])
-        return None if scores is None else float(roc_auc_score(y == classes[1], scores))
+        return None if scores is None else float(metrics.roc_auc_score(y == classes[1], scores))
     if probability is None:
         return None
-    return float(roc_auc_score(y, probability, multi_class="ovr", labels=classes))
+    return float(metrics.roc_auc_score(y, probability, multi_class="ovr", labels=classes))
 
 
-def _of_values(function: Callable[..., Any]) -> Callable[..., float]:
+def _values(function: Callable[..., Any]) -> Callable[..., float]:
     """Return a measure that needs the predicted values only."""
     return lambda y, predictions: float(function(y, predictions.values))
 
 
 _BY_TASK = {
     "classification": (
-        ("accuracy", "accuracy", _of_values(accuracy_score), "accuracy"),
-        ("balanced_accuracy", "balanced accuracy", _of_values(balanced_accuracy_score), None),
+        ("accuracy", "accuracy", _values(metrics.accuracy_score), "accuracy"),
+        ("balanced_accuracy", "balanced accuracy", _values(metrics.balanced_accuracy_score), None),
         ("log_loss", "log loss", _log_loss, "neg_log_loss"),
         ("auc", "AUC", _auc, "roc_auc"),
     ),
     "regression": (
-        ("r2", "R2", _of_values(r2_score), None),
-        ("rmse", "RMSE", _of_values(root_mean_squared_error), "neg_root_mean_squared_error"),
-        ("mae", "MAE", _of_values(mean_absolute_error), "neg_mean_absolute_error"),
+        ("r2", "R2", _values(metrics.r2_score), None),
+        ("rmse", "RMSE", _values(metrics.root_mean_squared_error), "neg_root_mean_squared_error"),
+        ("mae", "MAE", _values(metrics.mean_absolute_error), "neg_mean_absolute_error"),
     ),
 }
 
 METRICS: dict[str, Metric] = {
     name: Metric(name, title, task, measure, scorer or name)
-    for task, metrics in _BY_TASK.items()
-    for name, title, measure, scorer in metrics
+    for task, rows in _BY_TASK.items()
+    for name, title, measure, scorer in rows
 }
 """All metrics, by name; the first of a task is the default for the search and the ranks."""
 

@@ -1,18 +1,20 @@
-"""The page of a comparison: one HTML file that needs no network and runs no script."""
+"""The page of a comparison: one HTML file that needs no network and runs no script.
+
+`tag` cleans and escapes all texts of the page.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import html
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
+from typing import TypeAlias, Union
 
 from pliant._version import __version__
-from pliant.comparison.markup import Content, Markup, tag
 from pliant.comparison.pictures import Picture, can_draw, pictures_of, ranks_picture
 from pliant.comparison.protocol import BLEND, Record
 from pliant.comparison.result import ComparisonResult
@@ -32,6 +34,54 @@ from pliant.core.text import count, listed, printable
 
 MOST_TEXTS = 12
 """Maximum number of different warnings, and of errors, of a method."""
+
+
+class Markup(str):
+    """Text that is HTML already, as `tag` makes it."""
+
+    __slots__ = ()
+
+
+Content: TypeAlias = Union[str, float, "Iterable[Content]", None]
+"""The content of an element: `Markup` as it is, other text escaped, None for nothing."""
+
+
+def clean(value: object) -> str:
+    """Return text on one line, without control characters and marks that turn its direction."""
+    return printable(" ".join(str(value).split()), 2000)
+
+
+def tag(name: str, /, *children: Content, **attributes: object) -> Markup:
+    """Write an element; `Markup` stays as it is.
+
+    In names of attributes underscores stand for hyphens, and one at the end for nothing. An
+    attribute of value None is left out.
+    """
+    opened = f"<{name}{''.join(_attributes(attributes))}>"
+    content = "".join(_pieces(children))
+    return Markup(opened if name in ("img", "meta") else f"{opened}{content}</{name}>")
+
+
+def _pieces(content: Content) -> Iterator[str]:
+    if content is None:
+        return
+    if isinstance(content, Markup):
+        yield content
+    elif isinstance(content, str) or not isinstance(content, Iterable):
+        text = str(content)  # a space at either end stays: it parts the pieces of a sentence
+        first, last = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
+        yield html.escape(f"{first}{clean(text)}{last}" if text.strip() else first)
+    else:
+        for child in content:
+            yield from _pieces(child)
+
+
+def _attributes(attributes: dict[str, object]) -> Iterator[str]:
+    for name, value in attributes.items():
+        written = name.rstrip("_").replace("_", "-")
+        if value is not None:
+            text = value if isinstance(value, Markup) else html.escape(clean(value))
+            yield f' {written}="{text}"'
 
 
 def write_report(results: Sequence[ComparisonResult], path: str | os.PathLike[str]) -> None:
@@ -263,16 +313,16 @@ def _costs(result: ComparisonResult) -> Content:
 
 def _settings(records: Sequence[Record]) -> Content:
     """Write the settings that the search chose most often, and their number of folds."""
-    chosen = [json.dumps(c, sort_keys=True, default=str) for r in records if (c := r.get("chosen"))]
+    chosen = Counter(
+        ", ".join(f"{n} = {f'{v:.4g}' if isinstance(v, float) else v}" for n, v in settings.items())
+        for record in records
+        if (settings := record.get("chosen"))
+    )
     if not chosen:
         return MISSING
-    ((most, times),) = Counter(chosen).most_common(1)
-    pairs = ", ".join(
-        f"{name} = {f'{value:.4g}' if isinstance(value, float) else value}"
-        for name, value in json.loads(most).items()
-    )
-    often = tag("span", f"{times} of {count(len(chosen), 'fold')}", class_="note")
-    return tag("code", pairs), often
+    ((most, times),) = chosen.most_common(1)
+    often = tag("span", f"{times} of {count(chosen.total(), 'fold')}", class_="note")
+    return tag("code", most), often
 
 
 def _messages(result: ComparisonResult) -> Content:

@@ -29,7 +29,7 @@ from pliant.comparison.protocol import BLEND
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import SearchResult
-from pliant.comparison.text import decimals, fixed, known, seconds, share_text
+from pliant.comparison.text import decimals, fixed, known, seconds
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.plots import CriticalDifferenceDisplay, RelevanceDisplay, WeightsDisplay
@@ -44,9 +44,8 @@ SCALE, WIDTH = 1.8, 4.8
 SLOWEST_FIT, SLOWEST_IMPORTANCE = 60.0, 20.0
 """Maximum number of seconds of a picture's fit, and of its permutations; else it is left out."""
 
-MOST_ROWS, REPEATS, MOST_FEATURES, MOST_RELEVANT = 500, 3, 30, 15
-"""Maximum numbers of test rows, permutations and features of an importance, and of features of a
-relevance."""
+MOST_ROWS, REPEATS, MOST_FEATURES = 500, 3, 20
+"""Maximum number of test rows of an importance, its permutations, maximum number of features."""
 
 MOST_CURVES, MOST_CLASSES = 5, 30
 """Maximum numbers of curves of a calibration, and of classes of a confusion matrix."""
@@ -276,7 +275,7 @@ def _importance(result: ComparisonResult, sample: Sample, model: Any, ax: Any) -
     test = outer_split(sample, result.protocol, 0, 0)[1]
     rows = np.sort(random.permutation(test)[:MOST_ROWS])
     X, y, columns = sample.features(rows), sample.y[rows], _columns(sample)
-    fitted, metric = FittedMethod(model, SearchResult({}, None, 0, {}), {}), result.metric
+    fitted, metric = FittedMethod(model, SearchResult({}, None, {}), {}), result.metric
 
     def score(X: Array) -> float:
         value = metric.finite(y, predictions_of(fitted, X))
@@ -294,23 +293,16 @@ def _importance(result: ComparisonResult, sample: Sample, model: Any, ax: Any) -
         permuted, features = X.copy(), columns[place][1]
         permuted[:, features] = X[random.permutation(len(X))][:, features]
         drops[place, repeat] = whole - score(permuted)
-    means, spreads = drops.mean(axis=1), drops.std(axis=1)
-    order = np.argsort(-means, kind="stable")[:MOST_FEATURES]
-    order = order[(means[order] != 0) | (order == order[0])]
-    names, places = [columns[j][0] for j in order], np.arange(len(order))
-    ax.figure.set_size_inches(WIDTH, 1.2 + 0.26 * len(order))
-    ax.barh(places, means[order], xerr=spreads[order], color=BLUE, ecolor=GREY, capsize=2.0)
-    ax.set_yticks(places, [text(name) for name in names])
-    ax.invert_yaxis()
-    ax.axvline(0.0, color="black", linewidth=0.8)
+    names = [name for name, _ in columns]
+    spread = drops.std(axis=1)
+    first = _draw_features(
+        ax, RelevanceDisplay(drops.mean(axis=1), spread=spread, feature_names=names)
+    )
     change = f"{'loss' if metric.higher_is_better else 'increase'} of {metric.title}"
     ax.set_xlabel(f"{change}, if permuted")
-    some = f" ({len(order)} of {len(columns)} are drawn)" if len(order) < len(columns) else ""
-    digits = decimals(means, spreads)
-    first = [f"{quoted(columns[j][0])} {fixed(means[j], digits)}" for j in order[:3]]
     return (
-        f"Importance{some}: {change} on {count(len(rows), 'held-out row')}, if values are "
-        f"permuted. Most important: {', '.join(first)}"
+        f"Importance: {change} on {count(len(rows), 'held-out row')}, if values are permuted. Most "
+        f"important: {first}"
     )
 
 
@@ -324,19 +316,23 @@ def _columns(sample: Sample) -> list[tuple[str, list[int]]]:
 def _relevance(member: Any, sample: Sample, ax: Any) -> str:
     """Draw the share of each feature in the change of the predictions of LAB-RBF."""
     machine, names = last_step(member), names_after(member, sample.feature_names)
-    ax.figure.set_size_inches(WIDTH, 1.4 + 0.26 * min(len(names), MOST_RELEVANT))
     display = RelevanceDisplay(
         machine.feature_relevance_,
         spread=machine.feature_relevance_spread_,
         correlated=machine.correlated_features_,
         feature_names=names,
     )
-    display.most_features = MOST_RELEVANT
+    first = _draw_features(ax, display)
+    share = "the share of each feature in the change of its predictions"
+    return f"Relevance in LAB-RBF: {share}. Most relevant: {first}"
+
+
+def _draw_features(ax: Any, display: RelevanceDisplay) -> str:
+    """Draw a bar for each of the first features, and return three of them with their values."""
+    display.most_features = MOST_FEATURES
+    ax.figure.set_size_inches(WIDTH, 1.4 + 0.26 * min(len(display.relevance), MOST_FEATURES))
     display.plot(ax)
     ax.set_title("")  # the caption has it
-    shown = [
-        f"{quoted(display.feature_names[j])} {share_text(display.relevance[j], display.spread[j])}"
-        for j in display.order[:3]
-    ]
-    title = "Relevance in LAB-RBF: the share of each feature in the change of its predictions"
-    return f"{title}. Most relevant: {', '.join(shown)}"
+    digits = decimals(display.relevance, display.spread)
+    values = [fixed(value, digits) for value in display.relevance]
+    return ", ".join(f"{quoted(display.feature_names[j])} {values[j]}" for j in display.order[:3])

@@ -61,9 +61,10 @@ the best three never."""
 
 @dataclass(frozen=True)
 class RaceState:
-    """The state of a race: finished records, running cells, cells left as far as known, and seconds.
+    """The state of a race: records of finished cells, running cells, cells left, and seconds.
 
-    `seconds` are those since the beginning, `seconds_left` those of the budget.
+    `left` counts cells as far as is known, `seconds` since the beginning, `seconds_left` of the
+    budget.
     """
 
     records: tuple[Record, ...]

@@ -44,14 +44,12 @@ Tick: TypeAlias = Callable[[int], object]
 class SearchResult:
     """The settings that a search chose, as parameters of the pipeline.
 
-    `score` is their mean on the inner folds, by scikit-learn's scorer, None if there was no choice;
-    `candidates` is the number of settings that were tried. `on_part` has the settings as they were
-    tried, on as many rows as the last round had; `chosen` is for all rows.
+    `score` is their mean on the inner folds, by scikit-learn's scorer, None without a choice.
+    `on_part` has the settings for the rows of the last round, `chosen` those for all rows.
     """
 
     chosen: dict[str, Any]
     score: float | None
-    candidates: int
     on_part: dict[str, Any]
 
 
@@ -65,7 +63,7 @@ def defaults(method: Method, sample: Sample) -> SearchResult:
     grid = search_grid(method, sample)
     alone = {name: values[0] for name, values in grid.items()}
     chosen = alone if len(ParameterGrid(grid)) == 1 else {}
-    return SearchResult(chosen, None, 1, chosen)
+    return SearchResult(chosen, None, chosen)
 
 
 def search(
@@ -101,7 +99,7 @@ def search(
         )
     best = halving.best_params_
     chosen = method.at_size(best, len(rows) / halving.max_resources)
-    return SearchResult(chosen, score, halving.n_candidates, best)
+    return SearchResult(chosen, score, best)
 
 
 def count_fits(method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 from pliant.comparison.folds import RARE
-from pliant.comparison.markup import Markup, tag
 from pliant.comparison.metrics import metrics_of
 from pliant.comparison.protocol import BLEND, DUMMY
 from pliant.comparison.standings import FEWEST_FOLDS, Standing
@@ -178,9 +178,9 @@ def as_html(result: ComparisonResult) -> str:
 
     with pd.option_context("display.max_colwidth", None):
         table = pd.DataFrame(leaderboard_rows(result)).to_html(index=False, border=0)
-    title, claim = tag("p", tag("strong", _headline(result))), tag("p", sentence(result))
-    lines = [tag("p", line) for line in missing_of(result)]
-    return str(tag("div", title, claim, Markup(table), lines, class_="pliant-comparison"))
+    title, *texts = map(escape, (_headline(result), sentence(result), *missing_of(result)))
+    paragraphs = "".join(f"<p>{text}</p>" for text in texts)
+    return f"<div><p><strong>{title}</strong></p>{paragraphs}{table}</div>"
 
 
 def digits_of(places: Sequence[Standing]) -> int:

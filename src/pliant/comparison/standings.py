@@ -169,13 +169,6 @@ def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], fr
 
     A method that would hold their number down is left out if without it there are at least twice
     as many, and half of the methods remain. `places` are the scored folds of each method.
-
-    Examples
-    --------
-    >>> quick, slow = {(0, 0), (0, 1), (0, 2)}, {(0, 0)}
-    >>> folds, methods = common_folds({"svm": quick, "lab-rbf": quick, "tkl": slow})
-    >>> sorted(folds), sorted(methods)
-    ([(0, 0), (0, 1), (0, 2)], ['lab-rbf', 'svm'])
     """
     have = {name: frozenset(mine) for name, mine in places.items() if mine}
     if not have:

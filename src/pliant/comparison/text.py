@@ -6,9 +6,10 @@ A table is a sequence of rows, each a mapping from column key to cell. Cells are
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import floor, isfinite, log10
+from math import floor, isfinite, log10, prod
 from numbers import Integral, Real
 from statistics import median
 from typing import NamedTuple, TypeAlias, TypeGuard
@@ -37,13 +38,7 @@ def decimals(values: Iterable[float | None], errors: Iterable[float | None]) -> 
 
 
 def fixed(value: float | None, digits: int) -> str:
-    """Write a number with `digits` decimals; powers of ten where they would not fit.
-
-    Examples
-    --------
-    >>> fixed(0.5, 3), fixed(-2e-9, 3), fixed(None, 3)
-    ('0.500', '−2.0e−9', '–')
-    """
+    """Write a number with `digits` decimals; powers of ten where they would not fit."""
     if not known(value):
         return MISSING
     awkward = value != 0 and not 0.5 * 10.0**-digits <= abs(value) < 1e7
@@ -66,13 +61,7 @@ def p_value(value: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Write a time, with one unit or two.
-
-    Examples
-    --------
-    >>> seconds(0.0123), seconds(4.2), seconds(125.0), seconds(7200.0)
-    ('12 ms', '4.2 s', '2 min 5 s', '2 h')
-    """
+    """Write a time, with one unit or two: "12 ms", "4.2 s", "2 min 5 s", "2 h"."""
     if not known(value):
         return MISSING
     if value < 1:
@@ -109,6 +98,35 @@ def _power(value: float) -> str:
 def share_text(value: float, spread: float) -> str:
     """Write a share with its standard deviation if known: "40% ± 3%"."""
     return f"{value:.0%} ± {spread:.0%}" if isfinite(spread) else f"{value:.0%}"
+
+
+def shortage(error: MemoryError) -> str:
+    """Return one sentence with the bytes that were refused, and what to change.
+
+    An error without a number of bytes (only NumPy's has one) gets the peak of the process.
+    """
+    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+    if shape is not None and dtype is not None:
+        size = prod(shape) * np.dtype(dtype).itemsize
+        needed = f"{size} bytes ({bytes_of(size)}) for an array of shape {printable(shape)}"
+    else:
+        text = printable(" ".join(str(error).split()), 200).rstrip(".")
+        needed = " - ".join(filter(None, (_peak_memory(), text))) or "more than there is"
+    return (
+        f"not enough memory: {needed}; take fewer rows, a smaller cache (cache_mb) or lab-rbf, "
+        "whose memory grows with the rows and not with their square, or allow more memory"
+    )
+
+
+def _peak_memory() -> str:
+    """Write the largest memory of this process so far; "" where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return ""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak *= 1 if sys.platform == "darwin" else 1024
+    return f"more than {peak} bytes ({bytes_of(peak)})"
 
 
 class Score(NamedTuple):
