@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor
-from pliant.comparison.pipeline import last_step
+from pliant.comparison.search import last_step
 from pliant.datasets import make_clowns
 from pliant.kernels import HadamardKernel, PartitionedKernel
 from pliant.persistence import load_model

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pliant.comparison.standings import across
+from pliant.comparison.outcome import across
 from tests.comparison.comparison_cases import result_of
 from tests.comparison.test_ranks import C45
 

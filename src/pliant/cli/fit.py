@@ -29,11 +29,18 @@ from pliant.cli.parameters import check_names, parse_parameters, whole
 from pliant.cli.report import fit_report
 from pliant.comparison.contenders import NOT_SAVED, available, named
 from pliant.comparison.folds import most_folds
-from pliant.comparison.pipeline import around, last_step, names_after
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import read_sample
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import Maker, Tick, Tuned, cross_validate
+from pliant.comparison.search import (
+    Maker,
+    Tick,
+    Tuned,
+    around,
+    cross_validate,
+    last_step,
+    names_after,
+)
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, listed, quoted
 from pliant.core.typing import Indices, Mask

@@ -14,7 +14,7 @@ from pliant.cli.predict import load_with_schema
 from pliant.cli.report import Fact, facts, function_facts, kernel_facts, number, score_text
 from pliant.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.comparison.contenders import BASELINES, available
-from pliant.comparison.pipeline import last_step, names_after
+from pliant.comparison.search import last_step, names_after
 from pliant.core.exceptions import ModelFileError
 from pliant.core.text import printable, quoted
 from pliant.methods.summary import summarize

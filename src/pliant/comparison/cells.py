@@ -20,10 +20,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pliant.comparison.folds import cell_seed, inner_count, inner_splits, outer_split
 from pliant.comparison.metrics import Predictions, metrics_of
-from pliant.comparison.pipeline import last_step, pipeline
 from pliant.comparison.protocol import Cell, Kept, Place, Protocol, Record
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import SearchResult, defaults, is_searched, search
+from pliant.comparison.search import (
+    SearchResult,
+    defaults,
+    is_searched,
+    last_step,
+    pipeline,
+    search,
+)
 from pliant.comparison.text import known, shortage
 from pliant.core.text import printable
 from pliant.core.typing import Array, Indices

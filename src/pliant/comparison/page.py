@@ -15,9 +15,9 @@ from importlib.resources import files
 from typing import TypeAlias, Union
 
 from pliant._version import __version__
+from pliant.comparison.outcome import Outcome, across
 from pliant.comparison.pictures import Picture, can_draw, pictures_of, ranks_picture
 from pliant.comparison.protocol import BLEND, Record
-from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sentences import (
     digits_of,
     leaderboard_rows,
@@ -26,7 +26,6 @@ from pliant.comparison.sentences import (
     sentence,
     warnings_of,
 )
-from pliant.comparison.standings import across
 from pliant.comparison.text import MISSING, bytes_of, fixed, gap, known, seconds
 from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
@@ -84,7 +83,7 @@ def _attributes(attributes: dict[str, object]) -> Iterator[str]:
             yield f' {written}="{text}"'
 
 
-def write_report(results: Sequence[ComparisonResult], path: str | os.PathLike[str]) -> None:
+def write_report(results: Sequence[Outcome], path: str | os.PathLike[str]) -> None:
     """Write the page of one comparison, or of several, to a file, whole or not at all.
 
     Raises ValueError without a result, TableError if the file cannot be written.
@@ -94,7 +93,7 @@ def write_report(results: Sequence[ComparisonResult], path: str | os.PathLike[st
         draft.write_bytes(written)
 
 
-def report_html(results: Sequence[ComparisonResult]) -> str:
+def report_html(results: Sequence[Outcome]) -> str:
     """Return the page of one comparison, or of several on different tables, as HTML.
 
     Its policy lets no text from the results run or load anything. A result that was read from plain
@@ -155,7 +154,7 @@ def _links(parts: Iterable[tuple[str, str]]) -> Markup:
     return tag("ul", [tag("li", tag("a", title, href=f"#{ident}")) for ident, title in parts])
 
 
-def _opening(result: ComparisonResult) -> Content:
+def _opening(result: Outcome) -> Content:
     """Write the facts, the model to use, and warnings."""
     warned = [text[0].upper() + text[1:] + "." for text in warnings_of(result)]
     claim = sentence(result).removesuffix(" ".join(warned)).strip()
@@ -168,7 +167,7 @@ def _pairs(pairs: Iterable[tuple[str, str]], look: str) -> Markup:
     return tag("dl", items, class_=look)
 
 
-def _facts(result: ComparisonResult) -> Iterator[tuple[str, str]]:
+def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
     """Yield the facts of the table and of the comparison, with their names."""
     sample, classes = result.sample, result.sample.get("classes")
     yield "Rows", str(sample["rows"])
@@ -192,7 +191,7 @@ def _facts(result: ComparisonResult) -> Iterator[tuple[str, str]]:
     yield "Time", f"{seconds(result.seconds)} ({budget})"
 
 
-def _sections(result: ComparisonResult, prefix: str, level: int) -> list[tuple[str, str, Markup]]:
+def _sections(result: Outcome, prefix: str, level: int) -> list[tuple[str, str, Markup]]:
     """Return the id, the title and the content of each section with content."""
     drawn = {name: _gallery(pictures) for name, pictures in pictures_of(result).items()}
     parts: list[tuple[str, str, str, Content]] = [
@@ -270,7 +269,7 @@ def _gallery(pictures: Iterable[Picture]) -> Markup:
     return tag("div", shown, class_="gallery")
 
 
-def _leaderboard(result: ComparisonResult) -> Content:
+def _leaderboard(result: Outcome) -> Content:
     """Write the blend and every method with a score, and lines for those without all folds."""
     rows = leaderboard_rows(result, every_metric=True)
     missing = [tag("li", text) for text in missing_of(result)]
@@ -284,7 +283,7 @@ def _leaderboard(result: ComparisonResult) -> Content:
     return _table(caption, headings, cells, "leaderboard"), note, lines
 
 
-def _only_member(result: ComparisonResult) -> Markup | None:
+def _only_member(result: Outcome) -> Markup | None:
     """Write that one method has all the weight; nothing without a blend or with several."""
     if len(result.weights) != 1:
         return None
@@ -292,7 +291,7 @@ def _only_member(result: ComparisonResult) -> Markup | None:
     return tag("p", f"{title} has all the weight, so it is used alone.")
 
 
-def _costs(result: ComparisonResult) -> Content:
+def _costs(result: Outcome) -> Content:
     """Write the time, size, certificate and settings of each method."""
     headings = ("method", "search", "fit", "predict", "model size", "support points", "largest gap")
     rows = [
@@ -325,7 +324,7 @@ def _settings(records: Sequence[Record]) -> Content:
     return tag("code", most), often
 
 
-def _messages(result: ComparisonResult) -> Content:
+def _messages(result: Outcome) -> Content:
     """List notes on the table, errors and warnings, method by method; nothing without any."""
     notes = [tag("dd", note) for note in result.sample.get("notes") or ()]
     items = [tag("div", tag("dt", "The table"), notes)] if notes else []
@@ -347,7 +346,7 @@ def _lines(word: str, texts: Counter[str]) -> Iterator[Markup]:
         yield tag("dd", f"and {len(texts) - MOST_TEXTS} other texts", class_="note")
 
 
-def _protocol(result: ComparisonResult) -> Content:
+def _protocol(result: Outcome) -> Content:
     """Describe the folds, the weights, the intervals and the tests."""
     protocol, sample = result.protocol, result.sample
     again = f", up to {protocol.repeats} times" if protocol.repeats > 1 else ""
@@ -381,7 +380,7 @@ def _protocol(result: ComparisonResult) -> Content:
     return [tag("p", text, class_="prose") for text in texts]
 
 
-def _command(result: ComparisonResult) -> Markup:
+def _command(result: Outcome) -> Markup:
     """Write the command with its spaces; it may be longer than other texts."""
     if not result.command:
         return tag("p", "This comparison was made in Python, by pliant.compare.")
@@ -389,7 +388,7 @@ def _command(result: ComparisonResult) -> Markup:
     return tag("pre", code, class_="command", tabindex=0)
 
 
-def _table_part(result: ComparisonResult, prefix: str) -> Markup:
+def _table_part(result: Outcome, prefix: str) -> Markup:
     """Write all of one result among several."""
     ident, name, sections = f"{prefix}top", result.sample["name"], _sections(result, prefix, 3)
     links = _links((ident, title) for ident, title, _ in sections)
@@ -399,7 +398,7 @@ def _table_part(result: ComparisonResult, prefix: str) -> Markup:
     return tag("section", inside, aria_labelledby=ident, class_="table-part")
 
 
-def _over_all_tables(results: Sequence[ComparisonResult]) -> Markup:
+def _over_all_tables(results: Sequence[Outcome]) -> Markup:
     """Write ranks and tests over all tables, and the mean scores on each."""
     titles = {entry.name: entry.title for result in results for entry in result.methods}
     ranks: dict[str, float] = {}

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,19 +24,15 @@ from pliant.comparison.blend import BlendOutcome
 from pliant.comparison.cells import FittedMethod, predictions_of
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import metrics_of
-from pliant.comparison.pipeline import last_step, names_after
+from pliant.comparison.outcome import Across, Outcome
 from pliant.comparison.protocol import BLEND
-from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import SearchResult
+from pliant.comparison.search import SearchResult, last_step, names_after
 from pliant.comparison.text import decimals, fixed, known, seconds
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.plots import CriticalDifferenceDisplay, RelevanceDisplay, WeightsDisplay
 from pliant.plots._common import BLUE, GREY, VERMILION, class_label, text
-
-if TYPE_CHECKING:
-    from pliant.comparison.standings import Across
 
 SCALE, WIDTH = 1.8, 4.8
 """Pixels of a file for each of the page, and inches of 100 pixels of a picture."""
@@ -66,7 +62,7 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def pictures_of(result: ComparisonResult) -> dict[str, list[Picture]]:
+def pictures_of(result: Outcome) -> dict[str, list[Picture]]:
     """Return the pictures by section: "scores", "weights", "predictions", "importance".
 
     A picture that cannot be made, whatever the reason, is left out, with a warning.
@@ -83,7 +79,7 @@ def ranks_picture(ranking: Across) -> Picture | None:
     return _drawn(_ranks, ranking) if can_draw() else None
 
 
-def _plans(result: ComparisonResult) -> Iterator[tuple[Any, ...]]:
+def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
     """Yield the section of each picture, the function that draws it, and its arguments."""
     blend, best = result.blend, result.best
     if any(known(s.low) for s in result.standings()):
@@ -159,7 +155,7 @@ def _ranks(ranking: Across, ax: Any) -> str:
     return f"Average ranks; critical difference {ranking.critical_difference:.2f}"
 
 
-def _scores(result: ComparisonResult, ax: Any) -> str:
+def _scores(result: Outcome, ax: Any) -> str:
     """Draw mean scores with their intervals; the axis ends near the best half of the methods."""
     scored = [(s.method.title, s.mean, s.low, s.high) for s in result.standings()]
     if result.best == BLEND:
@@ -179,7 +175,7 @@ def _scores(result: ComparisonResult, ax: Any) -> str:
     return f"Mean {result.metric.title} on held-out rows with 90 % intervals"
 
 
-def _weights(result: ComparisonResult, ax: Any) -> str:
+def _weights(result: Outcome, ax: Any) -> str:
     titles = {entry.name: entry.title for entry in result.methods}
     weights = list(result.weights.values())
     display = WeightsDisplay(weights, [titles[name] for name in result.weights]).plot(ax)
@@ -269,7 +265,7 @@ def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str:
     )
 
 
-def _importance(result: ComparisonResult, sample: Sample, model: Any, ax: Any) -> str:
+def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
     """Draw the loss of score when a feature of test rows of the first fold is permuted."""
     random = np.random.default_rng(result.protocol.seed)
     test = outer_split(sample, result.protocol, 0, 0)[1]

@@ -100,13 +100,6 @@ class Protocol:
         return asdict(self) | {"metric": metric_of(self.metric).name if self.metric else None}
 
 
-class RowCounts(TypedDict):
-    """The numbers of training and test rows of a cell."""
-
-    train: int
-    test: int
-
-
 class Kept(TypedDict):
     """Predictions of test rows: row numbers, and a number or the probabilities of each."""
 
@@ -118,10 +111,10 @@ class Record(TypedDict):
     """The result of one cell as plain data; a line of the journal holds one.
 
     ``scores`` are by metric, None where one is not defined; a cell that failed has an ``error`` and
-    no scores. ``chosen`` are settings that a search chose, ``kept`` the predictions for weights and
-    pictures, ``support`` the number of points with a coefficient, ``gap`` the largest certified
-    relative gap, ``size_bytes`` the size of the pickled model. The journal does not keep a cell
-    that ``crashed``, since it may succeed another time.
+    no scores. ``rows`` are the numbers of "train" and "test" rows, ``chosen`` the settings of a
+    search, ``kept`` the predictions for weights and pictures, ``support`` the number of points with
+    a coefficient, ``gap`` the largest certified relative gap, ``size_bytes`` the size of the
+    pickled model. The journal does not keep a cell that ``crashed``: it may succeed another time.
     """
 
     method: str
@@ -130,7 +123,7 @@ class Record(TypedDict):
     status: Literal["done", "error", "cut"]
     error: str | None
     scores: dict[str, float | None]
-    rows: NotRequired[RowCounts]
+    rows: NotRequired[dict[str, int]]
     chosen: NotRequired[dict[str, Any]]
     kept: NotRequired[Kept | None]
     support: NotRequired[int | None]

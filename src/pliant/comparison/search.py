@@ -1,12 +1,16 @@
-"""The search of a cell for the settings of a method's grid with the best score on inner folds.
+"""Pipelines of methods, and the search for settings with the best score on inner folds.
 
-It is scikit-learn's ``HalvingRandomSearchCV`` over rows: all candidates start on few rows, the
-best third of them goes on with three times as many, and so on. Tables below 450 training rows, and
-grids of few settings, have one round with all rows. Where the last round has fewer rows than there
-are, penalty parameters are scaled to all of them (`pliant.registry.Method.at_size`). A method's
-``rough`` parameters hold in the search only.
+All preprocessing is a step of the pipeline: medians and most frequent categories for missing
+values, columns for categories and texts, means and standard deviations, also those of a regression
+target. So each fold learns its own, from its training rows alone.
 
-`cross_validate` tests one model on the folds of the first repeat of a comparison. One that is
+The search is scikit-learn's ``HalvingRandomSearchCV`` over rows: all candidates start on few rows,
+the best third of them continues with three times as many, and so on. Tables below 450 training
+rows, and grids of few settings, have one round with all rows. If the last round has fewer rows than
+the table, penalty parameters are scaled to all of them (`pliant.registry.Method.at_size`). A
+method's ``rough`` parameters hold in the search only.
+
+`cross_validate` tests one model on the folds of the first repeat of a comparison. A model that is
 `Tuned` in each of them has the scores of the cells, since seeds are the same.
 """
 
@@ -14,19 +18,21 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import HalvingRandomSearchCV, ParameterGrid
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from pliant.comparison.folds import cell_seed, inner_count, inner_splits, outer_split
 from pliant.comparison.metrics import Metric, Predictions, metrics_of
-from pliant.comparison.pipeline import pipeline, search_grid
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.core.typing import Array, Indices
@@ -51,6 +57,78 @@ class SearchResult:
     chosen: dict[str, Any]
     score: float | None
     on_part: dict[str, Any]
+
+
+def pipeline(
+    method: Method,
+    sample: Sample,
+    n_rows: int,
+    seed: int,
+    *,
+    rough: bool = False,
+    for_new_rows: bool = False,
+) -> Any:
+    """Build an estimator for n_rows training rows: preprocessing, then the learner; see `around`.
+
+    A rough one has the method's ``rough`` parameters, for a search.
+    """
+    learner = method.machine(sample.task, seed=seed, n_rows=n_rows, rough=rough)
+    return around(learner, method, sample, for_new_rows=for_new_rows)
+
+
+def around(learner: Any, method: Method, sample: Sample, *, for_new_rows: bool = False) -> Any:
+    """Put the preprocessing of a method around its learner.
+
+    Missing values are filled in, and categories and texts encoded by `pliant.tables.ColumnEncoder`;
+    then features are standardised, and for regression the target, unless the method takes features
+    on any scale. `for_new_rows`, gaps are filled in even if this sample has none.
+    """
+    encoded = for_new_rows or sample.needs_encoder
+    steps: list[tuple[str, Any]] = [("columns", sample.encoder())] if encoded else []
+    if not method.streams:
+        steps.append(("scaler", StandardScaler()))
+    model = Pipeline([*steps, ("machine", learner)])
+    if _scales_target(method, sample):
+        return TransformedTargetRegressor(model, transformer=StandardScaler())
+    return model
+
+
+def search_grid(method: Method, sample: Sample) -> dict[str, list[Any]]:
+    """Return the grid of a search, as parameters of the pipeline."""
+    inside = "regressor__" if _scales_target(method, sample) else ""
+    grid = method.param_grid(_n_columns(sample), sample.task)
+    return {f"{inside}machine__{name}": values for name, values in grid.items()}
+
+
+def last_step(model: Any) -> Any:
+    """Return a model, or the last step of a fitted pipeline, with or without a scaled target."""
+    inside = getattr(model, "regressor_", model)
+    return inside[-1] if isinstance(inside, Pipeline) else inside
+
+
+def names_after(model: Any, names: Sequence[str]) -> list[str]:
+    """Return the names of the features that the last step of a fitted pipeline gets."""
+    inside = getattr(model, "regressor_", getattr(model, "regressor", model))
+    if not isinstance(inside, Pipeline) or len(inside) == 1:
+        return [str(name) for name in names]
+    return [str(name) for name in inside[:-1].get_feature_names_out(list(names))]
+
+
+def _scales_target(method: Method, sample: Sample) -> bool:
+    """Return True if the target of a method is standardised."""
+    return sample.task == "regression" and not method.streams
+
+
+def _n_columns(sample: Sample) -> int:
+    """Return the number of columns that the learner gets if all categories occur."""
+    encoder, n_classes = sample.encoder(), len(sample.classes or ())
+    means = n_classes if n_classes > 2 else 1
+    n_columns = sample.X.shape[1]
+    for size in map(len, sample.categories.values()):
+        n_columns += (size if size <= encoder.most_one_hot else means) - 1
+    for start, stop in sample.texts:
+        n_columns -= max(0, stop - start - encoder.n_components)
+    return n_columns
 
 
 def is_searched(method: Method, sample: Sample) -> bool:

@@ -1,4 +1,4 @@
-"""The place of each method on one table, with tests against a reference, and over several tables.
+"""The place of each method: mean scores with intervals, and tests against one reference.
 
 With the scores s_1, ..., s_r of a method's finished folds, the standard error of their mean is
 Nadeau and Bengio's, sqrt((1/r + n_test / n_train) var(s)): training rows of different folds
@@ -7,9 +7,6 @@ interval of a mean is that of Student's t with r - 1 degrees of freedom.
 
 Methods are ranked, and tested against the reference, on the folds that all ranked methods have.
 Tests need `FEWEST_FOLDS` of them; p-values are adjusted by Holm's method.
-
-Over several tables, methods are ranked on each by their mean score, 1 the best, so that tables of
-different tasks and metrics can stand together.
 """
 
 from __future__ import annotations
@@ -18,27 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import fsum, sqrt
 from statistics import median, variance
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-import numpy as np
 from scipy import stats
 
 from pliant.comparison.metrics import Metric, metrics_of
 from pliant.comparison.protocol import DUMMY, REFERENCE, Entry, Place, Protocol, Record
-from pliant.comparison.statistics import (
-    FriedmanTest,
-    average_ranks,
-    corrected_t_test,
-    friedman_test,
-    holm,
-    nemenyi_critical_difference,
-)
+from pliant.comparison.statistics import corrected_t_test, holm
 from pliant.comparison.text import known
-from pliant.core.text import listed
-from pliant.core.typing import Array
-
-if TYPE_CHECKING:
-    from pliant.comparison.result import ComparisonResult
 
 Cells: TypeAlias = dict[Place, Record]
 """Records of one method by repeat and fold, ascending."""
@@ -48,9 +32,6 @@ Scores: TypeAlias = dict[Place, float]
 
 FEWEST_FOLDS = 5
 """Minimum number of common folds of a test."""
-
-LEVEL = 0.05
-"""Probability of a false alarm below which a difference is significant."""
 
 PARTS = ("search", "fit", "predict", "total")
 """Parts of the time of a cell."""
@@ -263,113 +244,3 @@ def _median(values: Iterable[float | None]) -> float | None:
     """Return the median of the known values; None of none."""
     numbers = [float(value) for value in values if known(value)]
     return median(numbers) if numbers else None
-
-
-@dataclass(frozen=True, eq=False)
-class Across:
-    """k methods over N tables.
-
-    Attributes
-    ----------
-    methods : tuple of Entry
-        The methods with a rank on all tables, the best average rank first; without the dummy,
-        from which all differ.
-    tables : tuple of str
-        Their names; one that recurs has a number.
-    left_out : dict of str to str
-        The reason of each other method, by name.
-    friedman : FriedmanTest
-        With Iman and Davenport's F, its p-value, and the average ranks.
-    critical_difference : float
-        Nemenyi's: average ranks further apart differ significantly.
-    """
-
-    methods: tuple[Entry, ...]
-    tables: tuple[str, ...]
-    left_out: dict[str, str]
-    friedman: FriedmanTest
-    critical_difference: float
-
-    @property
-    def ranks(self) -> Array:
-        """The average rank of each method."""
-        return self.friedman.ranks
-
-    def sentence(self) -> str:
-        """Return the result over all tables in words.
-
-        For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
-        the best average rank is DANK's, 2.1, and ranks more than 2.5 apart differ significantly."
-        """
-        p = self.friedman.p_value
-        shown = "p < 0.001" if p < 0.001 else f"p = {p:.3g}"
-        differ, far = "do not differ", ""
-        if p < LEVEL:
-            apart = f"{self.critical_difference:.1f}"
-            differ, far = "differ", f", and ranks more than {apart} apart differ significantly"
-        return (
-            f"Over {len(self.tables)} tables the {len(self.methods)} methods {differ} "
-            f"significantly (Friedman's test, {shown}); the best average "
-            f"rank is {self.methods[0].title}'s, {self.ranks[0]:.1f}{far}."
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return ranks and tests as plain data."""
-        names = [entry.name for entry in self.methods]
-        return {
-            "tables": list(self.tables),
-            "ranks": dict(zip(names, self.ranks.tolist(), strict=True)),
-            "friedman": {"statistic": self.friedman.statistic, "p_value": self.friedman.p_value},
-            "critical_difference": self.critical_difference,
-            "level": LEVEL,
-            "left_out": self.left_out,
-            "sentence": self.sentence(),
-        }
-
-
-def across(results: Sequence[ComparisonResult]) -> Across:
-    """Compare methods over tables.
-
-    Parameters
-    ----------
-    results : sequence of N >= 2 ComparisonResult
-        A result for each table; their tasks and metrics may differ.
-
-    Raises
-    ------
-    ValueError
-        For less than two tables, or less than two methods with a rank on all of them.
-    """
-    if len(results) < 2:
-        raise ValueError(f"expected at least 2 tables, got {len(results)}")
-    given = [str(result.sample["name"]) for result in results]
-    tables = tuple(
-        f"{name} ({given[: k + 1].count(name)})" if given.count(name) > 1 else name
-        for k, name in enumerate(given)
-    )
-    places = [{each.method.name: each for each in result.standings()} for result in results]
-    reasons: dict[str, list[str]] = {}
-    for name in dict.fromkeys(name for place in places for name in place):
-        for table, place in zip(tables, places, strict=True):
-            if name not in place:
-                reasons.setdefault(name, []).append(f"{table}: not compared")
-            elif place[name].rank is None:
-                why = place[name].method.reason or "no score of all common folds"
-                reasons.setdefault(name, []).append(f"{table}: {why}")
-    left_out = {name: listed(causes) for name, causes in reasons.items()}
-    names = [e.name for e in results[0].methods if e.name != DUMMY and e.name not in left_out]
-    if len(names) < 2:
-        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise ValueError(f"expected 2 methods with a rank on all tables, got {len(names)} ({why})")
-    means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
-    largest = np.abs(means).max(axis=1)
-    signs = np.array([1.0 if each.metric.higher_is_better else -1.0 for each in results])
-    scores = means * (signs / np.where(largest > 0, largest, 1.0))[:, None]  # higher is better
-    order = np.argsort(average_ranks(scores), kind="stable")
-    return Across(
-        methods=tuple(places[0][names[k]].method for k in order),
-        tables=tables,
-        left_out=left_out,
-        friedman=friedman_test(scores[:, order]),
-        critical_difference=nemenyi_critical_difference(len(names), len(tables), LEVEL),
-    )

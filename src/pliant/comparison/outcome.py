@@ -1,0 +1,399 @@
+"""The data of a finished comparison: standings, blend, models fitted on all rows, average ranks.
+
+Over several tables, methods are ranked on each by their mean score, 1 the best, so that tables of
+different tasks and metrics can stand together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.pipeline import Pipeline
+
+from pliant.comparison.blend import BlendClassifier, BlendOutcome, BlendRegressor, learn_blend
+from pliant.comparison.folds import outer_split
+from pliant.comparison.metrics import Metric, metric_of
+from pliant.comparison.protocol import BLEND, DUMMY, Entry, Protocol, Record
+from pliant.comparison.reading import TableEncoder, TablePipeline
+from pliant.comparison.sample import Sample
+from pliant.comparison.standings import Standing, finished, held_out_share, interval_of, standings
+from pliant.comparison.statistics import (
+    FriedmanTest,
+    average_ranks,
+    friedman_test,
+    nemenyi_critical_difference,
+)
+from pliant.comparison.text import known
+from pliant.comparison.workers import fit_apart
+from pliant.core.text import listed, meant, quoted
+from pliant.core.typing import Array, Indices
+from pliant.registry import Method
+from pliant.tables import TableSchema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVEL = 0.05
+"""Probability of a false alarm of the tests over several tables."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The table and the methods of a comparison, and its number of jobs."""
+
+    sample: Sample
+    methods: tuple[Method, ...]
+    n_jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The score that the recommended model is expected to have on new rows.
+
+    The mean is over the common folds, None with one fold, from `low` to `high` its 90 % interval.
+    `means` has the mean of each metric.
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    means: dict[str, float | None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome:
+    """The data of a comparison; see `pliant.comparison.ComparisonResult`."""
+
+    sample: dict[str, Any]
+    truth: dict[str, Any]
+    protocol: Protocol
+    methods: tuple[Entry, ...]
+    records: tuple[Record, ...]
+    seconds: float
+    budget: float | None
+    interrupted: bool
+    environment: dict[str, str]
+    command: str | None = None
+    source: Source | None = None
+
+    @property
+    def task(self) -> str:
+        """Classification or regression."""
+        return str(self.sample["task"])
+
+    @property
+    def metric(self) -> Metric:
+        """The metric of searches and ranks."""
+        return self.protocol.metric_for(self.task)
+
+    def standings(self, metric: str | None = None) -> list[Standing]:
+        """Return the place of every method, the best first; those without a score last.
+
+        Parameters
+        ----------
+        metric : str, optional
+            By default that of the comparison; scikit-learn's names are known too.
+        """
+        if metric is None:
+            return self._standings
+        return standings(self.methods, self.records, metric_of(metric, self.task), self.protocol)
+
+    @cached_property
+    def _standings(self) -> list[Standing]:
+        return standings(self.methods, self.records, self.metric, self.protocol)
+
+    @cached_property
+    def blend(self) -> BlendOutcome | None:
+        """The weights and held-out predictions of the blend; None if nothing can be blended."""
+        return learn_blend(
+            self._standings,
+            finished(self.methods, self.records),
+            {int(row): value for row, value in self.truth.items()},
+            self.sample["classes"],
+            self.metric,
+            ordered=bool(self.sample["ordered"]),
+        )
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weights of the blend by the name of the method; empty without a blend."""
+        return {} if self.blend is None else self.blend.weights
+
+    @property
+    def best_single(self) -> Standing | None:
+        """The ranked method with the best mean, the dummy left aside."""
+        ranked = [s for s in self._standings if s.rank is not None and s.method.name != DUMMY]
+        return ranked[0] if ranked else None
+
+    @property
+    def best(self) -> str | None:
+        """The name of the model to use: "blend", or the only method that has weight.
+
+        Without a blend it is the method with the best mean; None without a score.
+        """
+        if self.blend is not None:
+            return BLEND if len(self.weights) > 1 else next(iter(self.weights))
+        return None if self.best_single is None else self.best_single.method.name
+
+    @cached_property
+    def expected(self) -> Expected:
+        """The score of the model to use, on held-out rows."""
+        if self.blend is None or self.best != BLEND:
+            single = next((s for s in self._standings if s.method.name == self.best), None)
+            if single is None:
+                return Expected(None, None, None, {})
+            return Expected(single.mean, single.low, single.high, single.means)
+        scores = list(self.blend.scores.values())
+        names = dict.fromkeys(name for each in scores for name in each)
+        means = {name: _mean([each[name] for each in scores]) for name in names}
+        own = [s for each in scores if known(s := each[self.metric.name])]
+        share = held_out_share(r for r in self.records if r["status"] == "done")
+        around = interval_of(own, share, self.metric)
+        low, high = (None, None) if around is None else around[1:]
+        return Expected(means.get(self.metric.name), low, high, means)
+
+    def fit_best(self, method: str | None = None) -> Any:
+        """Fit the model to use on all rows.
+
+        The members of a blend choose their settings once more, by the same search on inner folds
+        of all rows; no setting of a fold is taken over. The scores of the folds estimate how good
+        this procedure is.
+
+        Parameters
+        ----------
+        method : str, optional
+            "blend", or the name of a method that was compared; by default `best`.
+
+        Returns
+        -------
+        estimator
+            Fitted. It takes what `pliant.compare` was given: arrays, or data frames with the same
+            columns in any order. `pliant.persistence.save_model` saves it.
+
+        Raises
+        ------
+        ValueError
+            If no method has a score, `method` was not compared, or the result was read from plain
+            data, which has no table.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from pliant import compare
+        >>> X, y = load_iris(return_X_y=True)
+        >>> result = compare(X, y, methods=["dummy", "linear"], folds=3, repeats=1, n_jobs=1)
+        >>> result.fit_best().predict(X[:3])
+        array([0, 0, 0])
+        """
+        schema = self._source().sample.schema
+        model = self.fit_numbers(method)
+        return model if schema is None else from_frames(model, schema)
+
+    def fit_numbers(self, method: str | None = None) -> Any:
+        """Fit the model to use; it takes the numbers of the sample. See `fit_best`."""
+        sample = self._source().sample
+        return self._fit(method or self.best, np.arange(len(sample.y)))
+
+    @cached_property
+    def best_estimator_(self) -> Any:
+        """The model to use, fitted on all rows by `fit_best` when it is first asked for."""
+        return self.fit_best()
+
+    def fit_on_first_fold(self) -> Any:
+        """Fit the model to use on the training rows of the first fold, for pictures."""
+        train, _ = outer_split(self._source().sample, self.protocol, 0, 0)
+        return self._fit(self.best, train)
+
+    def _fit(self, name: str | None, rows: Indices) -> Any:
+        """Fit a method, or the members of the blend, on some rows."""
+        source = self._source()
+        compared = {each.name: each for each in source.methods}
+        if name is None:
+            raise ValueError("expected a method with a score, got none: no fold was finished")
+        if name != BLEND and name not in compared:
+            told = meant(name, compared)
+            raise ValueError(f"unknown method {quoted(name)} in this comparison; {told}")
+        sample, protocol, blend = source.sample, self.protocol, self.blend
+        names = list(blend.weights) if name == BLEND and blend is not None else [name]
+        chosen = [compared[each] for each in names]
+        models = fit_apart(sample, protocol, chosen, rows, source.n_jobs)
+        if name != BLEND or blend is None:
+            return models[0].own
+        kind = BlendClassifier if self.task == "classification" else BlendRegressor
+        members = [(each, fitted.model) for each, fitted in zip(names, models, strict=True)]
+        held_out = (blend.values, blend.y)
+        return kind.of(members, [*blend.weights.values()], held_out, sample.X[rows], sample.y[rows])
+
+    def _source(self) -> Source:
+        if self.source is None:
+            raise ValueError(
+                "the result was read from plain data, without its table: call compare again, or "
+                "run pliant fit"
+            )
+        return self.source
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """Every score: method, repeat, fold, metric, value; a row each."""
+        import pandas as pd
+
+        columns = ["method", "repeat", "fold", "metric", "value"]
+        rows = [
+            [record["method"], record["repeat"], record["fold"], name, value]
+            for record in self.records
+            for name, value in record["scores"].items()
+        ]
+        return pd.DataFrame(rows, columns=columns)
+
+    @property
+    def leaderboard(self) -> pd.DataFrame:
+        """A row for each method, the best first: means, intervals, tests, weights, time."""
+        import pandas as pd
+
+        weights = self.weights
+        rows = [row_of(s) | {"weight": weights.get(s.method.name, 0.0)} for s in self._standings]
+        return pd.DataFrame(rows)
+
+
+def from_frames(model: Any, schema: TableSchema) -> Any:
+    """Return a fitted estimator of numbers with a first step that takes data frames."""
+    first = ("table", TableEncoder.of(schema))
+    if isinstance(model, TransformedTargetRegressor):
+        model.regressor_ = Pipeline([first, *model.regressor_.steps])
+        return model
+    steps = model.steps if isinstance(model, Pipeline) else [("blend", model)]
+    return TablePipeline([first, *steps])
+
+
+def row_of(standing: Standing) -> dict[str, Any]:
+    """Return a standing with its method's facts as one flat row."""
+    row: dict[str, Any] = {}
+    for name, value in asdict(standing).items():
+        if name == "method":
+            row |= {key: value[key] for key in ("name", "title", "kind", "status", "reason")}
+        elif isinstance(value, dict):
+            row |= {f"{name}_{key}": part for key, part in value.items()}
+        else:
+            row[name] = value
+    return row
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the known values; None of none."""
+    numbers = [value for value in values if known(value)]
+    return float(np.mean(numbers)) if numbers else None
+
+
+@dataclass(frozen=True, eq=False)
+class Across:
+    """k methods over N tables.
+
+    Attributes
+    ----------
+    methods : tuple of Entry
+        The methods with a rank on all tables, the best average rank first; without the dummy,
+        from which all differ.
+    tables : tuple of str
+        Their names; one that recurs has a number.
+    left_out : dict of str to str
+        The reason of each other method, by name.
+    friedman : FriedmanTest
+        With Iman and Davenport's F, its p-value, and the average ranks.
+    critical_difference : float
+        Nemenyi's: average ranks further apart differ significantly.
+    """
+
+    methods: tuple[Entry, ...]
+    tables: tuple[str, ...]
+    left_out: dict[str, str]
+    friedman: FriedmanTest
+    critical_difference: float
+
+    @property
+    def ranks(self) -> Array:
+        """The average rank of each method."""
+        return self.friedman.ranks
+
+    def sentence(self) -> str:
+        """Return the result over all tables in words.
+
+        For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
+        the best average rank is DANK's, 2.1, and ranks more than 2.5 apart differ significantly."
+        """
+        p = self.friedman.p_value
+        shown = "p < 0.001" if p < 0.001 else f"p = {p:.3g}"
+        differ, far = "do not differ", ""
+        if p < LEVEL:
+            apart = f"{self.critical_difference:.1f}"
+            differ, far = "differ", f", and ranks more than {apart} apart differ significantly"
+        return (
+            f"Over {len(self.tables)} tables the {len(self.methods)} methods {differ} "
+            f"significantly (Friedman's test, {shown}); the best average "
+            f"rank is {self.methods[0].title}'s, {self.ranks[0]:.1f}{far}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return ranks and tests as plain data."""
+        names = [entry.name for entry in self.methods]
+        return {
+            "tables": list(self.tables),
+            "ranks": dict(zip(names, self.ranks.tolist(), strict=True)),
+            "friedman": {"statistic": self.friedman.statistic, "p_value": self.friedman.p_value},
+            "critical_difference": self.critical_difference,
+            "level": LEVEL,
+            "left_out": self.left_out,
+            "sentence": self.sentence(),
+        }
+
+
+def across(results: Sequence[Outcome]) -> Across:
+    """Compare methods over tables.
+
+    Parameters
+    ----------
+    results : sequence of N >= 2 ComparisonResult
+        A result for each table; their tasks and metrics may differ.
+
+    Raises
+    ------
+    ValueError
+        For less than two tables, or less than two methods with a rank on all of them.
+    """
+    if len(results) < 2:
+        raise ValueError(f"expected at least 2 tables, got {len(results)}")
+    given = [str(result.sample["name"]) for result in results]
+    tables = tuple(
+        f"{name} ({given[: k + 1].count(name)})" if given.count(name) > 1 else name
+        for k, name in enumerate(given)
+    )
+    places = [{each.method.name: each for each in result.standings()} for result in results]
+    reasons: dict[str, list[str]] = {}
+    for name in dict.fromkeys(name for place in places for name in place):
+        for table, place in zip(tables, places, strict=True):
+            if name not in place:
+                reasons.setdefault(name, []).append(f"{table}: not compared")
+            elif place[name].rank is None:
+                why = place[name].method.reason or "no score of all common folds"
+                reasons.setdefault(name, []).append(f"{table}: {why}")
+    left_out = {name: listed(causes) for name, causes in reasons.items()}
+    names = [e.name for e in results[0].methods if e.name != DUMMY and e.name not in left_out]
+    if len(names) < 2:
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ValueError(f"expected 2 methods with a rank on all tables, got {len(names)} ({why})")
+    means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
+    largest = np.abs(means).max(axis=1)
+    signs = np.array([1.0 if each.metric.higher_is_better else -1.0 for each in results])
+    scores = means * (signs / np.where(largest > 0, largest, 1.0))[:, None]  # higher is better
+    order = np.argsort(average_ranks(scores), kind="stable")
+    return Across(
+        methods=tuple(places[0][names[k]].method for k in order),
+        tables=tables,
+        left_out=left_out,
+        friedman=friedman_test(scores[:, order]),
+        critical_difference=nemenyi_critical_difference(len(names), len(tables), LEVEL),
+    )
