@@ -43,7 +43,7 @@ def blended(name, target="y", n=120, seed=1):
     """
     r = np.random.default_rng(seed)
     a, b = r.normal(size=(2, n)).round(3)
-    value = 2.5 * a + 1.2 * (np.abs(b) < 0.7) + r.normal(0, 0.5, n)
+    value = 2.5 * a + 1.2 * (np.abs(b) < 0.7) + r.normal(0, 0.8, n)
     labels = {
         "y": value.round(3),
         "two": np.where(value > 1, "high", "low"),

@@ -382,7 +382,6 @@ def test_an_executor_that_fails_or_is_late(sample):
         ({"n_jobs": "two"}, "'two'"),
         ({"budget": 0.0}, "expected budget > 0"),
         ({"methods": ["dnk"]}, "unknown method 'dnk'; did you mean 'dank'"),
-        ({"protocol": Protocol(metric="r2")}, "expected a metric out of accuracy"),
         ({"protocol": Protocol(folds=40)}, "expected at least 40 rows of each class for 40 folds"),
     ],
 )
