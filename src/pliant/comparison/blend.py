@@ -188,7 +188,7 @@ def learn_blend(
 
 
 def _kept(record: Record, part: Literal["rows", "values"]) -> Array:
-    """Return the row numbers, or the predictions, that a cell has kept."""
+    """Return the row numbers, or the predictions, of a cell."""
     kept = record["kept"]
     assert kept is not None
     return np.asarray(kept[part], dtype=np.float64)
@@ -234,10 +234,10 @@ class _Blend(BaseEstimator):
         X: Array,
         y: npt.NDArray[Any],
     ) -> Self:
-        """Return a blend of models that are fitted already, on samples X and y.
+        """Return a blend of fitted models, whose training samples are X and y.
 
-        `held_out` are blended predictions for samples that members did not learn from, of shape
-        (n,) or (n, n_classes), and their targets.
+        `held_out` has blended predictions for held-out samples, of shape (n,) or (n, n_classes),
+        and their targets.
         """
         blend = cls([(name, clone(member)) for name, member in members])
         blend.members_, blend.weights_ = list(members), np.asarray(weights, dtype=np.float64)
@@ -286,9 +286,9 @@ class _Blend(BaseEstimator):
             self.errors_ = np.sort(np.asarray(y, dtype=np.float64) - held_out)
 
     def _importances(self, X: Array, y: npt.NDArray[Any]) -> Array:
-        """Return the shares of features in the loss that permuting each of them adds.
+        """Return the share of each feature in the loss added by permutations of features.
 
-        Rows are spread evenly over those of X; each feature is permuted once, by one permutation.
+        Rows are spread evenly over those of X; each feature is permuted once, by one order.
         """
         n_features = X.shape[1]
         rows = min(len(X), max(20, PERMUTED_ROWS // n_features))
@@ -317,7 +317,7 @@ class _Blend(BaseEstimator):
         return np.asarray(sum(w * getattr(member, method)(X) for w, (_, member) in parts if w > 0))
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if a file holds weights that do not fit the members."""
+        """Raise ValueError if the weights of a file do not fit the members."""
         w = self.weights_
         if w.shape != (len(self.members_),) or not (w >= 0).all() or abs(w.sum() - 1) > 1e-6:
             raise ValueError(f"expected {len(self.members_)} weights >= 0 of sum 1, got {w!r:.80}")
@@ -334,8 +334,7 @@ class BlendRegressor(RegressorMixin, _Blend):
     """Weighted mean of regressors with the weights that fit held-out predictions best.
 
     The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, with a slight pull
-    towards the best three; p_ij is the prediction of member j for sample i, which it did not learn
-    from.
+    towards the best three; p_ij is the prediction of member j for the held-out sample i.
 
     Parameters
     ----------
@@ -406,8 +405,7 @@ class BlendClassifier(ClassifierMixin, _Blend):
     """Weighted mean of the probabilities of classifiers, weights from held-out predictions.
 
     The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, with a slight pull
-    towards the best three; p_ij are the probabilities of member j for sample i, which it did not
-    learn from.
+    towards the best three; p_ij are the probabilities of member j for the held-out sample i.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """One cell of a comparison: choose settings, fit, predict, score; the result is plain data.
 
 `pliant.comparison.folds.cell_seed` decides all draws of a cell: candidates, inner folds, the
-``random_state`` of the estimator. So its scores do not depend on what runs before or beside it.
+``random_state`` of the estimator. So its scores do not depend on other cells.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> R
 
 
 def failed(cell: Cell, error: str) -> Record:
-    """Return the record of a cell that failed."""
+    """Return the record of a failed cell."""
     return {
         "method": cell.method,
         "repeat": cell.repeat,
@@ -139,14 +139,14 @@ def failed(cell: Cell, error: str) -> Record:
 
 
 def cut(cell: Cell) -> Record:
-    """Return the record of a cell whose time was up."""
+    """Return the record of a cell that was stopped at its deadline."""
     record = failed(cell, "the time was up")
     record["status"] = "cut"
     return record
 
 
 def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
-    """Return the record of a cell that succeeds."""
+    """Return the record of a finished cell."""
     train, test = outer_split(sample, protocol, *cell.place)
     if len(train) > method.max_rows:
         raise ValueError(f"takes at most {method.max_rows} training rows, got {len(train)}")
@@ -187,7 +187,7 @@ def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
 def scores_of(
     sample: Sample, protocol: Protocol, y: npt.NDArray[Any], predictions: Predictions
 ) -> dict[str, float | None]:
-    """Return the scores of predictions by metric: those of the task, and the one asked for."""
+    """Return the scores of predictions by all metrics of the task and that of the protocol."""
     wanted = protocol.metric_for(sample.task)
     metrics = {metric.name: metric for metric in (*metrics_of(sample.task), wanted)}
     with warnings.catch_warnings():

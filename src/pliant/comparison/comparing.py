@@ -1,4 +1,4 @@
-"""`compare`: a race of methods on a table that ends in a blend, under one protocol for all."""
+"""`compare` and `fit`: races of methods on a table under one protocol, which end in a blend."""
 
 from __future__ import annotations
 
@@ -233,18 +233,18 @@ def compare_sample(
         The command that repeats it, for the report.
     """
     start = time.perf_counter()
-    protocol = protocol or Protocol()
-    sample = without_rare_classes(sample, protocol.folds)
-    protocol = settled(protocol, sample)
     if budget is not None:
         budget = check_real("budget", budget, above=0)
     if n_jobs is not None and n_jobs != -1:
         check_integer("n_jobs", n_jobs, least=1)
+    protocol = protocol or Protocol()
+    sample = without_rare_classes(sample, protocol.folds)
+    protocol = settled(protocol, sample)
     metric = protocol.metric_for(sample.task)
     check_folds(sample, protocol)
-    least = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
-    chosen = methods_of(methods, sample.task, least)
-    refused = {method.name: _refusal(method, sample, least) for method in chosen}
+    n_train = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
+    chosen = methods_of(methods, sample.task, n_train)
+    refused = {method.name: _refusal(method, sample, n_train) for method in chosen}
     key = key_of(sample, protocol)
     race = Race(
         sample,
@@ -337,7 +337,7 @@ def _facts_of(sample: Sample) -> dict[str, Any]:
 
 
 def _truth_of(sample: Sample, records: Sequence[Record]) -> dict[str, Any]:
-    """Return the target of the rows that have predictions."""
+    """Return the targets of the rows with predictions, by row number."""
     kept = [each["rows"] for record in records if (each := record.get("kept"))]
     return {str(row): sample.y[row].item() for row in sorted({r for rows in kept for r in rows})}
 

@@ -134,7 +134,7 @@ def _imported(package: str, name: str, **parameters: Any) -> Maker:
 def _boosting(
     size: str, sizes: tuple[float, ...] = (7, 31), rounds: str = "n_estimators"
 ) -> Mapping[str, tuple[float | str, ...]]:
-    """Return the grid of gradient boosting: its learning rate, the size of trees, the rounds."""
+    """Return the grid of gradient boosting: learning rates, sizes of trees, rounds."""
     return {"learning_rate": (0.03, 0.1), size: sizes, rounds: (100, 300)}
 
 
@@ -257,8 +257,8 @@ def methods_of(
     """Return methods from names, methods, estimators, and pairs of a name and an estimator.
 
     None stands for the contenders of a race, "all" for all methods that are installed. Raises
-    TypeError if an object is none of these; ValueError if there is none, one is given twice, a name
-    is unknown, or an estimator cannot be copied or sent to another process.
+    TypeError for any other object; ValueError for an empty list, a method given twice, an unknown
+    name, or an estimator that cannot be copied or sent to another process.
     """
     if given is None:
         return contenders_for(task, n_rows)

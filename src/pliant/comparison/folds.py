@@ -46,9 +46,9 @@ def settled(protocol: Protocol, sample: Sample) -> Protocol:
 
 
 def without_rare_classes(sample: Sample, folds: int) -> Sample:
-    """Return a sample without the rows of classes that are too rare for the folds, with a note.
+    """Return a sample without the rows of classes too rare for the folds, with a note.
 
-    It is returned as it is if fewer than two classes would remain.
+    The sample is returned as it is if fewer than two classes would remain.
     """
     if sample.task == "regression" or sample.ordered:
         return sample
@@ -83,7 +83,7 @@ def inner_splits(sample: Sample, rows: Indices, n_folds: int, seed: int) -> list
 
 
 def inner_count(sample: Sample, rows: Indices, protocol: Protocol) -> int:
-    """Return the number of folds of a search: those asked for, or the most possible."""
+    """Return the number of folds of a search: that of the protocol, or the largest possible one."""
     wanted = protocol.inner_folds or (5 if len(rows) < 1000 else 3)
     known = rows[sample.labelled(sample.y[rows])]
     y, groups = _target_of(sample, known)

@@ -53,7 +53,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Expected:
-    """The score that the recommended model is expected to have on new rows.
+    """The expected score of the recommended model on new rows.
 
     The mean is over the common folds, None with one fold, from `low` to `high` its 90 % interval.
     `means` has the mean of each metric.
@@ -299,7 +299,7 @@ class Across:
         The methods with a rank on all tables, the best average rank first; without the dummy,
         from which all differ.
     tables : tuple of str
-        Their names; one that recurs has a number.
+        Their names, numbered if two tables have the same.
     left_out : dict of str to str
         The reason of each other method, by name.
     friedman : FriedmanTest

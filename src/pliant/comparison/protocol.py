@@ -17,7 +17,7 @@ Status: TypeAlias = Literal["done", "cut", "left", "error", "skipped"]
 """The status of a method; see `Entry`."""
 
 REFERENCE, DUMMY, BLEND = "svm", "dummy", "blend"
-"""Names of the method that others are tested against, the one that learns nothing, the blend."""
+"""Names of the reference of all tests, of the method without learning, and of the blend."""
 
 
 @dataclass(frozen=True, order=True)

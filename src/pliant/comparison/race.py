@@ -76,7 +76,7 @@ class RaceState:
 
 @dataclass(eq=False)
 class Race:
-    """Run the cells of some methods; those of the journal are not run again.
+    """Run the cells of some methods that are not in the journal.
 
     The `budget` has seconds by the clock for all cells together, and for `final_fits` fits of each
     method on all rows. In a `selective` race hopeless methods leave after the first fold. `n_jobs`

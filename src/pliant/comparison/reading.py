@@ -1,7 +1,7 @@
 """Tables, in files and as data frames, as samples to compare methods on.
 
 Nothing is learned here from the rows: a missing number stays NaN, a text becomes the number of its
-category or hashed words. Each fold fills in gaps and encodes categories by itself.
+category or hashed words. Each fold fills in gaps and encodes categories from its own training rows.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def read_sample(
     task : {"classification", "regression"}, optional
         By default guessed from the target, as `pliant.tables.TableSchema.fit` does.
     missing : {"impute", "error"}, default="impute"
-        Fill in missing features, in each fold by itself, or refuse them. A missing target, group
-        or time is always refused.
+        Fill in missing features, from the training rows of each fold, or refuse them. A missing
+        target, group or time is always refused.
     drop, keep, categorical, date_order
         As for `pliant.tables.TableSchema.fit`.
 

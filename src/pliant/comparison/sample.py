@@ -144,7 +144,7 @@ class Sample:
         return ~where_equal(y, self.unlabeled)
 
     def fingerprint(self) -> str:
-        """Return a hash of everything that a score can depend on."""
+        """Return a hash of all parts that can change a score."""
         arrays = [self.X, self.y, self.groups]
         plain = [self.task, self.feature_names, self.categories, self.ordered, self.texts]
         return str(joblib.hash([*arrays, *plain]))

@@ -43,7 +43,7 @@ FACTOR, FEWEST_ROWS, ROWS_OF_RAREST = 3, 150, 10
 expected number of rows of the rarest class in it."""
 
 Tick: TypeAlias = Callable[[int], object]
-"""Called with the number of fits that were just done."""
+"""Called with the number of new fits."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def last_step(model: Any) -> Any:
 
 
 def names_after(model: Any, names: Sequence[str]) -> list[str]:
-    """Return the names of the features that the last step of a fitted pipeline gets."""
+    """Return the names of the input features of the last step of a fitted pipeline."""
     inside = getattr(model, "regressor_", getattr(model, "regressor", model))
     if not isinstance(inside, Pipeline) or len(inside) == 1:
         return [str(name) for name in names]
@@ -120,7 +120,7 @@ def _scales_target(method: Method, sample: Sample) -> bool:
 
 
 def _n_columns(sample: Sample) -> int:
-    """Return the number of columns that the learner gets if all categories occur."""
+    """Return the number of input columns of the learner if all categories occur."""
     encoder, n_classes = sample.encoder(), len(sample.classes or ())
     means = n_classes if n_classes > 2 else 1
     n_columns = sample.X.shape[1]
@@ -181,7 +181,7 @@ def search(
 
 
 def count_fits(method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int) -> int:
-    """Return the number of fits that `search` makes with these arguments."""
+    """Return the number of fits of `search` with these arguments."""
     halving = _build_search(method, sample, rows, protocol, seed)
     if halving is None:
         return 0
@@ -247,9 +247,9 @@ def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> t
 
 
 def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric:
-    """Return the metric of a search: accuracy where a method lacks the probabilities it needs.
+    """Return the metric of a search: accuracy if the metric needs probabilities and a method has none.
 
-    They are calibrated once its settings are chosen.
+    Probabilities are calibrated once the settings are chosen.
     """
     metric = protocol.metric_for(sample.task)
     learner = method.machine(sample.task, seed=0, n_rows=0)
@@ -269,7 +269,7 @@ def _scorer_of(metric: Metric, sample: Sample) -> Callable[..., float]:
 def _scorer(
     metric: Metric, sample: Sample, tick: Tick | None
 ) -> Callable[[Any, Array, Array], float]:
-    """Return scikit-learn's scorer of a metric, on the rows of a known class, with a tick."""
+    """Return scikit-learn's scorer of a metric, on rows of known class; it calls `tick`."""
     scorer = _scorer_of(metric, sample)
 
     def score(model: Any, X: Array, y: Array) -> float:
@@ -290,7 +290,7 @@ Without a fold it is for the final model, which takes new rows.
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """Makes the pipeline of a method with the settings that a search chooses."""
+    """Makes the pipeline of a method with searched settings."""
 
     method: Method
     protocol: Protocol
@@ -321,9 +321,9 @@ class Tuned:
 def cross_validate(
     maker: Maker, sample: Sample, protocol: Protocol, tick: Tick
 ) -> list[dict[str, float]]:
-    """Return the scores on each fold of the first repeat of a model fitted on the others.
+    """Return the scores of a model on each fold of the first repeat, fitted on the other folds.
 
-    They are the metrics that need no more than predicted values, by title, on rows of known class.
+    Scores are those of predicted values, by the title of the metric, on rows of known class.
     """
     folds = []
     for fold in range(protocol.folds):

@@ -39,7 +39,7 @@ PARTS = ("search", "fit", "predict", "total")
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """One method's place.
+    """The place of a method.
 
     Attributes
     ----------
@@ -99,8 +99,7 @@ def standings(
 ) -> list[Standing]:
     """Return the place of every method, the best first; those without a score last.
 
-    Records may be in any order; those of other methods, and those that are not done, are left
-    aside.
+    Records may be in any order; those of other methods, and unfinished ones, are left aside.
     """
     cells = finished(methods, records)
     scored = {name: scores_of(mine, metric.name) for name, mine in cells.items()}
@@ -148,8 +147,8 @@ def scores_of(cells: Cells, metric: str) -> Scores:
 def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], frozenset[str]]:
     """Return the folds to compare methods on, and the methods that have all of them.
 
-    A method that would hold their number down is left out if without it there are at least twice
-    as many, and half of the methods remain. `places` are the scored folds of each method.
+    A method with few folds is left out if without it there are at least twice as many common folds,
+    and half of the methods remain. `places` are the scored folds of each method.
     """
     have = {name: frozenset(mine) for name, mine in places.items() if mine}
     if not have:

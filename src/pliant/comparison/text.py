@@ -146,13 +146,13 @@ class TextColumn:
     Attributes
     ----------
     key : str
-        The rows' key.
+        The key of its cells in the rows.
     title : str or None
         The heading; None takes the key.
     digits : int
         Decimals of floats; integers have none.
     missing : str
-        The text where a row has None, or nothing, under this key.
+        The text of a missing cell.
     """
 
     key: str
@@ -193,7 +193,7 @@ def laid_out(
     columns: Sequence[TextColumn | str] | None,
     escape: Callable[[str], str],
 ) -> list[tuple[str, bool, list[str]]]:
-    """Return for each column its heading, whether it holds numbers, and its cells, equally wide.
+    """Return the heading of each column, True if it holds numbers, and its cells, equally wide.
 
     `escape` is applied to all texts, after control characters are removed.
     """

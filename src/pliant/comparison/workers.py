@@ -81,7 +81,7 @@ def fit_apart(
 ) -> list[FittedMethod]:
     """Fit several methods on some rows for new rows, each in a process of one thread.
 
-    One method, or with `n_jobs` 1 one after the other, they are fitted in this process.
+    A single method, and all methods with `n_jobs` 1, are fitted in this process.
     """
     given = sample, rows, protocol, protocol.seed
     at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
