@@ -105,8 +105,8 @@ def race(entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None
     seconds = time.perf_counter() - start
     source = result.source
     assert source is not None
-    assert source.schema is not None
-    schema, protocol = source.schema, result.protocol
+    schema, protocol = source.sample.schema, result.protocol
+    assert schema is not None
     X, y = schema.features(test), schema.target_values(test)
     rows = np.arange(len(source.sample.y))
     singles = [method for method in source.methods if method.name != "dummy"]
@@ -116,7 +116,7 @@ def race(entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None
         for method, fitted in zip(singles, models, strict=True)
     }
     start = time.perf_counter()
-    blended = FittedMethod(blend.steps[-1][1] if result.best == "blend" else blend[1:], None, {})
+    blended = FittedMethod(blend.steps[-1][1] if result.best == "blend" else blend[1:])
     predictions = predictions_of(blended, X)
     predicting = time.perf_counter() - start
     scores["blend"] = measured(y, predictions)

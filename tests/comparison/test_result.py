@@ -248,7 +248,7 @@ def test_the_search_is_made_once_more_on_all_rows(blended):
     X, y = noisy()
     (linear,) = methods_of(["linear"], "regression", 60)
     protocol = blended.protocol
-    chosen = search(linear, Sample.of(X, y), np.arange(90), protocol, protocol.seed).chosen
+    chosen = search(linear, Sample.of(X, y), np.arange(90), protocol, protocol.seed)
     (alpha,) = chosen.values()
     expected = make_pipeline(StandardScaler(), Ridge(alpha)).fit(X, (y - y.mean()) / y.std())
     found = blended.fit_best("linear").predict(X)

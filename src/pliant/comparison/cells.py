@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from pliant.comparison.metrics import Predictions, metrics_of
 from pliant.comparison.protocol import Cell, Kept, Place, Protocol, Record
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import (
-    SearchResult,
     defaults,
     is_searched,
     last_step,
@@ -51,8 +50,8 @@ class FittedMethod:
     """
 
     model: Any
-    choice: SearchResult
-    seconds: dict[str, float]
+    settings: dict[str, Any] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     @property
     def own(self) -> Any:
@@ -78,16 +77,16 @@ def fit_method(
     """
     start = time.perf_counter()
     searched = is_searched(method, sample)
-    choice = search(method, sample, rows, protocol, seed) if searched else defaults(method, sample)
-    chosen = time.perf_counter()
+    chosen = search(method, sample, rows, protocol, seed) if searched else defaults(method, sample)
+    searched_at = time.perf_counter()
     model = pipeline(method, sample, len(rows), seed, for_new_rows=for_new_rows)
-    model.set_params(**choice.chosen)
+    model.set_params(**chosen)
     model = _with_probabilities(model, sample, rows, protocol, seed)
     model.fit(sample.features(rows), sample.y[rows])
     if isinstance(model, CalibratedClassifierCV):
         model.cv = CALIBRATION_FOLDS  # a model file needs no rows of folds
-    seconds = {"search": chosen - start, "fit": time.perf_counter() - chosen}
-    return FittedMethod(model, choice, seconds)
+    seconds = {"search": searched_at - start, "fit": time.perf_counter() - searched_at}
+    return FittedMethod(model, chosen, seconds)
 
 
 def _with_probabilities(
@@ -163,7 +162,7 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
         "error": None,
         "rows": {"train": len(train), "test": len(test)},
         "scores": scores_of(sample, protocol, sample.y[test], predictions),
-        "chosen": {_short(name): value for name, value in fitted.choice.chosen.items()},
+        "chosen": {_short(name): value for name, value in fitted.settings.items()},
         "kept": _kept(sample, protocol, cell.place, test, predictions),
         "support": summary.n_support,
         "gap": largest_gap(summary),

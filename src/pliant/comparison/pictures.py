@@ -27,7 +27,7 @@ from pliant.comparison.metrics import metrics_of
 from pliant.comparison.outcome import Across, Outcome
 from pliant.comparison.protocol import BLEND
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import SearchResult, last_step, names_after
+from pliant.comparison.search import last_step, names_after
 from pliant.comparison.text import decimals, fixed, known, seconds
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
@@ -271,7 +271,7 @@ def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
     test = outer_split(sample, result.protocol, 0, 0)[1]
     rows = np.sort(random.permutation(test)[:MOST_ROWS])
     X, y, columns = sample.features(rows), sample.y[rows], _columns(sample)
-    fitted, metric = FittedMethod(model, SearchResult({}, None, {}), {}), result.metric
+    fitted, metric = FittedMethod(model), result.metric
 
     def score(X: Array) -> float:
         value = metric.finite(y, predictions_of(fitted, X))

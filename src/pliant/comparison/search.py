@@ -46,19 +46,6 @@ Tick: TypeAlias = Callable[[int], object]
 """Called with the number of new fits."""
 
 
-@dataclass(frozen=True)
-class SearchResult:
-    """The settings that a search chose, as parameters of the pipeline.
-
-    `score` is their mean on the inner folds, by scikit-learn's scorer, None without a choice.
-    `on_part` has the settings for the rows of the last round, `chosen` those for all rows.
-    """
-
-    chosen: dict[str, Any]
-    score: float | None
-    on_part: dict[str, Any]
-
-
 def pipeline(
     method: Method,
     sample: Sample,
@@ -136,12 +123,11 @@ def is_searched(method: Method, sample: Sample) -> bool:
     return method.searched and len(ParameterGrid(search_grid(method, sample))) > 1
 
 
-def defaults(method: Method, sample: Sample) -> SearchResult:
+def defaults(method: Method, sample: Sample) -> dict[str, Any]:
     """Return the settings without a search: the defaults, and the grid if it is one setting."""
     grid = search_grid(method, sample)
     alone = {name: values[0] for name, values in grid.items()}
-    chosen = alone if len(ParameterGrid(grid)) == 1 else {}
-    return SearchResult(chosen, None, chosen)
+    return alone if len(ParameterGrid(grid)) == 1 else {}
 
 
 def search(
@@ -151,11 +137,12 @@ def search(
     protocol: Protocol,
     seed: int,
     tick: Tick | None = None,
-) -> SearchResult:
+) -> dict[str, Any]:
     """Choose the settings of a method by its scores on inner folds of some training rows.
 
-    The seed decides candidates, folds, and the rows of each round. Raises ValueError if there are
-    too few rows for two inner folds, or no candidate could be fitted.
+    Returned are parameters of the pipeline for all these rows. The seed decides candidates, folds,
+    and the rows of each round. Raises ValueError if there are too few rows for two inner folds, or
+    no candidate could be fitted.
     """
     halving = _build_search(method, sample, rows, protocol, seed, tick)
     if halving is None:
@@ -170,14 +157,13 @@ def search(
                 raise
             last = text.splitlines()[-1]
             raise ValueError(f"every fit of the search failed: {last}") from None
-    score = float(halving.best_score_)
-    if not math.isfinite(score):
+    if not math.isfinite(halving.best_score_):
         raise ValueError(
             "no setting has a score on every inner fold: too few rows, or a rare class"
         )
-    best = halving.best_params_
-    chosen = method.at_size(best, len(rows) / halving.max_resources)
-    return SearchResult(chosen, score, best)
+    share = len(rows) / halving.max_resources
+    chosen: dict[str, Any] = method.at_size(halving.best_params_, share)
+    return chosen
 
 
 def count_fits(method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int) -> int:
@@ -247,7 +233,7 @@ def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> t
 
 
 def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric:
-    """Return the metric of a search: accuracy if the metric needs probabilities and a method has none.
+    """Return the metric of a search: accuracy if a method lacks the probabilities for another.
 
     Probabilities are calibrated once the settings are chosen.
     """
@@ -298,9 +284,9 @@ class Tuned:
     def __call__(self, sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
         """Return an estimator for the training rows of a fold, or for all rows; see `Maker`."""
         seed = self._seed(fold)
-        choice = search(self.method, sample, rows, self.protocol, seed, tick)
+        chosen = search(self.method, sample, rows, self.protocol, seed, tick)
         model = pipeline(self.method, sample, len(rows), seed, for_new_rows=fold is None)
-        return model.set_params(**choice.chosen)
+        return model.set_params(**chosen)
 
     def count_fits(self, sample: Sample, folds: Iterable[int | None]) -> int:
         """Return the number of fits of the searches in these folds; None is all rows."""
