@@ -40,9 +40,6 @@ SHRINKAGE, BEST, POWER, LEAST = 30.0, 3, 4, 0.05
 On 24 tables of 150 to 1000 rows, a pull of 10 and 100 rows was no better, nor was one to all
 models. A model with a smaller weight than the least costs more time than it gains."""
 
-PERMUTED_ROWS = 20_000
-"""Rows with a permuted feature that importances are computed from, over all features."""
-
 SMALLEST = 1e-4
 """Least probability in the log loss."""
 
@@ -291,7 +288,7 @@ class _Blend(BaseEstimator):
         Rows are spread evenly over those of X; each feature is permuted once, by one order.
         """
         n_features = X.shape[1]
-        rows = min(len(X), max(20, PERMUTED_ROWS // n_features))
+        rows = min(len(X), max(20, 20_000 // n_features))  # bounded time
         chosen = np.linspace(0, len(X) - 1, rows).astype(np.intp)
         points, target = X[chosen], y[chosen]
         order = np.random.default_rng(0).permutation(rows)

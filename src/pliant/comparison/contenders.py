@@ -41,11 +41,9 @@ from pliant.registry import METHODS, SVM_GRID, Maker, Method
 DECADES = tuple(10.0**power for power in range(-3, 4))
 SCIKIT = "scikit-learn"
 
-GP_WIDTH, GP_ROWS = 5.0, 1000
-"""First width of a Gaussian process, and its maximum number of training rows in a race.
-
-5 is about the distance of standardised points in 12 features. From a width of 1, all points are far
-apart in many features, and the evidence is flat."""
+GP_WIDTH = 5.0
+"""First width of a Gaussian process: about the distance of standardised points in 12 features. From
+a width of 1, all points are far apart in many features, and the evidence is flat."""
 
 NOT_SAVED = ("xgboost", "lightgbm", "catboost", "xrfm")
 """Baselines of packages of their own, whose models no model file holds: they are compiled code."""
@@ -246,7 +244,7 @@ def contenders_for(task: str, n_rows: int) -> list[Method]:
     if task == "classification":
         names += ["forest"]
     else:
-        names += ["extra-trees", "gp" if n_rows <= GP_ROWS else "kernel-ridge"]
+        names += ["extra-trees", "gp" if n_rows <= 1000 else "kernel-ridge"]
     names += [name for name in ("catboost", "xgboost", "lightgbm") if available(named(name))]
     return [named(name) for name in names]
 

@@ -37,14 +37,8 @@ from pliant.plots._common import BLUE, GREY, VERMILION, class_label, text
 SCALE, WIDTH = 1.8, 4.8
 """Pixels of a file for each of the page, and inches of 100 pixels of a picture."""
 
-SLOWEST_FIT, SLOWEST_IMPORTANCE = 60.0, 20.0
-"""Maximum number of seconds of a picture's fit, and of its permutations; else it is left out."""
-
 MOST_ROWS, REPEATS, MOST_FEATURES = 500, 3, 20
 """Maximum number of test rows of an importance, its permutations, maximum number of features."""
-
-MOST_CURVES, MOST_CLASSES = 5, 30
-"""Maximum numbers of curves of a calibration, and of classes of a confusion matrix."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +92,7 @@ def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
     places = [s.seconds for s in result.standings() if s.method.name in names]
     expected = sum((each["search"] or 0.0) + (each["fit"] or 0.0) for each in places)
     try:
-        if expected > SLOWEST_FIT:
+        if expected > 60.0:
             raise TimeoutError(f"importance is not measured: a fit takes {seconds(expected)}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the folds have reported them
@@ -212,7 +206,7 @@ def _calibration(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str
     """Draw the share of rows of a class over its predicted probability."""
     codes = np.searchsorted(classes, blend.y)
     frequent = np.argsort(-np.bincount(codes, minlength=len(classes)), kind="stable")
-    chosen = frequent[1:] if len(classes) == 2 else frequent[:MOST_CURVES]
+    chosen = frequent[1:] if len(classes) == 2 else frequent[:5]
     bins = int(np.clip(len(codes) // 30, 3, 10))
     values = blend.values / blend.values.sum(axis=1, keepdims=True)
     for place, k in enumerate(chosen):
@@ -240,7 +234,7 @@ def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str:
     """Draw the share of each true class by the predicted class."""
     said = classes[blend.values.argmax(axis=1)]
     counts = np.bincount(np.searchsorted(classes, blend.y), minlength=len(classes))
-    kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
+    kept = np.sort(np.argsort(-counts, kind="stable")[:30])
     side = min(3.2 + 0.3 * len(kept), 8.0)
     ax.figure.set_size_inches(side + 0.4, side)
     matrix = confusion_matrix(blend.y, said, labels=classes[kept], normalize="true")
@@ -282,7 +276,7 @@ def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
     if np.isnan(whole):  # such as the AUC of a model without probabilities
         metric = metrics_of(result.task)[0]
         whole = score(X)
-    if (took := (time.perf_counter() - start) * REPEATS * len(columns)) > SLOWEST_IMPORTANCE:
+    if (took := (time.perf_counter() - start) * REPEATS * len(columns)) > 20.0:
         raise TimeoutError(f"the importance of {len(columns)} features takes {seconds(took)}")
     drops = np.zeros((len(columns), REPEATS))
     for place, repeat in np.ndindex(drops.shape):

@@ -51,8 +51,8 @@ BEAT = 0.5
 EARLY = ("lab-rbf", REFERENCE, DUMMY, "linear", "boosting")
 """Methods that are run first on each fold; the others follow as given."""
 
-FIRST_SHARE, SHORTEST = 1 / 3, 20.0
-"""Limits of a cell of the first fold: a share of the budget, at least these seconds of it."""
+FIRST_SHARE = 1 / 3
+"""Maximum share of a cell of the first fold in the budget, which may be 20 s in any case."""
 
 HOPELESS, KEPT = 1.5, 3
 """A method leaves if its loss on the first fold is surely this many times the least one, that of
@@ -190,7 +190,7 @@ class Race:
             return None
         if cell.place != self.protocol.places()[0]:
             return self._ends
-        return min(self._ends, now + max(SHORTEST, FIRST_SHARE * self.budget))
+        return min(self._ends, now + max(20.0, FIRST_SHARE * self.budget))
 
     def _perform(self, cell: Cell, ends: float | None, ended: Ended) -> None:
         """Put the record of a cell, or an error of the engine, into the queue."""

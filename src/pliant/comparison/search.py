@@ -38,9 +38,8 @@ from pliant.comparison.sample import Sample
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
 
-FACTOR, FEWEST_ROWS, ROWS_OF_RAREST = 3, 150, 10
-"""Ratio of candidates, and of rows, of two rounds. Minimum number of rows in the first round, and
-expected number of rows of the rarest class in it."""
+FACTOR = 3
+"""Ratio of candidates, and of rows, of two rounds."""
 
 Tick: TypeAlias = Callable[[int], object]
 """Called with the number of new fits."""
@@ -225,7 +224,7 @@ def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> t
     rarest class on average. Its share is `rarest`; for "auc" that in one test part of a fold.
     """
     most = min(n_rows, protocol.search_rows)
-    least = max(FEWEST_ROWS, math.ceil(ROWS_OF_RAREST / rarest))
+    least = max(150, math.ceil(10 / rarest))
     n_rounds = 1
     while FACTOR**n_rounds <= candidates and most // FACTOR**n_rounds >= least:
         n_rounds += 1

@@ -33,9 +33,6 @@ Scores: TypeAlias = dict[Place, float]
 FEWEST_FOLDS = 5
 """Minimum number of common folds of a test."""
 
-PARTS = ("search", "fit", "predict", "total")
-"""Parts of the time of a cell."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
@@ -226,7 +223,10 @@ def _standing(entry: Entry, cells: Cells, metric: Metric, **place: Any) -> Stand
         **place,
         means={name: _mean(values) for name, values in scores.items()},
         errors={name: each and each[0] for name, each in intervals.items()},
-        seconds={part: _median(each["seconds"].get(part) for each in records) for part in PARTS},
+        seconds={
+            part: _median(each["seconds"].get(part) for each in records)
+            for part in ("search", "fit", "predict", "total")
+        },
         size_bytes=_median(each.get("size_bytes") for each in records),
         support=_median(each.get("support") for each in records),
         gap=max(filter(known, (each.get("gap") for each in records)), default=None),

@@ -29,8 +29,6 @@ from pliant.core.progress import is_over
 from pliant.core.typing import Indices
 from pliant.registry import Method
 
-THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-
 _LOCK = threading.Lock()
 _FREE: list[ProcessPoolExecutor] = []
 _BUSY: set[ProcessPoolExecutor] = set()
@@ -142,8 +140,9 @@ def close_all() -> None:
 
 
 def _started() -> ProcessPoolExecutor:
-    """Start a process, which ends after 60 s without work."""
-    return ProcessPoolExecutor(max_workers=1, timeout=60.0, env=THREADS, initializer=_begin)
+    """Start a process of one thread, which ends after 60 s without work."""
+    env = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
+    return ProcessPoolExecutor(max_workers=1, timeout=60.0, env=env, initializer=_begin)
 
 
 def _begin() -> None:
