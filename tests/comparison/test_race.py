@@ -335,7 +335,7 @@ def test_a_process_that_dies_is_an_error_that_is_tried_again(sample, tmp_path):
 def test_a_cell_is_killed_when_its_time_is_up(sample):
     """It sleeps for a day: that there is a record shows that nobody waited for its end."""
     close_all()
-    ends = time.time() + 3.0
+    ends = time.time() + 1.0
     found = perform_apart(sample, PROTOCOL, trouble("sleep"), Cell("sleep", 0, 0), ends)
     assert found["status"] == "cut"
     assert not workers._FREE

@@ -15,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from pliant import compare
 from pliant.comparison import workers
 from pliant.comparison.contenders import methods_of
+from pliant.comparison.outcome import Expected
 from pliant.comparison.protocol import Entry
-from pliant.comparison.result import ComparisonResult, Expected
+from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import search
 from pliant.comparison.sentences import missing_of
@@ -231,9 +232,9 @@ def test_the_blend_takes_the_frames_that_it_was_compared_on(tmp_path):
 
 
 def test_decision_values_have_probabilities_in_a_blend():
-    X, y = noisy(120)
+    X, y = noisy(80)
     labels = np.where(y > 0, "up", "down")
-    result = compare(X, labels, methods=["linear", "svm"], **OPTIONS | {"folds": 3})
+    result = compare(X, labels, methods=["linear", "svm"], **OPTIONS)
     model = result.fit_best("blend")
     p = model.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
@@ -305,7 +306,8 @@ def test_a_rare_class_asks_for_the_log_loss():
     X = np.random.default_rng(0).normal(size=(100, 2))
     for rare, metric in ((9, "log_loss"), (10, "accuracy")):
         y = (X[:, 0].argsort().argsort() < rare).astype(int)
-        result = compare(X, y, methods=["dummy", "svm", "linear"], **OPTIONS)
+        methods = ["dummy", "svm", "linear"] if rare == 9 else ["dummy"]
+        result = compare(X, y, methods=methods, **OPTIONS)
         assert result.metric.name == metric
         assert all(each.means["log_loss"] is not None for each in result.standings())
         if metric == "log_loss":

@@ -150,23 +150,23 @@ def _ranks(ranking: Across, ax: Any) -> str:
 
 
 def _scores(result: Outcome, ax: Any) -> str:
-    """Draw mean scores with their intervals; the axis ends near the best half of the methods."""
+    """Draw mean scores with their intervals, without methods far behind."""
     scored = [(s.method.title, s.mean, s.low, s.high) for s in result.standings()]
     if result.best == BLEND:
         expected = result.expected
         scored.insert(0, ("Blend", expected.mean, expected.low, expected.high))
     shown = [(name, m, a, b) for name, m, a, b in scored if known(m) and known(a) and known(b)]
     names, means, lows, highs = (np.array(part) for part in zip(*shown, strict=True))
-    places = np.arange(len(names))
-    ax.figure.set_size_inches(WIDTH, 1.0 + 0.3 * len(names))
-    ends = np.abs([lows - means, highs - means])
-    ax.errorbar(means, places, xerr=ends, fmt="o", color=BLUE, ecolor=GREY, capsize=2.0)
-    ax.set_yticks(places, [text(name) for name in names])
+    distances = np.abs(means - means[0])
+    near = distances <= 3 * np.median(distances) + np.median(highs - lows)
+    ends, places = np.abs([lows - means, highs - means])[:, near], np.arange(near.sum())
+    ax.figure.set_size_inches(WIDTH, 1.0 + 0.3 * len(places))
+    ax.errorbar(means[near], places, xerr=ends, fmt="o", color=BLUE, ecolor=GREY, capsize=2.0)
+    ax.set_yticks(places, [text(name) for name in names[near]])
     ax.invert_yaxis()
-    far = 3 * abs(means[0] - np.median(means)) + np.median(highs - lows)
-    ax.set_xlim(max(ax.get_xlim()[0], means[0] - far), min(ax.get_xlim()[1], means[0] + far))
     ax.set_xlabel(result.metric.title)
-    return f"Mean {result.metric.title} on held-out rows with 90 % intervals"
+    far = "" if near.all() else f"; far behind and not drawn: {', '.join(names[~near])}"
+    return f"Mean {result.metric.title} on held-out rows with 90 % intervals{far}"
 
 
 def _weights(result: Outcome, ax: Any) -> str:
