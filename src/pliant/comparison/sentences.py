@@ -143,7 +143,8 @@ def note_on_tests(result: Outcome) -> str:
     """Return the reference of differences and the test of the leaderboard; "" without any."""
     against = [s.method.title for s in result.standings() if s.is_reference]
     tested = any(s.p_value is not None for s in result.standings())
-    note = f"better by: than {against[0]} on the same rows" if against else ""
+    differ = any(s.difference is not None for s in result.standings())
+    note = f"better by: than {against[0]} on the same rows" if against and differ else ""
     return note + ("; p: corrected t test, Holm" if tested else "")
 
 
