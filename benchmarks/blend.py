@@ -38,7 +38,7 @@ from benchmarks.markdown import markdown_table
 from pliant import compare
 from pliant.comparison.cells import FittedMethod, predictions_of
 from pliant.comparison.metrics import Predictions
-from pliant.comparison.text_tables import Column
+from pliant.comparison.text import TextColumn
 from pliant.comparison.workers import fit_apart
 from pliant.persistence import save_model
 
@@ -105,8 +105,8 @@ def race(entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None
     seconds = time.perf_counter() - start
     source = result.source
     assert source is not None
-    assert source.schema is not None
-    schema, protocol = source.schema, result.protocol
+    schema, protocol = source.sample.schema, result.protocol
+    assert schema is not None
     X, y = schema.features(test), schema.target_values(test)
     rows = np.arange(len(source.sample.y))
     singles = [method for method in source.methods if method.name != "dummy"]
@@ -116,7 +116,7 @@ def race(entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None
         for method, fitted in zip(singles, models, strict=True)
     }
     start = time.perf_counter()
-    blended = FittedMethod(blend.steps[-1][1] if result.best == "blend" else blend[1:], None, {})
+    blended = FittedMethod(blend.steps[-1][1] if result.best == "blend" else blend[1:])
     predictions = predictions_of(blended, X)
     predicting = time.perf_counter() - start
     scores["blend"] = measured(y, predictions)
@@ -271,13 +271,13 @@ def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:
                     "inside": covered(part),
                 })  # fmt: skip
     columns = (
-        Column("tables"),
-        Column("metric"),
-        Column("n", "tables"),
-        Column("rank", "mean rank of the blend", digits=2),
-        Column("worse", f"more than {NEAR} below the best single contender"),
-        Column("most", "largest such gap", digits=3),
-        Column("inside", "test score in the expected interval", digits=2),
+        TextColumn("tables"),
+        TextColumn("metric"),
+        TextColumn("n", "tables"),
+        TextColumn("rank", "mean rank of the blend", digits=2),
+        TextColumn("worse", f"more than {NEAR} below the best single contender"),
+        TextColumn("most", "largest such gap", digits=3),
+        TextColumn("inside", "test score in the expected interval", digits=2),
     )
     each = [_row(key, line) for key, line in sorted(tables.items())]
     return "\n\n".join([

@@ -40,7 +40,7 @@ from benchmarks.lines import (
 )
 from benchmarks.markdown import markdown_table
 from benchmarks.tables import MOST_TRAIN, TASKS, TRAIN_SHARE, load, split
-from pliant.comparison.text_tables import Column
+from pliant.comparison.text import TextColumn
 from pliant.core.typing import Array
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -187,8 +187,8 @@ def _by_level(values: pd.Series, digits: int = 3) -> str:
         for m in INTERVALS
         if m in values.index.get_level_values(0)
     ]
-    titles = [Column(_percent(c), digits=digits) for c in LEVELS]
-    return markdown_table(rows, [Column("method"), *titles])
+    titles = [TextColumn(_percent(c), digits=digits) for c in LEVELS]
+    return markdown_table(rows, [TextColumn("method"), *titles])
 
 
 def _of_tables(missed: pd.DataFrame) -> pd.Series:
@@ -249,7 +249,7 @@ def _probability_page(lines: Sequence[Mapping[str, Any]]) -> list[str]:
         | {"processor seconds": seconds[m]}
         for m in names
     ]
-    columns = [Column(key, digits=2 if key == "processor seconds" else 4) for key in rows[0]]
+    columns = [TextColumn(key, digits=2 if key == "processor seconds" else 4) for key in rows[0]]
     frame["shown"] = [f"{r['log_loss']:.3f} ({r['calibration_error']:.3f})" for r in lines]
     each = frame.pivot_table("shown", "table", "method", aggfunc="first")[names]
     return [

@@ -6,14 +6,14 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 
-from pliant.comparison.text_tables import Cell, Column, laid_out
+from pliant.comparison.text import TextCell, TextColumn, laid_out
 
 # Punctuation that starts markup; an underscore only where it doesn't stand inside a word.
 _MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def markdown_table(
-    rows: Sequence[Mapping[str, Cell]], columns: Sequence[Column | str] | None = None
+    rows: Sequence[Mapping[str, TextCell]], columns: Sequence[TextColumn | str] | None = None
 ) -> str:
     """Render rows as a GitHub-style Markdown table; ValueError if there is no column to show.
 

@@ -50,7 +50,7 @@ from pliant.comparison.statistics import (
     holm,
     wilcoxon_test,
 )
-from pliant.comparison.text_tables import Column
+from pliant.comparison.text import TextColumn
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Precomputed
 from pliant.methods.mkl.estimators import WIDTHS, default_kernels, normalized_kernels
@@ -312,10 +312,12 @@ def _by_task(lines: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
     return [each for each in tasks if len(each[2])]
 
 
-def _column(key: str, score: str) -> Column:
+def _column(key: str, score: str) -> TextColumn:
     titles = {"score": score, "rank": "mean rank", "seconds": "processor seconds"}
     digits = {"score": 4, "rank": 2, "seconds": 2}
-    return Column(key, titles.get(key, key), 4 if key.startswith("gain") else digits.get(key, 3))
+    return TextColumn(
+        key, titles.get(key, key), 4 if key.startswith("gain") else digits.get(key, 3)
+    )
 
 
 def draw(found: Mapping[str, Any], path: Path) -> None:

@@ -25,7 +25,7 @@ from benchmarks.lines import computer, provenance, rounded, write_json, write_te
 from benchmarks.markdown import markdown_table
 from benchmarks.tables import TASKS, split
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.comparison.text_tables import Column
+from pliant.comparison.text import TextColumn
 
 FEWEST, MOST = 3, 100
 """Numbers of features of a table: a rank correlation of two is 1 or -1."""
@@ -37,14 +37,14 @@ LEAST = 0.01
 """Features of at least this share are relevant."""
 
 COLUMNS = [
-    Column("table"),
-    Column("task"),
-    Column("rows"),
-    Column("features"),
-    Column("score", digits=3),
-    Column("correlation", "rank correlation", 2),
-    Column("same", "same first feature"),
-    Column("pairs", "correlated pairs"),
+    TextColumn("table"),
+    TextColumn("task"),
+    TextColumn("rows"),
+    TextColumn("features"),
+    TextColumn("score", digits=3),
+    TextColumn("correlation", "rank correlation", 2),
+    TextColumn("same", "same first feature"),
+    TextColumn("pairs", "correlated pairs"),
 ]
 
 

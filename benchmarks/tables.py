@@ -38,7 +38,7 @@ from benchmarks.lines import (
 )
 from benchmarks.markdown import markdown_table
 from benchmarks.table_contestants import CONTESTANTS, ONLY
-from pliant.comparison.text_tables import Column
+from pliant.comparison.text import TextColumn
 
 TRAIN_SHARE, MOST_TRAIN, MOST_TEST = 0.7, 3000, 5000
 """Share of the rows to learn from, and the largest numbers of rows of both parts."""
@@ -192,7 +192,7 @@ def to_markdown(rows: pd.DataFrame, report: Mapping[str, Any]) -> str:
         }  # fmt: skip
         for group, names in groups.items():
             if lines := standings(values, task, names):
-                columns = [Column(key, digits=digits.get(key, 3)) for key in lines[0]]
+                columns = [TextColumn(key, digits=digits.get(key, 3)) for key in lines[0]]
                 parts += [f"## {task.capitalize()}, {group}\n", markdown_table(lines, columns)]
         score = values["score"].unstack().reindex(columns=RANKED[task]).rename(columns=TITLES)
         shown = [

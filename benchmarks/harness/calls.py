@@ -9,8 +9,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.harness.memory import peak_memory
 from benchmarks.harness.spec import Prepared
-from pliant.comparison.memory import peak_memory
 
 
 def fitting(

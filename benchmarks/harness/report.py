@@ -15,7 +15,7 @@ from benchmarks.harness.spec import MANNER, Benchmark, Case
 from benchmarks.harness.summary import goal_met, overall, summarise
 from benchmarks.lines import rounded, write_text
 from benchmarks.markdown import markdown_table
-from pliant.comparison.text_tables import Cell, Column
+from pliant.comparison.text import TextCell, TextColumn
 
 FORMAT = 1
 """The version of the JSON document's layout."""
@@ -92,29 +92,29 @@ def _cases_table(report: Report) -> str:
     return markdown_table(rows, used)
 
 
-def _columns(report: Report) -> list[Column]:
+def _columns(report: Report) -> list[TextColumn]:
     results = dict.fromkeys(
         key for case in report["cases"] for row in case["summary"] for key in row["result"]
     )
     time = "processor time" if report.get("clock") == "processor" else "measured"
     return [
-        Column("problem"),
-        Column("contestant"),
-        Column("paper", "paper (s)"),
-        Column("measured", f"{time} (s)"),
-        Column("baseline", "baseline (s)"),
-        Column("ratio", f"{report['quantity']} of medians", 2),
-        Column("paired", f"median paired {report['quantity']}", 2),
-        Column("goal", digits=2),
-        Column("met"),
-        Column("clock", "by the clock (s)"),
-        Column("peak", "peak memory (MB)", 1),
-        *(Column(f"result {key}", key, 4) for key in results),
-        Column("error"),
+        TextColumn("problem"),
+        TextColumn("contestant"),
+        TextColumn("paper", "paper (s)"),
+        TextColumn("measured", f"{time} (s)"),
+        TextColumn("baseline", "baseline (s)"),
+        TextColumn("ratio", f"{report['quantity']} of medians", 2),
+        TextColumn("paired", f"median paired {report['quantity']}", 2),
+        TextColumn("goal", digits=2),
+        TextColumn("met"),
+        TextColumn("clock", "by the clock (s)"),
+        TextColumn("peak", "peak memory (MB)", 1),
+        *(TextColumn(f"result {key}", key, 4) for key in results),
+        TextColumn("error"),
     ]
 
 
-def _row(problem: str, row: Mapping[str, Any], report: Report) -> dict[str, Cell]:
+def _row(problem: str, row: Mapping[str, Any], report: Report) -> dict[str, TextCell]:
     judged = report["goals_over"] == "each case"
     goal = row["goal"] if judged else None
     return {
@@ -134,19 +134,19 @@ def _row(problem: str, row: Mapping[str, Any], report: Report) -> dict[str, Cell
     }
 
 
-def _is_used(column: Column, rows: list[dict[str, Cell]]) -> bool:
+def _is_used(column: TextColumn, rows: list[dict[str, TextCell]]) -> bool:
     return any(row.get(column.key) is not None for row in rows)
 
 
 def _overall_table(report: Report) -> str:
     mean = report["goals_over"].removesuffix(" of cases")
     columns = [
-        Column("contestant"),
-        Column("baseline"),
-        Column("cases", "problems"),
-        Column(f"{mean.replace(' ', '_')}_ratio", f"{mean} {report['quantity']}", 2),
-        Column("goal", digits=2),
-        Column("met"),
+        TextColumn("contestant"),
+        TextColumn("baseline"),
+        TextColumn("cases", "problems"),
+        TextColumn(f"{mean.replace(' ', '_')}_ratio", f"{mean} {report['quantity']}", 2),
+        TextColumn("goal", digits=2),
+        TextColumn("met"),
     ]
     return markdown_table(report["overall"], columns)
 

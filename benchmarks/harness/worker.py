@@ -17,8 +17,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
+from benchmarks.harness.memory import peak_memory, reset_peak_memory
 from benchmarks.harness.spec import Params, Prepare, Prepared
-from pliant.comparison.memory import peak_memory, reset_peak_memory
 
 
 def measure(request: Mapping[str, Any]) -> dict[str, Any]:

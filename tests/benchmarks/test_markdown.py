@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.markdown import markdown_table
-from pliant.comparison import Column, Score
+from pliant.comparison import Score, TextColumn
 
 ROWS = [
     {"data": "heart", "paper": 81.9, "measured": Score(81.3, 2.2), "baseline": Score(80, 12)},
     {"data": "sonar", "paper": None, "measured": Score(8.12, 0.5), "baseline": None},
 ]
-COLUMNS = ["data", Column("paper", digits=1), Column("measured", digits=2)]
-COLUMNS.append(Column("baseline", missing="later"))
+COLUMNS = ["data", TextColumn("paper", digits=1), TextColumn("measured", digits=2)]
+COLUMNS.append(TextColumn("baseline", missing="later"))
 
 
 def test_markdown_table_is_aligned():

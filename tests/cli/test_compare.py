@@ -43,7 +43,7 @@ def blended(name, target="y", n=120, seed=1):
     """
     r = np.random.default_rng(seed)
     a, b = r.normal(size=(2, n)).round(3)
-    value = 2.5 * a + 1.2 * (np.abs(b) < 0.7) + r.normal(0, 0.5, n)
+    value = 2.5 * a + 1.2 * (np.abs(b) < 0.7) + r.normal(0, 0.8, n)
     labels = {
         "y": value.round(3),
         "two": np.where(value > 1, "high", "low"),
@@ -234,7 +234,7 @@ def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monke
     blended("t.csv")
     names = ("linear", "extra-trees", "dummy")
     monkeypatch.setattr(
-        "pliant.comparison.given.contenders_for",
+        "pliant.comparison.contenders.contenders_for",
         lambda *_: [package.comparison.BASELINES[name] for name in names],
     )
     words = ("--target", "y", "--budget", "60s", "--cv", 3, "--out", "m.pliant", *single)

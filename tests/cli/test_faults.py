@@ -92,12 +92,14 @@ def test_a_full_disk_leaves_old_predictions_whole(folder, models):
     assert Path("p.csv").read_text() == OLD
 
 
-def test_a_journal_that_a_full_disk_stops_ends_with_a_whole_line(folder):
+def test_a_journal_that_a_full_disk_stops_can_be_resumed(folder):
     code, out, err = limited(resource.RLIMIT_FSIZE, 1500, *COMPARE, *PLAIN)
     assert (code, err.count("Warning: cannot write")) == (0, 1)
     assert "patients.compare.jsonl' any more: File too large" in err
     assert "accuracy" in out
-    assert Path("patients.compare.jsonl").read_text().endswith("}\n")
+    code, _, err = limited(resource.RLIMIT_FSIZE, 10**6, *COMPARE, *PLAIN, "--resume")
+    assert (code, err.count("Warning: cannot write")) == (0, 0)
+    assert Path("patients.compare.jsonl").read_text().count("\n") == 3
 
 
 def test_a_stdout_that_cannot_be_written_is_named(monkeypatch, capsys):

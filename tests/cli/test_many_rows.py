@@ -1,6 +1,7 @@
 """``pliant fit`` and ``pliant predict`` for DANK with many rows: by parts, refined, in chunks."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor, KMeansPartition
-from pliant.comparison.pipeline import last_step
+from pliant.comparison.search import last_step
 from pliant.datasets import make_clowns
 from pliant.kernels import HadamardKernel, PartitionedKernel
 from pliant.persistence import load_model
@@ -109,7 +110,7 @@ def test_many_rows_are_parted_as_in_comparisons(pliant, learned, monkeypatch):
 PEAK = """
 import sys
 from pliant.cli import main
-from pliant.comparison.memory import peak_memory, reset_peak_memory
+from benchmarks.harness.memory import peak_memory, reset_peak_memory
 for model, table in zip(sys.argv[1::2], sys.argv[2::2]):
     reset_peak_memory()
     code = main(["predict", model, table, "--out", f"{table}.csv"])
@@ -142,7 +143,9 @@ def test_memory_does_not_grow_with_the_rows_to_predict(pliant, folder):
         asked += [("exact", f"{rows}.csv", rows), ("parts", f"{rows}.parquet", rows)]
     words = [word for model, name, _ in sorted(asked) for word in (model, name)]
     command = [sys.executable, "-c", PEAK, *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+    env = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     codes, peaks = zip(*(map(int, line.split()) for line in done.stdout.splitlines()), strict=True)
     assert codes == (0, 0, 0, 0)
     for few, many in (peaks[:2], peaks[2:]):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pliant.comparison.cells import perform
 from pliant.comparison.metrics import METRICS
-from pliant.comparison.protocol import Protocol
-from pliant.comparison.record import Entry
+from pliant.comparison.protocol import Entry, Protocol
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.standings import standings
 

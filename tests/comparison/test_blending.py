@@ -5,8 +5,7 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import KFold
 
-from pliant.comparison.blend import blend_weights
-from pliant.comparison.blending import blended
+from pliant.comparison.blend import blend_weights, learn_blend
 from pliant.comparison.metrics import METRICS
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.standings import finished, standings
@@ -46,7 +45,7 @@ def blend_of(records, truth, task, *, entries=None, folds=3, repeats=2):
     cells = finished(entries, records)
     places = standings(entries, records, metric, Protocol(folds=folds, repeats=repeats))
     classes = None if task == "regression" else CLASSES
-    return blended(places, cells, truth, classes, metric)
+    return learn_blend(places, cells, truth, classes, metric)
 
 
 def without(records, name, fold=None, **changed):
@@ -123,7 +122,7 @@ def test_who_never_has_weight():
     assert blend_of([], truth, "regression") is None
 
 
-def test_who_failed_on_a_fold_is_blended_on_the_folds_of_all():
+def test_who_failed_on_a_fold_is_learn_blend_on_the_folds_of_all():
     """Fold 2 of 3 is not among the common ones, though it is not the last."""
     records, truth = made("regression", repeats=1)
     broken = without(records, "dank", fold=1, status="error", scores={})

@@ -39,12 +39,12 @@ def test_a_frame_is_read_as_a_file_is(tmp_path, kind):
     X, y = frame()
     X.assign(sick=y).to_csv(tmp_path / "t.csv", index=False)
     expected = read_sample(tmp_path / "t.csv", "sick")
-    sample, schema = sample_of(kind(X.set_index(np.arange(60) * 3)), kind(y))
+    sample = sample_of(kind(X.set_index(np.arange(60) * 3)), kind(y))
     np.testing.assert_array_equal(sample.X, expected.X)
     np.testing.assert_array_equal(sample.y, expected.y)
     assert (sample.task, sample.categories) == (expected.task, expected.categories)
     assert (sample.feature_names, sample.target) == (expected.feature_names, "sick")
-    assert [column.name for column in schema.columns] == ["age", "colour", "ok"]
+    assert [column.name for column in sample.schema.columns] == ["age", "colour", "ok"]
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_a_frame_that_cannot_be_used(change, message):
 
 def test_the_encoder_finds_columns_by_name_and_tells_unknown_from_missing():
     X, y = frame()
-    sample, schema = sample_of(X, y)
-    encoder = TableEncoder.of(schema)
+    sample = sample_of(X, y)
+    encoder = TableEncoder.of(sample.schema)
     np.testing.assert_array_equal(encoder.transform(X.iloc[:, ::-1].assign(z=1)), sample.X)
     again = clone(encoder).fit(X)
     assert again.get_feature_names_out().tolist() == ["age", "colour", "ok"]
@@ -84,4 +84,4 @@ def test_the_encoder_finds_columns_by_name_and_tells_unknown_from_missing():
     ):
         with pytest.raises(TableError, match=message):
             encoder.transform(wrong)
-    assert TableSchema.from_dict(encoder.schema) == schema
+    assert TableSchema.from_dict(encoder.schema) == sample.schema

@@ -14,8 +14,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from pliant.comparison.cells import perform
 from pliant.comparison.comparing import compare_sample
+from pliant.comparison.contenders import methods_of
 from pliant.comparison.folds import outer_split
-from pliant.comparison.given import methods_of
 from pliant.comparison.journal import method_key
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample

@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 
 from pliant import compare
 from pliant.comparison import workers
-from pliant.comparison.given import methods_of
+from pliant.comparison.contenders import methods_of
 from pliant.comparison.outcome import Expected
-from pliant.comparison.record import Entry
+from pliant.comparison.protocol import Entry
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import search
@@ -64,8 +64,14 @@ def test_the_blend_is_recommended_with_its_score_and_the_best_single_method():
     assert set(expected.means) == {"r2", "rmse", "mae"}
     lines = repr(result).splitlines()
     assert lines[0] == "Comparison: R2 of 'y', 500 rows, 3 features; 1.0 s"
-    assert lines[1].strip() == result.sentence()
-    assert len(lines) == 2 + len(NAMES)
+    assert lines[1] == result.sentence()
+    assert [line.split()[0] for line in lines[4:-1]] == [
+        "Blend",
+        "Linear",
+        "DANK",
+        "TKL",
+        "Gaussian",
+    ]
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
@@ -182,7 +188,7 @@ def test_the_table_of_a_notebook_escapes_names(hostile):
 def noisy(n=90):
     r = np.random.default_rng(0)
     X = r.normal(size=(n, 2))
-    return X, 1e3 * (np.sin(2 * X[:, 0]) - 0.5 * X[:, 1] + 0.3 * r.normal(size=n))
+    return X, 1e3 * (np.sin(1.3 * X[:, 0]) - 0.5 * X[:, 1] + 0.3 * r.normal(size=n))
 
 
 @pytest.fixture(scope="module")
@@ -226,9 +232,9 @@ def test_the_blend_takes_the_frames_that_it_was_compared_on(tmp_path):
 
 
 def test_decision_values_have_probabilities_in_a_blend():
-    X, y = noisy(120)
+    X, y = noisy(80)
     labels = np.where(y > 0, "up", "down")
-    result = compare(X, labels, methods=["linear", "svm"], **OPTIONS | {"folds": 3})
+    result = compare(X, labels, methods=["linear", "svm"], **OPTIONS)
     model = result.fit_best("blend")
     p = model.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
@@ -243,7 +249,7 @@ def test_the_search_is_made_once_more_on_all_rows(blended):
     X, y = noisy()
     (linear,) = methods_of(["linear"], "regression", 60)
     protocol = blended.protocol
-    chosen = search(linear, Sample.of(X, y), np.arange(90), protocol, protocol.seed).chosen
+    chosen = search(linear, Sample.of(X, y), np.arange(90), protocol, protocol.seed)
     (alpha,) = chosen.values()
     expected = make_pipeline(StandardScaler(), Ridge(alpha)).fit(X, (y - y.mean()) / y.std())
     found = blended.fit_best("linear").predict(X)
@@ -300,7 +306,8 @@ def test_a_rare_class_asks_for_the_log_loss():
     X = np.random.default_rng(0).normal(size=(100, 2))
     for rare, metric in ((9, "log_loss"), (10, "accuracy")):
         y = (X[:, 0].argsort().argsort() < rare).astype(int)
-        result = compare(X, y, methods=["dummy", "svm", "linear"], **OPTIONS)
+        methods = ["dummy", "svm", "linear"] if rare == 9 else ["dummy"]
+        result = compare(X, y, methods=methods, **OPTIONS)
         assert result.metric.name == metric
         assert all(each.means["log_loss"] is not None for each in result.standings())
         if metric == "log_loss":

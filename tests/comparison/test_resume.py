@@ -103,12 +103,12 @@ SCRIPT = """
     def until(name, after, **options):
         sent = []
 
-        def tell(moment):
-            if len(moment.records) >= after and not sent:
+        def stop(state):
+            if len(state.records) >= after and not sent:
                 sent.append(name)
                 os.kill(os.getpid(), getattr(signal, name))
 
-        return run(cache=sys.argv[1], progress=tell, **options)
+        return run(cache=sys.argv[1], progress=stop, **options)
 
     if __name__ == "__main__":
         found = until("SIGINT", 3)

@@ -9,9 +9,8 @@ from sklearn.metrics import fbeta_score, get_scorer, log_loss, make_scorer, mean
 from sklearn.svm import SVC
 
 from pliant.comparison.cells import perform
-from pliant.comparison.contenders import named
+from pliant.comparison.contenders import methods_of, named
 from pliant.comparison.folds import outer_split
-from pliant.comparison.given import methods_of
 from pliant.comparison.metrics import METRICS, SCORERS, Predictions, metric_of
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample

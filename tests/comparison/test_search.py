@@ -19,25 +19,24 @@ PROTOCOL = Protocol(folds=2, repeats=1, inner_folds=2, candidates=2, search_rows
 
 @pytest.mark.parametrize("rows", [PART, ROWS])
 def test_a_search_scales_what_it_chose_on_a_part(rows):
-    found = search(METHODS["tkl"], SAMPLE, np.arange(rows), PROTOCOL, seed=0)
+    chosen = search(METHODS["tkl"], SAMPLE, np.arange(rows), PROTOCOL, seed=0)
     name = "regressor__machine__C"
-    assert found.on_part[name] in METHODS["tkl"].grid["C"]
-    assert found.chosen == found.on_part | {name: found.on_part[name] * rows / PART}
+    assert chosen[name] * PART / rows in METHODS["tkl"].grid["C"]
 
 
 def test_cells_fit_all_rows_with_the_scaled_penalty_and_calibrate_with_it():
     labels = Sample(X, np.where(Y - np.median(Y) > 0.0, "a", "b"), "classification")
     rows = np.arange(ROWS)
     fitted = fit_method(METHODS["tkl"], labels, rows, PROTOCOL, 0)
-    chosen = fitted.choice.on_part["machine__C"]
-    assert chosen in METHODS["tkl"].grid["C"]
-    assert fitted.own.get_params()["machine__C"] == chosen * ROWS / PART
-    assert fitted.model.get_params()["estimator__machine__C"] == chosen * ROWS / PART
+    chosen = fitted.settings["machine__C"]
+    assert chosen * PART / ROWS in METHODS["tkl"].grid["C"]
+    assert fitted.own.get_params()["machine__C"] == chosen
+    assert fitted.model.get_params()["estimator__machine__C"] == chosen
 
 
 def test_what_is_not_searched_has_its_defaults():
     for name in ("extra-trees", "boosting", "dummy"):
         assert not is_searched(named(name), SAMPLE)
         found = fit_method(named(name), SAMPLE, np.arange(40), PROTOCOL, 0)
-        assert found.choice.chosen == {}
+        assert found.settings == {}
     assert is_searched(named("svm"), SAMPLE)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pliant.cli.console import show
-from pliant.comparison.record import LEARNED, Entry
+from pliant.comparison.protocol import Entry
 from pliant.core.text import close_names, harmless, meant, one_line
 from pliant.core.validation import check_real
 from pliant.kernels import GeneralizedPolynomial, Linear, On, WeightedSum
@@ -29,7 +29,7 @@ def test_long_names_are_shortened_and_quickly_compared():
     long = "x" * 10_000
     assert len(meant("y", [long, EVIL])) < 200
     assert close_names(long + "y", [long]) == [long]
-    assert len(Entry("a", long, LEARNED, "", "error", long).title) == 80
+    assert len(Entry("a", long, "learned kernel", "", "error", long).title) == 80
 
 
 def test_errors_and_names_of_kernels_are_printable():

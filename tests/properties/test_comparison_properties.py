@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pliant.comparison.across import across
 from pliant.comparison.metrics import METRICS
+from pliant.comparison.outcome import across, standings
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.standings import standings
 from pliant.comparison.statistics import wilcoxon_test
 from tests.comparison.comparison_cases import entry, ranked, records_of, result_of
 

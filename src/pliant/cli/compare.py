@@ -38,28 +38,24 @@ from pliant.cli.table_options import (
     single_target,
     with_table_options,
 )
-from pliant.comparison.across import across
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import named
 from pliant.comparison.folds import check_folds, settled
 from pliant.comparison.journal import key_of, read_journal
-from pliant.comparison.lines import Lines
 from pliant.comparison.metrics import metric_of
-from pliant.comparison.outcome import BLEND
+from pliant.comparison.outcome import across
 from pliant.comparison.page import write_report
-from pliant.comparison.protocol import Protocol
-from pliant.comparison.reading import read_sample_with_schema, table_name
+from pliant.comparison.protocol import BLEND, Protocol
+from pliant.comparison.race import ProgressLines
+from pliant.comparison.reading import read_sample, table_name
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
-from pliant.comparison.sentences import digits_of, interval_text, missing_of
-from pliant.comparison.standings import Standing
-from pliant.comparison.text import fixed, p_value, seconds, signed
-from pliant.comparison.text_tables import Column, text_table
+from pliant.comparison.sentences import leaderboard_text, missing_of
+from pliant.comparison.text import TextColumn, seconds, text_table
 from pliant.comparison.workers import close_all, warm_up
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, printable, quoted
 from pliant.persistence import save_model
-from pliant.tables import TableSchema
 
 
 @dataclass(frozen=True)
@@ -256,16 +252,16 @@ def race(plan: Plan) -> list[ComparisonResult]:
     warm_up(plan.jobs or cpu_count())
     try:
         tables = _read_tables(plan)
-        _check_journals(plan, [sample for sample, _ in tables])
+        _check_journals(plan, tables)
     except BaseException:
         close_all()
         raise
     results: list[ComparisonResult] = []
-    for (sample, schema), cache in zip(tables, plan.caches, strict=True):
+    for sample, cache in zip(tables, plan.caches, strict=True):
         share = (ends - time.monotonic()) / (len(tables) - len(results))
         # with all of the budget spent, a millisecond: the cells are then listed as cut
         seconds_left = budget and max(share, 1e-3)
-        results.append(_race_table(plan, sample, schema, cache, seconds_left))
+        results.append(_race_table(plan, sample, cache, seconds_left))
         if results[-1].interrupted:
             break
     return results
@@ -293,7 +289,7 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
     tell(f"Fitting {'the blend' if chosen == BLEND else chosen} on all rows")
     start = time.perf_counter()
     model = result.fit_numbers(chosen)
-    schema = result.source.schema if result.source else None
+    schema = result.source.sample.schema if result.source else None
     assert schema is not None
     metadata = _metadata(result, chosen, time.perf_counter() - start)
     save_model(model, path, schema=schema.to_dict(), metadata=metadata)
@@ -333,12 +329,12 @@ def _check_options(plan: Plan) -> None:
     check_outputs([plan.report, plan.json, plan.out, *plan.caches], inputs=plan.tables)
 
 
-def _read_tables(plan: Plan) -> list[tuple[Sample, TableSchema]]:
+def _read_tables(plan: Plan) -> list[Sample]:
     """Read and check all tables; an error names its table."""
     tables = []
     for path, name in zip(plan.tables, plan.names, strict=True):
         try:
-            sample, schema = read_sample_with_schema(
+            sample = read_sample(
                 path,
                 plan.target,
                 group=plan.group,
@@ -352,7 +348,7 @@ def _read_tables(plan: Plan) -> list[tuple[Sample, TableSchema]]:
             if len(plan.tables) == 1:
                 raise
             raise TableError(f"{quoted(path, 200)}: {error}") from None
-        tables.append((replace(sample, name=name), schema))
+        tables.append(replace(sample, name=name))
     return tables
 
 
@@ -375,12 +371,12 @@ def _check_journals(plan: Plan, samples: Sequence[Sample]) -> None:
 
 
 def _race_table(
-    plan: Plan, sample: Sample, schema: TableSchema, cache: Path | None, budget: float | None
+    plan: Plan, sample: Sample, cache: Path | None, budget: float | None
 ) -> ComparisonResult:
     """Race methods on one table, and print a line for each fold."""
     protocol = settled(plan.protocol, sample)
     title = printable(sample.name, 40)
-    lines = Lines(protocol.metric_for(sample.task), protocol, title)
+    lines = ProgressLines(protocol.metric_for(sample.task), protocol, title)
     return compare_sample(
         sample,
         plan.methods,
@@ -391,7 +387,6 @@ def _race_table(
         resume=plan.resume,
         progress=None if plan.json == STDOUT else lines,
         command=plan.command,
-        schema=schema,
     )
 
 
@@ -418,7 +413,7 @@ def _format_result(result: ComparisonResult) -> str:
     missing = "\n".join(wrap(line) for line in missing_of(result))
     blocks = [
         _format_headline(result),
-        _format_leaderboard(result),
+        leaderboard_text(result),
         wrap(result.sentence()),
         missing,
     ]
@@ -438,52 +433,6 @@ def _format_headline(result: ComparisonResult) -> str:
     return f"{name}: {result.task} of {target}, {size}\n{how}"
 
 
-def _format_leaderboard(result: ComparisonResult) -> str:
-    """Return a line for the blend and for each method with a score, the best first."""
-    places = [s for s in result.standings() if s.mean is not None and s.method.status != "left"]
-    digits, metric = digits_of(places), result.metric
-    weights = {} if result.blend is None else result.blend.weights
-    rows = [_row(s, digits, weights.get(s.method.name)) for s in places]
-    if result.best == BLEND:
-        expected = result.expected
-        ends = (expected.low, expected.high)
-        around = "" if None in ends else " to ".join(fixed(end, digits) for end in ends)
-        first = {"method": "Blend", "score": fixed(expected.mean, digits), "around": around}
-        rows.insert(0, {name: text.replace("−", "-") for name, text in first.items()})
-    better = "" if metric.higher_is_better else " (lower is better)"
-    columns = [
-        Column("method", missing=""),
-        Column("score", f"{metric.title}{better}", missing=""),
-        Column("around", "90 % interval", missing=""),
-        Column("weight", "weight", missing=""),
-        Column("difference", "better by", missing=""),
-        Column("p", missing=""),
-        Column("fit", "one fit", missing=""),
-    ]
-    against = next((s.method.title for s in places if s.is_reference), None)
-    columns = [each for each in columns if any(row.get(each.key) for row in rows)]
-    shown = {each.key for each in columns}
-    note = (
-        f"\nbetter by: than {against} on the same rows" if against and "difference" in shown else ""
-    )
-    note += "; p: corrected t test, Holm" if "p" in shown else ""
-    return text_table(rows, columns).rstrip() + note if rows else "No method finished a fold."
-
-
-def _row(standing: Standing, digits: int, weight: float | None) -> dict[str, str]:
-    """Return the cells of a method in the leaderboard."""
-    cells = {
-        "score": fixed(standing.mean, digits),
-        "around": interval_text(standing, digits),
-        "weight": "" if weight is None else f"{weight:.2f}",
-        "difference": "" if standing.difference is None else signed(standing.difference, digits),
-        "p": "" if standing.p_value is None else p_value(standing.p_value),
-        "fit": seconds(standing.seconds["fit"]),
-    }
-    plain = {name: text.replace("−", "-") for name, text in cells.items()}  # for ASCII terminals
-    return {"method": standing.method.title, **plain}
-
-
 def _format_ranks(results: Sequence[ComparisonResult]) -> str:
     """Return the ranks over all tables with a sentence, or the reason for their absence."""
     title = f"Over {len(results)} tables"
@@ -495,7 +444,7 @@ def _format_ranks(results: Sequence[ComparisonResult]) -> str:
         {"method": entry.title, "rank": float(rank)}
         for entry, rank in zip(ranking.methods, ranking.ranks, strict=True)
     ]
-    columns = (Column("method"), Column("rank", "average rank", digits=2))
+    columns = (TextColumn("method"), TextColumn("rank", "average rank", digits=2))
     return "\n\n".join([title, text_table(rows, columns).rstrip(), wrap(ranking.sentence())])
 
 

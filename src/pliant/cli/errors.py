@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from pliant.cli.exit_codes import ExitCode
-from pliant.comparison.memory import shortage
+from pliant.comparison.text import shortage
 from pliant.core.text import printable, quoted
 
 USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter

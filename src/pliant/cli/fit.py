@@ -36,11 +36,10 @@ from pliant.cli.table_options import (
 )
 from pliant.comparison.contenders import NOT_SAVED, available, named
 from pliant.comparison.folds import most_folds
-from pliant.comparison.pipeline import around, last_step, names_after
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.reading import read_sample_with_schema
+from pliant.comparison.reading import read_sample
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import cross_validate
+from pliant.comparison.search import around, cross_validate, last_step, names_after
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, listed, quoted
 from pliant.methods.summary import summarize
@@ -130,9 +129,11 @@ def train(
     given = parse_parameters(words)
     method = named(method_name or _default_method(given))
     _check_method(method, out)
-    sample, schema = read_sample_with_schema(
+    sample = read_sample(
         table, target, folds=cv or None, most_rows=method.max_rows, **options.choices
     )
+    schema = sample.schema
+    assert schema is not None
     for note in sample.notes:
         tell(f"Note: {note}")
     learner = _make_learner(method, given, sample, seed)

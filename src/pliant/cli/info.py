@@ -23,7 +23,7 @@ from pliant.cli.report import (
 )
 from pliant.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.comparison.contenders import BASELINES, available
-from pliant.comparison.pipeline import last_step, names_after
+from pliant.comparison.search import last_step, names_after
 from pliant.core.exceptions import ModelFileError
 from pliant.core.text import printable, quoted
 from pliant.methods.summary import summarize

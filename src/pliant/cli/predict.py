@@ -18,9 +18,8 @@ from sklearn.pipeline import Pipeline
 from pliant.cli.console import progress, tell
 from pliant.cli.outputs import STDOUT, check_outputs
 from pliant.cli.table_options import Text, Texts, flag, option, with_table_options
-from pliant.comparison.pipeline import last_step
 from pliant.comparison.reading import described_format
-from pliant.comparison.search import Tick
+from pliant.comparison.search import Tick, last_step
 from pliant.core.exceptions import ModelFileError, TableError
 from pliant.core.text import printable, quoted
 from pliant.core.typing import Array

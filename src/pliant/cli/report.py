@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from pliant._version import __version__
-from pliant.comparison import Column, Score, text_table
+from pliant.comparison import Score, TextColumn, text_table
 from pliant.comparison.journal import PACKAGES
 from pliant.comparison.text import share_text
 from pliant.core.text import count, listed, printable, quoted
@@ -123,7 +123,8 @@ def format_fit(result: Mapping[str, Any]) -> str:
     blocks = [f"{result['method']}: {data['task']} of {quoted(data['target'], 30)}, {size}"]
     if cv is not None:
         rows = [{"name": n, "score": Score(s["mean"], s["std"])} for n, s in cv["scores"].items()]
-        columns = Column("name", f"{cv['folds']} folds"), Column("score", "mean ± spread", 4)
+        score = TextColumn("score", "mean ± spread", 4)
+        columns = TextColumn("name", f"{cv['folds']} folds"), score
         blocks.append(text_table(rows, columns).rstrip())
     learned = [*kernel_facts(fit["kernel"]), *function_facts(fit["n_support"], fit["functions"])]
     blocks.append(format_facts([*learned, ("time", f"{fit['seconds']:.3g} s for this fit")]))

@@ -1,8 +1,8 @@
 """Race methods on a table: cross-validation of all, a blend of the best, a report.
 
 `compare` runs contenders fold by fold on one table (`comparing`, `race`, `cells`), learns the
-weights of a blend (`blend`, `blending`), and returns a `ComparisonResult`, which fits models and
-writes a page (`result`, `page`).
+weights of a blend (`blend`), and returns a `ComparisonResult`, which fits models and writes a page
+(`result`, `page`).
 
 A name is imported when it is first used: commands that compare nothing start sooner.
 """
@@ -11,13 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pliant.comparison.across import Across, across
     from pliant.comparison.blend import BlendClassifier, BlendRegressor
     from pliant.comparison.comparing import compare, compare_sample, fit
     from pliant.comparison.contenders import BASELINES
-    from pliant.comparison.protocol import Cell, Protocol
+    from pliant.comparison.outcome import Across, across
+    from pliant.comparison.protocol import Cell, Entry, Protocol
     from pliant.comparison.reading import TableEncoder, TablePipeline, read_sample
-    from pliant.comparison.record import Entry
     from pliant.comparison.result import ComparisonResult
     from pliant.comparison.sample import Sample
     from pliant.comparison.standings import Standing
@@ -30,38 +29,7 @@ if TYPE_CHECKING:
         nemenyi_critical_difference,
         wilcoxon_test,
     )
-    from pliant.comparison.text_tables import Column, Score, text_table
-
-_WHERE = {
-    "BASELINES": "contenders",
-    "Across": "across",
-    "BlendClassifier": "blend",
-    "BlendRegressor": "blend",
-    "Cell": "protocol",
-    "Column": "text_tables",
-    "ComparisonResult": "result",
-    "Entry": "record",
-    "FriedmanTest": "statistics",
-    "PairedTest": "statistics",
-    "Protocol": "protocol",
-    "Sample": "sample",
-    "Score": "text_tables",
-    "Standing": "standings",
-    "TableEncoder": "reading",
-    "TablePipeline": "reading",
-    "across": "across",
-    "average_ranks": "statistics",
-    "compare": "comparing",
-    "compare_sample": "comparing",
-    "fit": "comparing",
-    "corrected_t_test": "statistics",
-    "friedman_test": "statistics",
-    "nemenyi_critical_difference": "statistics",
-    "read_sample": "reading",
-    "text_table": "text_tables",
-    "wilcoxon_test": "statistics",
-}
-"""The module of each name."""
+    from pliant.comparison.text import Score, TextColumn, text_table
 
 __all__ = [
     "BASELINES",
@@ -69,7 +37,6 @@ __all__ = [
     "BlendClassifier",
     "BlendRegressor",
     "Cell",
-    "Column",
     "ComparisonResult",
     "Entry",
     "FriedmanTest",
@@ -80,6 +47,7 @@ __all__ = [
     "Standing",
     "TableEncoder",
     "TablePipeline",
+    "TextColumn",
     "across",
     "average_ranks",
     "compare",
@@ -93,12 +61,16 @@ __all__ = [
     "wilcoxon_test",
 ]
 
+_MODULES = "text statistics protocol sample standings contenders reading blend outcome comparing"
+"""The modules of the names, those that import little first."""
+
 
 def __getattr__(name: str) -> Any:
     """Import a name that is used for the first time."""
-    if name not in _WHERE:
+    if name not in __all__:
         raise AttributeError(f"module 'pliant.comparison' has no attribute {name!r}")
-    value = getattr(import_module(f"pliant.comparison.{_WHERE[name]}"), name)
+    modules = (import_module(f"pliant.comparison.{module}") for module in _MODULES.split())
+    value = next(vars(module)[name] for module in modules if name in vars(module))
     globals()[name] = value
     return value
 

@@ -7,12 +7,17 @@ p_1, ..., p_k over w >= 0, sum(w) = 1:
 
 where L is the least loss L_j of a single model, and u_j is in proportion to (L / L_j)^4 for the
 three best models and 0 for the others. Weights below `LEAST` become 0.
+
+The score of the blend of a race on a fold has weights from the other folds of the same repeat (in
+the order of time: from earlier ones, so that the first fold has no score), so it is as honest as
+the score of a method. The weights of the blend itself are learned from all folds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,28 +28,23 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pliant.comparison.metrics import Metric, Predictions, metrics_of
+from pliant.comparison.protocol import DUMMY, Place, Record
+from pliant.comparison.standings import Cells, Standing, scores_of
 from pliant.core.typing import Array
 from pliant.core.validation import check_share
 
-SHRINKAGE = 30.0
-"""Strength of the pull towards the best models, in rows.
+SHRINKAGE, BEST, POWER, LEAST = 30.0, 3, 4, 0.05
+"""Strength of the pull in rows, models that it pulls to, the power of their losses, least weight.
 
-On 24 tables of 150 to 1000 rows, 10 and 100 were no better, nor was a pull to all models."""
-
-BEST, POWER = 3, 4
-"""Models that weights are pulled to, and the power of their losses in the weights."""
-
-LEAST = 0.05
-"""Weights below it become 0: such a model costs more time than it gains."""
-
-PERMUTED_ROWS = 20_000
-"""Rows with a permuted feature that importances are computed from, over all features."""
+On 24 tables of 150 to 1000 rows, a pull of 10 and 100 rows was no better, nor was one to all
+models. A model with a smaller weight than the least costs more time than it gains."""
 
 SMALLEST = 1e-4
-"""Probabilities are at least this in the log loss."""
+"""Least probability in the log loss."""
 
-EXACT = 1e-12
-"""Share of the largest loss below which losses are no larger than rounding errors."""
+Loss: TypeAlias = Callable[[Any, Array], tuple[float, Array]]
+"""From targets and predictions to the loss and its gradient by the predictions."""
 
 
 def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
@@ -68,20 +68,10 @@ def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
 def blend_weights(
     predictions: Sequence[Array], y: npt.NDArray[Any], *, classes: Any = None
 ) -> Array:
-    """Return the weights of models from their predictions for rows that they did not learn from.
+    """Return the weights of models, of sum 1, from their predictions for held-out rows.
 
-    Parameters
-    ----------
-    predictions : sequence of k arrays of shape (n,) or (n, n_classes)
-        Numbers, or probabilities.
-    y : array of shape (n,)
-    classes : array of shape (n_classes,), optional
-        Sorted; None for regression.
-
-    Returns
-    -------
-    array of shape (k,)
-        Non-negative, with the sum 1.
+    Predictions are numbers of shape (n,), or probabilities of shape (n, n_classes) with the sorted
+    `classes`.
 
     Examples
     --------
@@ -90,7 +80,7 @@ def blend_weights(
     array([0.5, 0.5])
     """
     stacked = np.stack([np.asarray(each, dtype=np.float64) for each in predictions])
-    loss: Callable[[Any, Array], tuple[float, Array]] = squared_loss
+    loss: Loss = squared_loss
     target: Any = np.asarray(y)
     if classes is not None:
         loss, target = log_loss, np.searchsorted(classes, y)
@@ -100,12 +90,14 @@ def blend_weights(
     pulled, best = np.zeros(len(stacked)), np.zeros(len(stacked))
     best[best_first[0]] = 1.0
     strength = SHRINKAGE / len(target)
-    unit = max(alone.min(), EXACT * alone.max(), np.finfo(np.float64).tiny)
+    # L, but not below the rounding errors of the largest loss
+    unit = max(alone.min(), 1e-12 * alone.max(), np.finfo(np.float64).tiny)
     near = best_first[:BEST]
     pulled[near] = (unit / np.maximum(alone[near], unit)) ** POWER
     pulled /= pulled.sum()
 
     def objective(w: Array) -> tuple[float, Array]:
+        """Return the objective divided by L, and its gradient."""
         value, by_values = loss(target, np.tensordot(w, stacked, 1))
         gradient = np.tensordot(stacked, by_values, by_values.ndim) / unit
         away = w - pulled
@@ -126,6 +118,103 @@ def blend_weights(
     return np.asarray(w / w.sum())
 
 
+@dataclass(frozen=True, eq=False)
+class BlendOutcome:
+    """The weights of a blend, and its predictions for held-out rows.
+
+    Weights are by the name of the method, the largest first, of sum 1. Scores are by repeat and
+    fold and by metric, with weights from the other folds; there are none with one fold. `values`
+    are the predictions, or probabilities of shape (n, n_classes), of the n `rows`, ascending, with
+    targets `y`; they are means over repeats.
+    """
+
+    weights: dict[str, float]
+    scores: dict[Place, dict[str, float | None]]
+    rows: npt.NDArray[np.intp]
+    y: npt.NDArray[Any]
+    values: Array
+    classes: npt.NDArray[Any] | None
+
+
+def learn_blend(
+    standings: Sequence[Standing],
+    cells: Mapping[str, Cells],
+    truth: Mapping[int, Any],
+    classes: Sequence[Any] | None,
+    metric: Metric,
+    *,
+    ordered: bool = False,
+) -> BlendOutcome | None:
+    """Learn the blend of the ranked methods; None without a method with kept predictions.
+
+    Standings are the best first. `truth` has the target of each row with a kept prediction. Sorted
+    `classes` are None for regression. If rows are `ordered` in time, so are folds.
+    """
+    ranked = [s.method for s in standings if s.rank is not None]
+    scored = [set(scores_of(cells[method.name], metric.name)) for method in ranked]
+    common = sorted(set.intersection(*scored)) if scored else []
+    members = [method.name for method in ranked if method.blends and method.name != DUMMY]
+    names = [name for name in members if all(cells[name][p].get("kept") for p in common)]
+    if not names:
+        return None
+    labels = None if classes is None else np.array(classes)
+    values = {p: np.stack([_kept(cells[name][p], "values") for name in names]) for p in common}
+    rows = {p: _kept(cells[names[0]][p], "rows").astype(np.intp) for p in common}
+    y = {p: np.array([truth[int(row)] for row in rows[p]]) for p in common}
+
+    def weights_from(places: Sequence[Place]) -> Array:
+        stacked = list(np.concatenate([values[p] for p in places], axis=1))
+        return blend_weights(stacked, np.concatenate([y[p] for p in places]), classes=labels)
+
+    task = "regression" if classes is None else "classification"
+    metrics = {each.name: each for each in (*metrics_of(task), metric)}
+    scores, held_out = {}, {}
+    for place in common:
+        others = [p for p in common if p[0] == place[0] and p != place]
+        others = [p for p in others if p < place] if ordered else others
+        weights = weights_from(others or [place])
+        held_out[place] = np.tensordot(weights, values[place], 1)
+        if others:
+            predictions = _predictions(held_out[place], labels)
+            scores[place] = {n: m.finite(y[place], predictions) for n, m in metrics.items()}
+    final = dict(zip(names, weights_from(common).tolist(), strict=True))
+    kept, targets, means = _over_repeats(rows, y, held_out)
+    largest_first = sorted(final.items(), key=lambda pair: -pair[1])
+    chosen = {name: weight for name, weight in largest_first if weight > 0}
+    return BlendOutcome(chosen, scores, kept, targets, means, labels)
+
+
+def _kept(record: Record, part: Literal["rows", "values"]) -> Array:
+    """Return the row numbers, or the predictions, of a cell."""
+    kept = record["kept"]
+    assert kept is not None
+    return np.asarray(kept[part], dtype=np.float64)
+
+
+def _predictions(values: Array, classes: npt.NDArray[Any] | None) -> Predictions:
+    """Return blended numbers, or probabilities scaled to the sum 1, as predictions."""
+    if classes is None:
+        return Predictions(values)
+    probability = values / values.sum(axis=1, keepdims=True)
+    return Predictions(classes[probability.argmax(axis=1)], None, probability, classes)
+
+
+def _over_repeats(
+    rows: Mapping[Place, npt.NDArray[np.intp]],
+    y: Mapping[Place, npt.NDArray[Any]],
+    values: Mapping[Place, Array],
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any], Array]:
+    """Return the rows, their targets, and the means of their predictions over repeats."""
+    every = np.concatenate([rows[p] for p in rows])
+    kept, first, place = np.unique(every, return_index=True, return_inverse=True)
+    targets = np.concatenate([y[p] for p in rows])[first]
+    stacked = np.concatenate([values[p] for p in rows])
+    sums = np.zeros((len(kept), *stacked.shape[1:]))
+    np.add.at(sums, place, stacked)
+    times = np.bincount(place).reshape(-1, *[1] * (stacked.ndim - 1))
+    return kept, targets, sums / times
+
+
 class _Blend(BaseEstimator):
     """Weighted mean of estimators; the base of both blends."""
 
@@ -142,15 +231,10 @@ class _Blend(BaseEstimator):
         X: Array,
         y: npt.NDArray[Any],
     ) -> Self:
-        """Return a blend of models that are fitted already, on samples X and y.
+        """Return a blend of fitted models, whose training samples are X and y.
 
-        Parameters
-        ----------
-        members : sequence of k (str, fitted estimator)
-        weights : array-like of shape (k,)
-        held_out : (array of shape (n,) or (n, n_classes), array of shape (n,))
-            Blended predictions for samples that members did not learn from, and their targets.
-        X, y : arrays of shape (n_samples, n_features) and (n_samples,)
+        `held_out` has blended predictions for held-out samples, of shape (n,) or (n, n_classes),
+        and their targets.
         """
         blend = cls([(name, clone(member)) for name, member in members])
         blend.members_, blend.weights_ = list(members), np.asarray(weights, dtype=np.float64)
@@ -192,23 +276,23 @@ class _Blend(BaseEstimator):
         return self
 
     def _store(self, held_out: Array, y: npt.NDArray[Any]) -> None:
-        """Set the classes, or the errors of held-out predictions for intervals."""
+        """Store the classes, or the errors of held-out predictions for intervals."""
         if is_classifier(self):
             self.classes_ = np.unique(y)
         else:
             self.errors_ = np.sort(np.asarray(y, dtype=np.float64) - held_out)
 
     def _importances(self, X: Array, y: npt.NDArray[Any]) -> Array:
-        """Return the shares of features in the loss that permuting each of them adds.
+        """Return the share of each feature in the loss added by permutations of features.
 
-        Rows are spread evenly over those of X; each feature is permuted once, by one permutation.
+        Rows are spread evenly over those of X; each feature is permuted once, by one order.
         """
         n_features = X.shape[1]
-        rows = min(len(X), max(20, PERMUTED_ROWS // n_features))
+        rows = min(len(X), max(20, 20_000 // n_features))  # bounded time
         chosen = np.linspace(0, len(X) - 1, rows).astype(np.intp)
         points, target = X[chosen], y[chosen]
         order = np.random.default_rng(0).permutation(rows)
-        loss: Callable[[Any, Array], tuple[float, Array]] = squared_loss
+        loss: Loss = squared_loss
         method = "predict"
         if is_classifier(self):
             loss, method = log_loss, "predict_proba"
@@ -230,7 +314,7 @@ class _Blend(BaseEstimator):
         return np.asarray(sum(w * getattr(member, method)(X) for w, (_, member) in parts if w > 0))
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if a file holds weights that do not fit the members."""
+        """Raise ValueError if the weights of a file do not fit the members."""
         w = self.weights_
         if w.shape != (len(self.members_),) or not (w >= 0).all() or abs(w.sum() - 1) > 1e-6:
             raise ValueError(f"expected {len(self.members_)} weights >= 0 of sum 1, got {w!r:.80}")
@@ -247,8 +331,7 @@ class BlendRegressor(RegressorMixin, _Blend):
     """Weighted mean of regressors with the weights that fit held-out predictions best.
 
     The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, with a slight pull
-    towards the best three; p_ij is the prediction of member j for sample i, which it did not learn
-    from.
+    towards the best three; p_ij is the prediction of member j for the held-out sample i.
 
     Parameters
     ----------
@@ -319,8 +402,7 @@ class BlendClassifier(ClassifierMixin, _Blend):
     """Weighted mean of the probabilities of classifiers, weights from held-out predictions.
 
     The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, with a slight pull
-    towards the best three; p_ij are the probabilities of member j for sample i, which it did not
-    learn from.
+    towards the best three; p_ij are the probabilities of member j for the held-out sample i.
 
     Parameters
     ----------

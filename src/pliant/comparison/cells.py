@@ -1,14 +1,15 @@
 """One cell of a comparison: choose settings, fit, predict, score; the result is plain data.
 
 `pliant.comparison.folds.cell_seed` decides all draws of a cell: candidates, inner folds, the
-``random_state`` of the estimator. So its scores do not depend on what runs before or beside it.
+``random_state`` of the estimator. So its scores do not depend on other cells.
 """
 
 from __future__ import annotations
 
+import pickle
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,17 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.comparison.folds import cell_seed, inner_count, inner_splits, outer_split
-from pliant.comparison.memory import pickled_size, shortage
 from pliant.comparison.metrics import Predictions, metrics_of
-from pliant.comparison.pipeline import last_step, pipeline
-from pliant.comparison.protocol import Cell, Place, Protocol
-from pliant.comparison.record import Kept, Record
+from pliant.comparison.protocol import Cell, Kept, Place, Protocol, Record
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import SearchResult, defaults, is_searched, search
-from pliant.comparison.text import known
+from pliant.comparison.search import (
+    defaults,
+    is_searched,
+    last_step,
+    pipeline,
+    search,
+)
+from pliant.comparison.text import known, shortage
 from pliant.core.text import printable
 from pliant.core.typing import Array, Indices
 from pliant.methods.summary import Summary, summarize
@@ -34,30 +38,20 @@ from pliant.registry import Method
 MOST_KEPT = 2000
 """Maximum number of test rows of a fold whose predictions are kept."""
 
-DIGITS = 7
-"""Significant digits of kept predictions."""
-
 CALIBRATION_FOLDS = 3
 """Inner folds whose decision values a sigmoid is fitted to."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMethod:
-    """A method fitted on some rows.
+    """A method fitted on some rows: the model, its settings, and seconds of "search" and "fit".
 
-    Attributes
-    ----------
-    model : fitted estimator
-        A classifier has ``predict_proba`` where its inner folds allow.
-    choice : SearchResult
-        The settings.
-    seconds : dict of str to float
-        Of the "search" for settings and of the "fit".
+    A classifier has ``predict_proba`` if its rows make inner folds.
     """
 
     model: Any
-    choice: SearchResult
-    seconds: dict[str, float]
+    settings: dict[str, Any] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     @property
     def own(self) -> Any:
@@ -78,33 +72,27 @@ def fit_method(
 ) -> FittedMethod:
     """Fit a method on some rows: its search for settings, preprocessing, learner, probabilities.
 
-    Decision values become probabilities by a sigmoid (Platt), fitted to those of rows that three
-    inner folds have held out.
-
-    Parameters
-    ----------
-    rows : array of shape (n_rows,)
-    for_new_rows : bool, default=False
-        Fill in gaps of new rows even if the sample has none.
+    Decision values become probabilities by a sigmoid (Platt), fitted to held-out decision values of
+    three inner folds. `for_new_rows` fills in gaps of new rows even if the sample has none.
     """
     start = time.perf_counter()
     searched = is_searched(method, sample)
-    choice = search(method, sample, rows, protocol, seed) if searched else defaults(method, sample)
-    chosen = time.perf_counter()
+    chosen = search(method, sample, rows, protocol, seed) if searched else defaults(method, sample)
+    searched_at = time.perf_counter()
     model = pipeline(method, sample, len(rows), seed, for_new_rows=for_new_rows)
-    model.set_params(**choice.chosen)
+    model.set_params(**chosen)
     model = _with_probabilities(model, sample, rows, protocol, seed)
     model.fit(sample.features(rows), sample.y[rows])
     if isinstance(model, CalibratedClassifierCV):
-        model.cv = CALIBRATION_FOLDS  # the rows of each fold are of no use in a model file
-    seconds = {"search": chosen - start, "fit": time.perf_counter() - chosen}
-    return FittedMethod(model, choice, seconds)
+        model.cv = CALIBRATION_FOLDS  # a model file needs no rows of folds
+    seconds = {"search": searched_at - start, "fit": time.perf_counter() - searched_at}
+    return FittedMethod(model, chosen, seconds)
 
 
 def _with_probabilities(
     model: Any, sample: Sample, rows: Indices, protocol: Protocol, seed: int
 ) -> Any:
-    """Return a classifier that has probabilities, if its rows allow to calibrate them."""
+    """Return a classifier with calibrated probabilities if its rows allow, else the model."""
     if not is_classifier(model) or hasattr(model, "predict_proba"):
         return model
     n_folds = min(CALIBRATION_FOLDS, inner_count(sample, rows, protocol))
@@ -125,7 +113,7 @@ def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> R
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            record = _performed(sample, protocol, method, cell)
+            record = _finished(sample, protocol, method, cell)
             record["seconds"]["total"] = time.perf_counter() - start
         except MemoryError as error:
             record = failed(cell, shortage(error))
@@ -137,7 +125,7 @@ def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> R
 
 
 def failed(cell: Cell, error: str) -> Record:
-    """Return the record of a cell that failed."""
+    """Return the record of a failed cell."""
     return {
         "method": cell.method,
         "repeat": cell.repeat,
@@ -150,13 +138,14 @@ def failed(cell: Cell, error: str) -> Record:
 
 
 def cut(cell: Cell) -> Record:
-    """Return the record of a cell whose time was up."""
+    """Return the record of a cell that was stopped at its deadline."""
     record = failed(cell, "the time was up")
     record["status"] = "cut"
     return record
 
 
-def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
+def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
+    """Return the record of a finished cell."""
     train, test = outer_split(sample, protocol, *cell.place)
     if len(train) > method.max_rows:
         raise ValueError(f"takes at most {method.max_rows} training rows, got {len(train)}")
@@ -173,7 +162,7 @@ def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -
         "error": None,
         "rows": {"train": len(train), "test": len(test)},
         "scores": scores_of(sample, protocol, sample.y[test], predictions),
-        "chosen": {_short(name): value for name, value in fitted.choice.chosen.items()},
+        "chosen": {_short(name): value for name, value in fitted.settings.items()},
         "kept": _kept(sample, protocol, cell.place, test, predictions),
         "support": summary.n_support,
         "gap": largest_gap(summary),
@@ -197,7 +186,7 @@ def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
 def scores_of(
     sample: Sample, protocol: Protocol, y: npt.NDArray[Any], predictions: Predictions
 ) -> dict[str, float | None]:
-    """Return the scores of predictions by metric: those of the task, and the one asked for."""
+    """Return the scores of predictions by all metrics of the task and that of the protocol."""
     wanted = protocol.metric_for(sample.task)
     metrics = {metric.name: metric for metric in (*metrics_of(sample.task), wanted)}
     with warnings.catch_warnings():
@@ -206,7 +195,7 @@ def scores_of(
 
 
 def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
-    """Return the places of the test rows of a fold whose predictions are kept, ascending."""
+    """Return the places of the kept test rows of a fold, ascending."""
     order = np.random.default_rng([protocol.seed, *place]).permutation(len(test))
     return np.sort(order[:MOST_KEPT])
 
@@ -214,7 +203,7 @@ def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
 def _kept(
     sample: Sample, protocol: Protocol, place: Place, test: Indices, predictions: Predictions
 ) -> Kept | None:
-    """Return the predictions of a fold that a blend can be made of; None without probabilities.
+    """Return the predictions of a fold for a blend; None for classes without probabilities.
 
     A class that the training rows lack has the probability 0.
     """
@@ -229,9 +218,16 @@ def _kept(
     kept = values[chosen]
     if not np.isfinite(kept).all():
         return None
-    written = [[float(f"{v:.{DIGITS}g}") for v in np.atleast_1d(row)] for row in kept]
+    written = [[float(f"{v:.7g}") for v in np.atleast_1d(row)] for row in kept]
     flat = [row[0] for row in written] if sample.task == "regression" else written
     return {"rows": test[chosen].tolist(), "values": flat}
+
+
+def pickled_size(value: object) -> int:
+    """Return the bytes of an object's pickle, without a copy of its arrays."""
+    arrays: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+    return len(rest) + sum(array.raw().nbytes for array in arrays)
 
 
 def _short(name: str) -> str:

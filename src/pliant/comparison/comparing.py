@@ -1,4 +1,4 @@
-"""`compare`: a race of methods on a table that ends in a blend, under one protocol for all."""
+"""`compare` and `fit`: races of methods on a table under one protocol, which end in a blend."""
 
 from __future__ import annotations
 
@@ -13,29 +13,22 @@ import numpy as np
 from joblib import cpu_count
 
 from pliant._version import __version__
-from pliant.comparison.contenders import BASELINES, NOT_SAVED, available
+from pliant.comparison.contenders import BASELINES, NOT_SAVED, available, is_given, methods_of
 from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
-from pliant.comparison.given import is_given, methods_of
 from pliant.comparison.journal import PACKAGES, Journal, key_of
-from pliant.comparison.lines import Lines
 from pliant.comparison.outcome import Source, from_frames
-from pliant.comparison.protocol import Protocol
-from pliant.comparison.race import Progress, Race
+from pliant.comparison.protocol import Entry, Protocol, Record, Status
+from pliant.comparison.race import Progress, ProgressLines, Race
 from pliant.comparison.reading import sample_of
-from pliant.comparison.record import BASELINE, LEARNED, Entry, Record
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.workers import fit_apart
 from pliant.core.validation import check_integer, check_real
 from pliant.persistence import holds
 from pliant.registry import Method
-from pliant.tables import TableSchema
 
 BUDGET = 300.0
 """Seconds of a comparison by default."""
-
-FINAL_FITS = 1.25
-"""Fits on all rows that follow a race, in fits of a fold."""
 
 
 def compare(
@@ -109,11 +102,11 @@ def compare(
     cache : path-like, optional
         A file that takes each finished cell; use another one for each comparison at a time.
     resume : bool, default=False
-        Whether cells that `cache` holds are taken from there.
+        Take finished cells from `cache`.
     feature_names : sequence of n_features str, optional
     progress : bool or callable, default=False
         True prints a line after each fold to stderr. A function is called with a
-        `pliant.comparison.race.Moment` when a cell begins or ends.
+        `pliant.comparison.race.RaceState` when a cell begins or ends.
 
     Returns
     -------
@@ -146,21 +139,16 @@ def compare(
     ['linear', 'dummy']
     >>> model = result.best_estimator_  # fitted on all rows
     """
-    sample, schema = sample_of(
-        X, y, task=task, feature_names=feature_names, groups=groups, time=time
-    )
-    protocol = Protocol(folds=folds, repeats=repeats, metric=metric, seed=random_state)
     return compare_sample(
-        sample,
+        sample_of(X, y, task=task, feature_names=feature_names, groups=groups, time=time),
         methods,
-        protocol,
+        Protocol(folds=folds, repeats=repeats, metric=metric, seed=random_state),
         budget=budget,
         n_jobs=n_jobs,
         executor=executor,
         cache=cache,
         resume=resume,
         progress=progress,
-        schema=schema,
     )
 
 
@@ -212,11 +200,11 @@ def fit(
         return result.fit_best()
     if groups is not None or metric is not None:
         raise ValueError("expected groups and metric with a budget only: LAB-RBF is fitted alone")
-    sample, schema = sample_of(X, y, task=task)
+    sample = sample_of(X, y, task=task)
     (method,) = methods_of(["lab-rbf"], sample.task, len(sample.y))
     rows, protocol = np.arange(len(sample.y)), Protocol(seed=random_state)
     (fitted,) = fit_apart(sample, protocol, [method], rows)
-    return fitted.own if schema is None else from_frames(fitted.own, schema)
+    return fitted.own if sample.schema is None else from_frames(fitted.own, sample.schema)
 
 
 def compare_sample(
@@ -231,34 +219,32 @@ def compare_sample(
     resume: bool = False,
     progress: Progress | bool | None = False,
     command: str | None = None,
-    schema: TableSchema | None = None,
 ) -> ComparisonResult:
     """Race methods on a sample; see `compare`.
 
     Parameters
     ----------
     sample : Sample
+        With a schema, estimators of the result take data frames.
     methods, budget, n_jobs, executor, cache, resume, progress
         As in `compare`.
     protocol : Protocol, optional
     command : str, optional
         The command that repeats it, for the report.
-    schema : TableSchema, optional
-        That of the data frame of the sample: estimators of the result then take data frames.
     """
     start = time.perf_counter()
-    protocol = protocol or Protocol()
-    sample = without_rare_classes(sample, protocol.folds)
-    protocol = settled(protocol, sample)
     if budget is not None:
         budget = check_real("budget", budget, above=0)
     if n_jobs is not None and n_jobs != -1:
         check_integer("n_jobs", n_jobs, least=1)
+    protocol = protocol or Protocol()
+    sample = without_rare_classes(sample, protocol.folds)
+    protocol = settled(protocol, sample)
     metric = protocol.metric_for(sample.task)
     check_folds(sample, protocol)
-    least = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
-    chosen = methods_of(methods, sample.task, least)
-    refused = {method.name: _refusal(method, sample, least) for method in chosen}
+    n_train = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
+    chosen = methods_of(methods, sample.task, n_train)
+    refused = {method.name: _refusal(method, sample, n_train) for method in chosen}
     key = key_of(sample, protocol)
     race = Race(
         sample,
@@ -267,32 +253,28 @@ def compare_sample(
         Journal(cache, key, resume=resume),
         budget=None if budget is None else budget - (time.perf_counter() - start),
         selective=methods is None and budget is not None,
-        final_fits=FINAL_FITS,
+        final_fits=1.25,  # a fit on all rows takes about as long as 1.25 fits of a fold
         n_jobs=n_jobs,
         executor=executor,
-        progress=Lines(metric, protocol) if progress is True else progress or None,
+        progress=ProgressLines(metric, protocol) if progress is True else progress or None,
     )
     race.run()
-    records = [
-        race.records[cell]
-        for cell in sorted(
-            race.records, key=lambda c: ([m.name for m in chosen].index(c.method), c)
-        )
-    ]
+    order = [method.name for method in chosen]
+    cells = sorted(race.records, key=lambda cell: (order.index(cell.method), cell))
+    records = tuple(race.records[cell] for cell in cells)
+    entries = [_entry_of(method, refused[method.name], race, sample.task) for method in chosen]
     return ComparisonResult(
         sample=_facts_of(sample),
         truth=_truth_of(sample, records),
         protocol=protocol,
-        methods=tuple(
-            _entry_of(method, refused[method.name], race, records, sample) for method in chosen
-        ),
-        records=tuple(records),
+        methods=tuple(entries),
+        records=records,
         seconds=time.perf_counter() - start,
         budget=budget,
         interrupted=race.interrupted,
         environment=_environment_of(key),
         command=command,
-        source=Source(sample, tuple(chosen), schema, n_jobs),
+        source=Source(sample, tuple(chosen), n_jobs),
     )
 
 
@@ -307,30 +289,31 @@ def _refusal(method: Method, sample: Sample, n_train: int) -> str:
     return ""
 
 
-def _entry_of(
-    method: Method, refused: str, race: Race, records: Sequence[Record], sample: Sample
-) -> Entry:
+def _entry_of(method: Method, refused: str, race: Race, task: str) -> Entry:
     """Return the entry of a method: refused for a reason, or run."""
-    kind = BASELINE if method.name in BASELINES or is_given(method) else LEARNED
-    mine = [record for record in records if record["method"] == method.name]
+    baseline = method.name in BASELINES or is_given(method)
     blends = method.name not in NOT_SAVED and not refused
     if blends and is_given(method):  # a blend is a model that a file can hold
-        blends = holds(method.machine(sample.task, seed=0, n_rows=0))
-    status, reason = ("skipped", refused) if refused else _status_of(method, race, mine)
+        blends = holds(method.machine(task, seed=0, n_rows=0))
+    status, reason = _status_of(method.name, race, refused)
+    kind: Literal["baseline", "learned kernel"] = "baseline" if baseline else "learned kernel"
     return Entry(method.name, method.title, kind, method.summary, status, reason, blends)
 
 
-def _status_of(method: Method, race: Race, records: Sequence[Record]) -> tuple[str, str]:
-    """Return the status of a method that was run, and why it has not all folds."""
+def _status_of(name: str, race: Race, refused: str) -> tuple[Status, str]:
+    """Return the status of a method, and the reason of missing folds."""
+    if refused:
+        return "skipped", refused
+    records = [record for cell, record in sorted(race.records.items()) if cell.method == name]
     failed = [record["error"] or "" for record in records if record["status"] == "error"]
     if failed and len(failed) == len(records):
         return "error", failed[0]
-    if method.name in race.left:
-        return "left", race.left[method.name]
+    if name in race.left:
+        return "left", race.left[name]
     some = f"{len(failed)} failed: {failed[0]}" if failed else ""
-    if race.is_done(method.name):
+    if race.is_done(name):
         return "done", some
-    return "cut", "; ".join(filter(None, [race.reason(method.name), some]))
+    return "cut", "; ".join(filter(None, [race.reason(name), some]))
 
 
 def _facts_of(sample: Sample) -> dict[str, Any]:
@@ -354,7 +337,7 @@ def _facts_of(sample: Sample) -> dict[str, Any]:
 
 
 def _truth_of(sample: Sample, records: Sequence[Record]) -> dict[str, Any]:
-    """Return the target of the rows that have predictions."""
+    """Return the targets of the rows with predictions, by row number."""
     kept = [each["rows"] for record in records if (each := record.get("kept"))]
     return {str(row): sample.y[row].item() for row in sorted({r for rows in kept for r in rows})}
 

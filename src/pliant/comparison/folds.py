@@ -30,9 +30,6 @@ from pliant.core.typing import Indices
 Split: TypeAlias = tuple[Indices, Indices]
 """Row numbers for training and for testing."""
 
-FEW_ROWS = 1000
-"""With fewer training rows the search takes five folds, else three."""
-
 RARE = 0.1
 """Share of the rows of a class below which ranks are by the log loss and the result warns."""
 
@@ -49,9 +46,9 @@ def settled(protocol: Protocol, sample: Sample) -> Protocol:
 
 
 def without_rare_classes(sample: Sample, folds: int) -> Sample:
-    """Return a sample without the rows of classes that are too rare for the folds, with a note.
+    """Return a sample without the rows of classes too rare for the folds, with a note.
 
-    It is returned as it is if fewer than two classes would remain.
+    The sample is returned as it is if fewer than two classes would remain.
     """
     if sample.task == "regression" or sample.ordered:
         return sample
@@ -70,7 +67,7 @@ def without_rare_classes(sample: Sample, folds: int) -> Sample:
 
 
 def outer_split(sample: Sample, protocol: Protocol, repeat: int, fold: int) -> Split:
-    """Return the rows to learn from and the rows to test on, ascending."""
+    """Return the training rows and the test rows of an outer fold, ascending."""
     every = np.arange(len(sample.y))
     return _splits(sample, every, protocol.folds, protocol.seed + repeat)[fold]
 
@@ -78,7 +75,7 @@ def outer_split(sample: Sample, protocol: Protocol, repeat: int, fold: int) -> S
 def inner_splits(sample: Sample, rows: Indices, n_folds: int, seed: int) -> list[Split]:
     """Return the folds of a search among `rows`, as positions in `rows`.
 
-    Those with one class to learn from, as the first in the order of time may have, are left out.
+    Folds with training rows of one class, as the first in the order of time may be, are left out.
     """
     y = sample.y[rows]
     splits = _splits(sample, rows, n_folds, seed)
@@ -86,8 +83,8 @@ def inner_splits(sample: Sample, rows: Indices, n_folds: int, seed: int) -> list
 
 
 def inner_count(sample: Sample, rows: Indices, protocol: Protocol) -> int:
-    """Return the number of folds of a search: those asked for, or the most possible."""
-    wanted = protocol.inner_folds or (5 if len(rows) < FEW_ROWS else 3)
+    """Return the number of folds of a search: that of the protocol, or the largest possible one."""
+    wanted = protocol.inner_folds or (5 if len(rows) < 1000 else 3)
     known = rows[sample.labelled(sample.y[rows])]
     y, groups = _target_of(sample, known)
     return min(wanted, most_folds(y, sample.task, groups))
@@ -104,7 +101,7 @@ def cell_seed(protocol: Protocol, cell: Cell) -> int:
 
 
 def check_folds(sample: Sample, protocol: Protocol) -> None:
-    """Raise ValueError unless every outer fold leaves two inner folds to learn from."""
+    """Raise ValueError unless the training rows of every outer fold make two inner folds."""
     what = "rows" if sample.groups is None else "groups"
     if sample.task == "classification" and not sample.ordered:
         sizes, least = _class_sizes(sample.y, sample.groups), _least_size(protocol.folds)
@@ -139,7 +136,7 @@ def most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None =
 
 
 def _least_size(folds: int) -> int:
-    """Return the rows, or groups, of a class that leave two of them to learn from in each fold."""
+    """Return the least size of a class, in rows or groups: each training part has two of them."""
     return 4 if folds == 2 else folds
 
 

@@ -2,7 +2,7 @@
 
 The first line has the version of the format and the key: a hash of the table, the protocol, and
 the versions of the packages. A file of another key is refused. Each further line is a cell. A last
-line that was cut off while it was written is dropped.
+line without an end, of a process that was killed, is dropped.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ import pickle
 import re
 import warnings
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import joblib
 
 from pliant._version import __version__
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.record import Record, cell_of
+from pliant.comparison.protocol import Cell, Protocol, Record, cell_of
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import plain_data, replacing
@@ -29,9 +27,10 @@ from pliant.core.text import printable, quoted
 from pliant.registry import Method
 
 FORMAT = "pliant comparison 6"
-"""The first line of a file names it."""
+"""The format in the first line of a file."""
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+"""Packages whose versions may change a score."""
 
 
 def key_of(sample: Sample, protocol: Protocol) -> str:
@@ -51,7 +50,7 @@ def method_key(method: Method, task: str) -> str:
 
 
 def _hash(value: Any) -> str:
-    """Return a hash of a value, the same in every process; of the text of what no file can hold."""
+    """Return a hash of a value, the same in every process; of its text if it cannot be pickled."""
     try:
         return str(joblib.hash(value))
     except (pickle.PicklingError, AttributeError, TypeError):  # such as a lambda
@@ -59,63 +58,47 @@ def _hash(value: Any) -> str:
 
 
 class Journal:
-    """The records of one comparison, here and, if there is a path, in a file.
+    """The records of one comparison in memory and, with a path, in a file.
 
-    To resume is to go on with what the file holds. Else a file of an earlier comparison is kept
-    beside as ``NAME.old``, and a new one begins. Raises TableError if the file is of another key,
-    holds anything else, or cannot be read or written.
+    With `resume` the records of the file are taken over. Without it a file of an earlier comparison
+    is kept beside as ``NAME.old``, and a new one begins. Raises TableError if the file is of
+    another key, holds anything else, or cannot be read or written.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, key: str, *, resume: bool) -> None:
-        self.key = key
         self._path = None if path is None else Path(path)
         self._records: dict[tuple[str, Cell], Record] = {}
-        if self._path is not None:
-            self._records = read_journal(self._path, key, resume=resume)
-            self._begin(self._path, keep_old=not resume)
+        if self._path is None:
+            return
+        self._records = read_journal(self._path, key, resume=resume)
+        if not resume and self._path.exists() and self._path.stat().st_size > 0:
+            old = self._path.with_name(f"{self._path.name}.old")
+            try:
+                self._path.replace(old)
+            except OSError as error:
+                raise TableError(f"cannot write {quoted(old, 200)}: {_reason(error)}") from None
+        lines = [_line(key, record) for (key, _), record in self._records.items()]
+        header = json.dumps({"format": FORMAT, "key": key}) + "\n"
+        with replacing(self._path, TableError) as draft:
+            draft.write_text("".join([header, *lines]), encoding="utf-8", newline="\n")
 
     def find(self, method_key: str, cell: Cell) -> Record | None:
-        """Return the record of a cell, or None if it is not here."""
+        """Return the record of a cell, or None without one."""
         return self._records.get((method_key, cell))
 
     def add(self, method_key: str, record: Record) -> None:
-        """Keep a record, here and in the file; warn once if the file takes no more."""
+        """Add a record; warn once if the file cannot be written any more."""
         self._records[method_key, cell_of(record)] = record
         if self._path is None:
             return
         try:
-            _append(self._path, _line(method_key, record))
+            with self._path.open("ab") as file:
+                file.write(_line(method_key, record).encode())
         except OSError as error:
-            name, reason = quoted(self._path, 200), error.strerror or printable(error)
-            warnings.warn(f"cannot write {name} any more: {reason}", UserWarning, stacklevel=2)
+            name = quoted(self._path, 200)
+            text = f"cannot write {name} any more: {_reason(error)}"
+            warnings.warn(text, UserWarning, stacklevel=2)
             self._path = None
-
-    def _begin(self, path: Path, *, keep_old: bool) -> None:
-        """Write the header and what is known, so that the file ends with a whole line."""
-        if keep_old and path.exists() and path.stat().st_size > 0:
-            old = path.with_name(path.name + ".old")
-            try:
-                path.replace(old)
-            except OSError as error:
-                reason = error.strerror or printable(error)
-                raise TableError(f"cannot write {quoted(old, 200)}: {reason}") from None
-        lines = [_line(key, record) for (key, _), record in self._records.items()]
-        header = json.dumps({"format": FORMAT, "key": self.key}) + "\n"
-        with replacing(path, TableError) as draft, draft.open("w", encoding="utf-8") as file:
-            file.writelines([header, *lines])
-
-
-def _append(path: Path, line: str) -> None:
-    """Add a line to a file, or leave the file as it was."""
-    data = line.encode()
-    with path.open("r+b", buffering=0) as file:
-        end = file.seek(0, os.SEEK_END)
-        try:
-            while data:
-                data = data[file.write(data) :]
-        except OSError:
-            file.truncate(end)
-            raise
 
 
 def _line(method_key: str, record: Record) -> str:
@@ -124,32 +107,41 @@ def _line(method_key: str, record: Record) -> str:
     return json.dumps(content, allow_nan=False) + "\n"
 
 
-def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell], Record]:
-    """Return the records to go on with; raise TableError for a file that `Journal` refuses.
+def _reason(error: OSError) -> str:
+    return error.strerror or printable(error)
 
-    Nothing is written. Without `resume`, the first line is enough to refuse a file that nobody
-    wants to lose.
+
+def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell], Record]:
+    """Return the records to resume from; raise TableError for a file that `Journal` refuses.
+
+    Nothing is written. Without `resume` only the first line is checked.
     """
-    lines = _lines(path, None if resume else 1)
-    if not lines:
+    try:
+        if not path.exists():
+            return {}
+        if not path.is_file():  # a pipe would wait for its other end
+            raise OSError("it is not a regular file")
+        with path.open("rb") as file:
+            first, lines = file.readline(), file.readlines() if resume else []
+    except OSError as error:
+        raise TableError(f"cannot read {quoted(path, 200)}: {_reason(error)}") from None
+    if not first:
         return {}
-    header = _parsed(lines[0])
+    header = _parsed(first)
     if not str(header.get("format")).startswith("pliant comparison "):
         raise TableError(
             f"{quoted(path, 200)} is no file of a comparison (expected {FORMAT!r} in its first "
             "line): choose another name"
         )
-    if not resume:
-        return {}
-    if header != {"format": FORMAT, "key": key}:
+    if resume and header != {"format": FORMAT, "key": key}:
         raise TableError(
             f"{quoted(path, 200)} is of another table, other options or other versions: choose "
             "another file, or leave --resume out to start again"
         )
     records: dict[tuple[str, Cell], Record] = {}
-    for number, line in enumerate(lines[1:], start=2):
+    whole = [line for line in lines if line.endswith(b"\n")]
+    for number, entry in enumerate(map(_parsed, whole), start=2):
         try:
-            entry = _parsed(line)
             record: Record = entry["record"]
             records[str(entry["method_key"]), cell_of(record)] = record
             if record["status"] not in ("done", "error") or type(record["scores"]) is not dict:
@@ -162,29 +154,10 @@ def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell]
     return records
 
 
-def _lines(path: Path, most: int | None) -> list[bytes]:
-    """Return the whole lines of a file, and the first whether it is whole or not."""
-    try:
-        if not path.exists():
-            return []
-        if not path.is_file():  # a pipe would wait for its other end
-            raise OSError("it is not a regular file")
-        with path.open("rb") as file:
-            lines = file.readlines() if most is None else [*islice(file, most)]
-    except OSError as error:
-        reason = error.strerror or printable(error)
-        raise TableError(f"cannot read {quoted(path, 200)}: {reason}") from None
-    return [*lines[:1], *(line for line in lines[1:] if line.endswith(b"\n"))]
-
-
 def _parsed(line: bytes) -> dict[str, Any]:
     """Return the object of a line; an empty one for anything else."""
     try:
-        entry = json.loads(line, parse_constant=_refuse_constant)
+        entry = json.loads(line)
     except (ValueError, RecursionError):
         return {}
     return entry if isinstance(entry, dict) else {}
-
-
-def _refuse_constant(text: str) -> None:
-    raise ValueError(f"expected a finite number, got {text}")

@@ -8,18 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import (
-    accuracy_score,
-    balanced_accuracy_score,
-    get_scorer,
-    get_scorer_names,
-    log_loss,
-    mean_absolute_error,
-    r2_score,
-    roc_auc_score,
-    root_mean_squared_error,
-)
+from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.metaestimators import available_if
 
 from pliant.core.text import meant
@@ -29,7 +20,7 @@ from pliant.core.validation import plain
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The predictions of a model for n test rows: labels or numbers; of k classes also others.
+    """The predictions of a model for n test rows: labels or numbers, for k classes also scores.
 
     Decision values have the shape (n,), higher means the second class, or (n, k); probabilities
     have the shape (n, k).
@@ -46,8 +37,8 @@ class Metric:
     """A number for the quality of predictions.
 
     It has a `name` in options and data, and a `title` in tables. The `task` is "" for a scorer of
-    scikit-learn, for which it is not known. `measure` takes the true values and predictions, and
-    gives None where the number is not defined. Searches use scikit-learn's `scorer`.
+    scikit-learn. `measure` takes the true values and predictions, and returns None for an undefined
+    number. Searches use scikit-learn's `scorer`.
     """
 
     name: str
@@ -58,16 +49,18 @@ class Metric:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the largest value that it can have."""
-        return _RANGES.get(self.name, (-np.inf, np.inf))
+        """The least and the largest possible value."""
+        shares = ("accuracy", "balanced_accuracy", "auc")
+        bounded = self.name in shares or not self.higher_is_better
+        return 0.0 if bounded else -np.inf, 1.0 if self.name in (*shares, "r2") else np.inf
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether larger numbers are better; scorers of scikit-learn negate the others."""
+        """True if larger numbers are better; scorers of scikit-learn negate the others."""
         return self.name not in ("log_loss", "rmse", "mae")
 
     def finite(self, y: npt.NDArray[Any], predictions: Predictions) -> float | None:
-        """Return the number; None where it is not defined, or not finite."""
+        """Return the number; None if it is undefined or not finite."""
         value = self.measure(y, predictions)
         return value if value is not None and np.isfinite(value) else None
 
@@ -76,7 +69,7 @@ def _log_loss(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
     probability, classes = predictions.probability, predictions.classes
     if probability is None or classes is None or not np.isin(y, classes).all():
         return None
-    return float(log_loss(y, probability, labels=classes))
+    return float(metrics.log_loss(y, probability, labels=classes))
 
 
 def _auc(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
@@ -88,50 +81,44 @@ def _auc(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
         scores = predictions.decision
         if scores is None and probability is not None:
             scores = np.asarray(probability[:, 1])
-        return None if scores is None else float(roc_auc_score(y == classes[1], scores))
+        return None if scores is None else float(metrics.roc_auc_score(y == classes[1], scores))
     if probability is None:
         return None
-    return float(roc_auc_score(y, probability, multi_class="ovr", labels=classes))
+    return float(metrics.roc_auc_score(y, probability, multi_class="ovr", labels=classes))
 
 
-def _of_values(function: Callable[..., Any]) -> Callable[..., float]:
+def _values(function: Callable[..., Any]) -> Callable[..., float]:
     """Return a measure that needs the predicted values only."""
     return lambda y, predictions: float(function(y, predictions.values))
 
 
 _BY_TASK = {
     "classification": (
-        ("accuracy", "accuracy", _of_values(accuracy_score), "accuracy"),
-        ("balanced_accuracy", "balanced accuracy", _of_values(balanced_accuracy_score), None),
+        ("accuracy", "accuracy", _values(metrics.accuracy_score), "accuracy"),
+        ("balanced_accuracy", "balanced accuracy", _values(metrics.balanced_accuracy_score), None),
         ("log_loss", "log loss", _log_loss, "neg_log_loss"),
         ("auc", "AUC", _auc, "roc_auc"),
     ),
     "regression": (
-        ("r2", "R2", _of_values(r2_score), None),
-        ("rmse", "RMSE", _of_values(root_mean_squared_error), "neg_root_mean_squared_error"),
-        ("mae", "MAE", _of_values(mean_absolute_error), "neg_mean_absolute_error"),
+        ("r2", "R2", _values(metrics.r2_score), None),
+        ("rmse", "RMSE", _values(metrics.root_mean_squared_error), "neg_root_mean_squared_error"),
+        ("mae", "MAE", _values(metrics.mean_absolute_error), "neg_mean_absolute_error"),
     ),
 }
 
 METRICS: dict[str, Metric] = {
     name: Metric(name, title, task, measure, scorer or name)
-    for task, metrics in _BY_TASK.items()
-    for name, title, measure, scorer in metrics
+    for task, rows in _BY_TASK.items()
+    for name, title, measure, scorer in rows
 }
 """All metrics, by name; the first of a task is the default for the search and the ranks."""
-
-_RANGES = {
-    **dict.fromkeys(("accuracy", "balanced_accuracy", "auc"), (0.0, 1.0)),
-    **dict.fromkeys(("log_loss", "rmse", "mae"), (0.0, np.inf)),
-    "r2": (-np.inf, 1.0),
-}
 
 SCORERS = {metric.scorer: metric.name for metric in METRICS.values()}
 """The metrics by the names that scikit-learn gives to their scorers."""
 
 
 class _Stored(BaseEstimator):
-    """Stands for a model whose predictions are known, so that a scorer can ask for them."""
+    """Model with stored predictions, for scorers, which call models."""
 
     def __init__(self, predictions: Predictions) -> None:
         self.predictions = predictions
@@ -159,7 +146,7 @@ class _StoredClassifier(ClassifierMixin, _Stored):
 
 
 def _of_scorer(scorer: Callable[..., float], name: str | None = None) -> Metric:
-    """Return a scorer of scikit-learn as a metric, which is None where it cannot score."""
+    """Return a scorer of scikit-learn as a metric; None if the model lacks what it needs."""
 
     def measure(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
         kind = _StoredRegressor if predictions.classes is None else _StoredClassifier
@@ -179,17 +166,15 @@ def _of_scorer(scorer: Callable[..., float], name: str | None = None) -> Metric:
 
 
 def metric_of(given: str | Callable[..., float] | None, task: str | None = None) -> Metric:
-    """Return a metric from its name, or from scikit-learn's name of a scorer or a scorer itself.
+    """Return a metric from its name, from scikit-learn's name of a scorer, or from a scorer.
 
     None stands for the first metric of the task. Raises ValueError if there is no such metric, or
     it is one of another task.
 
     Examples
     --------
-    >>> metric_of("roc_auc").name, metric_of("neg_mean_absolute_error").name
-    ('auc', 'mae')
-    >>> metric_of("f1_macro", "classification").title
-    'f1_macro'
+    >>> metric_of("roc_auc").name, metric_of("f1_macro", "classification").title
+    ('auc', 'f1_macro')
     """
     if given is None:
         return metrics_of(str(task))[0]

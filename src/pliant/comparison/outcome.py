@@ -1,4 +1,8 @@
-"""The data of a finished comparison: standings, blend, and the models fitted on all rows."""
+"""The data of a finished comparison: standings, blend, models fitted on all rows, average ranks.
+
+Over several tables, methods are ranked on each by their mean score, 1 the best, so that tables of
+different tasks and metrics can stand together.
+"""
 
 from __future__ import annotations
 
@@ -11,56 +15,48 @@ import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
-from pliant.comparison.blend import BlendClassifier, BlendRegressor
-from pliant.comparison.blending import BlendOutcome, blended
+from pliant.comparison.blend import BlendClassifier, BlendOutcome, BlendRegressor, learn_blend
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import Metric, metric_of
-from pliant.comparison.protocol import Protocol
+from pliant.comparison.protocol import BLEND, DUMMY, Entry, Protocol, Record
 from pliant.comparison.reading import TableEncoder, TablePipeline
-from pliant.comparison.record import DUMMY, Entry, Record
 from pliant.comparison.sample import Sample
-from pliant.comparison.standings import (
-    Standing,
-    finished,
-    held_out_share,
-    interval_of,
-    is_number,
-    standings,
+from pliant.comparison.standings import Standing, finished, held_out_share, interval_of, standings
+from pliant.comparison.statistics import (
+    FriedmanTest,
+    average_ranks,
+    friedman_test,
+    nemenyi_critical_difference,
 )
+from pliant.comparison.text import known
 from pliant.comparison.workers import fit_apart
-from pliant.core.text import meant, quoted
+from pliant.core.text import listed, meant, quoted
+from pliant.core.typing import Array, Indices
 from pliant.registry import Method
 from pliant.tables import TableSchema
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BLEND = "blend"
-"""The name of the blend among the methods."""
+LEVEL = 0.05
+"""Probability of a false alarm of the tests over several tables."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The table and the methods of a comparison, the schema of a data frame, and fits at a time."""
+    """The table and the methods of a comparison, and its number of jobs."""
 
     sample: Sample
     methods: tuple[Method, ...]
-    schema: TableSchema | None = None
     n_jobs: int | None = None
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The score that the recommended model is expected to have on new rows.
+    """The expected score of the recommended model on new rows.
 
-    Attributes
-    ----------
-    mean : float or None
-        Over the common folds; None with one fold.
-    low, high : float or None
-        The 90 % interval of the mean.
-    means : dict of str to float or None
-        The mean of each metric.
+    The mean is over the common folds, None with one fold, from `low` to `high` its 90 % interval.
+    `means` has the mean of each metric.
     """
 
     mean: float | None
@@ -69,9 +65,9 @@ class Expected:
     means: dict[str, float | None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
-    """Scores of methods on shared folds, and their blend; see `ComparisonResult`."""
+    """The data of a comparison; see `pliant.comparison.ComparisonResult`."""
 
     sample: dict[str, Any]
     truth: dict[str, Any]
@@ -113,18 +109,20 @@ class Outcome:
 
     @cached_property
     def blend(self) -> BlendOutcome | None:
-        """The weights and held-out predictions of the blend; None where nothing can be blended."""
-        cells = finished(self.methods, self.records)
-        truth = {int(row): value for row, value in self.truth.items()}
-        facts = self.sample
-        return blended(
+        """The weights and held-out predictions of the blend; None if nothing can be blended."""
+        return learn_blend(
             self._standings,
-            cells,
-            truth,
-            facts["classes"],
+            finished(self.methods, self.records),
+            {int(row): value for row, value in self.truth.items()},
+            self.sample["classes"],
             self.metric,
-            ordered=bool(facts["ordered"]),
+            ordered=bool(self.sample["ordered"]),
         )
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weights of the blend by the name of the method; empty without a blend."""
+        return {} if self.blend is None else self.blend.weights
 
     @property
     def best_single(self) -> Standing | None:
@@ -136,15 +134,15 @@ class Outcome:
     def best(self) -> str | None:
         """The name of the model to use: "blend", or the only method that has weight.
 
-        Where nothing can be blended it is the method with the best mean; None without a score.
+        Without a blend it is the method with the best mean; None without a score.
         """
         if self.blend is not None:
-            return BLEND if len(self.blend.weights) > 1 else next(iter(self.blend.weights))
+            return BLEND if len(self.weights) > 1 else next(iter(self.weights))
         return None if self.best_single is None else self.best_single.method.name
 
     @cached_property
     def expected(self) -> Expected:
-        """The score of the model to use, on rows that it did not learn from."""
+        """The score of the model to use, on held-out rows."""
         if self.blend is None or self.best != BLEND:
             single = next((s for s in self._standings if s.method.name == self.best), None)
             if single is None:
@@ -153,7 +151,7 @@ class Outcome:
         scores = list(self.blend.scores.values())
         names = dict.fromkeys(name for each in scores for name in each)
         means = {name: _mean([each[name] for each in scores]) for name in names}
-        own = [s for each in scores if is_number(s := each[self.metric.name])]
+        own = [s for each in scores if known(s := each[self.metric.name])]
         share = held_out_share(r for r in self.records if r["status"] == "done")
         around = interval_of(own, share, self.metric)
         low, high = (None, None) if around is None else around[1:]
@@ -192,7 +190,8 @@ class Outcome:
         >>> result.fit_best().predict(X[:3])
         array([0, 0, 0])
         """
-        model, schema = self.fit_numbers(method), self._source().schema
+        schema = self._source().sample.schema
+        model = self.fit_numbers(method)
         return model if schema is None else from_frames(model, schema)
 
     def fit_numbers(self, method: str | None = None) -> Any:
@@ -210,26 +209,25 @@ class Outcome:
         train, _ = outer_split(self._source().sample, self.protocol, 0, 0)
         return self._fit(self.best, train)
 
-    def _fit(self, name: str | None, rows: Any) -> Any:
+    def _fit(self, name: str | None, rows: Indices) -> Any:
         """Fit a method, or the members of the blend, on some rows."""
         source = self._source()
-        known = {each.name: each for each in source.methods}
+        compared = {each.name: each for each in source.methods}
         if name is None:
             raise ValueError("expected a method with a score, got none: no fold was finished")
-        if name != BLEND and name not in known:
-            told = meant(name, known)
+        if name != BLEND and name not in compared:
+            told = meant(name, compared)
             raise ValueError(f"unknown method {quoted(name)} in this comparison; {told}")
-        sample, protocol = source.sample, self.protocol
-        names = list(self.blend.weights) if name == BLEND and self.blend is not None else [name]
-        chosen = [known[each] for each in names]
+        sample, protocol, blend = source.sample, self.protocol, self.blend
+        names = list(blend.weights) if name == BLEND and blend is not None else [name]
+        chosen = [compared[each] for each in names]
         models = fit_apart(sample, protocol, chosen, rows, source.n_jobs)
-        if name != BLEND or self.blend is None:
+        if name != BLEND or blend is None:
             return models[0].own
         kind = BlendClassifier if self.task == "classification" else BlendRegressor
         members = [(each, fitted.model) for each, fitted in zip(names, models, strict=True)]
-        weights = list(self.blend.weights.values())
-        held_out = (self.blend.values, self.blend.y)
-        return kind.of(members, weights, held_out, sample.X[rows], sample.y[rows])
+        held_out = (blend.values, blend.y)
+        return kind.of(members, [*blend.weights.values()], held_out, sample.X[rows], sample.y[rows])
 
     def _source(self) -> Source:
         if self.source is None:
@@ -257,7 +255,7 @@ class Outcome:
         """A row for each method, the best first: means, intervals, tests, weights, time."""
         import pandas as pd
 
-        weights = {} if self.blend is None else self.blend.weights
+        weights = self.weights
         rows = [row_of(s) | {"weight": weights.get(s.method.name, 0.0)} for s in self._standings]
         return pd.DataFrame(rows)
 
@@ -272,11 +270,6 @@ def from_frames(model: Any, schema: TableSchema) -> Any:
     return TablePipeline([first, *steps])
 
 
-def _mean(values: Sequence[Any]) -> float | None:
-    numbers = [value for value in values if is_number(value)]
-    return float(np.mean(numbers)) if numbers else None
-
-
 def row_of(standing: Standing) -> dict[str, Any]:
     """Return a standing with its method's facts as one flat row."""
     row: dict[str, Any] = {}
@@ -288,3 +281,119 @@ def row_of(standing: Standing) -> dict[str, Any]:
         else:
             row[name] = value
     return row
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the known values; None of none."""
+    numbers = [value for value in values if known(value)]
+    return float(np.mean(numbers)) if numbers else None
+
+
+@dataclass(frozen=True, eq=False)
+class Across:
+    """k methods over N tables.
+
+    Attributes
+    ----------
+    methods : tuple of Entry
+        The methods with a rank on all tables, the best average rank first; without the dummy,
+        from which all differ.
+    tables : tuple of str
+        Their names, numbered if two tables have the same.
+    left_out : dict of str to str
+        The reason of each other method, by name.
+    friedman : FriedmanTest
+        With Iman and Davenport's F, its p-value, and the average ranks.
+    critical_difference : float
+        Nemenyi's: average ranks further apart differ significantly.
+    """
+
+    methods: tuple[Entry, ...]
+    tables: tuple[str, ...]
+    left_out: dict[str, str]
+    friedman: FriedmanTest
+    critical_difference: float
+
+    @property
+    def ranks(self) -> Array:
+        """The average rank of each method."""
+        return self.friedman.ranks
+
+    def sentence(self) -> str:
+        """Return the result over all tables in words.
+
+        For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
+        the best average rank is DANK's, 2.1, and ranks more than 2.5 apart differ significantly."
+        """
+        p = self.friedman.p_value
+        shown = "p < 0.001" if p < 0.001 else f"p = {p:.3g}"
+        differ, far = "do not differ", ""
+        if p < LEVEL:
+            apart = f"{self.critical_difference:.1f}"
+            differ, far = "differ", f", and ranks more than {apart} apart differ significantly"
+        return (
+            f"Over {len(self.tables)} tables the {len(self.methods)} methods {differ} "
+            f"significantly (Friedman's test, {shown}); the best average "
+            f"rank is {self.methods[0].title}'s, {self.ranks[0]:.1f}{far}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return ranks and tests as plain data."""
+        names = [entry.name for entry in self.methods]
+        return {
+            "tables": list(self.tables),
+            "ranks": dict(zip(names, self.ranks.tolist(), strict=True)),
+            "friedman": {"statistic": self.friedman.statistic, "p_value": self.friedman.p_value},
+            "critical_difference": self.critical_difference,
+            "level": LEVEL,
+            "left_out": self.left_out,
+            "sentence": self.sentence(),
+        }
+
+
+def across(results: Sequence[Outcome]) -> Across:
+    """Compare methods over tables.
+
+    Parameters
+    ----------
+    results : sequence of N >= 2 ComparisonResult
+        A result for each table; their tasks and metrics may differ.
+
+    Raises
+    ------
+    ValueError
+        For less than two tables, or less than two methods with a rank on all of them.
+    """
+    if len(results) < 2:
+        raise ValueError(f"expected at least 2 tables, got {len(results)}")
+    given = [str(result.sample["name"]) for result in results]
+    tables = tuple(
+        f"{name} ({given[: k + 1].count(name)})" if given.count(name) > 1 else name
+        for k, name in enumerate(given)
+    )
+    places = [{each.method.name: each for each in result.standings()} for result in results]
+    reasons: dict[str, list[str]] = {}
+    for name in dict.fromkeys(name for place in places for name in place):
+        for table, place in zip(tables, places, strict=True):
+            if name not in place:
+                reasons.setdefault(name, []).append(f"{table}: not compared")
+            elif place[name].rank is None:
+                why = place[name].method.reason or "no score of all common folds"
+                reasons.setdefault(name, []).append(f"{table}: {why}")
+    left_out = {name: listed(causes) for name, causes in reasons.items()}
+    names = [e.name for e in results[0].methods if e.name != DUMMY and e.name not in left_out]
+    if len(names) < 2:
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ValueError(f"expected 2 methods with a rank on all tables, got {len(names)} ({why})")
+    means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
+    largest = np.abs(means).max(axis=1)
+    signs = np.array([1.0 if each.metric.higher_is_better else -1.0 for each in results])
+    scores = means * (signs / np.where(largest > 0, largest, 1.0))[:, None]  # higher is better
+    order = np.argsort(average_ranks(scores), kind="stable")
+    return Across(
+        methods=tuple(places[0][names[k]].method for k in order),
+        tables=tables,
+        left_out=left_out,
+        friedman=friedman_test(scores[:, order]),
+        critical_difference=nemenyi_critical_difference(len(names), len(tables), LEVEL),
+    )

@@ -1,7 +1,7 @@
-"""Pictures of a comparison: weights and held-out predictions of the blend, and what matters to it.
+"""Pictures of a comparison: scores, weights, held-out predictions, importance of features.
 
-Held-out predictions are those of the result. What matters is learned from a model that is fitted
-on the training rows of the first fold and asked about its test rows.
+Held-out predictions are those of the result. Importance is that of a model fitted on the training
+rows of the first fold, on its test rows.
 """
 
 from __future__ import annotations
@@ -13,61 +13,51 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay, confusion_matrix
 
-from pliant.comparison.blending import BlendOutcome
+from pliant.comparison.blend import BlendOutcome
 from pliant.comparison.cells import FittedMethod, predictions_of
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import metrics_of
-from pliant.comparison.outcome import BLEND, Outcome
-from pliant.comparison.pipeline import last_step, names_after
+from pliant.comparison.outcome import Across, Outcome
+from pliant.comparison.protocol import BLEND
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import SearchResult
-from pliant.comparison.text import decimals, fixed, seconds, share_text
+from pliant.comparison.search import last_step, names_after
+from pliant.comparison.text import decimals, fixed, known, seconds
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.plots import CriticalDifferenceDisplay, RelevanceDisplay, WeightsDisplay
 from pliant.plots._common import BLUE, GREY, VERMILION, class_label, text
 
-if TYPE_CHECKING:
-    from pliant.comparison.across import Across
+SCALE, WIDTH = 1.8, 4.8
+"""Pixels of a file for each of the page, and inches of 100 pixels of a picture."""
 
-SCALE, COLOURS, WIDTH = 1.8, 64, 4.8
-"""Pixels of a file for each of the page, colours of a picture, and its inches of 100 pixels."""
-
-SLOWEST_FIT, SLOWEST_IMPORTANCE = 60.0, 20.0
-"""Seconds that a picture may cost; one that would take longer is left out."""
-
-MOST_ROWS, REPEATS, MOST_FEATURES, MOST_RELEVANT = 500, 3, 30, 15
-"""Test rows and permutations of an importance, its features, and those of a relevance, at most."""
-
-MOST_CURVES, MOST_CLASSES = 5, 30
-"""Classes with a curve of their own, and classes of a matrix, at most."""
+MOST_ROWS, REPEATS, MOST_FEATURES = 500, 3, 20
+"""Maximum number of test rows of an importance, its permutations, maximum number of features."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as PNG in base64, its title, its description, and its size on the page."""
+    """A picture as PNG in base64, its title, and its size on the page."""
 
     title: str
-    alt: str
     png: str
     width: int
     height: int
 
 
 def can_draw() -> bool:
-    """Return whether matplotlib is installed."""
+    """Return True if matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def pictures_of(result: Outcome) -> dict[str, list[Picture]]:
-    """Return the pictures by section: "weights", "predictions", "importance".
+    """Return the pictures by section: "scores", "weights", "predictions", "importance".
 
     A picture that cannot be made, whatever the reason, is left out, with a warning.
     """
@@ -79,16 +69,18 @@ def pictures_of(result: Outcome) -> dict[str, list[Picture]]:
 
 
 def ranks_picture(ranking: Across) -> Picture | None:
-    """Return average ranks on a line, and a bar over each group; None if it cannot be made."""
+    """Draw average ranks on a line, with a bar over each group; None if it cannot be made."""
     return _drawn(_ranks, ranking) if can_draw() else None
 
 
 def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
     """Yield the section of each picture, the function that draws it, and its arguments."""
     blend, best = result.blend, result.best
+    if any(known(s.low) for s in result.standings()):
+        yield "scores", _scores, result
     if blend is not None:
         if len(blend.weights) > 1:
-            yield "weights", _weights, result, blend
+            yield "weights", _weights, result
         if blend.classes is None:
             yield "predictions", _scatter, blend, result.sample["target"]
         else:
@@ -96,12 +88,12 @@ def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
             yield "predictions", _confusion, blend, blend.classes
     if result.source is None or best is None or result.interrupted:
         return
-    names = blend.weights if blend is not None and best == BLEND else [best]
+    names = result.weights if best == BLEND else [best]
     places = [s.seconds for s in result.standings() if s.method.name in names]
     expected = sum((each["search"] or 0.0) + (each["fit"] or 0.0) for each in places)
     try:
-        if expected > SLOWEST_FIT:
-            raise TimeoutError(f"what matters is not measured: a fit takes {seconds(expected)}")
+        if expected > 60.0:
+            raise TimeoutError(f"importance is not measured: a fit takes {seconds(expected)}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the folds have reported them
             model = result.fit_on_first_fold()
@@ -116,14 +108,15 @@ def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
 
 
 def _left_out(error: Exception) -> None:
+    """Warn that a picture is left out."""
     text = f"a picture is left out: {type(error).__name__}: {error}"
     warnings.warn(text, UserWarning, stacklevel=3)
 
 
-def _drawn(drawer: Callable[..., tuple[str, str]], *arguments: Any) -> Picture | None:
+def _drawn(drawer: Callable[..., str], *arguments: Any) -> Picture | None:
     """Return a picture of few colours, sharp on fine screens; None, and a warning, if it fails.
 
-    `drawer` draws on the axes that it is given last, and returns the title and the description.
+    `drawer` gets axes as its last argument, and returns the title.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -133,47 +126,61 @@ def _drawn(drawer: Callable[..., tuple[str, str]], *arguments: Any) -> Picture |
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a glyph that the font lacks, a class without rows
             figure = Figure(layout="constrained", figsize=(WIDTH, 4.4), dpi=100 * SCALE)
-            title, alt = drawer(*arguments, figure.subplots())
+            title = drawer(*arguments, figure.subplots())
             canvas: Any = FigureCanvasAgg(figure)
             canvas.draw()
     except Exception as error:
         _left_out(error)
         return None
     picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-    few = picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few = picture.quantize(64, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     file = io.BytesIO()
     few.save(file, "PNG", optimize=True)
     written = base64.b64encode(file.getvalue()).decode("ascii")
     width, height = (round(pixels / SCALE) for pixels in picture.size)
-    return Picture(title, alt, written, width, height)
+    return Picture(title, written, width, height)
 
 
-def _ranks(ranking: Across, ax: Any) -> tuple[str, str]:
+def _ranks(ranking: Across, ax: Any) -> str:
     names, ranks = [entry.title for entry in ranking.methods], ranking.ranks
     display = CriticalDifferenceDisplay(names, ranks, ranking.critical_difference)
     ax.figure.set_size_inches(*display._size)
     display.plot(ax)
-    shown = [f"{name} {rank:.2f}" for name, rank in zip(names, ranks, strict=True)]
-    apart = f"critical difference {ranking.critical_difference:.2f}"
-    return "Average ranks", f"Average ranks: {', '.join(shown)}; {apart}"
+    return f"Average ranks; critical difference {ranking.critical_difference:.2f}"
 
 
-def _weights(result: Outcome, blend: BlendOutcome, ax: Any) -> tuple[str, str]:
+def _scores(result: Outcome, ax: Any) -> str:
+    """Draw mean scores with their intervals, without methods far behind."""
+    scored = [(s.method.title, s.mean, s.low, s.high) for s in result.standings()]
+    if result.best == BLEND:
+        expected = result.expected
+        scored.insert(0, ("Blend", expected.mean, expected.low, expected.high))
+    shown = [(name, m, a, b) for name, m, a, b in scored if known(m) and known(a) and known(b)]
+    names, means, lows, highs = (np.array(part) for part in zip(*shown, strict=True))
+    distances = np.abs(means - means[0])
+    near = distances <= 3 * np.median(distances) + np.median(highs - lows)
+    ends, places = np.abs([lows - means, highs - means])[:, near], np.arange(near.sum())
+    ax.figure.set_size_inches(WIDTH, 1.0 + 0.3 * len(places))
+    ax.errorbar(means[near], places, xerr=ends, fmt="o", color=BLUE, ecolor=GREY, capsize=2.0)
+    ax.set_yticks(places, [text(name) for name in names[near]])
+    ax.invert_yaxis()
+    ax.set_xlabel(result.metric.title)
+    far = "" if near.all() else f"; far behind and not drawn: {', '.join(names[~near])}"
+    return f"Mean {result.metric.title} on held-out rows with 90 % intervals{far}"
+
+
+def _weights(result: Outcome, ax: Any) -> str:
     titles = {entry.name: entry.title for entry in result.methods}
-    names, weights = [titles[name] for name in blend.weights], list(blend.weights.values())
-    display = WeightsDisplay(weights, names).plot(ax)
+    weights = list(result.weights.values())
+    display = WeightsDisplay(weights, [titles[name] for name in result.weights]).plot(ax)
     ax.figure.set_size_inches(WIDTH, 0.9 + 0.3 * len(weights))
     ax.set_title("")  # the caption has it
     ax.bar_label(display.bars_, fmt="%.2f", padding=3)
     ax.set_xlim(0.0, 1.15 * max(weights))
-    shares = [f"{name} {weight:.2f}" for name, weight in zip(names, weights, strict=True)]
-    return (
-        "The blend predicts the weighted mean of these methods",
-        f"Weights of the blend: {', '.join(shares)}",
-    )
+    return "Weights: the blend predicts the weighted mean of these methods"
 
 
-def _scatter(blend: BlendOutcome, target: object, ax: Any) -> tuple[str, str]:
+def _scatter(blend: BlendOutcome, target: object, ax: Any) -> str:
     from matplotlib.ticker import AutoLocator
 
     y, values = blend.y, blend.values
@@ -192,16 +199,14 @@ def _scatter(blend: BlendOutcome, target: object, ax: Any) -> tuple[str, str]:
     ends = decimals([low, high], [])
     inside = f"90 % of the errors are between {fixed(low, ends)} and {fixed(high, ends)}"
     wide = f"an interval {fixed(high - low, ends)} wide, in the units of the target"
-    title = f"Truth against prediction for {count(len(y), 'held-out row')}: {inside}, {wide}"
-    correlation = np.corrcoef(y, values)[0, 1] if np.ptp(values) > 0 else 0.0
-    return title, f"{title}. Their correlation is {correlation:.3f}"
+    return f"Truth against prediction for {count(len(y), 'held-out row')}: {inside}, {wide}"
 
 
-def _calibration(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> tuple[str, str]:
+def _calibration(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str:
     """Draw the share of rows of a class over its predicted probability."""
     codes = np.searchsorted(classes, blend.y)
     frequent = np.argsort(-np.bincount(codes, minlength=len(classes)), kind="stable")
-    chosen = frequent[1:] if len(classes) == 2 else frequent[:MOST_CURVES]
+    chosen = frequent[1:] if len(classes) == 2 else frequent[:5]
     bins = int(np.clip(len(codes) // 30, 3, 10))
     values = blend.values / blend.values.sum(axis=1, keepdims=True)
     for place, k in enumerate(chosen):
@@ -221,20 +226,15 @@ def _calibration(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> tup
     ax.set(xlabel="predicted probability", ylabel="share of rows of that class")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     some = f" of the {len(chosen)} most frequent classes" if len(chosen) < len(classes) > 2 else ""
-    title = f"Calibration{some} on {count(len(codes), 'held-out row')}"
-    mean = values[np.arange(len(codes)), codes].mean()
-    return (
-        f"{title}: on the dotted line, probabilities are right",
-        f"{title}: share of the rows over the predicted probability, in {bins} bins of equal size; "
-        f"the mean probability of the true class is {mean:.3f}",
-    )
+    rows = count(len(codes), "held-out row")
+    return f"Calibration{some} on {rows}: on the dotted line, probabilities are right"
 
 
-def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> tuple[str, str]:
+def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str:
     """Draw the share of each true class by the predicted class."""
     said = classes[blend.values.argmax(axis=1)]
     counts = np.bincount(np.searchsorted(classes, blend.y), minlength=len(classes))
-    kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
+    kept = np.sort(np.argsort(-counts, kind="stable")[:30])
     side = min(3.2 + 0.3 * len(kept), 8.0)
     ax.figure.set_size_inches(side + 0.4, side)
     matrix = confusion_matrix(blend.y, said, labels=classes[kept], normalize="true")
@@ -253,21 +253,19 @@ def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> tuple
     ax.set(xlabel="predicted class", ylabel="true class (rows)")
     right = int(np.sum(said == blend.y))
     some = f", the {len(kept)} most frequent classes" if len(kept) < len(classes) else ""
-    title = (
+    return (
         f"Confusion matrix{some}, in % of the rows of each true class: {right} of "
         f"{count(len(said), 'held-out row')} right"
     )
-    recalls = [f"{quoted(n)} {matrix[k, k]:.0%}" for k, n in enumerate(names[:MOST_CURVES])]
-    return title, f"{title}. Right of true class: {', '.join(recalls)}"
 
 
-def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> tuple[str, str]:
+def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
     """Draw the loss of score when a feature of test rows of the first fold is permuted."""
     random = np.random.default_rng(result.protocol.seed)
     test = outer_split(sample, result.protocol, 0, 0)[1]
     rows = np.sort(random.permutation(test)[:MOST_ROWS])
     X, y, columns = sample.features(rows), sample.y[rows], _columns(sample)
-    fitted, metric = FittedMethod(model, SearchResult({}, None, 0, {}), {}), result.metric
+    fitted, metric = FittedMethod(model), result.metric
 
     def score(X: Array) -> float:
         value = metric.finite(y, predictions_of(fitted, X))
@@ -278,31 +276,24 @@ def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> tuple[s
     if np.isnan(whole):  # such as the AUC of a model without probabilities
         metric = metrics_of(result.task)[0]
         whole = score(X)
-    if (took := (time.perf_counter() - start) * REPEATS * len(columns)) > SLOWEST_IMPORTANCE:
+    if (took := (time.perf_counter() - start) * REPEATS * len(columns)) > 20.0:
         raise TimeoutError(f"the importance of {len(columns)} features takes {seconds(took)}")
     drops = np.zeros((len(columns), REPEATS))
     for place, repeat in np.ndindex(drops.shape):
         permuted, features = X.copy(), columns[place][1]
         permuted[:, features] = X[random.permutation(len(X))][:, features]
         drops[place, repeat] = whole - score(permuted)
-    means, spreads = drops.mean(axis=1), drops.std(axis=1)
-    order = np.argsort(-means, kind="stable")[:MOST_FEATURES]
-    order = order[(means[order] != 0) | (order == order[0])]
-    names, places = [columns[j][0] for j in order], np.arange(len(order))
-    ax.figure.set_size_inches(WIDTH, 1.2 + 0.26 * len(order))
-    ax.barh(places, means[order], xerr=spreads[order], color=BLUE, ecolor=GREY, capsize=2.0)
-    ax.set_yticks(places, [text(name) for name in names])
-    ax.invert_yaxis()
-    ax.axvline(0.0, color="black", linewidth=0.8)
+    names = [name for name, _ in columns]
+    spread = drops.std(axis=1)
+    first = _draw_features(
+        ax, RelevanceDisplay(drops.mean(axis=1), spread=spread, feature_names=names)
+    )
     change = f"{'loss' if metric.higher_is_better else 'increase'} of {metric.title}"
     ax.set_xlabel(f"{change}, if permuted")
-    some = f" ({len(order)} of {len(columns)} are drawn)" if len(order) < len(columns) else ""
-    title = (
-        f"Importance{some}: {change} on {count(len(rows), 'held-out row')}, if values are permuted"
+    return (
+        f"Importance: {change} on {count(len(rows), 'held-out row')}, if values are permuted. Most "
+        f"important: {first}"
     )
-    digits = decimals(means, spreads)
-    first = [f"{quoted(columns[j][0])} {fixed(means[j], digits)}" for j in order[:3]]
-    return title, f"{title}. Most important: {', '.join(first)}"
 
 
 def _columns(sample: Sample) -> list[tuple[str, list[int]]]:
@@ -312,22 +303,26 @@ def _columns(sample: Sample) -> list[tuple[str, list[int]]]:
     return groups + [(names[a].rpartition(" (")[0], [*range(a, b)]) for a, b in sample.texts]
 
 
-def _relevance(member: Any, sample: Sample, ax: Any) -> tuple[str, str]:
+def _relevance(member: Any, sample: Sample, ax: Any) -> str:
     """Draw the share of each feature in the change of the predictions of LAB-RBF."""
     machine, names = last_step(member), names_after(member, sample.feature_names)
-    ax.figure.set_size_inches(WIDTH, 1.4 + 0.26 * min(len(names), MOST_RELEVANT))
     display = RelevanceDisplay(
         machine.feature_relevance_,
         spread=machine.feature_relevance_spread_,
         correlated=machine.correlated_features_,
         feature_names=names,
     )
-    display.most_features = MOST_RELEVANT
+    first = _draw_features(ax, display)
+    share = "the share of each feature in the change of its predictions"
+    return f"Relevance in LAB-RBF: {share}. Most relevant: {first}"
+
+
+def _draw_features(ax: Any, display: RelevanceDisplay) -> str:
+    """Draw a bar for each of the first features, and return three of them with their values."""
+    display.most_features = MOST_FEATURES
+    ax.figure.set_size_inches(WIDTH, 1.4 + 0.26 * min(len(display.relevance), MOST_FEATURES))
     display.plot(ax)
     ax.set_title("")  # the caption has it
-    shown = [
-        f"{quoted(display.feature_names[j])} {share_text(display.relevance[j], display.spread[j])}"
-        for j in display.order[:3]
-    ]
-    title = "Relevance in LAB-RBF: the share of each feature in the change of its predictions"
-    return title, f"{title}. Most relevant: {', '.join(shown)}"
+    digits = decimals(display.relevance, display.spread)
+    values = [fixed(value, digits) for value in display.relevance]
+    return ", ".join(f"{quoted(display.feature_names[j])} {values[j]}" for j in display.order[:3])

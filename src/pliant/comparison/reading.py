@@ -1,7 +1,7 @@
 """Tables, in files and as data frames, as samples to compare methods on.
 
 Nothing is learned here from the rows: a missing number stays NaN, a text becomes the number of its
-category or hashed words, and what stands for either is decided inside each fold.
+category or hashed words. Each fold fills in gaps and encodes categories from its own training rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,17 @@ if TYPE_CHECKING:
 OTHER_ROWS = "leave these rows out"
 
 
-def read_sample(path: str | os.PathLike[str], target: str, **choices: Any) -> Sample:
+def read_sample(
+    path: str | os.PathLike[str],
+    target: str,
+    *,
+    form: TableFormat | None = None,
+    group: str | None = None,
+    time: str | None = None,
+    most_rows: int | None = None,
+    folds: int | None = None,
+    **choices: Any,
+) -> Sample:
     """Read a table of n rows into a sample.
 
     Numeric features stay as they are, booleans become 0 and 1, dates calendar features, texts the
@@ -55,44 +65,29 @@ def read_sample(path: str | os.PathLike[str], target: str, **choices: Any) -> Sa
         CSV or Parquet, as for `pliant.tables.read_table`.
     target : str
         The column to learn.
-    task : {"classification", "regression"}, optional
-        By default guessed from the target, as `pliant.tables.TableSchema.fit` does.
-    missing : {"impute", "error"}, default="impute"
-        Whether missing features are filled in, in each fold by itself, or refused. A missing
-        target, group or time is always refused.
-    drop, keep, categorical, date_order
-        As for `pliant.tables.TableSchema.fit`.
     form : TableFormat, optional
-        How a CSV file is written; what it leaves open is detected.
+        The format of a CSV file; the rest is detected.
     group : str, optional
-        The column of which rows with the same value stay together; no feature.
+        The column of groups, whose rows stay together; no feature.
     time : str, optional
         The column by which rows are put in order: numbers or dates; no feature.
     most_rows : int, optional
         Refuse a table with more rows.
     folds : int, optional
         Leave out the rows of classes that are too rare for them.
+    task : {"classification", "regression"}, optional
+        By default guessed from the target, as `pliant.tables.TableSchema.fit` does.
+    missing : {"impute", "error"}, default="impute"
+        Fill in missing features, from the training rows of each fold, or refuse them. A missing
+        target, group or time is always refused.
+    drop, keep, categorical, date_order
+        As for `pliant.tables.TableSchema.fit`.
 
     Raises
     ------
     TableError
         If the file cannot be read, or a column is absent or cannot be used.
     """
-    return read_sample_with_schema(path, target, **choices)[0]
-
-
-def read_sample_with_schema(
-    path: str | os.PathLike[str],
-    target: str,
-    *,
-    form: TableFormat | None = None,
-    group: str | None = None,
-    time: str | None = None,
-    most_rows: int | None = None,
-    folds: int | None = None,
-    **choices: Any,
-) -> tuple[Sample, TableSchema]:
-    """Return the sample of `read_sample`, and the schema that says what the columns mean."""
     if group is not None and time is not None:
         raise TableError("expected groups (--group) or an order of time (--time), got both")
     aside = {role: name for role, name in (("group", group), ("time", time)) if name is not None}
@@ -114,7 +109,7 @@ def read_sample_with_schema(
     sample = _sample(frame, schema, **columns, date_order=choices.get("date_order"))
     notes = (*described_format(schema.form or form), *sample.notes)
     sample = replace(sample, name=table_name(path), notes=notes)
-    return sample if folds is None else without_rare_classes(sample, folds), schema
+    return sample if folds is None else without_rare_classes(sample, folds)
 
 
 def sample_of(
@@ -125,12 +120,11 @@ def sample_of(
     feature_names: Sequence[str] | None = None,
     groups: Any = None,
     time: Any = None,
-) -> tuple[Sample, TableSchema | None]:
-    """Return arrays or a data frame as a sample, and the schema of a frame; see `compare`."""
+) -> Sample:
+    """Return arrays or a data frame as a sample; see `compare`."""
     frame = as_frame(X)
     if frame is None:
-        sample = Sample.of(X, y, task=task, feature_names=feature_names, groups=groups, time=time)
-        return sample, None
+        return Sample.of(X, y, task=task, feature_names=feature_names, groups=groups, time=time)
     if feature_names is not None:
         frame = frame.set_axis([str(name) for name in feature_names], axis=1)
     if groups is not None and time is not None:
@@ -144,8 +138,8 @@ def sample_of(
     frame = frame.assign(**{name: target})
     schema = TableSchema.fit(frame, name, task=task)  # type: ignore[arg-type]
     group = None if groups is None else _series("groups", groups, len(frame))
-    moment = None if time is None else _series("time", time, len(frame))
-    return _sample(frame, schema, group=group, time=moment), schema
+    times = None if time is None else _series("time", time, len(frame))
+    return _sample(frame, schema, group=group, time=times)
 
 
 def as_frame(X: Any) -> pd.DataFrame | None:
@@ -198,6 +192,7 @@ def _sample(
             target=target.name,
             texts=schema.texts,
             notes=tuple(schema.remarks()),
+            schema=schema,
         )
     except ValueError as error:
         raise TableError(f"column {quoted(target.name)}: {error}") from None
@@ -229,14 +224,14 @@ def _numbered(cells: pd.Series) -> npt.NDArray[np.intp]:
 
 
 def _order(cells: pd.Series, date_order: DateOrder | None) -> Indices:
-    """Return the order of rows in time; rows of one moment keep theirs."""
+    """Return the order of rows in time; rows of the same time keep theirs."""
     refuse_missing(cells, OTHER_ROWS)
     rising = _times(cells, date_order).argsort(kind="stable")
     return np.asarray(rising, dtype=np.intp)
 
 
 def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
-    """Return numbers or dates as values that can be sorted; refuse anything else."""
+    """Return numbers or dates as sortable values; raise TableError for anything else."""
     import pandas as pd
 
     types = pd.api.types
@@ -261,7 +256,7 @@ def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
         )
     if "ymd" in orders:
         stamps = pd.to_datetime(cells, format="ISO8601", utc=True, errors="coerce")
-        if stamps.notna().all():  # of two time zones, the moments count
+        if stamps.notna().all():  # also of two time zones
             return stamps
     return pd.Series(read_dates(cells.astype(str), date_order or orders[0]))
 
@@ -271,13 +266,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Columns are found by name, in any order; others are left aside. Categories become their
     numbers, an unknown one the number after the last, dates calendar features, texts hashed words,
-    and NaN stands where a value is missing. Nothing is learned from the rows: the next steps of a
-    pipeline do that.
+    and missing values NaN. Nothing is learned from the rows: the next steps of a pipeline do that.
 
     Parameters
     ----------
     schema : dict
-        What the columns mean, as `pliant.tables.TableSchema.to_dict` returns it.
+        The meaning of the columns, as `pliant.tables.TableSchema.to_dict` returns it.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -309,7 +303,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         TableError
-            If X is no data frame, lacks a column, or holds what its column did not.
+            If X is no data frame, lacks a column, or has a value of another type.
 
         Warns
         -----
@@ -370,7 +364,7 @@ class TablePipeline(Pipeline):
         Returns
         -------
         array of shape (n_samples, 2)
-            The lower and the upper end; the last step says what is guaranteed.
+            The lower and the upper end, with the guarantee of the last step.
         """
         return np.asarray(self[-1].predict_interval(self[:-1].transform(X), coverage))
 

@@ -1,4 +1,4 @@
-"""The result of a comparison as users meet it: in words, as a page, as plain data."""
+"""The result of a comparison for its users: in words, as a page, as plain data."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 from pliant.comparison.outcome import Outcome, row_of
 from pliant.comparison.page import write_report
-from pliant.comparison.protocol import Protocol
-from pliant.comparison.record import Entry
+from pliant.comparison.protocol import Entry, Protocol
 from pliant.comparison.sentences import as_html, as_text, sentence
 
 PLAIN = ("sample", "truth", "seconds", "budget", "interrupted", "environment", "command")
@@ -32,7 +31,7 @@ class ComparisonResult(Outcome):
     methods : tuple of Entry
         All methods asked for, in order.
     records : tuple of Record
-        Finished cells, in the order of methods and folds; see `pliant.comparison.record.Record`.
+        Finished cells, in the order of methods and folds; see `pliant.comparison.protocol.Record`.
     seconds : float
         By the clock.
     budget : float or None
@@ -54,11 +53,11 @@ class ComparisonResult(Outcome):
         return as_html(self)
 
     def sentence(self) -> str:
-        """Return the model to use, its expected score, and what the scores cannot show."""
+        """Return the model to use, its expected score, and warnings."""
         return sentence(self)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one HTML file that shows all of it, and needs no network.
+        """Write the result as one HTML file, which needs no network.
 
         Raises
         ------
@@ -68,13 +67,13 @@ class ComparisonResult(Outcome):
         write_report([self], path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
+        """Return the result as plain data."""
         return {
             **{name: getattr(self, name) for name in PLAIN},
             "protocol": self.protocol.to_dict(),
             "best": self.best,
             "expected": asdict(self.expected),
-            "weights": {} if self.blend is None else self.blend.weights,
+            "weights": self.weights,
             "sentence": self.sentence(),
             "methods": [asdict(entry) for entry in self.methods],
             "leaderboard": [row_of(each) for each in self.standings()],
@@ -83,7 +82,7 @@ class ComparisonResult(Outcome):
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> ComparisonResult:
-        """Make a result from what `to_dict` returned.
+        """Make a result from the plain data of `to_dict`.
 
         Raises
         ------

@@ -18,7 +18,7 @@ from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, where_equal
 from pliant.tables import ColumnEncoder
 from pliant.tables._encoder import encoder_of
-from pliant.tables._schema import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS, Task
+from pliant.tables._schema import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS, TableSchema, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Sample:
     groups : array of shape (n_samples,), optional
         Rows of one group are never both learned from and tested on.
     ordered : bool, default=False
-        Whether rows are in the order of time, so that only later rows are tested on.
+        True if rows are in the order of time, so that only later rows are tested on.
     name, target : str
         The names of the table and of its target.
     unlabeled : optional
@@ -48,7 +48,9 @@ class Sample:
     texts : tuple of (int, int)
         The first column and the one after the last of each free text, as hashed words.
     notes : tuple of str
-        What a user should know about how the table was read.
+        Notes for the user on the reading of the table.
+    schema : TableSchema, optional
+        The columns of the data frame or the file that X was read from.
     """
 
     X: Array
@@ -63,6 +65,7 @@ class Sample:
     unlabeled: Any = None
     texts: tuple[tuple[int, int], ...] = ()
     notes: tuple[str, ...] = ()
+    schema: TableSchema | None = None
 
     def __post_init__(self) -> None:
         names = tuple(map(str, self.feature_names))
@@ -123,13 +126,13 @@ class Sample:
 
     @cached_property
     def needs_encoder(self) -> bool:
-        """Whether features are missing somewhere, or are categories or texts."""
+        """True if features are missing somewhere, or are categories or texts."""
         if self.categories or self.texts:
             return True
         return bool(in_blocks(self.X, self.X.shape[1], lambda X: np.isnan(X).any(axis=1)).any())
 
     def encoder(self) -> ColumnEncoder:
-        """Return the step that fills in missing values and encodes the features, not fitted."""
+        """Build the step that fills in missing values and encodes the features, not fitted."""
         return encoder_of(self.categories, self.texts, task=self.task)
 
     def features(self, rows: Indices) -> Array:
@@ -137,18 +140,18 @@ class Sample:
         return self.X[rows]
 
     def labelled(self, y: npt.NDArray[Any]) -> Mask:
-        """Return for some targets whether their class is known."""
+        """Return a mask of the targets with a known class."""
         return ~where_equal(y, self.unlabeled)
 
     def fingerprint(self) -> str:
-        """Return a hash of everything that a score can depend on."""
+        """Return a hash of all parts that can change a score."""
         arrays = [self.X, self.y, self.groups]
         plain = [self.task, self.feature_names, self.categories, self.ordered, self.texts]
         return str(joblib.hash([*arrays, *plain]))
 
 
 def _guess_task(y: npt.NDArray[Any]) -> Task:
-    """Return the task of a target as `pliant.tables.TableSchema.fit` guesses it."""
+    """Guess the task of a target as `pliant.tables.TableSchema.fit` does."""
     if y.dtype.kind not in "iuf":
         return "classification"
     distinct = np.unique(y).size
@@ -158,7 +161,7 @@ def _guess_task(y: npt.NDArray[Any]) -> Task:
 
 
 def check_column(name: str, shape: tuple[int, ...], n: int) -> None:
-    """Raise ValueError unless this is the shape of n values; several targets get the way out."""
+    """Raise ValueError unless a shape is that of n values."""
     if shape != (n,):
         several = name == "y" and len(shape) == 2
         hint = ": compare one target at a time" if several else ""
@@ -166,6 +169,7 @@ def check_column(name: str, shape: tuple[int, ...], n: int) -> None:
 
 
 def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
+    """Return n values as an array of numbers or texts, all finite."""
     column = np.asarray(values)
     check_column(name, column.shape, n)
     if column.dtype.kind == "O":

@@ -1,10 +1,14 @@
-"""The search of a cell: which settings of a method's grid score best on inner folds.
+"""Pipelines of methods, and the search for settings with the best score on inner folds.
 
-It is scikit-learn's ``HalvingRandomSearchCV`` over rows: all candidates start on few rows, the
-best third of them goes on with three times as many, and so on. Tables below 450 training rows, and
-grids of few settings, have one round with all rows. Where the last round has fewer rows than there
-are, penalty parameters are scaled to all of them (`pliant.registry.Method.at_size`). A method's
-``rough`` parameters hold in the search only.
+All preprocessing is a step of the pipeline: medians and most frequent categories for missing
+values, columns for categories and texts, means and standard deviations, also those of a regression
+target. So each fold learns its own, from its training rows alone.
+
+The search is scikit-learn's ``HalvingRandomSearchCV`` over rows: all candidates start on few rows,
+the best third of them continues with three times as many, and so on. Tables below 450 training
+rows, and grids of few settings, have one round with all rows. If the last round has fewer rows than
+the table, penalty parameters are scaled to all of them (`pliant.registry.Method.at_size`). A
+method's ``rough`` parameters hold in the search only.
 
 `cross_validate` tests one model on the folds of the first repeat of a comparison.
 """
@@ -13,62 +17,115 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import HalvingRandomSearchCV, ParameterGrid
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from pliant.comparison.folds import inner_count, inner_splits, outer_split
 from pliant.comparison.metrics import Metric, Predictions, metrics_of
-from pliant.comparison.pipeline import pipeline, search_grid
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.sample import Sample
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
 
 FACTOR = 3
-FEWEST_ROWS = 150
-"""Rows in the first round at least; more where a class is rare."""
-
-ROWS_OF_RAREST = 10
-"""Expected rows of the rarest class in the first round."""
+"""Ratio of candidates, and of rows, of two rounds."""
 
 Tick: TypeAlias = Callable[[int], object]
-"""Called with the number of fits that were just done."""
+"""Called with the number of new fits."""
 
 
-@dataclass(frozen=True)
-class SearchResult:
-    """The settings that a search chose, as parameters of the pipeline.
+def pipeline(
+    method: Method,
+    sample: Sample,
+    n_rows: int,
+    seed: int,
+    *,
+    rough: bool = False,
+    for_new_rows: bool = False,
+) -> Any:
+    """Build an estimator for n_rows training rows: preprocessing, then the learner; see `around`.
 
-    `score` is their mean on the inner folds, by scikit-learn's scorer, None if there was no choice;
-    `candidates` is the number of settings that were tried. `on_part` has the settings as they were
-    tried, on as many rows as the last round had; `chosen` is for all rows.
+    A rough one has the method's ``rough`` parameters, for a search.
     """
+    learner = method.machine(sample.task, seed=seed, n_rows=n_rows, rough=rough)
+    return around(learner, method, sample, for_new_rows=for_new_rows)
 
-    chosen: dict[str, Any]
-    score: float | None
-    candidates: int
-    on_part: dict[str, Any]
+
+def around(learner: Any, method: Method, sample: Sample, *, for_new_rows: bool = False) -> Any:
+    """Put the preprocessing of a method around its learner.
+
+    Missing values are filled in, and categories and texts encoded by `pliant.tables.ColumnEncoder`;
+    then features are standardised, and for regression the target, unless the method takes features
+    on any scale. `for_new_rows`, gaps are filled in even if this sample has none.
+    """
+    encoded = for_new_rows or sample.needs_encoder
+    steps: list[tuple[str, Any]] = [("columns", sample.encoder())] if encoded else []
+    if not method.streams:
+        steps.append(("scaler", StandardScaler()))
+    model = Pipeline([*steps, ("machine", learner)])
+    if _scales_target(method, sample):
+        return TransformedTargetRegressor(model, transformer=StandardScaler())
+    return model
+
+
+def search_grid(method: Method, sample: Sample) -> dict[str, list[Any]]:
+    """Return the grid of a search, as parameters of the pipeline."""
+    inside = "regressor__" if _scales_target(method, sample) else ""
+    grid = method.param_grid(_n_columns(sample), sample.task)
+    return {f"{inside}machine__{name}": values for name, values in grid.items()}
+
+
+def last_step(model: Any) -> Any:
+    """Return a model, or the last step of a fitted pipeline, with or without a scaled target."""
+    inside = getattr(model, "regressor_", model)
+    return inside[-1] if isinstance(inside, Pipeline) else inside
+
+
+def names_after(model: Any, names: Sequence[str]) -> list[str]:
+    """Return the names of the input features of the last step of a fitted pipeline."""
+    inside = getattr(model, "regressor_", getattr(model, "regressor", model))
+    if not isinstance(inside, Pipeline) or len(inside) == 1:
+        return [str(name) for name in names]
+    return [str(name) for name in inside[:-1].get_feature_names_out(list(names))]
+
+
+def _scales_target(method: Method, sample: Sample) -> bool:
+    """Return True if the target of a method is standardised."""
+    return sample.task == "regression" and not method.streams
+
+
+def _n_columns(sample: Sample) -> int:
+    """Return the number of input columns of the learner if all categories occur."""
+    encoder, n_classes = sample.encoder(), len(sample.classes or ())
+    means = n_classes if n_classes > 2 else 1
+    n_columns = sample.X.shape[1]
+    for size in map(len, sample.categories.values()):
+        n_columns += (size if size <= encoder.most_one_hot else means) - 1
+    for start, stop in sample.texts:
+        n_columns -= max(0, stop - start - encoder.n_components)
+    return n_columns
 
 
 def is_searched(method: Method, sample: Sample) -> bool:
-    """Return whether a comparison searches settings of a method."""
+    """Return True if a comparison searches settings of a method."""
     return method.searched and len(ParameterGrid(search_grid(method, sample))) > 1
 
 
-def defaults(method: Method, sample: Sample) -> SearchResult:
-    """Return the settings without a search: the defaults, and what the grid leaves no choice of."""
+def defaults(method: Method, sample: Sample) -> dict[str, Any]:
+    """Return the settings without a search: the defaults, and the grid if it is one setting."""
     grid = search_grid(method, sample)
     alone = {name: values[0] for name, values in grid.items()}
-    chosen = alone if len(ParameterGrid(grid)) == 1 else {}
-    return SearchResult(chosen, None, 1, chosen)
+    return alone if len(ParameterGrid(grid)) == 1 else {}
 
 
 def search(
@@ -77,13 +134,14 @@ def search(
     rows: Indices,
     protocol: Protocol,
     seed: int,
-) -> SearchResult:
+) -> dict[str, Any]:
     """Choose the settings of a method by its scores on inner folds of some training rows.
 
-    The seed decides candidates, folds, and the rows of each round. Raises ValueError if there are
-    too few rows for two inner folds, or no candidate could be fitted.
+    Returned are parameters of the pipeline for all these rows. The seed decides candidates, folds,
+    and the rows of each round. Raises ValueError if there are too few rows for two inner folds, or
+    no candidate could be fitted.
     """
-    halving = _planned(method, sample, rows, protocol, seed)
+    halving = _build_search(method, sample, rows, protocol, seed)
     if halving is None:
         return defaults(method, sample)
     with warnings.catch_warnings():
@@ -96,24 +154,23 @@ def search(
                 raise
             last = text.splitlines()[-1]
             raise ValueError(f"every fit of the search failed: {last}") from None
-    score = float(halving.best_score_)
-    if not math.isfinite(score):
+    if not math.isfinite(halving.best_score_):
         raise ValueError(
             "no setting has a score on every inner fold: too few rows, or a rare class"
         )
-    best = halving.best_params_
-    chosen = method.at_size(best, len(rows) / halving.max_resources)
-    return SearchResult(chosen, score, halving.n_candidates, best)
+    share = len(rows) / halving.max_resources
+    chosen: dict[str, Any] = method.at_size(halving.best_params_, share)
+    return chosen
 
 
-def _planned(
+def _build_search(
     method: Method,
     sample: Sample,
     rows: Indices,
     protocol: Protocol,
     seed: int,
 ) -> Any:
-    """Return a search, not fitted; None where there is nothing to choose."""
+    """Build a search, not fitted; None for a grid of one setting."""
     grid = search_grid(method, sample)
     size = len(ParameterGrid(grid))
     if size == 1:
@@ -149,10 +206,10 @@ def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> t
 
     The last has all rows, at most ``search_rows``. Each one before has a third of them, as long
     as candidates are left to drop and no round has less than 150 rows, or less than ten of the
-    rarest class on average. Its share `rarest` is for "auc" that in one test part of a fold.
+    rarest class on average. Its share is `rarest`; for "auc" that in one test part of a fold.
     """
     most = min(n_rows, protocol.search_rows)
-    least = max(FEWEST_ROWS, math.ceil(ROWS_OF_RAREST / rarest))
+    least = max(150, math.ceil(10 / rarest))
     n_rounds = 1
     while FACTOR**n_rounds <= candidates and most // FACTOR**n_rounds >= least:
         n_rounds += 1
@@ -160,9 +217,9 @@ def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> t
 
 
 def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric:
-    """Return the metric of a search: accuracy where a method lacks the probabilities it needs.
+    """Return the metric of a search: accuracy if a method lacks the probabilities for another.
 
-    They are calibrated once its settings are chosen.
+    Probabilities are calibrated once the settings are chosen.
     """
     metric = protocol.metric_for(sample.task)
     learner = method.machine(sample.task, seed=0, n_rows=0)
@@ -180,7 +237,7 @@ def _scorer_of(metric: Metric, sample: Sample) -> Callable[..., float]:
 
 
 def _scorer(metric: Metric, sample: Sample) -> Callable[[Any, Array, Array], float]:
-    """Return scikit-learn's scorer of a metric, on the rows of a known class."""
+    """Return scikit-learn's scorer of a metric, on rows of known class."""
     scorer = _scorer_of(metric, sample)
 
     def score(model: Any, X: Array, y: Array) -> float:
@@ -193,9 +250,9 @@ def _scorer(metric: Metric, sample: Sample) -> Callable[[Any, Array, Array], flo
 def cross_validate(
     model: BaseEstimator, sample: Sample, protocol: Protocol, tick: Tick
 ) -> list[dict[str, float]]:
-    """Return the scores of a model on each fold of the first repeat, fitted on the others.
+    """Return the scores of a model on each fold of the first repeat, fitted on the other folds.
 
-    They are the metrics of predicted values, by title, on rows of known class.
+    Scores are those of predicted values, by the title of the metric, on rows of known class.
     """
     folds = []
     for fold in range(protocol.folds):

@@ -1,32 +1,35 @@
-"""A result in words: the model to use, its expected score, leaderboards as text."""
+"""A result in words: the model to use, its expected score, the leaderboard as text and HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from html import escape
 
 from pliant.comparison.folds import RARE
-from pliant.comparison.markup import Markup, tag
-from pliant.comparison.record import DUMMY
+from pliant.comparison.metrics import metrics_of
+from pliant.comparison.outcome import Expected, Outcome
+from pliant.comparison.protocol import BLEND, DUMMY
 from pliant.comparison.standings import FEWEST_FOLDS, Standing
-from pliant.comparison.text import decimals, fixed, p_value, seconds
+from pliant.comparison.text import (
+    TextColumn,
+    decimals,
+    fixed,
+    known,
+    p_value,
+    seconds,
+    signed,
+    text_table,
+)
 from pliant.core.text import count, listed, printable, quoted
 
-if TYPE_CHECKING:
-    from pliant.comparison.outcome import Expected, Outcome
-
-MOST, LONGEST = 10, 40
-"""Methods in the short text, and characters of a name."""
-
-FEW_ROWS, MANY_VALUES = 200, 6
-"""Number of rows below which a reader is warned; integers that may be meant as numbers if there are
-so many."""
+LONGEST = 40
+"""Maximum number of characters of a name."""
 
 STATUS = {"skipped": "not tried", "error": "failed", "cut": "cut short", "left": "left early"}
 
 
 def sentence(result: Outcome) -> str:
-    """Return the model to use, its expected score, and what to beware of.
+    """Return the model to use, its expected score, and warnings.
 
     For example "Predict with the blend: R2 0.83 (0.79 to 0.86); best single method LAB-RBF 0.81."
     """
@@ -47,7 +50,7 @@ def warnings_of(result: Outcome) -> list[str]:
             f"has accuracy {most:.3f}, so look at probabilities (--proba, --threshold), log loss "
             "and balanced accuracy"
         )
-    if len(classes) >= MANY_VALUES and all(each.lstrip("-").isdigit() for each in classes):
+    if len(classes) >= 6 and all(each.lstrip("-").isdigit() for each in classes):
         texts.append(
             f"the {len(classes)} values of {quoted(sample['target'], LONGEST)} are taken for "
             "classes: --task regression (task='regression' in Python) predicts a number"
@@ -56,7 +59,7 @@ def warnings_of(result: Outcome) -> list[str]:
         longer = ranked[0].folds < ranked[0].planned and result.budget is not None
         how = "a larger budget" if longer else "more folds"
         texts.append(f"scores on {count(ranked[0].folds, 'fold')} are unsure: {how} would help")
-    elif sample["rows"] < FEW_ROWS:
+    elif sample["rows"] < 200:
         texts.append(f"{sample['rows']} rows are few: scores on new rows may differ a lot")
     if result.interrupted:
         texts.append("the comparison was interrupted, so some methods are missing")
@@ -72,7 +75,7 @@ def _claim(result: Outcome) -> str:
     ends = interval_text(expected, digits)
     around = f" ({ends})" if ends else ""
     score = f"{metric.title} {fixed(expected.mean, digits)}{around} on held-out rows"
-    if best != "blend":
+    if best != BLEND:
         title = next(s.method.title for s in result.standings() if s.method.name == best)
         return f"predict with {title}: {score}"
     single = result.best_single
@@ -102,45 +105,78 @@ def missing_of(result: Outcome) -> list[str]:
     ]
 
 
-def as_text(result: Outcome) -> str:
-    """Return the table, the model to use, and a line for each of the best methods."""
-    places = result.standings()
-    digits = digits_of(places)
-    rows = [_cells(s, digits) for s in places[:MOST]]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    claim = _claim(result)
-    lines = [
-        f"{claim[0].upper()}{claim[1:]}.",
-        *(
-            f"{rank:>{widths[0]}}  {name:<{widths[1]}}  {score:>{widths[2]}}  {folds}".rstrip()
-            for rank, name, score, folds in rows
-        ),
+def leaderboard_rows(result: Outcome, *, every_metric: bool = False) -> list[dict[str, str]]:
+    """Return the cells of the blend and of each method with a score, by column, the best first."""
+    places = [s for s in result.standings() if s.mean is not None and s.method.status != "left"]
+    digits, metric = digits_of(places), result.metric
+    score = f"{metric.title}{'' if metric.higher_is_better else ' (lower is better)'}"
+    rows = []
+    for each in places:
+        weight, difference = result.weights.get(each.method.name), each.difference
+        rows.append(
+            {
+                "method": each.method.title,
+                score: fixed(each.mean, digits),
+                "90 % interval": interval_text(each, digits),
+                "weight": "" if weight is None else f"{weight:.2f}",
+                "better by": "" if difference is None else signed(difference, digits),
+                "p": "" if each.p_value is None else p_value(each.p_value),
+                "one fit": seconds(each.seconds["fit"]),
+            }
+        )
+    means = [each.means for each in places]
+    if result.best == BLEND:
+        mean, around = fixed(result.expected.mean, digits), interval_text(result.expected, digits)
+        blend = {"method": "Blend", score: mean, "90 % interval": around}
+        rows.insert(0, dict.fromkeys(rows[0], "") | blend)
+        means.insert(0, result.expected.means)
+    for other in metrics_of(result.task) if every_metric else ():
+        if other.name != metric.name:
+            values = [each.get(other.name) for each in means]
+            shown = decimals(values, [each.errors.get(other.name) for each in places])
+            for row, value in zip(rows, values, strict=True):
+                row[other.title] = fixed(value, shown)
+    return rows
+
+
+def note_on_tests(result: Outcome) -> str:
+    """Return the reference of differences and the test of the leaderboard; "" without any."""
+    against = [s.method.title for s in result.standings() if s.is_reference]
+    tested = any(s.p_value is not None for s in result.standings())
+    differ = any(s.difference is not None for s in result.standings())
+    note = f"better by: than {against[0]} on the same rows" if against and differ else ""
+    return note + ("; p: corrected t test, Holm" if tested else "")
+
+
+def leaderboard_text(result: Outcome) -> str:
+    """Return the leaderboard as plain text, with a note on differences and tests."""
+    rows = [
+        {key: cell.replace("−", "-") for key, cell in row.items()}  # for ASCII terminals
+        for row in leaderboard_rows(result)
     ]
-    if len(places) > MOST:
-        lines.append(f"and {len(places) - MOST} more: see leaderboard")
-    return "\n".join([_headline(result), *(f"  {line}" for line in lines)])
+    if not rows:
+        return "No method finished a fold."
+    keys = [key for key in rows[0] if any(row[key] for row in rows)]
+    table = text_table(rows, [TextColumn(key, missing="") for key in keys]).rstrip()
+    return f"{table}\n{note_on_tests(result)}".rstrip()
+
+
+def as_text(result: Outcome) -> str:
+    """Return the table, the model to use, the leaderboard, and the methods without all folds."""
+    claim = f"{_claim(result)}."
+    lines = [_headline(result), claim[0].upper() + claim[1:], leaderboard_text(result)]
+    return "\n".join([*lines, *missing_of(result)])
 
 
 def as_html(result: Outcome) -> str:
-    """Return the result in words and a table of all methods, as HTML that stands alone."""
+    """Return the result in words and the leaderboard, as HTML that stands alone."""
     import pandas as pd
 
-    places = result.standings()
-    digits = digits_of(places)
-    weights = {} if result.blend is None else result.blend.weights
-    names = ("", "method", result.metric.title, "90 % interval", "weight", "p", "one fit", "folds")
-    rows = []
-    for s in places:
-        rank, name, _, folds = _cells(s, digits)
-        weight = weights.get(s.method.name)
-        shares = f"{weight:.2f}" if weight else ""
-        p = "" if s.p_value is None else p_value(s.p_value)
-        score, around = fixed(s.mean, digits), interval_text(s, digits)
-        rows.append((rank, name, score, around, shares, p, seconds(s.seconds["fit"]), folds))
     with pd.option_context("display.max_colwidth", None):
-        table = pd.DataFrame(rows, columns=names).to_html(index=False, border=0)
-    title, claim = tag("p", tag("strong", _headline(result))), tag("p", sentence(result))
-    return str(tag("div", title, claim, Markup(table), class_="pliant-comparison"))
+        table = pd.DataFrame(leaderboard_rows(result)).to_html(index=False, border=0)
+    title, *texts = map(escape, (_headline(result), sentence(result), *missing_of(result)))
+    paragraphs = "".join(f"<p>{text}</p>" for text in texts)
+    return f"<div><p><strong>{title}</strong></p>{paragraphs}{table}</div>"
 
 
 def digits_of(places: Sequence[Standing]) -> int:
@@ -149,10 +185,9 @@ def digits_of(places: Sequence[Standing]) -> int:
 
 
 def interval_text(standing: Standing | Expected, digits: int) -> str:
-    """Return the 90 % interval of a mean, "" where there is none."""
-    if standing.low is None or standing.high is None:
-        return ""
-    return f"{fixed(standing.low, digits)} to {fixed(standing.high, digits)}"
+    """Return the 90 % interval of a mean, "" without one."""
+    low, high = standing.low, standing.high
+    return f"{fixed(low, digits)} to {fixed(high, digits)}" if known(low) and known(high) else ""
 
 
 def _headline(result: Outcome) -> str:
@@ -163,17 +198,3 @@ def _headline(result: Outcome) -> str:
     better = "" if result.metric.higher_is_better else ", lower is better"
     time = seconds(result.seconds)
     return f"Comparison: {result.metric.title} of {target}, {size}; {time}{better}"
-
-
-def _cells(standing: Standing, digits: int) -> tuple[str, str, str, str]:
-    """Return the rank and the title of a method, its score with the error, and its folds."""
-    method, score = standing.method, ""
-    if standing.mean is not None:
-        error = "" if standing.error is None else f" ± {fixed(standing.error, digits)}"
-        score = f"{fixed(standing.mean, digits)}{error}"
-    folds = f"{standing.folds} of {count(standing.planned, 'fold')}"
-    if standing.mean is None or method.status not in ("done", "cut"):
-        reason = printable(method.reason, 2 * LONGEST)
-        folds = f"{STATUS.get(method.status, '')}: {reason}".rstrip(": ")
-    rank = "" if standing.rank is None else str(standing.rank)
-    return rank, printable(method.title, LONGEST), score, folds

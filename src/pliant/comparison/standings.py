@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from math import fsum, isfinite, sqrt
+from math import fsum, sqrt
 from statistics import median, variance
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias
 
 from scipy import stats
 
 from pliant.comparison.metrics import Metric, metrics_of
-from pliant.comparison.protocol import Place, Protocol
-from pliant.comparison.record import DUMMY, REFERENCE, Entry, Record
+from pliant.comparison.protocol import DUMMY, REFERENCE, Entry, Place, Protocol, Record
 from pliant.comparison.statistics import corrected_t_test, holm
+from pliant.comparison.text import known
 
 Cells: TypeAlias = dict[Place, Record]
 """Records of one method by repeat and fold, ascending."""
@@ -30,48 +30,37 @@ Cells: TypeAlias = dict[Place, Record]
 Scores: TypeAlias = dict[Place, float]
 """Scores of one method by repeat and fold, ascending."""
 
-LARGEST = 1e100
-"""The bound on scores, so that their squares are finite."""
-
-GAIN = 2
-"""How many times as many common folds leave a method out."""
-
 FEWEST_FOLDS = 5
-"""Common folds below which nothing is tested."""
-
-LEVEL = 0.9
-"""Probability of the interval of a mean."""
-
-SECONDS = ("search", "fit", "predict", "total")
+"""Minimum number of common folds of a test."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """One method's place.
+    """The place of a method.
 
     Attributes
     ----------
     method : Entry
     mean : float or None
-        Of the metric over the common folds; of a method without a rank, over its own. None where
-        there is no score.
+        Of the metric over the common folds; of a method without a rank, over its own. None without
+        a score.
     error : float or None
         The standard error of the mean; None for fewer than two folds.
     low, high : float or None
         The 90 % interval of the mean.
     folds, planned : int
-        Folds that the mean is of, and that there are.
+        Folds of the mean, and of the protocol.
     rank : int or None
         1 is the best mean; methods of one mean share the smaller number. None for a method without
         a score of all common folds.
     is_reference : bool
-        Whether the others are tested against this method.
+        True if the others are tested against this method.
     difference, difference_error : float or None
         The mean difference to the reference over the common folds, positive where this method is
         better, and its standard error.
     p_value : float or None
-        Of the corrected t test of difference = 0, adjusted by Holm's method. None where nothing
-        is tested: below five common folds, for the reference, for the dummy.
+        Of the corrected t test of difference = 0, adjusted by Holm's method. None below five common
+        folds, for the reference, and for the dummy.
     means, errors : dict of str to float or None
         Mean and standard error of each metric, by name.
     seconds : dict of str to float or None
@@ -107,8 +96,7 @@ def standings(
 ) -> list[Standing]:
     """Return the place of every method, the best first; those without a score last.
 
-    Records may be in any order; those of other methods, and those that are not done, are left
-    aside.
+    Records may be in any order; those of other methods, and unfinished ones, are left aside.
     """
     cells = finished(methods, records)
     scored = {name: scores_of(mine, metric.name) for name, mine in cells.items()}
@@ -147,23 +135,17 @@ def finished(methods: Iterable[Entry], records: Iterable[Record]) -> dict[str, C
 
 
 def scores_of(cells: Cells, metric: str) -> Scores:
-    """Return the scores of the cells that have this one."""
+    """Return the scores by one metric, of the cells that have it."""
     scores = {place: record["scores"].get(metric) for place, record in cells.items()}
-    return {p: min(max(float(s), -LARGEST), LARGEST) for p, s in scores.items() if is_number(s)}
+    # bounded, so that squares are finite
+    return {place: min(max(float(s), -1e100), 1e100) for place, s in scores.items() if known(s)}
 
 
 def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], frozenset[str]]:
     """Return the folds to compare methods on, and the methods that have all of them.
 
-    A method that would hold their number down is left out if without it there are at least twice
-    as many, and half of the methods remain. `places` are the folds that each method has a score of.
-
-    Examples
-    --------
-    >>> quick, slow = {(0, 0), (0, 1), (0, 2)}, {(0, 0)}
-    >>> folds, methods = common_folds({"svm": quick, "lab-rbf": quick, "tkl": slow})
-    >>> sorted(folds), sorted(methods)
-    ([(0, 0), (0, 1), (0, 2)], ['lab-rbf', 'svm'])
+    A method with few folds is left out if without it there are at least twice as many common folds,
+    and half of the methods remain. `places` are the scored folds of each method.
     """
     have = {name: frozenset(mine) for name, mine in places.items() if mine}
     if not have:
@@ -172,7 +154,7 @@ def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], fr
     for least in sorted({len(mine) for mine in have.values()}):
         fewer = {name: mine for name, mine in have.items() if len(mine) >= least}
         shared = frozenset.intersection(*fewer.values())
-        if 2 * len(fewer) >= len(have) and len(shared) >= max(1, GAIN * len(common)):
+        if 2 * len(fewer) >= len(have) and len(shared) >= max(1, 2 * len(common)):
             common, kept = shared, fewer
     return common, frozenset(kept) if common else frozenset()
 
@@ -188,7 +170,7 @@ def interval_of(
         return None
     mean, r = fsum(scores) / len(scores), len(scores)
     error = sqrt((1 / r + share) * variance(scores))
-    reach = float(stats.t.ppf((1 + LEVEL) / 2, r - 1)) * error
+    reach = float(stats.t.ppf(0.95, r - 1)) * error
     least, largest = metric.range
     return error, max(mean - reach, least), min(mean + reach, largest)
 
@@ -199,13 +181,8 @@ def held_out_share(records: Iterable[Record]) -> float:
     return fsum(shares) / len(shares)
 
 
-def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value of a record is a finite number."""
-    return isinstance(value, int | float) and isfinite(value)
-
-
 def _sort_key(scores: Scores, metric: Metric, ranked: bool) -> tuple[int, int, float]:
-    """Return the sort key: the mean to 12 digits, so that rounding makes no difference."""
+    """Return the sort key of a method, with its mean to 12 digits against rounding errors."""
     mean = _mean(scores.values())
     if mean is None:
         return 2, 0, 0.0
@@ -246,10 +223,13 @@ def _standing(entry: Entry, cells: Cells, metric: Metric, **place: Any) -> Stand
         **place,
         means={name: _mean(values) for name, values in scores.items()},
         errors={name: each and each[0] for name, each in intervals.items()},
-        seconds={part: _median(each["seconds"].get(part) for each in records) for part in SECONDS},
+        seconds={
+            part: _median(each["seconds"].get(part) for each in records)
+            for part in ("search", "fit", "predict", "total")
+        },
         size_bytes=_median(each.get("size_bytes") for each in records),
         support=_median(each.get("support") for each in records),
-        gap=max(filter(is_number, (each.get("gap") for each in records)), default=None),
+        gap=max(filter(known, (each.get("gap") for each in records)), default=None),
     )
 
 
@@ -259,7 +239,7 @@ def _mean(values: Iterable[float]) -> float | None:
     return fsum(numbers) / len(numbers) if numbers else None
 
 
-def _median(values: Iterable[object]) -> float | None:
-    """Return the median of the numbers among some values; None of none."""
-    numbers = [float(value) for value in values if is_number(value)]
+def _median(values: Iterable[float | None]) -> float | None:
+    """Return the median of the known values; None of none."""
+    numbers = [float(value) for value in values if known(value)]
     return median(numbers) if numbers else None

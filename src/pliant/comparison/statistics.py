@@ -30,9 +30,6 @@ from pliant.core.validation import check_integer, check_real
 DIGITS = 12
 """Digits of the largest score up to which scores are told apart."""
 
-ALL_SIGNS = 13
-"""Differences up to which all signs are gone through where ranks are shared; as in scipy."""
-
 
 @dataclass(frozen=True)
 class PairedTest:
@@ -156,21 +153,11 @@ def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted by Holm's method, in the same order.
+    """Return p-values adjusted by Holm's method (1979), in the same order.
 
     The i-th smallest of m p-values becomes the largest of (m - j + 1) p_(j) over j <= i, at most 1.
     Calling those below a level significant is wrong about one or more of them with at most that
-    probability, however the tests depend on each other.
-
-    Raises
-    ------
-    ValueError
-        If one is not in [0, 1].
-
-    References
-    ----------
-    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
-    Statistics 6 (1979).
+    probability, however the tests depend on each other. Raises ValueError outside [0, 1].
 
     Examples
     --------
@@ -288,9 +275,9 @@ def _differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
 
 
 def _signed_rank_p(moved: Array, ranks: Array) -> float:
-    """Return scipy's p-value, or where few differences share ranks that of all 2^n signs."""
+    """Return SciPy's p-value; of at most 13 differences with equal ranks that of all 2^n signs."""
     n = len(moved)
-    if n > ALL_SIGNS or len(np.unique(ranks)) == n:
+    if n > 13 or len(np.unique(ranks)) == n:
         return float(stats.wilcoxon(moved).pvalue)
     signs = np.arange(2**n)[:, None] >> np.arange(n) & 1  # scipy takes them one after the other
     sums, observed = signs @ ranks, float(ranks[moved > 0].sum())

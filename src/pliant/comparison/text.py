@@ -1,18 +1,28 @@
-"""Numbers in tables and sentences: few digits, units, a sign where it matters."""
+"""Numbers in tables and sentences, with few digits and units, and tables as plain text.
+
+A table is a sequence of rows, each a mapping from column key to cell. Cells are numbers, text,
+`Score` (mean ± spread) or None for a missing one; text is made harmless first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import floor, isfinite, log10
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, isfinite, log10, prod
+from numbers import Integral, Real
 from statistics import median
-from typing import TypeGuard
+from typing import NamedTuple, TypeAlias, TypeGuard
 
-MISSING = "–"
-MINUS = "−"
+import numpy as np
+
+from pliant.core.text import printable
+
+MISSING, MINUS = "–", "−"
 
 
 def known(value: float | None) -> TypeGuard[float]:
-    """Return whether there is a number, and a finite one."""
+    """Return True for a finite number, False for None."""
     return value is not None and isfinite(value)
 
 
@@ -28,13 +38,7 @@ def decimals(values: Iterable[float | None], errors: Iterable[float | None]) -> 
 
 
 def fixed(value: float | None, digits: int) -> str:
-    """Write a number with `digits` decimals; powers of ten where they would not fit.
-
-    Examples
-    --------
-    >>> fixed(0.5, 3), fixed(-2e-9, 3), fixed(None, 3)
-    ('0.500', '−2.0e−9', '–')
-    """
+    """Write a number with `digits` decimals; powers of ten where they would not fit."""
     if not known(value):
         return MISSING
     awkward = value != 0 and not 0.5 * 10.0**-digits <= abs(value) < 1e7
@@ -50,20 +54,14 @@ def signed(value: float | None, digits: int) -> str:
 
 
 def p_value(value: float | None) -> str:
-    """Write a probability: on which side of 0.05 it lies can be seen."""
+    """Write a probability with digits that show its side of 0.05."""
     if not known(value):
         return MISSING
     return "< 0.001" if value < 0.001 else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
 
 
 def seconds(value: float | None) -> str:
-    """Write a time, with one unit or two.
-
-    Examples
-    --------
-    >>> seconds(0.0123), seconds(4.2), seconds(125.0), seconds(7200.0)
-    ('12 ms', '4.2 s', '2 min 5 s', '2 h')
-    """
+    """Write a time, with one unit or two: "12 ms", "4.2 s", "2 min 5 s", "2 h"."""
     if not known(value):
         return MISSING
     if value < 1:
@@ -98,5 +96,141 @@ def _power(value: float) -> str:
 
 
 def share_text(value: float, spread: float) -> str:
-    """Write a share with its standard deviation, if that is known: "40% ± 3%"."""
+    """Write a share with its standard deviation if known: "40% ± 3%"."""
     return f"{value:.0%} ± {spread:.0%}" if isfinite(spread) else f"{value:.0%}"
+
+
+def shortage(error: MemoryError) -> str:
+    """Return one sentence with the bytes that were refused, and what to change.
+
+    An error without a number of bytes (only NumPy's has one) gets the peak of the process.
+    """
+    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+    if shape is not None and dtype is not None:
+        size = prod(shape) * np.dtype(dtype).itemsize
+        needed = f"{size} bytes ({bytes_of(size)}) for an array of shape {printable(shape)}"
+    else:
+        text = printable(" ".join(str(error).split()), 200).rstrip(".")
+        needed = " - ".join(filter(None, (_peak_memory(), text))) or "more than there is"
+    return (
+        f"not enough memory: {needed}; take fewer rows, a smaller cache (cache_mb) or lab-rbf, "
+        "whose memory grows with the rows and not with their square, or allow more memory"
+    )
+
+
+def _peak_memory() -> str:
+    """Write the largest memory of this process so far; "" where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return ""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak *= 1 if sys.platform == "darwin" else 1024
+    return f"more than {peak} bytes ({bytes_of(peak)})"
+
+
+class Score(NamedTuple):
+    """A mean with its spread, in the same units, shown as ``0.871 ± 0.020``."""
+
+    mean: float
+    std: float
+
+
+TextCell: TypeAlias = str | float | Score | None
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """A column of a plain-text table: its key, heading and format.
+
+    Attributes
+    ----------
+    key : str
+        The key of its cells in the rows.
+    title : str or None
+        The heading; None takes the key.
+    digits : int
+        Decimals of floats; integers have none.
+    missing : str
+        The text of a missing cell.
+    """
+
+    key: str
+    title: str | None = None
+    digits: int = 3
+    missing: str = "–"
+
+
+def text_table(
+    rows: Sequence[Mapping[str, TextCell]], columns: Sequence[TextColumn | str] | None = None
+) -> str:
+    """Render rows as plain text, with two spaces between columns.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        One mapping from column key to cell for each row.
+    columns : sequence of TextColumn or str, optional
+        The columns, in order; by default every key, in the order of first appearance.
+
+    Returns
+    -------
+    str
+        Lines ending in a newline. Columns of numbers are aligned to the right, control characters
+        are removed, and texts of more than 350 characters end in an ellipsis.
+
+    Raises
+    ------
+    ValueError
+        Without a column.
+    """
+    lines = [[head, "-" * len(head), *body] for head, _, body in laid_out(rows, columns, str)]
+    return "".join(f"{'  '.join(line).rstrip()}\n" for line in zip(*lines, strict=True))
+
+
+def laid_out(
+    rows: Sequence[Mapping[str, TextCell]],
+    columns: Sequence[TextColumn | str] | None,
+    escape: Callable[[str], str],
+) -> list[tuple[str, bool, list[str]]]:
+    """Return the heading of each column, True if it holds numbers, and its cells, equally wide.
+
+    `escape` is applied to all texts, after control characters are removed.
+    """
+    keys = dict.fromkeys(key for row in rows for key in row)
+    shown = [TextColumn(c) if isinstance(c, str) else c for c in (columns or keys)]
+    if not shown:
+        raise ValueError("expected at least one column to show, got no columns and no rows")
+    blocks = []
+    for column in shown:
+        cells = [row.get(column.key) for row in rows]
+        words = [isinstance(cell, str | bool | np.bool_) for cell in cells if cell is not None]
+        numeric = bool(words) and not any(words)
+        title = _clean(column.key if column.title is None else column.title)
+        head, *body = [escape(text) for text in (title, *(_written(c, column) for c in cells))]
+        if numeric:  # the signs of spreads stand below each other
+            parts = [text.partition(" ±") for text in body]
+            widest = max(len(sign + spread) for _, sign, spread in parts)
+            body = [f"{value}{(sign + spread).rjust(widest)}" for value, sign, spread in parts]
+        width = max(3, len(head), *map(len, body))
+        justify = str.rjust if numeric else str.ljust
+        blocks.append((justify(head, width), numeric, [justify(text, width) for text in body]))
+    return blocks
+
+
+def _written(cell: object, column: TextColumn) -> str:
+    """Write a cell in one line."""
+    if cell is None:
+        return _clean(column.missing)
+    if isinstance(cell, Score):
+        return f"{cell.mean:.{column.digits}f} ± {cell.std:.{column.digits}f}"
+    if isinstance(cell, bool | np.bool_):
+        return "yes" if cell else "no"
+    if isinstance(cell, Integral) or not isinstance(cell, Real):
+        return _clean(str(cell))
+    return f"{cell:.{column.digits}f}"
+
+
+def _clean(text: str) -> str:
+    """Turn runs of white space into single spaces, drop control and format characters, and cut."""
+    return printable(" ".join(text.split()), 350)  # the largest float has 313 with three decimals

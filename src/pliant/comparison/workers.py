@@ -2,7 +2,7 @@
 
 A process of loky serves many cells, one at a time; after a minute without work it ends. In a
 process that may have no children, cells run where they are. With an executor of the user's, such
-as a Dask client, cells run wherever it runs them.
+as a Dask client, cells run on its workers.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from joblib import cpu_count
@@ -23,20 +23,11 @@ from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from pliant.comparison.cells import FittedMethod, cut, failed, fit_method, perform
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.record import Record
+from pliant.comparison.protocol import Cell, Protocol, Record
 from pliant.comparison.sample import Sample
 from pliant.core.progress import is_over
 from pliant.core.typing import Indices
 from pliant.registry import Method
-
-THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-
-IDLE = 60.0
-"""Seconds after which a process without work ends."""
-
-_KEPT: dict[str, tuple[Sample, Protocol]] = {}
-"""In a process that serves cells: the table and the protocol."""
 
 _LOCK = threading.Lock()
 _FREE: list[ProcessPoolExecutor] = []
@@ -48,39 +39,27 @@ def perform_apart(
     protocol: Protocol,
     method: Method,
     cell: Cell,
-    key: str,
     ends: float | None = None,
+    executor: Any = None,
 ) -> Record:
-    """Perform a cell in another process.
+    """Perform a cell in another process, or by an executor, an object with ``submit``.
 
-    Parameters
-    ----------
-    key : str
-        Names the sample and the protocol: a process that has served this key has them.
-    ends : float or None
-        When to kill it, by ``time.time``.
-
-    Returns
-    -------
-    Record
-        Of the cell; its status is "cut" if the time was up. With "crashed" it is not kept.
+    At `ends`, by ``time.time``, the process is killed and the status of the record is "cut". The
+    journal does not keep a record with "crashed".
     """
-    if multiprocessing.current_process().daemon:
+    if executor is None and multiprocessing.current_process().daemon:
         return perform(sample, protocol, method, cell)
     if is_over(ends):
         return cut(cell)
     try:
-        with _lent() as process:
-
-            def ask(task: Callable[..., Any], *arguments: Any) -> Any:
-                left = None if ends is None else max(0.0, ends - time.time())
-                return process.submit(task, *arguments).result(timeout=left)
-
-            record: Record | None = ask(_serve, key, method, cell)
-            if record is None:
-                ask(_keep, key, sample, protocol)
-                record = ask(_serve, key, method, cell)
-            return record or failed(cell, "the process lost its table") | {"crashed": True}
+        with _lent_process() if executor is None else nullcontext(executor) as process:
+            future = process.submit(perform, sample, protocol, method, cell)
+            left = None if ends is None else max(0.0, ends - time.time())
+            try:
+                record: Record = future.result(left)
+            except TimeoutError:
+                future.cancel()
+                raise
     except TimeoutError:
         return cut(cell)
     except TerminatedWorkerError:
@@ -88,6 +67,7 @@ def perform_apart(
         return failed(cell, reason) | {"crashed": True}
     except Exception as error:  # such as a method that cannot be sent, or no memory for a process
         return failed(cell, f"{type(error).__name__}: {error}") | {"crashed": True}
+    return record
 
 
 def fit_apart(
@@ -99,29 +79,29 @@ def fit_apart(
 ) -> list[FittedMethod]:
     """Fit several methods on some rows for new rows, each in a process of one thread.
 
-    One method, or with `n_jobs` 1 one after the other, they are fitted in this process.
+    A single method, and all methods with `n_jobs` 1, are fitted in this process.
     """
     given = sample, rows, protocol, protocol.seed
     at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
     if at_a_time < 2 or multiprocessing.current_process().daemon:
         return [fit_method(method, *given, for_new_rows=True) for method in methods]
 
-    def one(method: Method) -> FittedMethod:
-        with _lent() as process:
+    def fit_one(method: Method) -> FittedMethod:
+        with _lent_process() as process:
             task = process.submit(fit_method, method, *given, for_new_rows=True)
             fitted: FittedMethod = task.result()
             return fitted
 
     with ThreadPoolExecutor(at_a_time) as threads:
         try:
-            return list(threads.map(one, methods))
+            return list(threads.map(fit_one, methods))
         except BaseException:
             close_all()
             raise
 
 
 @contextmanager
-def _lent() -> Iterator[ProcessPoolExecutor]:
+def _lent_process() -> Iterator[ProcessPoolExecutor]:
     """Lend a process; it is killed if the block raises."""
     with _LOCK:
         process = _FREE.pop() if _FREE else _started()
@@ -138,28 +118,8 @@ def _lent() -> Iterator[ProcessPoolExecutor]:
         _FREE.append(process)
 
 
-def perform_on(
-    executor: Any,
-    sample: Sample,
-    protocol: Protocol,
-    method: Method,
-    cell: Cell,
-    ends: float | None = None,
-) -> Record:
-    """Perform a cell by an executor, an object with ``submit``; see `perform_apart`."""
-    future = executor.submit(perform, sample, protocol, method, cell)
-    try:
-        record: Record = future.result(None if ends is None else max(0.0, ends - time.time()))
-    except TimeoutError:
-        future.cancel()
-        return cut(cell)
-    except Exception as error:  # whatever happens to a worker
-        return failed(cell, f"{type(error).__name__}: {error}") | {"crashed": True}
-    return record
-
-
 def warm_up(n_processes: int) -> None:
-    """Start processes that import what cells need, while this one does something else."""
+    """Start processes and their imports, while this process works on something else."""
     if multiprocessing.current_process().daemon:
         return
     with _LOCK:
@@ -180,7 +140,9 @@ def close_all() -> None:
 
 
 def _started() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(max_workers=1, timeout=IDLE, env=THREADS, initializer=_begin)
+    """Start a process of one thread, which ends after 60 s without work."""
+    env = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
+    return ProcessPoolExecutor(max_workers=1, timeout=60.0, env=env, initializer=_begin)
 
 
 def _begin() -> None:
@@ -188,16 +150,3 @@ def _begin() -> None:
     gc.freeze()
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _keep(key: str, sample: Sample, protocol: Protocol) -> None:
-    """Keep what all cells of a table need, in place of another one."""
-    _KEPT.clear()
-    _KEPT[key] = sample, protocol
-
-
-def _serve(key: str, method: Method, cell: Cell) -> Record | None:
-    """Perform a cell; None if this process does not have the table."""
-    if key not in _KEPT:
-        return None
-    return perform(*_KEPT[key], method, cell)

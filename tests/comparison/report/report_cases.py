@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pliant.comparison.protocol import Protocol
-from pliant.comparison.record import BASELINE, LEARNED, Entry
+from pliant.comparison.protocol import Entry, Protocol
 from pliant.comparison.result import ComparisonResult
 
 HOSTILE = (
@@ -17,6 +16,9 @@ HOSTILE = (
     "safe\u202eevil\u2066\x1b[31m\x00",
     "{{constructor}}${7*7}&lt;b&gt;",
 )
+
+LEARNED, BASELINE = "learned kernel", "baseline"
+LEARNED, BASELINE = "learned kernel", "baseline"
 
 METHODS = (
     Entry("dank", "DANK", LEARNED, "a base kernel times a matrix", "done"),

@@ -39,7 +39,7 @@ def test_what_matters_is_drawn_in_units_of_the_metric(compared):
     found = pictures_of(compared)
     importance = found["importance"][0]
     assert "loss of R2 on 30 held-out rows" in importance.title
-    assert "Most important: 'dose $'" in importance.alt
+    assert "Most important: 'dose $'" in importance.title
     for picture in [each for section in found.values() for each in section]:
         image = Image.open(io.BytesIO(base64.b64decode(picture.png, validate=True)))
         assert image.format == "PNG"
@@ -52,8 +52,8 @@ def test_permuting_a_feature_costs_twice_its_share_of_the_variance():
     X = np.random.default_rng(0).normal(size=(1500, 3))
     y = X @ np.array([2.0, 1.0, 0.0])
     found = compare(X, y, methods=["linear"], folds=3, repeats=1, n_jobs=1, feature_names=NAMES)
-    alt = pictures_of(found)["importance"][0].alt
-    age, dose = re.search("'age' ([0-9.]+), 'dose \\$' ([0-9.]+)", alt).groups()
+    title = pictures_of(found)["importance"][0].title
+    age, dose = re.search("'age' ([0-9.]+), 'dose \\$' ([0-9.]+)", title).groups()
     assert float(age) == pytest.approx(8 / 5, rel=0.15)
     assert float(dose) == pytest.approx(2 / 5, rel=0.15)
 
@@ -70,7 +70,7 @@ def test_a_member_with_a_relevance_has_its_picture(data):
     found = compare(X, y, methods=[("local", LAB)], folds=3, repeats=1, n_jobs=1)
     pictures = pictures_of(found)["importance"]
     assert [each.title[:10] for each in pictures] == ["Importance", "Relevance "]
-    assert "Most relevant: 'feature 1'" in pictures[1].alt
+    assert "Most relevant: 'feature 1'" in pictures[1].title
 
 
 def test_the_log_loss_increases():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pliant.comparison import Column, text_table
+from pliant.comparison import TextColumn, text_table
 
-COLUMNS = ["data", Column("paper", digits=1), Column("measured", digits=2)]
-COLUMNS.append(Column("baseline", missing="later"))
+COLUMNS = ["data", TextColumn("paper", digits=1), TextColumn("measured", digits=2)]
+COLUMNS.append(TextColumn("baseline", missing="later"))
 
 
 def test_control_characters_and_line_breaks_are_removed():
