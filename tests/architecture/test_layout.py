@@ -16,21 +16,8 @@ from pliant.cli.app import COMMANDS
 
 PACKAGE = Path(pliant.__file__).parent
 
-FILES_OF_A_FIT = {
-    "DANKClassifier": 14,
-    "DANKRegressor": 14,
-    "KNPLClassifier": 14,
-    "KNPLRegressor": 14,
-    "TKLClassifier": 16,
-    "TKLRegressor": 16,
-    "LABRBFRegressor": 15,
-    "LABRBFClassifier": 16,
-    "SCGLogDetLearner": 10,
-}
-"""Own files that a default fit may enter, those of the core included, `EVERYWHERE` not."""
-
-EVERYWHERE = {"/core/threads.py", "/core/exponential.py"}
-"""A decorator of every fit, and an elementary function: nobody follows a fit into these."""
+FILES_OF_A_FIT, FUNCTIONS_OF_A_FIT = 13, 140
+"""Own files and functions that a default fit of an estimator may enter."""
 
 OWN_CLASSES, OWN_FILES = 4, 3
 """Own classes in the method resolution order of an estimator at most, and files that hold them."""
@@ -42,6 +29,8 @@ import json, sys, threading, warnings
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import is_regressor
+
 import pliant
 from pliant.datasets import make_clowns
 
@@ -55,25 +44,36 @@ def profile(frame, event, _):
     path = frame.f_code.co_filename
     if event == "call" and path.startswith(root):
         files.add(path.removeprefix(root))
+        functions.add((path.removeprefix(root), frame.f_code.co_qualname))
 
 for name in {names!r}:
     estimator = getattr(pliant, name)()
-    target = np.sin(3 * X[:, 0]) + X[:, 1] if name.endswith("Regressor") else y
+    target = np.sin(3 * X[:, 0]) + X[:, 1] if is_regressor(estimator) else y
     estimator.fit(X, target)  # compiled loops and imports within functions are not the fit's
-    files = set()
+    files, functions = set(), set()
     threading.setprofile(profile)
     sys.setprofile(profile)
     estimator.fit(X, target)
     sys.setprofile(None)
     threading.setprofile(None)
-    entered[name] = sorted(files)
+    entered[name] = sorted(files), sorted(functions)
 print(json.dumps(entered))
 """
 
+ESTIMATORS = [
+    getattr(methods, name)
+    for name in methods.__all__
+    if isinstance(getattr(methods, name), type) and hasattr(getattr(methods, name), "fit")
+]
+
+NAMES = [
+    e.__name__ for e in ESTIMATORS if e.__module__ == "pliant" and e is not pliant.SCGLogDetPath
+]
+
 
 @pytest.fixture(scope="module")
-def files_entered():
-    code = TRACE.format(names=list(FILES_OF_A_FIT))
+def code_entered():
+    code = TRACE.format(names=NAMES)
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=environment
@@ -82,18 +82,12 @@ def files_entered():
     return json.loads(run.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("name", FILES_OF_A_FIT)
-def test_a_default_fit_enters_few_files(name, files_entered):
-    entered = [file for file in files_entered[name] if file not in EVERYWHERE]
-    assert len(entered) > 3  # the trace has seen something
-    assert len(entered) <= FILES_OF_A_FIT[name], entered
-
-
-ESTIMATORS = [
-    getattr(methods, name)
-    for name in methods.__all__
-    if isinstance(getattr(methods, name), type) and hasattr(getattr(methods, name), "fit")
-]
+@pytest.mark.parametrize("name", NAMES)
+def test_a_default_fit_enters_few_files_and_functions(name, code_entered):
+    files, functions = code_entered[name]
+    assert len(files) > 3  # the trace has seen something
+    assert len(files) <= FILES_OF_A_FIT, files
+    assert len(functions) <= FUNCTIONS_OF_A_FIT, functions
 
 
 def file_of(cls):

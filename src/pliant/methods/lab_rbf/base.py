@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from inspect import cleandoc
+from itertools import compress
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -378,7 +379,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @property
     def _used(self) -> list[LABRBFMember]:
         """The members that predict."""
-        return [m for m, used in zip(self.members_, self.averaged_, strict=True) if used]
+        return list(compress(self.members_, self.averaged_))
 
     @property
     def _alike(self) -> list[LABRBFMember]:

@@ -161,9 +161,10 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
 
     def _logistic_layer(self, features: Array, rows: Table, held_out: Array) -> Array:
         """Compute logistic scores of held-out rows for each penalty, shape (penalties, n, q)."""
-        shares = shares_of(rows.Y)
-        path = logistic_path(features, shares, rows.weights, self._penalties(rows))
-        return np.stack([held_out @ W + intercept for W, intercept in path])
+        shares, scores = shares_of(rows.Y), []
+        for W, intercept in logistic_path(features, shares, rows.weights, self._penalties(rows)):
+            scores.append(held_out @ W + intercept)
+        return np.stack(scores)
 
     def _penalties(self, table: Table) -> Array:
         """Return the penalties to choose from."""
