@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from inspect import cleandoc
 from itertools import compress
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
@@ -252,7 +253,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Build the trainer of the members."""
         rng, n = check_random_state(self.random_state), self.n_members
         return Trainer(
-            settings=[self._member_settings(k, table) for k in range(n)],
+            settings=list(map(partial(self._member_settings, table), range(n))),
             seeds=rng.randint(2**31 - 1, size=n + PROBES).astype(np.intp),
             device=get_device(self.device, self._algorithm.dtype),
             deadline=Deadline(progress, self.max_seconds),
@@ -263,7 +264,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             n_jobs=self.n_jobs,
         )
 
-    def _member_settings(self, k: int, table: Table) -> MemberSettings:
+    def _member_settings(self, table: Table, k: int) -> MemberSettings:
         """Resolve the automatic parameters of the k-th member, k = 0, 1, ..."""
         algorithm, n_rows, weight = self._algorithm, len(table), table.mean_weight
         objective = algorithm.objective
@@ -484,7 +485,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @property
     def feature_relevance_(self) -> Array:
         """Shares of the features in the change of f by permutation, shape (n_features,)."""
-        relevance = np.sum([member.relevance() for member in self._used], axis=0)
+        relevance = np.sum(list(map(LABRBFMember.relevance, self._used)), axis=0)
         return np.asarray(relevance / max(relevance.sum(), TINY))
 
     @property
