@@ -54,7 +54,7 @@ from pliant import DANKClassifier, DANKRegressor, LearnedKernelClassifier, LogDe
 
 def on_learned_kernel(seed):
     """A support vector machine on the kernel of a learner, which learns it anew in each fit."""
-    machine = DANKClassifier("precomputed", eta=math.inf, extension="none", random_state=seed)
+    machine = DANKClassifier("precomputed", eta=math.inf, extension="none")
     return LearnedKernelClassifier(LogDetLearner(random_state=seed), machine)
 
 
@@ -62,14 +62,14 @@ CLASSIFIERS = {
     "dummy": lambda seed: DummyClassifier(random_state=seed),
     "linear": lambda seed: LogisticRegression(max_iter=2000, random_state=seed),
     "svm": lambda seed: SVC(random_state=seed),
-    "dank": lambda seed: DANKClassifier(random_state=seed),
+    "dank": lambda seed: DANKClassifier(),
     "ldk": on_learned_kernel,
 }
 REGRESSORS = {
     "dummy": lambda seed: DummyRegressor(),
     "linear": lambda seed: Ridge(random_state=seed),
     "svm": lambda seed: SVR(),
-    "dank": lambda seed: DANKRegressor(random_state=seed),
+    "dank": lambda seed: DANKRegressor(),
 }
 STRENGTHS = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
 PRICES = [0.125, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0]
