@@ -322,12 +322,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         extend(given.lines, keys, measure)
         return
-    old = json.loads(kept.read_text(encoding="utf-8"))["lines"] if kept.exists() else []
-    new = read(given.lines)
+    found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {"lines": []}
+    old, new = found.pop("lines"), read(given.lines)
     measured_anew = {(n["table"], n["seed"], n["contestant"]) for n in new}
     lines = [o for o in old if (o["table"], o["seed"], o["contestant"]) not in measured_anew] + new
     notes = NOTES.format(catboost="1.2", train=MOST_TRAIN, test=MOST_TEST)
-    head = {**provenance(), "notes": notes}
+    head = {**found, **(provenance() if new else {}), "notes": notes}
     write_json(kept, head, lines=lines)
     write_text(given.out / "blend.md", page(lines, head))
 

@@ -85,15 +85,11 @@ from pliant.methods.svm.parts import (
 )
 from pliant.methods.svm.rows import CachedRows, DenseRows, Rows
 
-AUTOMATIC_TAU, DENSE_ROWS, SMALL_PART, SAMPLE = 0.01, 4000, 2000, 1000
-"""Tuning constants of the family, in this order:
-
-- the paper's tau, for Gram matrices kept whole;
-- the largest number of samples whose Gram matrix is always kept whole, if it fits: of more, the
-  solver reads too few rows to make all of them worth computing;
-- the largest part whose Gram matrix is computed whole: rows on demand gain nothing;
-- the number of points on which a kernel is checked whose Gram matrix is not kept whole.
-"""
+# Tuning constants of the family
+AUTOMATIC_TAU = 0.01  # The paper's tau, for Gram matrices kept whole.
+DENSE_ROWS = 4000  # Up to so many samples the Gram matrix is kept whole; beyond, few rows are read.
+SMALL_PART = 2000  # Largest part whose Gram matrix is computed whole: rows on demand gain nothing.
+SAMPLE = 1000  # Points on which a kernel is checked whose Gram matrix is not kept whole.
 
 ADAPTATION: Mapping[str, Constraint] = {
     "eta": automatic(real_number(above=0, infinite=True)),

@@ -11,7 +11,7 @@ import numpy as np
 # Starts: number of support points and first bandwidths.
 FEW = 150  # Fewer support points than this need less ridge and shrinkage penalty.
 LARGE = 4000  # From this number of rows, members have 400 support points and no evidence.
-WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # First values of theta^2 d that are compared.
+FIRST_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # theta^2 d to start from; large: narrow.
 LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2, for features on [-1, 1].
 
 # Penalties, for features and targets on [-1, 1].

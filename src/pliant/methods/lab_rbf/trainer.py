@@ -25,13 +25,13 @@ from pliant.methods.lab_rbf import solvers
 from pliant.methods.lab_rbf.constants import (
     BANDWIDTH_ROWS,
     COMPARABLE,
+    FIRST_SQUARES,
     HELD_OUT_ROWS,
     HIGHEST,
     LOWEST,
     PROBE_ROWS,
     PROBES,
     TINY,
-    WIDTHS,
     WORTH_THREADS,
 )
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
@@ -72,7 +72,7 @@ class MemberSettings:
     solver: Literal["lbfgs", "adam"]
     max_iter: int
     learning_rate: float
-    initial_bandwidth: float | None  # of all centres and features; None: the best of WIDTHS
+    initial_bandwidth: float | None  # of all centres and features; None: the best of FIRST_SQUARES
 
 
 class Split(NamedTuple):
@@ -181,16 +181,17 @@ class Trainer:
         if grows:
             first = (settings.shrinkages[-1], 0)
         elif settings.initial_bandwidth is None:
-            first = (math.inf, -(-2 * settings.max_iter // 3))  # rounded up
+            # two thirds of the steps, rounded up, with one bandwidth for each feature
+            first = (math.inf, -(-2 * settings.max_iter // 3))
         start = MemberStart(
             settings, split, rng, warp, rows, places, centres, s, level, first, settings.shrinkages
         )
-        # First bandwidths: theta as given, or the best theta^2 = width / d for the objective.
+        # First bandwidths: theta as given, or the best theta^2 = square / d for the objective.
         if settings.initial_bandwidth is not None:
             given = 2.0 * math.log(settings.initial_bandwidth)
             return start._replace(log_squares=np.full((m, d), min(max(given, LOWEST), HIGHEST)))
         objective = build_objective(start, rows, self.device)
-        tried = [np.full((m, d), math.log(width / d)) for width in WIDTHS]
+        tried = [np.full((m, d), math.log(square / d)) for square in FIRST_SQUARES]
         with np.errstate(invalid="ignore"):  # as in `_train_member`
             values = [objective.value(s, level) for s in tried]
         return start._replace(log_squares=tried[int(np.argmin(values))])

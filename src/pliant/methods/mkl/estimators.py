@@ -38,7 +38,7 @@ from pliant.kernels.base import (
 from pliant.kernels.standard import Gaussian, Polynomial, Precomputed, as_kernel
 from pliant.methods.mkl import newton
 from pliant.methods.mkl.newton import Grams, WeightLearning, check_psd
-from pliant.methods.mkl.rules import RULES
+from pliant.methods.mkl.rules import CLASS_RULES, RULES
 from pliant.methods.summary import Convergence, KernelWeights, Summary
 from pliant.methods.svm.estimators import (
     BaseSVM,
@@ -134,7 +134,9 @@ class BaseMKL(BaseSVM[Candidates]):
             start = None if kernel.grams.whole else self._start(kernel, problems, deadline)
             result = newton.solve(learning, start, tol=tol, max_iter=max_iter, callback=deadline)
         else:
-            weights = RULES[self.weights](learning, problems, hasattr(self, "classes_"))
+            weights = (RULES | CLASS_RULES)[self.weights](
+                learning, problems, hasattr(self, "classes_")
+            )
             result = newton.solve_at(learning, weights, tol=tol, callback=deadline)
         if result.gap > self.tol * abs(result.value):
             self._warn_of_gap(result, late=deadline.expired)
@@ -396,7 +398,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseMKL._constraints,
-        "weights": one_of(("simple", *RULES)),
+        "weights": one_of(("simple", *RULES, *CLASS_RULES)),
     }
 
     class_weight: Any = None
@@ -488,7 +490,7 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseMKL._constraints,
         **SVMRegressor._constraints,
-        "weights": one_of(("simple", "uniform", "align", "alignf")),
+        "weights": one_of(("simple", *RULES)),
     }
 
     epsilon: float = 0.1

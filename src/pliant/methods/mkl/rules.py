@@ -6,7 +6,7 @@ the weights, shape (M,), with sum 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -163,10 +163,12 @@ def _labels(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Indices
     return labels
 
 
-RULES: Mapping[str, Rule] = {
+RULES: dict[str, Rule] = {
     "uniform": uniform,
     "align": by_alignment,
     "alignf": by_best_alignment,
-    "easy": by_easy,
 }
-"""Rules by the name of the parameter ``weights``; "easy" needs classes."""
+"""Rules by the name of the parameter ``weights``; "simple" is the problem of `newton`."""
+
+CLASS_RULES: dict[str, Rule] = {"easy": by_easy}
+"""Rules for classification only."""
