@@ -36,7 +36,7 @@ def one_line(error: Exception) -> str:
 
 
 def _message(error: Exception) -> str:
-    """Return the text of an error: a parser's with the help to read, a system's without number."""
+    """Return the message: usage errors point to --help, errors of the system drop their number."""
     if isinstance(error, USAGE_ERROR):
         context, text = getattr(error, "ctx", None), getattr(error, "format_message", error.__str__)
         where = f" (see {context.command_path} --help)" if context else ""

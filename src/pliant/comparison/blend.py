@@ -105,7 +105,7 @@ def blend_weights(
 
     found: Any = minimize(  # type: ignore[call-overload]
         objective,
-        best,  # from the mean of models far apart, steps are too long by their ratio
+        best,  # from the mean of models of very unequal losses, the first step is far too long
         jac=True,
         method="SLSQP",
         bounds=[(0.0, 1.0)] * len(stacked),

@@ -240,6 +240,6 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    """Return the median of the known values; None of none."""
+    """Return the median of the known values, or None."""
     numbers = [float(value) for value in values if known(value)]
     return median(numbers) if numbers else None

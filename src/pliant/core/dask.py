@@ -175,7 +175,7 @@ class DaskRows:
         return np.sort(np.concatenate(chosen))
 
     def take(self, numbers: Indices, rest: Callable[[DaskBlock], Any]) -> DaskSample:
-        """Return the rows with these increasing numbers, and `rest` of all others, in one pass.
+        """Return the rows with these sorted numbers, and `rest` of the others, in one pass.
 
         `rest` takes each partition's other rows with positive weight.
         """

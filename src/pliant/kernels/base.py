@@ -530,7 +530,7 @@ def resolve_columns(kernel: Kernel, feature_names: Sequence[str] | None, n_featu
     Parameters
     ----------
     kernel : Kernel
-        It is not changed, and returned if there is no `On` in it.
+        The kernel is not modified; one without `On` is returned as it is.
     feature_names : sequence of str of length n_features, or None
         The names of the columns, if known.
     n_features : int

@@ -661,7 +661,7 @@ def _refine(
 ) -> Adaptation:
     """Solve the exact problem from the coefficients of the parts.
 
-    Where parts overlap, their coefficients together go far beyond the solution, but few other
+    Where parts overlap, the sum of their coefficients overshoots the solution, but few other
     points become support points. So the solver starts with a rough solution on the support points
     of the parts (Hsieh, Si and Dhillon 2014, for support vector machines).
     """

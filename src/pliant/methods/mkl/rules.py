@@ -1,6 +1,6 @@
-"""The rules that give the weights of kernels without minimising the objective of the SVM.
+"""Rules for the weights of kernels, besides "simple", which is solved in `newton`.
 
-A rule takes the problem of the weights, the SVMs in its order, and True for classes. It returns
+A rule takes the weight problem, the SVMs in its order, and True for classification. It returns
 the weights, shape (M,), with sum 1.
 """
 

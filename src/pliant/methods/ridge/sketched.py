@@ -465,10 +465,10 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     r"""Least-squares classification with a kernel on a few centres, for many samples.
 
-    The targets are -1 and 1, one column for two classes and one for each class of more, and each
-    column minimises the objective of `SketchedKernelRidge`, whose page has notes and the source:
-    scikit-learn's ``RidgeClassifier`` on the features of its ``Nystroem``. scikit-learn's
-    ``CalibratedClassifierCV`` adds probabilities.
+    The targets are -1 and 1, in one column for two classes and one per class otherwise. Each column
+    minimises the objective of `SketchedKernelRidge`; see there for notes and references. It is
+    scikit-learn's ``RidgeClassifier`` on ``Nystroem`` features; ``CalibratedClassifierCV`` adds
+    probabilities.
 
     Parameters
     ----------
