@@ -208,7 +208,11 @@ def autogluon(
     with tempfile.TemporaryDirectory() as place:
         start = time.perf_counter()
         predictor = TabularPredictor(
-            "target", path=place, eval_metric="log_loss" if classes else "r2", verbosity=0
+            "target",
+            problem_type=None if classes else "regression",
+            eval_metric="log_loss" if classes else "r2",
+            path=place,
+            verbosity=0,
         ).fit(train, presets=f"{quality}_quality", time_limit=budget, num_cpus=2)
         fitted = time.perf_counter()
         X = test.drop(columns="target")
