@@ -55,7 +55,8 @@ class Source:
 class Expected:
     """The expected score of the recommended model on new rows.
 
-    The mean is over the common folds, None with one fold, from `low` to `high` its 90 % interval.
+    The mean is over the common folds. `low` and `high` end the 90 % interval of the score on as
+    many new rows as the table has, None with one fold.
     `means` has the mean of each metric.
     """
 

@@ -365,8 +365,8 @@ def _protocol(result: Outcome) -> Content:
         f"{folds} All methods have the same folds. Imputation, encoding, scaling and the search "
         "for settings, on inner folds, see training rows only, so every score is of rows that "
         "nothing was learned from.",
-        "An interval is the 90 % interval of a mean, widened because folds share training rows "
-        "(Nadeau and Bengio). p, where a difference is tested, is the probability of such a "
+        "A 90 % interval is for the score on as many new rows as the table has; it allows for "
+        "training rows that folds share (Nadeau and Bengio). p, where a difference is tested, is the probability of such a "
         "difference between equal methods, by the corrected t test, adjusted for the number of "
         "methods (Holm).",
     ]

@@ -47,7 +47,7 @@ class Standing:
     error : float or None
         The standard error of the mean; None for fewer than two folds.
     low, high : float or None
-        The 90 % interval of the mean.
+        The 90 % interval of the score on as many new rows.
     folds, planned : int
         Folds of the mean, and of the protocol.
     rank : int or None
@@ -162,15 +162,17 @@ def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], fr
 def interval_of(
     scores: Sequence[float], share: float, metric: Metric
 ) -> tuple[float, float, float] | None:
-    """Return the standard error of a mean and its 90 % interval; None below two scores.
+    """Return the standard error of a mean score and a 90 % interval; None below two scores.
 
-    `share` is n_test / n_train. The interval ends where the range of the metric ends.
+    `share` is n_test / n_train. The interval is for the score on as many new rows as the table
+    has. It ends where the range of the metric ends.
     """
     if len(scores) < 2:
         return None
-    mean, r = fsum(scores) / len(scores), len(scores)
-    error = sqrt((1 / r + share) * variance(scores))
-    reach = float(stats.t.ppf(0.95, r - 1)) * error
+    mean, r, spread = fsum(scores) / len(scores), len(scores), variance(scores)
+    error = sqrt((1 / r + share) * spread)
+    of_new_rows = share / (1 + share) * spread  # n_test / n of the variance of a fold
+    reach = float(stats.t.ppf(0.95, r - 1)) * sqrt(error**2 + of_new_rows)
     least, largest = metric.range
     return error, max(mean - reach, least), min(mean + reach, largest)
 
