@@ -366,9 +366,9 @@ def _protocol(result: Outcome) -> Content:
         "for settings, on inner folds, see training rows only, so every score is of rows that "
         "nothing was learned from.",
         "A 90 % interval is for the score on as many new rows as the table has; it allows for "
-        "training rows that folds share (Nadeau and Bengio). p, where a difference is tested, is the probability of such a "
-        "difference between equal methods, by the corrected t test, adjusted for the number of "
-        "methods (Holm).",
+        "training rows that folds share (Nadeau and Bengio). p, where a difference is tested, is "
+        "the probability of such a difference between equal methods, by the corrected t test, "
+        "adjusted for the number of methods (Holm).",
     ]
     if result.blend is not None:
         loss = "squared error" if result.blend.classes is None else "log loss"
