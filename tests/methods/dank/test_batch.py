@@ -17,14 +17,14 @@ from tests.reference.naive_hadamard import batch_decisions, classification
 
 
 def crowded(X, seed=0):
-    """Many new points close to a few training points, and some anywhere, (60, d)."""
+    """Return new points, shape (60, d), most of them close to a few training points."""
     r = np.random.default_rng(seed)
     close = X[r.integers(3, size=40)] + 0.1 * r.standard_normal((40, X.shape[1]))
     return np.concatenate([close, r.uniform(size=(20, X.shape[1]))])
 
 
 def by_the_paper(model, X_new, rule="dank"):
-    """The twin's values of one fitted function; F by the twin's closed form."""
+    """Compute the values of one fitted function with the closed form of the twin."""
     kernel = model.kernel_
     K, K_new = kernel.base(kernel.points), kernel.base(kernel.points, X_new)
     problem = classification(K, np.ones(len(K)), 1.0, kernel.eta, kernel.tau, rule)

@@ -1,4 +1,4 @@
-"""The kernel learned in parts, against loops from its definition."""
+"""The kernel learned in parts, against loops over its definition."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def new_points(n=15, seed=2):
 
 
 def by_loops(X, Y, rule, between, base=BASE):
-    """k(x, y) F(x, y), pair by pair."""
+    """Compute k(x, y) F(x, y) pair by pair."""
     members = [np.flatnonzero(np.equal(LABELS, p)) for p in range(len(CENTRES))]
     of_parts = [HadamardKernel(base, POINTS[m], BETA[m], ETA, rule, 3) for m in members]
     gram = np.empty((len(X), len(Y)))
@@ -113,7 +113,7 @@ def test_any_gram_is_symmetric_and_psd(rule, between, free, chosen, twice, eta):
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_a_point_between_centres_has_one_place_alone_and_in_a_batch(d):
-    """On a grid many points are as near to one mean of grid points as to another."""
+    """On a grid, many points have the same distance from two means of grid points."""
     for seed in range(30):
         r = np.random.default_rng(seed)
         X = r.integers(0, 4, size=(100, d)).astype(float)

@@ -1,4 +1,4 @@
-"""Parts solved by the two workers of a Dask cluster on this machine."""
+"""Parts solved by two workers of a local Dask cluster."""
 
 import os
 

@@ -1,10 +1,9 @@
-"""TKL: reference optima through the estimators, what must not matter, parts, corners of use."""
+"""The TKL estimators: reference optima, invariances, parts, special cases."""
 
 import gc
 import math
 import pickle
 import tracemalloc
-import warnings
 import weakref
 from itertools import combinations
 
@@ -14,9 +13,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from pliant import (
@@ -28,7 +24,6 @@ from pliant import (
     TKLClassifier,
     TKLRegressor,
 )
-from pliant.core.progress import HAS_CALLBACKS
 from pliant.methods.summary import summarize
 from pliant.methods.svm.parts import kmeans_partition
 from pliant.methods.svm.rows import CachedRows
@@ -39,7 +34,7 @@ from tests.reference.naive_tessellated import gram, tessellated_tensor
 from tests.reference.tessellated_sdp import by_weights, regression, svm
 
 REFERENCE_DIGITS = 4e-8
-"""Relative error of the reference optima, which have eight digits after the point."""
+"""Relative error of the reference optima, which have eight decimals."""
 
 X, Y = C1.X, C1.y
 NEW = np.random.default_rng(9).uniform(-0.2, 1.2, (15, 2))
@@ -50,7 +45,7 @@ both = pytest.mark.parametrize("make", [TKLClassifier, TKLRegressor])
 
 
 def estimator_of(case, **options):
-    """The estimator of a reference case."""
+    """Return the estimator of a reference case."""
     options = {"C": case.C, "delta": case.delta, "scale": False, **options}
     if case is C1:
         return TKLClassifier(**options)
@@ -62,14 +57,14 @@ def decisions(model, points):
 
 
 def primal(model, points, y, C):
-    """1/2 w'K w + C sum of hinge losses, of the SVM that predicts."""
+    """Compute 1/2 w'K w + C sum of hinge losses for the fitted SVM."""
     w = model.dual_coef_
     losses = np.maximum(0, 1 - y * model.decision_function(points))
     return w @ model.kernel_(model.support_vectors_) @ w / 2 + np.sum(C * losses)
 
 
 def assert_bounds(model, optimum, rounding=REFERENCE_DIGITS):
-    """The optimum lies between the bounds, which the gap and the histories repeat."""
+    """Check that the optimum is between the bounds, which agree with gap and histories."""
     assert model.lower_bound_ <= optimum * (1 + rounding)
     assert model.objective_ >= optimum * (1 - rounding)
     assert model.dual_gap_ == pytest.approx(model.objective_ - model.lower_bound_, abs=1e-300)
@@ -79,7 +74,7 @@ def assert_bounds(model, optimum, rounding=REFERENCE_DIGITS):
 
 @pytest.fixture
 def small_subset(monkeypatch):
-    """P is learned on 20 rows where all have a Gram matrix of more than `cache_mb`."""
+    """Learn P on 20 rows if the full Gram matrix exceeds `cache_mb`."""
     monkeypatch.setattr(estimators, "SUBSET", 20)
 
 
@@ -178,18 +173,7 @@ def test_prediction_is_the_expansion_in_the_learned_kernel(case, degree):
     np.testing.assert_allclose(decisions(model, new), alone, rtol=0, atol=1e-10)
 
 
-def test_the_learned_kernel_works_in_other_methods():
-    model = TKLClassifier(C=5.0, tol=1e-6).fit(X, Y)
-    estimator = SVC(kernel=model.kernel_, C=5.0, tol=1e-8).fit(X, Y)
-    np.testing.assert_allclose(
-        estimator.decision_function(NEW), model.decision_function(NEW), atol=0.02
-    )
-    K = model.kernel_(X)
-    inner = model.kernel_.kernel.gram(model.kernel_.rescale(X))
-    np.testing.assert_allclose(K, inner, rtol=0, atol=1e-12 * K.max())
-
-
-# The scaling of features, and the box
+# Scaling of features, and the box
 
 
 @pytest.mark.parametrize("unit", [1e-90, 1e-12, 1e12, 1e90])
@@ -213,16 +197,6 @@ def test_constant_features_change_nothing():
     np.testing.assert_allclose(level.predict(np.eye(2)), level.intercept_)
 
 
-def test_points_far_outside_are_moved_to_the_box():
-    model = TKLClassifier(C=5.0, delta=(0.1, 0.4)).fit(X, Y)
-    low, high = X.min(axis=0), X.max(axis=0)
-    far = np.array([[1e90, -1e90], [-1e90, 1e90], [2.0, 0.5], [-1e9, 0.5]])
-    box = np.clip(far, low - 0.1 * (high - low), high + 0.4 * (high - low))
-    np.testing.assert_allclose(
-        model.decision_function(far), model.decision_function(box), rtol=0, atol=1e-9
-    )
-
-
 @pytest.mark.parametrize(
     ("delta", "lower", "upper"),
     [
@@ -237,7 +211,7 @@ def test_points_far_outside_are_moved_to_the_box():
 @pytest.mark.parametrize("scale", [True, False])
 def test_delta_is_a_number_a_pair_or_one_per_feature(delta, lower, upper, scale):
     model = TKLClassifier(C=5.0, delta=delta, scale=scale).fit(X, Y)
-    model.set_params(scale=False, delta=3.0)  # the box is that of the fit
+    model.set_params(scale=False, delta=3.0)  # does not change the box of the fit
     np.testing.assert_allclose(model.lower_, lower, rtol=1e-7)
     np.testing.assert_allclose(model.upper_, upper, rtol=1e-7)
     assert model.dual_gap_ <= 1e-3 * model.objective_
@@ -273,7 +247,7 @@ def test_a_weight_of_two_is_a_row_twice_and_c_doubled(make):
     assert twice.objective_ == pytest.approx(doubled.objective_, rel=1e-9)
 
 
-# Many classes, and summaries
+# Multiclass models and summaries
 
 
 def test_more_than_two_classes_learn_one_svm_per_pair():
@@ -290,15 +264,13 @@ def test_more_than_two_classes_learn_one_svm_per_pair():
     assert (votes[late].argmax(axis=1) == 1 + (f[late] > 0)).all()
     np.testing.assert_array_equal(model.lower_, [-0.5] * 4)
     np.testing.assert_array_equal(model.n_svm_solves_, [m.n_iter_ for m in model.estimators_])
-    for estimator in model.estimators_:  # all share the scaling of features
+    for estimator in model.estimators_:  # with the same scaling of features
         np.testing.assert_array_equal(estimator.kernel_.offset, points.min())
     for name in ("kernel_", "shape_matrix_", "rank_", "dual_gap_", "relative_gap_"):
         with pytest.raises(AttributeError, match=rf"use estimators_\[k\]\.{name}"):
             getattr(model, name)
     summary = model.summary()
-    assert summary.kernel is None
     assert [each.classes for each in summary.functions] == [*combinations(model.classes_, 2)]
-    assert [each.estimator for each in summary.functions] == model.estimators_
     support = set().union(*(part.support_.tolist() for part in model.estimators_))
     assert summary.n_support == len(support)
 
@@ -331,7 +303,7 @@ def test_the_summary_of_one_function(make):
 def test_an_unfinished_fit_warns_with_gap_and_advice():
     message = (
         r"TKLClassifier stopped after 2 support vector machines with a relative gap of "
-        r"0\.\d+, where tol = 1e-06 was asked for: .*raise max_iter"
+        r"0\.\d+, above tol = 1e-06: .*raise max_iter"
     )
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         model = TKLClassifier(max_iter=2, tol=1e-6).fit(X, Y)
@@ -346,40 +318,8 @@ def test_an_unfinished_fit_warns_with_gap_and_advice():
 def test_extreme_penalties(C):
     model = TKLClassifier(C=C, max_iter=60).fit(X, Y)
     assert 0 <= model.lower_bound_ <= model.objective_ * (1 + 1e-12)
-    assert model.objective_ <= 24 * C * (1 + 1e-9)  # that of w = 0: twelve pairs of rows
+    assert model.objective_ <= 24 * C * (1 + 1e-9)  # the objective at w = 0 for 12 pairs of rows
     assert np.isfinite(model.decision_function(NEW)).all()
-
-
-@pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn before 1.9 has no callbacks")
-def test_callbacks_see_progress_and_can_stop():
-    class Recorder:
-        def __init__(self, stop):
-            self.stop = stop
-            self.seen = []
-
-        def setup(self, estimator, context):
-            self.seen.append("setup")
-
-        def teardown(self, estimator, context):
-            self.seen.append("teardown")
-
-        def on_fit_task_begin(self, estimator, context):
-            self.seen.append("begin")
-
-        def on_fit_task_end(self, estimator, context):
-            self.seen.append("end")
-            return self.stop
-
-    recorder = Recorder(stop=False)
-    full = TKLClassifier().set_callbacks(recorder).fit(X, Y)
-    assert recorder.seen[0] == "setup"
-    assert recorder.seen[-1] == "teardown"
-    assert recorder.seen.count("begin") == recorder.seen.count("end") >= 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # who stops a fit knows that the gap is open
-        stopped = TKLClassifier().set_callbacks(Recorder(stop=True)).fit(X, Y)
-    assert stopped.n_iter_ < full.n_iter_
-    assert stopped.dual_gap_ > full.dual_gap_
 
 
 # Memory: rows on demand, starts
@@ -407,7 +347,7 @@ def test_an_open_gap_on_all_rows_names_the_rows(small_subset):
 
 @open_gap
 def test_a_regressor_stays_within_its_cache(monkeypatch):
-    """Most samples are free, many more than the cache has room for; bounds hold as in memory."""
+    """Most samples are free, many more than fit into the cache; the bounds remain valid."""
     monkeypatch.setattr("pliant.methods.svm.rows.BLOCK_ENTRIES", 20_000)
     monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 20_000)
     monkeypatch.setattr(estimators, "SUBSET", 100)
@@ -429,7 +369,7 @@ def test_a_regressor_stays_within_its_cache(monkeypatch):
 @open_gap
 @both
 def test_no_more_than_one_cache_of_kernel_values_is_alive(make, monkeypatch):
-    """Each SVM has rows of its own: the ones before must be gone, without a garbage collector."""
+    """The rows of each SVM are freed before the next SVM, without a garbage collector."""
     alive, most, made = weakref.WeakSet(), [], CachedRows.__init__
 
     def counted(self, *args, **options):
@@ -448,7 +388,7 @@ def test_no_more_than_one_cache_of_kernel_values_is_alive(make, monkeypatch):
         make(cache_mb=0.05, tol=1e-4, random_state=0).fit(points, y)
     finally:
         gc.enable()
-    assert most == [1, 1, 1]  # at the given P and at two blends
+    assert most == [1, 1, 1]  # one SVM at P and two at blends of P and I
     assert not alive
 
 
@@ -479,25 +419,13 @@ def test_equal_points_with_opposite_labels_are_learned_from():
     assert list(two.predict([[-1e90], [0.0], [4.0], [1e90]])) == ["a", "a", "b", "b"]
 
 
-def test_searches_paths_parameters_and_pickles():
-    delta = (np.array([0.1, 0.2]), 0.3)
-    copy = clone(TKLRegressor(3.0, delta=delta, random_state=5))
-    assert (copy.C, copy.random_state) == (3.0, 5)
-    assert not hasattr(copy, "lower_")
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), TKLClassifier(tol=0.05)),
-        {"tklclassifier__delta": [0.2, delta], "tklclassifier__C": [1, 10]},
-        cv=2,
-    ).fit(X, Y)
-    assert search.best_params_["tklclassifier__C"] == search.best_estimator_[-1].C
+def test_each_model_of_a_path_agrees_with_a_separate_fit():
     for estimator in C_path(TKLClassifier(tol=1e-4), X, Y, [10.0, 0.1]):
         alone = TKLClassifier(C=estimator.C, tol=1e-4).fit(X, Y)
         assert estimator.objective_ == pytest.approx(alone.objective_, rel=1.1e-4)
-        again = pickle.loads(pickle.dumps(alone))
-        assert again.decision_function(NEW).tobytes() == alone.decision_function(NEW).tobytes()
 
 
-# Bad input
+# Invalid input
 
 
 @pytest.mark.parametrize(
@@ -510,8 +438,6 @@ def test_searches_paths_parameters_and_pickles():
         ({"delta": np.inf}, "expected finite numbers in delta, got inf"),
         ({"delta": "wide"}, "expected delta to hold numbers"),
         ({"floor": 1.0}, "expected floor < 1, got 1.0"),
-        ({"random_state": "seed"}, "expected random_state .* got 'seed'"),
-        ({"degree": 13}, "expected degree <= 12, got 13"),
     ],
     ids=str,
 )
@@ -541,7 +467,7 @@ POINTS = r.random((160, 2)) * [3.0, 50.0] + [1.0, -20.0]
 SCALED = (POINTS - POINTS.min(axis=0)) / np.ptp(POINTS, axis=0)
 TARGET = np.sin(6 * SCALED[:, 0]) + SCALED[:, 1] + 0.2 * r.standard_normal(160)
 LABELS = np.where(TARGET + 0.8 * r.standard_normal(160) > 0.6, "yes", "no")
-AWAY = r.random((40, 2)) * [5.0, 80.0] + [0.0, -35.0]  # some outside the box
+AWAY = r.random((40, 2)) * [5.0, 80.0] + [0.0, -35.0]  # partly outside the box
 PARTS = {"C": 3.0, "tol": 1e-6, "partition": {"n_parts": 4}, "random_state": 0}
 
 
