@@ -76,10 +76,10 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
         certificate then refers to the rounded matrix.
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve problem (19) of the paper on each,
-        without b and y'alpha = 0, so that a part can contain a single class. Together, the parts
-        solve the problem with a kernel of 0 between parts (Lemma 5); ``objective_`` and
-        ``dual_gap_`` refer to this problem. The time grows about linearly with n. Requires tau = 0
-        and points with coordinates. "kmeans" uses the defaults of `KMeansPartition`.
+        without b and y'alpha = 0. A part can contain a single class. Together, the parts solve the
+        problem with a kernel of 0 between parts (Lemma 5); ``objective_`` and ``dual_gap_`` refer
+        to this problem. The time grows about linearly with n. Requires tau = 0 and points with
+        coordinates. "kmeans" uses the defaults of `KMeansPartition`.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     verbose : bool, default=False
@@ -131,11 +131,10 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
     -----
     A stored Gram matrix takes O(n^2) time and memory. Two-coordinate steps cost O(n) each, and
     their number grows between n and n^2. Rows on demand take O(n n_support) time and bounded
-    memory. tau > 0 adds a few eigenvectors of an n_support x n_support matrix, O(n_support^2) each,
-    and one Cholesky factorisation, O(n_support^3), to verify that none is missing. ``kernel_``
-    contains the training points. Because of the quartic term, a sample of weight 2 is not
-    equivalent to two samples. For probabilities, wrap the estimator in
-    `sklearn.calibration.CalibratedClassifierCV`.
+    memory. tau > 0 adds a few eigenvectors of an n_support x n_support matrix, O(n_support^2) each.
+    One Cholesky factorisation, O(n_support^3), verifies that none is missing. ``kernel_`` contains
+    the training points. Because of the quartic term, a sample of weight 2 is not equivalent to two
+    samples. For probabilities, wrap the estimator in `sklearn.calibration.CalibratedClassifierCV`.
 
     References
     ----------

@@ -3,11 +3,11 @@
 `BaseHadamard` implements the hooks of `BaseSVM`. `solve_whole` solves the problem on all points;
 `solve_in_parts` solves a problem without an intercept on each part and can refine the result.
 
-A part of n_p points is a separate problem over F with n_p rows; for KNPL, F1 = n_p 1. Together the
-parts solve KNPL's problem for a kernel that is 0 between parts, with row sums of F of n_p within
-each part. With F = 1 between parts the row sums are n, so F is also feasible for the problem on all
-points. It is not optimal there: P A P is not block-diagonal if A is, so the rows of the best F on
-all points sum to n, but not to n_p within a part.
+A part of n_p points is a separate problem over F with n_p rows; for KNPL, F1 = n_p 1. Together, the
+parts solve KNPL's problem for a kernel that is 0 between parts, where the rows of F sum to n_p
+within each part. With F = 1 between parts, the rows sum to n, so F is feasible for the problem on
+all points. It is not optimal for that problem, as P A P is not block-diagonal if A is: the rows of
+the optimal F sum to n, but not to n_p within a part.
 """
 
 from __future__ import annotations
@@ -128,10 +128,9 @@ class BaseGram:
 class Adaptation:
     """The solution of one problem, on all points or in parts.
 
-    `result` is the result of the last solver; `plain` is the result of the plain SVM before it
-    (eta="auto"). `n_iter` counts the steps of both. A fit with another C starts from `path_start`,
-    shape (m,). `constant` is the constant term of the objective. `early` is a note on parts that
-    stopped early.
+    `result` comes from the last solver, and `plain` from the plain SVM before it (eta="auto").
+    `n_iter` counts the steps of both. A fit with another C starts from `path_start`, shape (m,).
+    `constant` is the constant term of the objective. `early` is a note on parts that stopped early.
     """
 
     result: Result[Certificate]
@@ -342,7 +341,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
     def _warn_of_unequal_scales(self, kernel: Kernel, X: Array) -> None:
         """Issue a FeatureScaleWarning if one feature dominates another under a single bandwidth.
 
-        With a bandwidth for each feature, or a function, the user has chosen the scales.
+        Kernels with a bandwidth per feature and user-defined functions are exempt.
         """
         isotropic = isinstance(kernel, Gaussian | Laplacian | Linear | Matern | Polynomial | TL1)
         if not isotropic or np.ndim(getattr(kernel, "gamma", 0.0)):
@@ -544,7 +543,7 @@ def solve_in_parts(
     settings: KMeansPartition,
     callback: Deadline,
 ) -> Adaptation:
-    """Learn one function in parts, and refine it on all points if ``refine`` (DANK).
+    """Learn one function in parts; if ``refine``, refine it on all points (DANK).
 
     The solvers call `callback` with a `Progress` or None and stop if it returns True.
     """

@@ -35,9 +35,9 @@ centred form. With pi(x) the part of the nearest centre,
 
 The value k(x, y) belongs to F = 1 between parts, the minimiser of the block problem (Liu et al.
 2020, problem (20)). The value 0 belongs to the block-diagonal F printed in the paper and separates
-the parts. Both kernels are PSD if k is, as F - 11' is block-diagonal and PSD. For KNPL each block
-of F - 11' is centred: the rows of F sum to n_p within a part of n_p points, or to n with F = 1
-between parts.
+the parts. Both kernels are PSD if k is, as F - 11' is block-diagonal and PSD. For KNPL, each block
+of F - 11' is centred: the rows of F sum to n_p within a part of n_p points. With F = 1 between
+parts, they sum to n.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class AdaptedKernel(Kernel):
         self.base._check_pair(X, Y)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute and drop all cached values, except for a Gaussian process's theta."""
+        """Set an attribute and drop all cached values, unless a Gaussian process sets theta."""
         if name != "theta":
             for cached in self._cached + self._stored:
                 self.__dict__.pop(cached, None)
@@ -334,7 +334,7 @@ class HadamardKernel(AdaptedKernel):
     def support_sums(self) -> Array:
         """K beta at the support points, shape (s,), for the means of the centred form.
 
-        By symmetry half of the kernel values suffice: each block of rows starts at the diagonal,
+        By symmetry, half of the kernel values suffice. Each block of rows starts at the diagonal,
         and its values to the right of the diagonal block also contribute to the columns.
         """
         points, beta = self.points[self.support], self.beta[self.support]
@@ -359,7 +359,7 @@ class HadamardKernel(AdaptedKernel):
 
     @cached_property
     def _profile_table(self) -> tuple[Array, Indices]:
-        """The profiles of the support points, then of all others; and each point's row."""
+        """Profiles of the support points and of all other points (last row); each point's row."""
         # For beta = 0, a(x, .) = 0: the factor b(x) = 0 makes the products irrelevant.
         b = np.append(self.beta[self.support], 0.0)
         products = np.vstack([self._products, np.zeros(self._products.shape[1])])

@@ -36,10 +36,10 @@ class KNPLClassifier(BaseHadamard, SVMClassifier[BaseGram]):
     ----------
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve a KNPL problem on each, without b and
-        y'alpha = 0: the rows of a part's F sum to the number of its samples. With a kernel of 0
-        between parts and these F, the parts together solve one problem; ``objective_`` and
-        ``dual_gap_`` refer to it. The time grows about linearly with n. Requires points with
-        coordinates.
+        y'alpha = 0. The rows of a part's F sum to the number of its samples. Together, the parts
+        solve the problem over these F with a kernel of 0 between parts; ``objective_`` and
+        ``dual_gap_`` refer to this problem. The time grows about linearly with n. Requires points
+        with coordinates.
 
     Attributes
     ----------
@@ -108,10 +108,10 @@ class KNPLRegressor(BaseHadamard, SVMRegressor[BaseGram]):
     ----------
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve a KNPL problem on each, with b = mean(y)
-        and without 1'beta = 0: the rows of a part's F sum to the number of its samples. With a
-        kernel of 0 between parts and these F, the parts together solve one problem; ``objective_``
-        and ``dual_gap_`` refer to it. The time grows about linearly with n. Requires points with
-        coordinates.
+        and without 1'beta = 0. The rows of a part's F sum to the number of its samples. Together,
+        the parts solve the problem over these F with a kernel of 0 between parts; ``objective_``
+        and ``dual_gap_`` refer to this problem. The time grows about linearly with n. Requires
+        points with coordinates.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The problem of DANK and KNPL: a margin dual whose kernel matrix is adapted entry by entry.
+"""The problem of DANK and KNPL: a margin dual with a kernel matrix adapted entry by entry.
 
     max_beta h(beta),   h(beta) = gain(beta) + min_F -1/2 beta'(F o K) beta + eta penalty(F)
 
@@ -157,9 +157,9 @@ class AdaptedDual:
         ----------
         beta : array of shape (n,)
         near : DualPoint, optional
-            A nearby point; its number of eigenvalues is the first guess of this one's.
+            A nearby point; its number of eigenvalues is the initial guess.
         verify : bool
-            Verify that no eigenvalue is missing. The solver does so at the last point.
+            Verify that no eigenvalue is missing, as required at the last point.
         """
         known = None if near is None else near.spectrum
         if near is not None and near.beta is beta and (known is None or known.complete):
@@ -300,7 +300,7 @@ class AdaptationSpectrum(NamedTuple):
 
     The r `values` are in descending order. `support`, shape (s, r), holds the rows of the
     eigenvectors at the support points, and `others`, shape (r,), the common row of all other
-    points. `complete` is True if no eigenvalue above (1 + EIGENVALUE_SLACK) tau/2 is missing.
+    points. `complete` is True if all eigenvalues above (1 + EIGENVALUE_SLACK) tau/2 are known.
     """
 
     values: Array
@@ -350,8 +350,8 @@ def _compress(
 ) -> Array:
     """Return S = 11' + c A in a basis of its range, shape (s + 1, s + 1).
 
-    The basis is the unit vectors of the s support points, with coefficients `beta`, and the
-    normalised vector of ones over the other n - s points, for which the rows of S are ones.
+    The basis consists of unit vectors for the s support points, with coefficients `beta`, and the
+    normalised vector of ones over the other n - s points, where the rows of S are ones.
     """
     s = len(support)
     core = np.empty((s + 1, s + 1))
@@ -376,7 +376,7 @@ def row_blocks(rows: int, columns: int) -> Iterator[slice]:
 class Eigenpairs(NamedTuple):
     """Eigenvalues above a level, descending, shape (r,), and orthonormal vectors, shape (n, r).
 
-    `complete` is True if no others exist above the level.
+    `complete` is True if it is certain that no other eigenvalue is above the level.
     """
 
     values: Array

@@ -26,7 +26,7 @@ from pliant.methods.svm.dual import Certificate
 
 PATIENCE, LONG_PATIENCE, LONGEST_PATIENCE = 4, 50, 200
 """Numbers of consecutive models after which the solver has stalled: rejected models, each solved
-more accurately; models without a better value or gap; and models with less than `PROGRESS`."""
+more accurately; models without a better value or gap; models with less than `PROGRESS` in total."""
 
 PROGRESS = 0.05
 """Smallest improvement of value or gap over `LONGEST_PATIENCE` models, relative to the least gap.
@@ -49,8 +49,8 @@ def solve(
     start : array of shape (n,)
         Feasible.
     tol : float
-        Stop when gap <= tol (1 + abs(value)). Without a certificate, the gap is replaced by the
-        same sum, which then only measures stationarity.
+        Stop when gap <= tol (1 + abs(value)). Without a certificate, the sum that defines the gap
+        only measures stationarity.
     max_iter : int
         Maximum total number of two-coordinate steps; -1 for no limit.
     callback : callable, optional

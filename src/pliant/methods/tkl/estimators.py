@@ -71,7 +71,7 @@ SUBSET, MANY_SAMPLES, START_SAMPLES, START_TOL = 2000, 2000, 1000, 1e-2
 def _check_floor(name: str, value: Any) -> None:
     """Raise ValueError unless `value` can be the least eigenvalue of a P of trace n_P."""
     if check_real(name, value, least=0) >= 1:
-        raise ValueError(f"expected {name} < 1, the mean eigenvalue of P, got {value!r}")
+        raise ValueError(f"expected {name} < 1, got {value!r}: the mean eigenvalue of P is 1")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -235,7 +235,7 @@ class BaseGKL(BaseSVM[Kernel]):
         return replace(function, intercept=intercepts, attributes=attributes)
 
     def _expand(self, X: Array) -> Array:
-        """Compute the decision values, with the SVM of the nearest centre's part if in parts."""
+        """Compute the decision values; with parts, use the SVM of the nearest centre's part."""
         if "part_centres_" not in vars(self):
             return super()._expand(X)
         points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
@@ -332,11 +332,9 @@ class BaseGKL(BaseSVM[Kernel]):
         for estimator in getattr(self, "estimators_", [self]):
             kernel, vectors = estimator.kernel_, estimator.support_vectors_
             size = len(check_points(estimator.shape_factor_, "shape_factor_"))
-            n_P = inner_kernel(kernel).shape_size(vectors.shape[1])
-            if size > LARGEST_SHAPE or n_P != size:
+            if size > LARGEST_SHAPE or inner_kernel(kernel).shape_size(vectors.shape[1]) != size:
                 raise ValueError(
-                    f"expected shape_factor_ with n_P = {n_P} rows, at most {LARGEST_SHAPE}, "
-                    f"got {size}"
+                    f"expected n_P rows in shape_factor_, at most {LARGEST_SHAPE}, got {size}"
                 )
             kernel(vectors[:1])  # raises if the shapes of kernel, factor and points disagree
             estimator._check_intercepts(vectors)
@@ -517,16 +515,16 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         learned on 2000 random samples, with C increased to account for all samples. A support
         vector machine on all samples, with rows on demand, then certifies the gap.
     random_state : int, RandomState or None, default=None
-        Seed for drawing the samples for P, or for its warm start, from more than 2000 samples.
+        Seed for drawing samples to learn P, or its warm start, if there are more than 2000 samples.
     verbose : bool, default=False
         Print the progress of the fit to standard error every two seconds.
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means on the scaled features. P is learned on up to 2000
         samples. Each part has a support vector machine with the learned kernel and a separate
-        intercept; the part of the nearest centre predicts a point. ``objective_``,
-        ``lower_bound_`` and ``dual_gap_`` are then sums over the parts for the learned P. The time
-        grows about linearly with the number of samples. "kmeans" uses the defaults of
-        `KMeansPartition`. The settings ``prediction`` and ``refine`` are for other methods.
+        intercept. Predictions use the part of the nearest centre. ``objective_``, ``lower_bound_``
+        and ``dual_gap_`` are sums over the parts for the learned P. The time grows about linearly
+        with the number of samples. "kmeans" uses the defaults of `KMeansPartition`; its settings
+        ``prediction`` and ``refine`` are for other methods.
 
     Attributes
     ----------

@@ -7,8 +7,8 @@ of it. With G_ij(x, y) = Int N_i(z, x) N_j(z, y) dz, k_P = sum_ij P_ij G_ij. Lea
 
     D(w)_ij = sum_kl w_k w_l G_ij(x_k, x_l),    so that    w' K_P w = <D(w), P>.
 
-There are three families: any basis given by its values on quadrature nodes, polynomials, and the
-tessellated kernels of TKL, where each point divides a box in two along every feature.
+The families are bases given by their values on quadrature nodes, polynomials, and the tessellated
+kernels of TKL. In a tessellated kernel, each point divides a box in two along every feature.
 """
 
 from __future__ import annotations
@@ -410,11 +410,11 @@ class TessellatedKernel(GeneralizedKernel):
 
     Z contains the q = C(n + d, d) monomials of the n features of x up to degree d. I(z >= x) is 1
     if z_f >= x_f for every feature f, else 0. So n_P = 2 q, and k_P is piecewise polynomial on a
-    tessellation of the box by the points (eq. 13 and 14, with the block (2, 1) of Corollary 12
-    corrected, and monomials of x only, as in the authors' code).
+    tessellation of the box by the points. These are eq. 13 and 14 with the block (2, 1) of
+    Corollary 12 corrected and, as in the authors' code, monomials of x only.
 
-    The measure of the box is 1. With F' = [F1' F2'], u(x) = (F1 - F2)'Z(x), h(x) = F2'Z(x), p_x the
-    measure of [x, b] and B_xy the measure of [max(x, y), b],
+    The measure of the box is 1. Let F' = [F1' F2'], u(x) = (F1 - F2)'Z(x), h(x) = F2'Z(x), p_x the
+    measure of [x, b] and B_xy the measure of [max(x, y), b]. Then
 
     k(x, y) = B_xy u(x)'u(y) + p_x u(x)'h(y) + p_y h(x)'u(y) + h(x)'h(y).
 

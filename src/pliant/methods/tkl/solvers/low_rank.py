@@ -329,7 +329,7 @@ def solve_given(
     tol: float = 1e-3,
     callback: Callback | None = None,
 ) -> Result[Saddle]:
-    """Solve the SVM at P = start start', learned on other samples; bound its gap to the optimum.
+    """Solve the SVM at P = start start', learned on other samples, and certify its gap.
 
     If P has a low rank, w is arbitrary in the null space of K_P and gives a bad lower bound. If the
     gap remains open, SVMs at (1 - s) P + s I give better bounds. The parameters and the result are
@@ -352,7 +352,7 @@ def solve_given(
 
 
 class LowRankPoint(NamedTuple):
-    """A factor V with the value and gradient of f at V, and the SVM that they come from."""
+    """A factor V with the value and gradient of f at V, and the underlying SVM."""
 
     V: Array
     value: float
@@ -521,7 +521,7 @@ def _parabola_peak(a: float, b: float, c: float, fa: float, fb: float, fc: float
 
 
 def factorize(P: Array) -> Array:
-    """Return F with F F' = P, without columns that consist of rounding errors."""
+    """Return F with F F' = P, without the columns of negligible eigenvalues."""
     values, vectors = np.linalg.eigh(P)
     kept = values > 1e-14 * values[-1]
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
