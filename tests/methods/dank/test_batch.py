@@ -52,7 +52,7 @@ def test_two_classes_agree_with_equation_11(model, rule):
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.1])
-def test_regression_agrees_with_equation_11_in_the_units_of_y(tau):
+def test_regression_agrees_with_equation_11_in_units_of_y(tau):
     X, y = regression_data()
     model = DANKRegressor(C=4, tau=tau, eta=2.0).fit(X, 100.0 + 10.0 * y)
     batch = crowded(X)
@@ -60,7 +60,7 @@ def test_regression_agrees_with_equation_11_in_the_units_of_y(tau):
     np.testing.assert_allclose(batch_decision_function(model, batch), expected, rtol=1e-12)
 
 
-def test_three_classes_vote_as_in_decision_function():
+def test_three_classes_vote_as_in_the_decision_function():
     X, y = regression_data()
     labels = np.digitize(y, np.quantile(y, [0.3, 0.7]))
     weights = np.ones(len(y))

@@ -24,7 +24,7 @@ def regression(n=24, seed=0):
     return X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
 
 
-def test_automatic_eta_is_the_squared_length_of_the_svm_solution():
+def test_automatic_eta_is_the_squared_norm_of_the_svm_solution():
     X, y = classification(n=80)
     model = DANKClassifier(gamma=2.0, C=2.0, eta_scale=3.0, tau=0, tol=1e-8).fit(X, y)
     svm = SVC(gamma=2.0, C=2.0, tol=1e-8).fit(X, y)
@@ -38,7 +38,7 @@ def test_automatic_eta_is_the_squared_length_of_the_svm_solution():
     np.testing.assert_allclose(learned.columns([3, 5]), learned.toarray()[:, [3, 5]])
 
 
-def test_more_than_two_classes_learn_one_machine_per_pair():
+def test_multiclass_learns_one_classifier_per_pair():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     model = DANKClassifier(C=10).fit(X, names)
@@ -85,7 +85,7 @@ def test_a_precomputed_gram_gives_the_same_decisions(extension, n_classes):
     )
 
 
-def test_zero_weights_leave_rows_out_and_weights_scale_C():
+def test_zero_weights_drop_rows_and_weights_scale_C():
     X, y = classification(n=60)
     w = np.random.default_rng(0).integers(0, 3, size=60).astype(float)
     weighted = DANKClassifier(C=2.0, eta=5.0, gamma=2.0, tol=1e-8).fit(X, y, sample_weight=w)
@@ -99,7 +99,7 @@ def test_zero_weights_leave_rows_out_and_weights_scale_C():
     assert doubled.objective_ == pytest.approx(by_weight.objective_, rel=1e-9)
 
 
-def test_a_scaled_target_makes_units_irrelevant():
+def test_predictions_are_equivariant_to_the_unit_of_the_target():
     X, y = regression(n=80)
     model = DANKRegressor(C=3.0, tol=1e-8).fit(X, y)
     other = DANKRegressor(C=3.0, tol=1e-8).fit(X, 1e6 * y - 5e6)
@@ -109,7 +109,7 @@ def test_a_scaled_target_makes_units_irrelevant():
     np.testing.assert_allclose(model.predict(X), by_hand)
 
 
-def test_a_tube_that_covers_all_gives_a_constant_and_an_infinite_eta():
+def test_a_wide_tube_gives_a_constant_and_an_infinite_eta():
     X, y = regression(n=40)
     model = DANKRegressor(epsilon=10.0).fit(X, y)
     assert model.eta_ == np.inf
@@ -128,7 +128,7 @@ def test_an_unfinished_fit_warns_with_gap_and_advice():
 
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn before 1.9 has no callbacks")
-def test_callbacks_see_progress_and_can_stop():
+def test_callbacks_receive_progress_and_can_stop_the_fit():
     class Recorder:
         def __init__(self, stop):
             self.stop = stop

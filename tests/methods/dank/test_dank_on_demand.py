@@ -47,7 +47,7 @@ def rows_used(machine, X, y):
 @every_machine
 @pytest.mark.parametrize("eta", ["auto", 20.0])
 @pytest.mark.parametrize("rounding", [1e-12, 5e-6], ids=["float64", "float32"])
-def test_the_solution_is_that_of_the_whole_matrix(machine, eta, rounding, monkeypatch):
+def test_rows_on_demand_give_the_solution_of_the_stored_matrix(machine, eta, rounding, monkeypatch):
     X, y = data_for(machine)
     whole = clone(machine).set_params(eta=eta).fit(X, y)
     found = clone(whole).set_params(cache_mb=SMALL)
@@ -90,14 +90,14 @@ def exact_gap(model, X, y):
     return beta @ f + loss - target @ beta + model.epsilon * np.abs(beta).sum()
 
 
-def test_rows_on_demand_are_single_unless_the_tolerance_is_fine():
+def test_rows_on_demand_are_float32_unless_tol_is_small():
     X, y = classification(300)
     for mb, tol, dtype in ((SMALL, 1e-4, "f4"), (SMALL, 9e-6, "f8"), (2000.0, 1e-4, "f8")):
         rows = rows_used(DANKClassifier(tol=tol, cache_mb=mb, tau=0), X, y)
         assert rows.part(np.array([0]), np.array([0])).dtype == np.dtype(dtype)
 
 
-def test_rows_on_demand_are_double_where_sizes_differ():
+def test_rows_on_demand_are_float64_if_kernel_values_vary():
     X, y = classification(300)
     X[7] *= 3.0
     for kernel in ("linear", "polynomial"):
@@ -110,7 +110,7 @@ def rule_used(model):
 
 
 @pytest.mark.parametrize("DANK", [DANKClassifier, DANKRegressor])
-def test_automatic_tau_is_the_papers_where_the_matrix_is_kept(DANK):
+def test_automatic_tau_depends_on_a_stored_gram_matrix(DANK):
     X, y = data_for(DANK())
     assert DANK().tau == "auto"
     assert rule_used(DANK().fit(X, y)) == 0.01
@@ -134,7 +134,7 @@ def test_automatic_tau_is_the_papers_where_the_matrix_is_kept(DANK):
     ],
     ids=str,
 )
-def test_more_rows_are_kept_only_where_all_are_read(parameters, kept, monkeypatch):
+def test_large_gram_matrices_are_stored_only_if_f_couples_all_rows(parameters, kept, monkeypatch):
     monkeypatch.setattr(estimators, "DENSE_ROWS", 200)
     X, y = classification(300)
     rows = rows_used(DANKClassifier(**parameters), X, y)
@@ -144,7 +144,7 @@ def test_more_rows_are_kept_only_where_all_are_read(parameters, kept, monkeypatc
     assert isinstance(rows_used(KNPLClassifier(), X, y), DenseRows)
 
 
-def test_a_function_that_is_not_psd_is_found_on_a_sample():
+def test_an_indefinite_function_is_detected_on_a_sample():
     X, y = classification(300)
     with pytest.warns(NonPSDWarning, match=r"smallest eigenvalue is -\d"):
         model = DANKClassifier(
@@ -157,7 +157,7 @@ def test_a_function_that_is_not_psd_is_found_on_a_sample():
 @every_machine
 @pytest.mark.parametrize("mb", [SMALL, 2000.0])
 @pytest.mark.parametrize("seconds", [1e-9, 0.002])
-def test_when_time_is_up_the_best_so_far_is_kept_with_its_gap(machine, mb, seconds):
+def test_a_time_limit_returns_the_best_solution_with_its_gap(machine, mb, seconds):
     X, y = data_for(machine, n=1500)
     machine = clone(machine).set_params(C=1e4, eta=1e3, tol=1e-10, cache_mb=mb)
     model = machine.set_params(max_seconds=seconds)

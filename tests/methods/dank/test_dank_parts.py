@@ -58,7 +58,7 @@ both_kinds = pytest.mark.parametrize("kind", ["classification", "regression"])
 
 @both_kinds
 @pytest.mark.parametrize(("eta", "C"), [(3.0, 4.0), (0.05, 20.0), (1e7, 4.0)])
-def test_the_parts_are_solutions_of_the_box_problem_on_each(kind, eta, C):
+def test_each_part_solves_its_box_problem(kind, eta, C):
     X, y, model, twin = problem_of(kind, eta, C)
     model.fit(X, y)
     total = 0.0
@@ -76,7 +76,7 @@ def test_the_parts_are_solutions_of_the_box_problem_on_each(kind, eta, C):
 
 @both_kinds
 @pytest.mark.parametrize("eta", [3.0, 0.05])
-def test_together_they_solve_the_block_problem_with_a_certificate(kind, eta):
+def test_all_parts_solve_the_block_problem_with_a_certificate(kind, eta):
     """Lemma 5: the gap is computed from the Gram matrix with zeros between parts."""
     X, y, model, twin = problem_of(kind, eta)
     model.fit(X, y)
@@ -92,7 +92,7 @@ def test_together_they_solve_the_block_problem_with_a_certificate(kind, eta):
 
 
 @both_kinds
-def test_predictions_are_the_decisions_of_the_block_problem(kind):
+def test_predictions_agree_with_the_block_problem(kind):
     X, y, model, twin = problem_of(kind)
     model.fit(X, y)
     f = model.decision_function(X) if kind == "classification" else model.predict(X)
@@ -103,7 +103,7 @@ def test_predictions_are_the_decisions_of_the_block_problem(kind):
 
 
 @both_kinds
-def test_automatic_eta_is_the_squared_length_of_all_plain_solutions(kind):
+def test_automatic_eta_is_the_squared_norm_of_all_plain_solutions(kind):
     X, y, model, _ = problem_of(kind)
     plain = clone(model).set_params(eta=np.inf).fit(X, y)
     model.set_params(eta="auto", eta_scale=0.5).fit(X, y)
@@ -115,7 +115,7 @@ def test_automatic_eta_is_the_squared_length_of_all_plain_solutions(kind):
 
 
 @pytest.mark.parametrize("prediction", ["part", "whole"])
-def test_predictions_by_parts_and_by_all(prediction):
+def test_predictions_from_one_part_and_from_all_parts(prediction):
     X, y = classification(80)
     model = classifier(prediction=prediction, extension="nearest").fit(X, y)
     assert isinstance(model.kernel_, PartitionedKernel)
@@ -167,7 +167,7 @@ def test_threads_give_the_same_bytes(kind):
         np.testing.assert_array_equal(getattr(model, name), getattr(other, name))
 
 
-def test_weights_and_class_weights_scale_the_box_of_each_row():
+def test_sample_and_class_weights_scale_the_box_of_each_row():
     X, y = classification(60)
     weights = np.random.default_rng(0).uniform(0.5, 3.0, size=60)
     model = classifier(tol=1e-9, class_weight={-1: 2.0, 1: 0.5}).fit(X, y, weights)
@@ -184,7 +184,7 @@ def test_weights_and_class_weights_scale_the_box_of_each_row():
 
 
 @pytest.mark.parametrize("prediction", ["part", "whole"])
-def test_more_than_two_classes_divide_the_rows_of_each_pair(prediction):
+def test_multiclass_divides_the_rows_of_each_pair(prediction):
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     model = DANKClassifier(C=10, partition=KMeansPartition(3, prediction)).fit(X, names)
@@ -200,7 +200,7 @@ def test_more_than_two_classes_divide_the_rows_of_each_pair(prediction):
 
 @pytest.mark.parametrize("dense", [0, 2000])
 @both_kinds
-def test_parts_by_rows_on_demand_are_parts_by_whole_matrices(kind, dense, monkeypatch):
+def test_parts_with_rows_on_demand_agree_with_stored_matrices(kind, dense, monkeypatch):
     X, y, model, _ = problem_of(kind, n=300)
     expected = model.fit(X, y)
     monkeypatch.setattr("pliant.methods.dank.estimators.SMALL_PART", dense)
@@ -252,6 +252,6 @@ def test_partition_settings_survive_copies_and_model_files(partition, tmp_path):
         (TKLClassifier, {"prediction": "whole"}, "prediction='part' and refine=False for TKL"),
     ],
 )  # fmt: skip
-def test_settings_out_of_range_are_refused(make, partition, said):
+def test_invalid_partition_settings_are_refused(make, partition, said):
     with pytest.raises(ValueError, match=said):
         make(partition=partition).fit(*classification(20))

@@ -44,7 +44,7 @@ def test_small_matrices(seed, n, level, guess):
     check(matrix + matrix.T, level, guess)
 
 
-def test_lanczos_is_used_where_few_are_wanted(monkeypatch):
+def test_lanczos_is_used_for_few_eigenvalues(monkeypatch):
     called = []
     monkeypatch.setattr(problem, "LANCZOS_SHARE", 0.15)
     monkeypatch.setattr(problem, "eigsh", lambda *a, **k: called.append(a[1]) or eigsh(*a, **k))
@@ -60,7 +60,7 @@ eigsh = problem.eigsh
 
 
 @pytest.mark.parametrize("n", [30, LARGE])
-def test_equal_eigenvalues_well_above_the_level(n):
+def test_multiple_eigenvalues_above_the_level(n):
     spectrum = np.concatenate([[5.0] * 6, np.linspace(1, 0, n - 6)])
     every = check(matrix_of(spectrum), 4.0, guess=6) if n == 30 else None
     values, vectors = eigenpairs_above(matrix_of(spectrum), 4.0, guess=6)[:2]
@@ -71,7 +71,7 @@ def test_equal_eigenvalues_well_above_the_level(n):
         assert none_above(matrix_of(spectrum), 4.0, values, vectors)
 
 
-def test_a_start_in_an_invariant_subspace_is_no_trap():
+def test_a_start_in_an_invariant_subspace_is_detected():
     """Ones are an eigenvector of each circulant matrix, so Lanczos started there stops at once."""
     distance = np.minimum(np.arange(LARGE), LARGE - np.arange(LARGE))
     matrix = scipy.linalg.circulant(np.exp(-(distance**2) / 800.0))

@@ -19,7 +19,7 @@ UNLIKE = X * [1.0, 5000.0, 2.0]
 
 
 @pytest.mark.parametrize("make", [DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor])
-def test_it_names_both_columns_the_ratio_and_the_remedy_once(make):
+def test_one_warning_names_both_columns_the_ratio_and_the_remedy(make):
     with pytest.warns(FeatureScaleWarning) as caught:
         make().fit(UNLIKE, Y)
     assert len(caught) == 1

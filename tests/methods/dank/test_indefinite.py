@@ -60,7 +60,7 @@ indefinite_kernels = st.one_of(
 @every_rule
 @given(kernel=indefinite_kernels, seed=st.integers(0, 10**6), regress=st.booleans())
 @settings(max_examples=10, deadline=None)
-def test_a_psd_matrix_is_all_that_a_fit_needs(rule, kernel, seed, regress):
+def test_a_fit_requires_only_a_psd_gram_matrix(rule, kernel, seed, regress):
     r = np.random.default_rng(seed)
     points = r.uniform(-1, 1, size=(10, 3))
     y = points[:, 0] + 0.3 * r.standard_normal(10)
@@ -91,7 +91,7 @@ def climbed(problem, beta, steps=60):
 
 
 @every_rule
-def test_the_gap_is_no_bound_for_an_indefinite_matrix(rule):
+def test_the_gap_is_not_a_bound_for_an_indefinite_matrix(rule):
     """Either of two competing points can be the support point: two maxima have no gap."""
     K, (name, tau) = np.array([[1.0, 3.0, 0.0], [3.0, 1.5, 0.0], [0.0, 0.0, 1.0]]), RULES[rule]
     problem = classification(K, [1.0, 1.0, -1.0], 2.0, 10.0, tau, name)
@@ -100,7 +100,7 @@ def test_the_gap_is_no_bound_for_an_indefinite_matrix(rule):
     assert problem.value(first) > problem.value(second) + 0.1
 
 
-def test_a_matrix_that_cannot_be_tested_is_refused():
+def test_an_untestable_gram_matrix_is_refused():
     points, y = classification_data()
     message = (
         "^expected a positive semi-definite kernel, as the full Gram matrix is not stored and "

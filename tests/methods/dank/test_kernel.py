@@ -58,7 +58,7 @@ def expected_change(rule, base, points, beta, eta, new, form, k=5):
 @adapted_rules
 @every_form
 @pytest.mark.parametrize("seed", range(2))
-def test_on_the_training_points_it_is_f_times_the_gram(rule, form, seed):
+def test_the_kernel_at_training_points_is_f_times_the_gram_matrix(rule, form, seed):
     points, beta, _ = problem(seed)
     K = Gaussian(2.0)(points)
     F = dense(K, beta, 0.7, **form)
@@ -103,7 +103,7 @@ def test_new_points_agree_with_the_formulas(rule, form, n_neighbors):
     linear=st.booleans(),
 )
 @settings(max_examples=25, deadline=None)
-def test_it_is_psd_and_takes_one_point_at_a_time(rule, form, points, new, beta, eta, linear):
+def test_the_kernel_is_psd_and_independent_of_the_batch(rule, form, points, new, beta, eta, linear):
     tau = min(form.get("tau", 0.0), 11.0)
     form = {"tau": tau} if tau else form
     base = Linear() if linear else Gaussian(0.3)
@@ -128,11 +128,11 @@ class TestAdaptiveMatrix:
         return kernel.adaptation(), dense(self.K, self.beta, 0.7, **form)
 
     @pytest.mark.parametrize("which", [3, -1, slice(2, 9, 3), [4, 4, 1], np.arange(20) % 3 == 0])
-    def test_columns_are_chosen_as_in_numpy(self, which, form):
+    def test_columns_are_indexed_as_in_numpy(self, which, form):
         adaptive, F = self.both(form)
         np.testing.assert_allclose(adaptive.columns(which), np.atleast_2d(F.T[which]).T, atol=1e-12)
 
-    def test_radius_and_rank_are_those_of_the_dense_matrix(self, form, monkeypatch):
+    def test_radius_and_rank_agree_with_the_dense_matrix(self, form, monkeypatch):
         adaptive, F = self.both(form)
         assert adaptive.shape == F.shape
         assert len(adaptive) == 20
@@ -165,7 +165,7 @@ def spectrum_of(K, beta, c, tau, **options):
     tau=st.sampled_from([1e-12, 1e-3, 0.1, 1.0, 3.9]),
 )
 @settings(max_examples=80, deadline=None)
-def test_the_spectrum_is_that_of_the_whole_matrix(seed, n, share, c, tau):
+def test_the_spectrum_agrees_with_the_full_matrix(seed, n, share, c, tau):
     r = np.random.default_rng(seed)
     K = Gaussian(1.0)(r.uniform(size=(n, 2)))
     beta = np.where(r.uniform(size=n) < share, r.standard_normal(n), 0.0)
@@ -187,7 +187,7 @@ def test_the_spectrum_is_that_of_the_whole_matrix(seed, n, share, c, tau):
     np.testing.assert_allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-10)
 
 
-def test_an_eigenvalue_that_lanczos_lost_is_found_again(monkeypatch):
+def test_an_eigenvalue_missed_by_lanczos_is_recovered(monkeypatch):
     points, beta, _ = problem(n=400, seed=3)
     K, honest, calls = Gaussian(2.0)(points), source.eigenpairs_above, []
 
@@ -233,7 +233,7 @@ def test_new_points_agree_with_loops(rule, n_neighbors):
     eta=st.sampled_from([0.01, 1.0, 100.0, np.inf]),
 )
 @settings(max_examples=40, deadline=None)
-def test_ties_duplicates_and_constants_do_no_harm(rule, points, new, beta, eta):
+def test_ties_duplicates_and_constants_agree_with_loops(rule, points, new, beta, eta):
     kernel = HadamardKernel(Gaussian(0.3), points, beta, eta, rule, 3)
     joint = np.concatenate([points, new])
     gram = kernel(joint)
@@ -255,7 +255,7 @@ class TestPrecomputed:
     rows = base(new, points)
 
     @pytest.mark.parametrize("rule", ["none", "nearest", "reciprocal"])
-    def test_it_is_the_kernel_of_the_coordinates(self, rule):
+    def test_values_agree_with_the_kernel_of_the_coordinates(self, rule):
         by_points = HadamardKernel(self.base, self.points, self.beta, 0.5, rule)
         base = Precomputed(self.base(self.points))
         by_rows = HadamardKernel(base, self.numbers, self.beta, 0.5, rule)
@@ -264,7 +264,7 @@ class TestPrecomputed:
         )
         np.testing.assert_allclose(by_rows(self.numbers), by_points(self.points), rtol=1e-12)
 
-    def test_unequal_diagonals_leave_only_the_rule_none(self):
+    def test_unequal_diagonals_require_extension_none(self):
         gram = Linear()(self.points)
         made = {
             rule: HadamardKernel(Precomputed(gram), self.numbers, self.beta, 0.5, rule)

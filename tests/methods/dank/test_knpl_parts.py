@@ -61,7 +61,7 @@ def decided_by_hand(new, X, rows, beta, eta, gamma=GAMMA):
 
 @both_kinds
 @pytest.mark.parametrize("eta", [3.0, 0.1, "auto"])
-def test_the_parts_are_those_fitted_by_hand(kind, eta):
+def test_each_part_agrees_with_the_dense_twin(kind, eta):
     model, X, y = machine_and_data(kind, eta=eta)
     model.fit(X, y)
     assert isinstance(model.kernel_, PartitionedKernel)
@@ -83,7 +83,7 @@ def test_the_parts_are_those_fitted_by_hand(kind, eta):
 
 
 @both_kinds
-def test_predictions_are_those_of_the_part_in_which_a_point_lies(kind):
+def test_predictions_use_the_part_of_the_nearest_centre(kind):
     model, X, y = machine_and_data(kind, eta=0.3)
     model.fit(X, y)
     new = np.random.default_rng(1).uniform(-0.2, 1.2, size=(25, X.shape[1]))
@@ -110,7 +110,7 @@ def test_predictions_are_those_of_the_part_in_which_a_point_lies(kind):
     prediction=st.sampled_from(["part", "whole"]),
     C=st.floats(0.1, 30.0),
 )
-def test_what_holds_for_any_parts(seed, eta, n_parts, prediction, C):
+def test_rows_of_f_and_bounds_for_random_partitions(seed, eta, n_parts, prediction, C):
     """F is PSD with rows that sum to n_p in a part; the optimum is between DANK and the SVM."""
     X, y = classification(40, seed)
     partition = KMeansPartition(n_parts, prediction, random_state=seed)
@@ -141,7 +141,7 @@ def test_rows_on_demand_and_threads_give_the_same_solution(monkeypatch):
     assert found.objective_ == pytest.approx(model.objective_, rel=4e-6)
 
 
-def test_a_limit_of_time_or_steps_leaves_a_valid_bound():
+def test_time_and_step_limits_leave_a_valid_bound():
     model, X, y = machine_and_data("classification", C=100.0)
     exact = clone(model).fit(X, y)
     for limit, message in (

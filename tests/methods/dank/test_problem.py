@@ -52,7 +52,7 @@ def noise(eta, beta, n=N):
 @every_rule
 @pytest.mark.parametrize("eta", [1e-3, 0.5, 50.0])
 @pytest.mark.parametrize("seed", range(4))
-def test_value_and_f_are_those_of_the_dense_definition(plain, rule, eta, seed):
+def test_value_and_f_agree_with_the_dense_definition(plain, rule, eta, seed):
     problem, naive, beta = adapted_dual(plain, eta, **rule), twin(plain, eta, **rule), None
     assert isinstance(problem, AdaptedDual)
     beta = points(plain, seed)
@@ -69,7 +69,7 @@ def test_value_and_f_are_those_of_the_dense_definition(plain, rule, eta, seed):
 
 @every_plain
 @every_rule
-def test_the_gradient_is_that_of_the_value(plain, rule):
+def test_the_gradient_agrees_with_finite_differences(plain, rule):
     problem, beta = adapted_dual(plain, 0.5, **rule), points(plain, 5)
     gradient = plain.linear - problem.at(beta).f
     for seed in range(5):
@@ -82,7 +82,7 @@ def test_the_gradient_is_that_of_the_value(plain, rule):
 
 @pytest.mark.parametrize("eta", [1e-10, 1e-3, 1.0, 1e6, 1e12])
 @pytest.mark.parametrize("tau", [1e-12, 1e-3, 1.0, 2 * N - 1e-3])
-def test_no_digit_is_lost_to_the_constant(eta, tau):
+def test_the_value_does_not_lose_digits_to_the_constant(eta, tau):
     """The value equals the integral of its gradient from zero, without noise of order eta n^2."""
     problem = adapted_dual(PLAIN["svc"], eta, tau=tau)
     beta = points(PLAIN["svc"], 3)
@@ -101,7 +101,7 @@ def test_no_digit_is_lost_to_the_constant(eta, tau):
     other=st.integers(0, 10**6),
 )
 @settings(max_examples=60, deadline=None)
-def test_the_certificate_bounds_every_other_point(rule, name, eta, seed, other):
+def test_the_certificate_bounds_all_other_points(rule, name, eta, seed, other):
     plain = PLAIN[name]
     problem = adapted_dual(plain, eta, **rule)
     here, there = (problem.at(points(plain, s)) for s in (seed, other))
@@ -121,7 +121,7 @@ def test_the_certificate_bounds_every_other_point(rule, name, eta, seed, other):
 @every_plain
 @every_rule
 @pytest.mark.parametrize("share", [-0.99, -0.4, 0.0, 0.3, 1.0])
-def test_a_model_touches_with_the_same_gradient(plain, rule, share):
+def test_a_model_has_the_gradient_of_h(plain, rule, share):
     problem = adapted_dual(plain, 0.5, **rule)
     for seed in range(4):
         point = problem.at(points(plain, seed))
@@ -148,7 +148,7 @@ def test_a_model_touches_with_the_same_gradient(plain, rule, share):
     other=st.integers(0, 10**6),
 )
 @settings(max_examples=150, deadline=None)
-def test_the_cautious_model_of_the_threshold_rule_lies_below(name, eta, tau, seed, other):
+def test_the_conservative_model_of_the_threshold_rule_lies_below_h(name, eta, tau, seed, other):
     plain = PLAIN[name]
     problem = adapted_dual(plain, eta, tau=tau)
     here, there = (problem.at(points(plain, s)) for s in (seed, other))

@@ -37,7 +37,7 @@ both_kinds = pytest.mark.parametrize("kind", ["classification", "regression"])
 @both_kinds
 @pytest.mark.parametrize("eta", ["auto", 5.0, 0.05, np.inf])
 @pytest.mark.parametrize("n_parts", [1, 4, 40])
-def test_it_ends_where_the_exact_problem_does(kind, eta, n_parts):
+def test_refinement_reaches_the_optimum_of_all_points(kind, eta, n_parts):
     machine, X, y = machine_for(kind, eta=eta)
     exact = clone(machine).fit(X, y)
     found = refined(machine, n_parts).fit(X, y)
@@ -65,7 +65,7 @@ def test_it_ends_where_the_exact_problem_does(kind, eta, n_parts):
     eta=st.sampled_from([1e-2, 1.0, 1e3, np.inf]),
     gamma=st.sampled_from([0.01, 1.0, 50.0]),
 )
-def test_from_any_parts_the_bounds_hold(seed, n_parts, C, eta, gamma):
+def test_bounds_hold_after_refining_random_partitions(seed, n_parts, C, eta, gamma):
     X, y = classification(30, seed)
     y[:2] = 1, -1
     machine = DANKClassifier(gamma=gamma, C=C, eta=eta, tau=0)
@@ -89,9 +89,7 @@ def slow_kernel(seconds):
 @pytest.mark.parametrize("refine", [False, True])
 @pytest.mark.parametrize("eta", ["auto", 3.0])
 @pytest.mark.parametrize("seconds", [1e-9, 0.05])
-def test_when_time_is_up_the_best_so_far_has_a_valid_certificate(
-    kind, refine, eta, seconds, monkeypatch
-):
+def test_a_time_limit_leaves_a_valid_certificate(kind, refine, eta, seconds, monkeypatch):
     monkeypatch.setattr("pliant.methods.svm.smo.solver.SLICE_READS", 800)  # ten steps
     machine, X, y = machine_for(kind, eta=eta)
     kernel = slow_kernel(0.01)  # 0.05 s are not enough for ten parts
@@ -117,7 +115,7 @@ def test_when_time_is_up_the_best_so_far_has_a_valid_certificate(
     assert optimum <= found.objective_ + found.dual_gap_ + slack
 
 
-def test_steps_are_those_on_the_whole_problem_and_on_the_support_points(monkeypatch):
+def test_n_iter_counts_steps_on_support_points_and_on_all_points(monkeypatch):
     machine, X, y = machine_for("classification", eta="auto")
     steps = []
     solve = smo.solve
@@ -134,7 +132,7 @@ def test_steps_are_those_on_the_whole_problem_and_on_the_support_points(monkeypa
     assert steps[4][1] < steps[5][1] == steps[6][1] == 80
 
 
-def test_control_c_ends_parts_in_threads():
+def test_a_keyboard_interrupt_stops_parts_in_threads():
     X, y = classification(200)
     machine = DANKClassifier(slow_kernel(0.2), partition=KMeansPartition(n_parts=20, n_jobs=2))
     threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()

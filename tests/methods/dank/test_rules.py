@@ -96,7 +96,7 @@ def test_fits_reach_the_reference_optimum(model, optimum):
 @pytest.mark.parametrize("eta", [0.5, 10.0])
 @every_rule
 @both_kinds
-def test_the_optimum_is_that_of_the_semidefinite_program(kind, rule, eta, seed):
+def test_the_optimum_agrees_with_the_semidefinite_program(kind, rule, eta, seed):
     X, y = data(kind, n=14, seed=seed)
     options = {"gamma": 2.0, "C": 3.0, "eta": eta, "tol": 1e-9}
     epsilon = None
@@ -123,7 +123,7 @@ def test_the_optimum_is_that_of_the_semidefinite_program(kind, rule, eta, seed):
     weighted=st.booleans(),
 )
 @settings(max_examples=12, deadline=None)
-def test_objective_gap_and_kernel_are_those_of_the_dense_definition(
+def test_objective_gap_and_kernel_agree_with_the_dense_definition(
     kind, rule, seed, C, eta, weighted
 ):
     X, y = data(kind, seed=seed)
@@ -158,7 +158,7 @@ def test_objective_gap_and_kernel_are_those_of_the_dense_definition(
 @pytest.mark.parametrize("extension", ["smooth", "nearest", "reciprocal"])
 @every_rule
 @both_kinds
-def test_training_points_get_the_certified_decision(kind, rule, extension):
+def test_decisions_at_training_points_are_certified(kind, rule, extension):
     X, y = data(kind, n=60)
     X[7] = X[8]  # equal points
     y[7] = y[8]
@@ -193,7 +193,7 @@ def test_every_tau_below_2n(kind, tau):
             make(tau=bad).fit(X, y)
 
 
-def test_the_rank_falls_with_tau_and_obeys_the_bound():
+def test_the_rank_decreases_with_tau_and_satisfies_the_bound():
     X, y = classification(n=80)
     ranks = []
     for tau in (1e-4, 1e-3, 1e-2, 1e-1, 1.0):
@@ -210,7 +210,7 @@ def test_the_rank_falls_with_tau_and_obeys_the_bound():
     assert ranks[-1] == 1
 
 
-def test_a_fit_with_lanczos_has_the_certified_decision():
+def test_decisions_of_a_fit_with_lanczos_are_certified():
     n = 350
     X, y = classification(n=n)
     y = np.where(np.random.default_rng(0).uniform(size=n) < 0.4, -y, y)  # all support points
@@ -227,7 +227,7 @@ def test_a_fit_with_lanczos_has_the_certified_decision():
 
 @every_rule
 @both_kinds
-def test_a_gram_that_is_not_psd_warns_and_has_no_certificate(kind, rule):
+def test_an_indefinite_gram_matrix_warns_and_has_no_certificate(kind, rule):
     X, y = data(kind, n=60)
     model = machine(rule, kind, kernel="precomputed", extension="none", max_iter=10**5)
     with pytest.warns(NonPSDWarning, match=r"smallest eigenvalue is -\d"):
@@ -237,7 +237,7 @@ def test_a_gram_that_is_not_psd_warns_and_has_no_certificate(kind, rule):
 
 
 @pytest.mark.parametrize("C", [1.0, 8.0, 32.0])
-def test_with_the_defaults_a_few_duals_suffice(C):
+def test_few_duals_suffice_with_the_defaults(C):
     X, y = make_speed_problem(300)
     for model in (DANKClassifier(C=C, tol=1e-6), KNPLClassifier(C=C, tol=1e-6)):
         assert len(model.fit(X, y).gap_history_) <= 11  # the start and ten duals
@@ -246,7 +246,7 @@ def test_with_the_defaults_a_few_duals_suffice(C):
 
 
 @both_kinds
-def test_eigenpairs_of_the_fit_are_those_of_predictions(kind, monkeypatch):
+def test_predictions_reuse_the_eigenpairs_of_the_fit(kind, monkeypatch):
     X, y = data(kind, n=60)
     new = X[:5] + 0.01
     model = machine(RULES["tau .01"], kind, C=3.0).fit(X, y)

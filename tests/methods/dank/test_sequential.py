@@ -75,7 +75,7 @@ def exact(model, start, *, tol, max_iter, callback):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_problem_done_by_hand(seed, monkeypatch):
+def test_a_problem_with_a_known_solution(seed, monkeypatch):
     monkeypatch.setattr(smo, "solve", exact)
     problem = Bowl(seed=seed)
     result = sequential.solve(problem, np.zeros(6), tol=1e-10)
@@ -89,7 +89,7 @@ def test_a_problem_done_by_hand(seed, monkeypatch):
     assert result.certificate.gap == result.gap
 
 
-def test_an_inner_solver_that_goes_nowhere_is_a_stall(monkeypatch):
+def test_a_solver_without_progress_stalls(monkeypatch):
     tried = []
 
     def lazy(model, start, *, tol, max_iter, callback):
@@ -128,7 +128,7 @@ def solve(problem, **options):
 @every_rule
 @pytest.mark.parametrize("eta", [0.05, 2.0, 100.0])
 @pytest.mark.parametrize("make", [classification, regression])
-def test_the_optimum_is_that_of_the_dense_twin(make, eta, rule):
+def test_the_optimum_agrees_with_the_dense_twin(make, eta, rule):
     plain = make()
     result = solve(adapted_dual(plain, eta, **rule), tol=1e-9)
     naive = naive_hadamard.NaiveHadamard(
@@ -151,7 +151,7 @@ def test_the_optimum_is_that_of_the_dense_twin(make, eta, rule):
     max_iter=st.integers(0, 60),
 )
 @settings(max_examples=15, deadline=None)
-def test_every_point_on_the_way_is_feasible_and_bounded_by_its_gap(rule, seed, eta, C, max_iter):
+def test_every_iterate_is_feasible_and_bounded_by_its_gap(rule, seed, eta, C, max_iter):
     plain = classification(seed=seed)
     plain = svc_dual(plain.rows, plain.linear, C)
     problem = adapted_dual(plain, eta, **rule)

@@ -29,7 +29,7 @@ def bumps_kernel(**changes):
 # The optimum
 
 
-def test_tessellated_kernels_are_those_of_tkl():
+def test_tessellated_kernels_agree_with_tkl():
     model = GKLClassifier(TessellatedKernel(-0.3, 1.3), C=C1.C, tol=3e-7).fit(X, Y)
     tkl = TKLClassifier(C1.C, delta=0.3, scale=False, tol=3e-7).fit(X, Y)
     assert model.objective_ == pytest.approx(C1.optimum(1, "x"), rel=1e-6)
@@ -93,7 +93,7 @@ def test_prediction_is_the_expansion_in_the_learned_kernel(estimator, family):
     assert model.dual_gap_ <= 1e-3 * model.objective_
 
 
-def test_the_family_is_copied_and_its_shape_not_read():
+def test_the_family_is_copied_and_its_shape_ignored():
     given = TessellatedKernel(-0.5, 1.5, factor=np.ones((6, 1)))
     model = GKLClassifier(given).fit(X, Y)
     other = GKLClassifier(TessellatedKernel(-0.5, 1.5)).fit(X, Y)
@@ -107,7 +107,7 @@ def test_the_family_is_copied_and_its_shape_not_read():
     np.testing.assert_array_equal(by_values.decision_function(NEW), same)
 
 
-def test_a_basis_need_only_be_finite_on_the_points():
+def test_a_basis_must_be_finite_only_on_the_points():
     """1/x is a basis function on positive points and infinite at 0."""
 
     def inverse(nodes, points):
@@ -127,7 +127,7 @@ def test_an_unfinished_fit_warns():
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", Gaussian(1.0), 3, GeneralizedPolynomial], ids=str)
-def test_a_kernel_of_no_family_is_refused(kernel):
+def test_other_kernels_are_refused(kernel):
     with pytest.raises(ValueError, match=r"expected a GeneralizedKernel, such as .*, got "):
         GKLRegressor(kernel).fit(X, X[:, 0])
 
@@ -142,6 +142,6 @@ def test_a_kernel_of_no_family_is_refused(kernel):
     ],
     ids=range(4),
 )
-def test_wrong_families_get_one_clear_error(family, message):
+def test_invalid_families_raise_one_clear_error(family, message):
     with pytest.raises(ValueError, match=message):
         GKLClassifier(family).fit(X, Y)

@@ -56,7 +56,7 @@ def assert_close(actual, expected, share=1e-12):
 
 @pytest.mark.parametrize("rank", [None, 1, 2])
 @every_family
-def test_the_gram_matrix_and_d_are_those_of_the_twin(n, degree, rank):
+def test_the_gram_matrix_and_d_agree_with_the_twin(n, degree, rank):
     r = np.random.default_rng(degree)
     X, Y, w = r.uniform(-0.5, 1.5, (9, n)), r.random((4, n)), r.standard_normal(9)
     kernel = a_kernel(n, degree)
@@ -71,7 +71,7 @@ def test_the_gram_matrix_and_d_are_those_of_the_twin(n, degree, rank):
 
 
 @pytest.mark.parametrize(("n", "degree"), [(1, 0), (1, 1), (1, 3), (2, 1), (2, 2)])
-def test_every_g_is_the_integral(n, degree):
+def test_every_g_agrees_with_quadrature(n, degree):
     """The kernel of P = (e_i + e_j)(e_i + e_j)' gives G_ij + G_ji, which quadrature confirms."""
     X = np.random.default_rng(n).random((4, n))
 
@@ -116,7 +116,7 @@ def test_the_gram_matrix_is_positive_semi_definite(family, seed, rank, spread):
 
 @settings(max_examples=60, deadline=None)
 @given(family=families, seed=seeds, rank=st.integers(1, 4), m=st.integers(1, 300))
-def test_the_quadratic_form_times_p_is_that_of_the_gram_matrix(family, seed, rank, m):
+def test_the_quadratic_form_agrees_with_the_gram_matrix(family, seed, rank, m):
     """<D(w), P> = w'K_P w for points in several tiles, some of them with weight 0."""
     n, r = family[0], np.random.default_rng(seed)
     X, w = r.random((m, n)), r.standard_normal(m) * (r.random(m) < 0.7)
@@ -130,7 +130,7 @@ def test_the_quadratic_form_times_p_is_that_of_the_gram_matrix(family, seed, ran
     np.testing.assert_array_equal(D, kernel.quadratic(X[used], w[used]) if used.size else 0 * D)
 
 
-def test_one_gram_matrix_is_all_the_memory_needed():
+def test_memory_is_bounded_by_one_gram_matrix():
     """There is no matrix per pair of the n_P basis functions, and none in the quadratic form."""
     r = np.random.default_rng(0)
     X, w = r.random((2000, 3)), r.standard_normal(2000)
@@ -177,7 +177,7 @@ def test_a_box_without_margin_is_allowed(degree):
 
 
 @pytest.mark.parametrize("degree", [0, 1])
-def test_a_hundred_features_neither_under_nor_overflow(degree):
+def test_a_hundred_features_do_not_underflow_or_overflow(degree):
     r = np.random.default_rng(0)
     X, w = r.random((12, 100)), r.standard_normal(12)
     kernel = TessellatedKernel(-0.5, 1.5, degree)
@@ -211,7 +211,7 @@ def polynomial_function(degree):
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
 @pytest.mark.parametrize("n", [1, 2])
-def test_nodes_in_cells_split_at_all_points_give_the_tessellated_kernel(n, degree):
+def test_nodes_in_cells_between_points_give_the_tessellated_kernel(n, degree):
     """Between the points, N is constant in z, so a Gauss rule in each cell is exact."""
     r = np.random.default_rng(n)
     X, Y, w = r.random((6, n)), r.random((3, n)), r.standard_normal(6)
@@ -229,7 +229,7 @@ def test_nodes_in_cells_split_at_all_points_give_the_tessellated_kernel(n, degre
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 3])
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_the_polynomial_kernel_is_that_of_the_twin_and_of_gauss_legendre_nodes(n, degree):
+def test_the_polynomial_kernel_agrees_with_the_twin_and_gauss_legendre_nodes(n, degree):
     r = np.random.default_rng(degree)
     X, Y, w = r.uniform(-1, 2, (8, n)), r.uniform(-1, 2, (3, n)), r.standard_normal(8)
     nodes, weights = cells_rule([np.array([-0.4, 1.3])] * n, degree + 1)
@@ -265,7 +265,7 @@ def test_the_polynomial_kernel_is_positive_semi_definite(seed, n, degree, rank):
 # Copies and invalid parameters
 
 
-def test_with_factor_leaves_the_original_alone():
+def test_with_factor_does_not_change_the_original():
     r = np.random.default_rng(0)
     X, w, factor = r.random((4, 2)), r.standard_normal(4), np.arange(12.0).reshape(6, 2)
     kernel = a_kernel(2, 1)
@@ -274,9 +274,6 @@ def test_with_factor_leaves_the_original_alone():
     np.testing.assert_array_equal(other.shape_matrix(2), factor @ factor.T)
     np.testing.assert_array_equal(other.with_factor(None).shape_matrix(2), np.eye(6))
     np.testing.assert_array_equal(kernel.quadratic(X, w), other.quadratic(X, w))
-    copy = clone(other)
-    np.testing.assert_array_equal(copy.gram(X), other.gram(X))
-    assert copy.factor is not other.factor
     assert kernel(X[:0], X).shape == (0, 4)
 
 
@@ -305,7 +302,7 @@ QUADRATURE = QuadratureKernel(constant, np.eye(2)[:, :1], np.ones(2))
         (QUADRATURE, {"function": lambda nodes, X: np.inf * constant(nodes, X)}, "finite"),
     ],
 )
-def test_wrong_parameters_are_refused(kernel, parameters, message):
+def test_invalid_parameters_are_refused(kernel, parameters, message):
     wrong = clone(kernel).set_params(**parameters)
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         wrong.gram(np.random.default_rng(0).random((3, 2)))

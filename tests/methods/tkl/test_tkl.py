@@ -96,7 +96,7 @@ def test_the_reference_optima(case, degree):
     np.testing.assert_allclose(F.T @ F, np.diag((F**2).sum(axis=0)), atol=1e-10 * len(P))
 
 
-def test_the_optimum_of_degree_3_is_that_of_the_semidefinite_program():
+def test_the_optimum_of_degree_3_agrees_with_the_semidefinite_program():
     points, y = R1.X[::3], R1.y[::3]
     G = tessellated_tensor(points, points, -0.5, 1.5, 3, "x", normalized=True)
     optimum, _ = by_weights(G, regression(y, 10.0, 0.1))
@@ -108,7 +108,7 @@ def test_the_optimum_of_degree_3_is_that_of_the_semidefinite_program():
 
 @open_gap
 @pytest.mark.parametrize("C", [1.0, 1e3, 1e5])
-def test_the_objective_is_that_of_the_svm_that_predicts(C):
+def test_the_objective_agrees_with_the_fitted_svm(C):
     r = np.random.default_rng(0)
     points = r.random((60, 2))
     y = np.where(points[:, 0] + 0.5 * r.standard_normal(60) > 0.5, 1, -1)
@@ -117,7 +117,7 @@ def test_the_objective_is_that_of_the_svm_that_predicts(C):
     assert model.dual_gap_ == model.objective_ - model.lower_bound_ > 0
 
 
-def test_the_objective_of_a_regression_is_that_of_the_svm_that_predicts():
+def test_the_objective_of_a_regression_agrees_with_the_fitted_svm():
     model = TKLRegressor(C=3.0, epsilon=0.05).fit(R1.X, R1.y)
     scale = R1.y.std()
     w = model.dual_coef_ / scale
@@ -147,7 +147,7 @@ def test_a_floor_gives_the_optimum_the_trace_and_full_rank(floor):
 
 
 @open_gap
-def test_the_floor_holds_however_p_is_learned(small_subset):
+def test_the_floor_holds_for_p_learned_on_a_subset(small_subset):
     model = estimator_of(C1, floor=0.2, tol=0.05, random_state=0, cache_mb=1e-3).fit(X, Y)
     optimum = by_weights(C1.tensor(1, "x"), C1.margin, 0.2)[0]
     assert np.linalg.eigvalsh(model.shape_matrix_)[0] == pytest.approx(0.2, rel=1e-6)
@@ -177,7 +177,7 @@ def test_prediction_is_the_expansion_in_the_learned_kernel(case, degree):
 
 
 @pytest.mark.parametrize("unit", [1e-90, 1e-12, 1e12, 1e90])
-def test_no_unit_of_the_features_is_too_large_or_too_small(unit):
+def test_the_fit_is_invariant_to_the_unit_of_the_features(unit):
     model, other = (TKLClassifier(C=5.0).fit(scale * X, Y) for scale in (1.0, unit))
     assert other.objective_ == pytest.approx(model.objective_, rel=1e-6)
     np.testing.assert_allclose(
@@ -209,7 +209,7 @@ def test_constant_features_change_nothing():
     ids=str,
 )
 @pytest.mark.parametrize("scale", [True, False])
-def test_delta_is_a_number_a_pair_or_one_per_feature(delta, lower, upper, scale):
+def test_delta_is_a_number_a_pair_or_an_array(delta, lower, upper, scale):
     model = TKLClassifier(C=5.0, delta=delta, scale=scale).fit(X, Y)
     model.set_params(scale=False, delta=3.0)  # does not change the box of the fit
     np.testing.assert_allclose(model.lower_, lower, rtol=1e-7)
@@ -221,7 +221,7 @@ def test_delta_is_a_number_a_pair_or_one_per_feature(delta, lower, upper, scale)
 # Weights
 
 
-def test_zero_weights_leave_rows_out():
+def test_zero_weights_drop_rows():
     w = np.random.default_rng(0).integers(0, 3, 30).astype(float)
     kept = w > 0
     model = TKLClassifier(C=2.0).fit(X, Y, w)
@@ -235,7 +235,7 @@ def test_zero_weights_leave_rows_out():
 
 
 @both
-def test_a_weight_of_two_is_a_row_twice_and_c_doubled(make):
+def test_weights_are_equivalent_to_repeated_rows_and_scaled_C(make):
     w = np.random.default_rng(0).integers(1, 4, 30)
     points, y = (X, Y) if make is TKLClassifier else (R1.X, R1.y)
     options = {} if make is TKLClassifier else {"scale_target": False}
@@ -250,7 +250,7 @@ def test_a_weight_of_two_is_a_row_twice_and_c_doubled(make):
 # Multiclass models and summaries
 
 
-def test_more_than_two_classes_learn_one_svm_per_pair():
+def test_multiclass_learns_one_svm_per_pair():
     data = load_iris(as_frame=True)
     points, names = data.data, np.array(["setosa", "versicolor", "virginica"])[data.target]
     model = TKLClassifier(C=10).fit(points, names)
@@ -327,7 +327,7 @@ def test_extreme_penalties(C):
 
 @open_gap
 @pytest.mark.parametrize("seed", [0, 1])
-def test_p_of_some_rows_is_certified_on_all(seed, small_subset):
+def test_p_learned_on_a_subset_is_certified_on_all_rows(seed, small_subset):
     optimum = TKLClassifier(C=5.0, tol=1e-6).fit(X, Y)
     model = TKLClassifier(C=5.0, cache_mb=1e-3, random_state=seed).fit(X, Y)
     assert_bounds(model, optimum.objective_, 1e-5)
@@ -339,14 +339,14 @@ def test_p_of_some_rows_is_certified_on_all(seed, small_subset):
     assert other.shape_factor_.tobytes() != model.shape_factor_.tobytes()
 
 
-def test_an_open_gap_on_all_rows_names_the_rows(small_subset):
+def test_an_open_gap_names_the_size_of_the_subset(small_subset):
     message = r"relative gap of .* P was learned on 20 of 30 rows; raise cache_mb"
     with pytest.warns(ConvergenceWarning, match=message):
         TKLClassifier(C=100.0, cache_mb=1e-3, random_state=0, tol=1e-6).fit(X, Y)
 
 
 @open_gap
-def test_a_regressor_stays_within_its_cache(monkeypatch):
+def test_a_regressor_does_not_exceed_its_cache(monkeypatch):
     """Most samples are free, many more than fit into the cache; the bounds remain valid."""
     monkeypatch.setattr("pliant.methods.svm.rows.BLOCK_ENTRIES", 20_000)
     monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 20_000)
@@ -368,7 +368,7 @@ def test_a_regressor_stays_within_its_cache(monkeypatch):
 
 @open_gap
 @both
-def test_no_more_than_one_cache_of_kernel_values_is_alive(make, monkeypatch):
+def test_at_most_one_cache_of_kernel_values_exists(make, monkeypatch):
     """The rows of each SVM are freed before the next SVM, without a garbage collector."""
     alive, most, made = weakref.WeakSet(), [], CachedRows.__init__
 
@@ -392,7 +392,7 @@ def test_no_more_than_one_cache_of_kernel_values_is_alive(make, monkeypatch):
     assert not alive
 
 
-def test_many_rows_start_from_some_of_them():
+def test_many_rows_are_warm_started_from_a_subset():
     r = np.random.default_rng(0)
     points = r.random((2100, 2))
     y = points[:, 0] + 0.2 * r.standard_normal(2100) > points[:, 1]
@@ -404,7 +404,7 @@ def test_many_rows_start_from_some_of_them():
 # Special cases
 
 
-def test_a_tube_that_covers_all_gives_a_constant():
+def test_a_wide_tube_gives_a_constant():
     model = TKLRegressor(epsilon=10.0).fit(R1.X, R1.y)
     assert model.objective_ == model.lower_bound_ == model.dual_gap_ == model.relative_gap_ == 0
     assert len(model.support_) == 0
@@ -412,7 +412,7 @@ def test_a_tube_that_covers_all_gives_a_constant():
     np.testing.assert_array_equal(model.summary().functions[0].convergence.gaps, 0)
 
 
-def test_equal_points_with_opposite_labels_are_learned_from():
+def test_equal_points_can_have_opposite_labels():
     model = TKLClassifier(C=2.0).fit(np.repeat(X, 2, axis=0), np.tile([0, 1], 30))
     assert model.objective_ == pytest.approx(2.0 * 60, rel=1e-3)
     two = TKLClassifier().fit([[0.0], [4.0]], ["a", "b"])
@@ -441,12 +441,12 @@ def test_each_model_of_a_path_agrees_with_a_separate_fit():
     ],
     ids=str,
 )
-def test_bad_parameters_get_one_clear_error(parameters, message):
+def test_invalid_parameters_raise_one_clear_error(parameters, message):
     with pytest.raises(ValueError, match=message):
         TKLClassifier(**parameters).fit(X, Y)
 
 
-def test_bad_data_get_one_clear_error():
+def test_invalid_data_raise_one_clear_error():
     outside, many = X.copy(), np.random.default_rng(0).random((30, 5000))
     outside[4, 1] = 1.75
     with pytest.raises(ValueError, match=r"in the box .* got 1\.75 in column 1; scale=True"):
@@ -483,9 +483,7 @@ def in_parts(make, **changed):
 @open_gap
 @both
 @pytest.mark.parametrize("options", [{}, {"cache_mb": 1e-3}], ids=str)
-def test_each_part_is_a_machine_of_scikit_learn_with_the_learned_kernel(
-    make, options, few_rows_for_p
-):
+def test_each_part_agrees_with_scikit_learn_on_the_learned_kernel(make, options, few_rows_for_p):
     model = in_parts(make, **options)
     expected, value = np.empty(40), 0.0
     inside = np.clip((AWAY - POINTS.min(axis=0)) / np.ptp(POINTS, axis=0), -0.5, 1.5)
@@ -517,7 +515,7 @@ def test_each_part_is_a_machine_of_scikit_learn_with_the_learned_kernel(
 
 
 @both
-def test_p_of_parts_is_learned_on_all_where_they_are_few_also_in_threads_or_processes(make):
+def test_p_of_few_rows_is_learned_on_all_rows_and_parts_run_in_parallel(make):
     model = in_parts(make, tol=1e-3)
     whole, one = (
         in_parts(make, partition=None, tol=1e-3),
@@ -534,7 +532,7 @@ def test_p_of_parts_is_learned_on_all_where_they_are_few_also_in_threads_or_proc
 
 
 @open_gap
-def test_pure_parts_as_many_parts_as_rows_more_classes_and_weights(few_rows_for_p):
+def test_pure_parts_single_rows_multiclass_and_weights(few_rows_for_p):
     sides = np.where(POINTS[:, 0] < 2.4, "left", "right")
     pure = TKLClassifier(**PARTS | {"partition": KMeansPartition(8), "tol": 1e-2}).fit(
         POINTS, sides
@@ -557,7 +555,7 @@ def test_pure_parts_as_many_parts_as_rows_more_classes_and_weights(few_rows_for_
 
 
 @open_gap
-def test_a_callback_that_stops_parts_leaves_valid_bounds():
+def test_bounds_are_valid_after_a_callback_stops_the_parts():
     whole, model = in_parts(TKLRegressor), TKLRegressor(**PARTS)
     X, used, problems = model._state_problems(POINTS, TARGET, None)
     kernel = model._build_kernel(X, used)
@@ -571,7 +569,7 @@ def test_a_callback_that_stops_parts_leaves_valid_bounds():
 
 @open_gap
 @both
-def test_a_model_file_and_its_forgeries(tmp_path, make):
+def test_model_files_reject_inconsistent_parts(tmp_path, make):
     model = in_parts(make, tol=0.1)
     assert model.summary().functions[0].details["parts"] == 4
     save_model(model, tmp_path / "m.pliant")
@@ -594,7 +592,7 @@ def test_a_model_file_and_its_forgeries(tmp_path, make):
 
 
 @open_gap
-def test_too_many_parts_and_an_open_gap_are_named(few_rows_for_p):
+def test_too_many_parts_and_an_open_gap_are_reported(few_rows_for_p):
     with pytest.raises(ValueError, match="expected n_parts <= 160, the number of rows, got 161"):
         in_parts(TKLRegressor, partition={"n_parts": 161}, tol=0.1)
     with pytest.warns(ConvergenceWarning, match="P was learned on 60 of 160 rows; .*max_iter"):

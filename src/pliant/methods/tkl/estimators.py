@@ -156,10 +156,8 @@ class BaseGKL(BaseSVM[Kernel]):
     ) -> LearnedFunction:
         """Learn P on a subset, then solve SVMs on all samples to certify the gap."""
         subset, tol = self._draw_subset(problem, SUBSET), float(self.tol)
-        initial = low_rank.solve(
-            self._state_learning(subset, kernel),
-            tol=tol, max_iter=self.max_iter, callback=callback,
-        )  # fmt: skip
+        part = self._state_learning(subset, kernel)
+        initial = low_rank.solve(part, tol=tol, max_iter=self.max_iter, callback=callback)
         # SVMs at the P of the subset, with bounds over all P on all samples
         result = solve_given(learning, initial.x, tol=tol, callback=callback)
         result = replace(result, n_iter=result.n_iter + initial.n_iter)
