@@ -106,7 +106,7 @@ def _problem(params: Params) -> AdaptedDual:
 
 
 def _describe(problem: AdaptedDual, beta: Array) -> dict[str, Any]:
-    proof = problem.certificate(problem.at(beta, certain=True))
+    proof = problem.certificate(problem.at(beta, verify=True))
     return {
         "objective": proof.value,
         "relative gap": f"{proof.gap / (1.0 + abs(proof.value)):.1e}",

@@ -17,7 +17,7 @@ from pliant.core.typing import Array
 from pliant.kernels import TessellatedKernel
 from pliant.methods.tkl.problem import KernelLearning
 from pliant.methods.tkl.solvers import low_rank
-from pliant.methods.tkl.solvers.low_rank import Search, factor_of
+from pliant.methods.tkl.solvers.low_rank import Search, factorize
 
 FLAT, TRIES = 0.1, 8
 """A line search ends where the slope has fallen to this share, or after so many SVMs."""
@@ -64,7 +64,7 @@ def _line_search(
     low, slope_low, high, slope_high = 0.0, first, 1.0, np.nan
     for _ in range(TRIES):
         here = _towards(factor, vertex, step)
-        answer = search.solve_at(here, gram=gram + step * change, promise=-first * step)
+        answer = search.solve_at(here, gram=gram + step * change, expected_gain=-first * step)
         found = slope(answer)
         flat = search.status is not None or abs(found) <= FLAT * abs(first)
         if flat or (found < 0.0 and step >= 1.0):
@@ -86,4 +86,4 @@ def _line_search(
 def _towards(factor: Array, vertex: Array, step: float) -> Array:
     """Return a factor of (1 - step) P + step S, of at most 2 n_P columns."""
     longer = np.hstack([np.sqrt(1.0 - step) * factor, np.sqrt(step) * vertex])
-    return longer if longer.shape[1] <= 2 * len(longer) else factor_of(longer @ longer.T)
+    return longer if longer.shape[1] <= 2 * len(longer) else factorize(longer @ longer.T)

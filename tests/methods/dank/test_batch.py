@@ -17,14 +17,14 @@ from tests.reference.naive_hadamard import batch_decisions, classification
 
 
 def crowded(X, seed=0):
-    """Many new points close to a few training points, and some anywhere, (60, d)."""
+    """Return new points, shape (60, d), most of them close to a few training points."""
     r = np.random.default_rng(seed)
     close = X[r.integers(3, size=40)] + 0.1 * r.standard_normal((40, X.shape[1]))
     return np.concatenate([close, r.uniform(size=(20, X.shape[1]))])
 
 
 def by_the_paper(model, X_new, rule="dank"):
-    """The twin's values of one fitted function; F by the twin's closed form."""
+    """Compute the values of one fitted function with the closed form of the twin."""
     kernel = model.kernel_
     K, K_new = kernel.base(kernel.points), kernel.base(kernel.points, X_new)
     problem = classification(K, np.ones(len(K)), 1.0, kernel.eta, kernel.tau, rule)
@@ -52,7 +52,7 @@ def test_two_classes_agree_with_equation_11(model, rule):
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.1])
-def test_regression_agrees_with_equation_11_in_the_units_of_y(tau):
+def test_regression_agrees_with_equation_11_in_units_of_y(tau):
     X, y = regression_data()
     model = DANKRegressor(C=4, tau=tau, eta=2.0).fit(X, 100.0 + 10.0 * y)
     batch = crowded(X)
@@ -60,7 +60,7 @@ def test_regression_agrees_with_equation_11_in_the_units_of_y(tau):
     np.testing.assert_allclose(batch_decision_function(model, batch), expected, rtol=1e-12)
 
 
-def test_three_classes_vote_as_in_decision_function():
+def test_three_classes_vote_as_in_the_decision_function():
     X, y = regression_data()
     labels = np.digitize(y, np.quantile(y, [0.3, 0.7]))
     weights = np.ones(len(y))

@@ -1,6 +1,4 @@
-"""DANK and KNPL where the Gram matrix is not kept: rows on demand against the whole matrix."""
-
-import tracemalloc
+"""DANK and KNPL with rows on demand, against the stored Gram matrix."""
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ from pliant.methods.svm.rows import CachedRows, DenseRows
 from tests.methods.dank.test_dank import classification, regression
 
 SMALL = 0.05
-"""A cache, in MB, of too few rows for any data here."""
+"""Size of a cache, in MB, that does not hold all rows of the data in this module."""
 
 
 MACHINES = {
@@ -37,19 +35,19 @@ def data_for(machine, n=300, seed=0):
 
 
 def rows_used(machine, X, y):
-    """The rows of the Gram matrix that a fit reads."""
+    """Return the rows of the Gram matrix in a fit."""
     X, used, [problem] = machine._state_problems(X, y, None)
     base = machine._build_kernel(X, used)
     options = estimators.AdaptationOptions(
         machine.eta, 1.0, 0.0, machine._centred, machine.tol, -1, machine.cache_mb
     )
-    return estimators.rows_of(problem, base, options)
+    return estimators.problem_rows(problem, base, options)
 
 
 @every_machine
 @pytest.mark.parametrize("eta", ["auto", 20.0])
 @pytest.mark.parametrize("rounding", [1e-12, 5e-6], ids=["float64", "float32"])
-def test_the_solution_is_that_of_the_whole_matrix(machine, eta, rounding, monkeypatch):
+def test_rows_on_demand_give_the_solution_of_the_stored_matrix(machine, eta, rounding, monkeypatch):
     X, y = data_for(machine)
     whole = clone(machine).set_params(eta=eta).fit(X, y)
     found = clone(whole).set_params(cache_mb=SMALL)
@@ -61,7 +59,7 @@ def test_the_solution_is_that_of_the_whole_matrix(machine, eta, rounding, monkey
     found.fit(X, y)
     if eta == "auto":
         assert found.eta_ == pytest.approx(whole.eta_, rel=1e-3)
-    spread = 2e-6 if eta != "auto" else 1e-4  # eta is as exact as the plain solution
+    spread = 2e-6 if eta != "auto" else 1e-4  # eta has the accuracy of the plain solution
     assert found.objective_ == pytest.approx(whole.objective_, rel=spread)
     assert found.dual_gap_ <= 1e-6 * (1 + found.objective_)
     certified = exact_gap(found, X, y)
@@ -78,7 +76,7 @@ def test_the_solution_is_that_of_the_whole_matrix(machine, eta, rounding, monkey
 
 
 def exact_gap(model, X, y):
-    """The gap of a solution, from f on all training points in double precision."""
+    """Compute the gap of a solution from f on all training points in double precision."""
     beta = model.kernel_.beta
     F = model.adaptation_.toarray()
     f = (F * Gaussian(2.0)(X)) @ beta
@@ -92,14 +90,14 @@ def exact_gap(model, X, y):
     return beta @ f + loss - target @ beta + model.epsilon * np.abs(beta).sum()
 
 
-def test_rows_on_demand_are_single_unless_the_tolerance_is_fine():
+def test_rows_on_demand_are_float32_unless_tol_is_small():
     X, y = classification(300)
     for mb, tol, dtype in ((SMALL, 1e-4, "f4"), (SMALL, 9e-6, "f8"), (2000.0, 1e-4, "f8")):
         rows = rows_used(DANKClassifier(tol=tol, cache_mb=mb, tau=0), X, y)
         assert rows.part(np.array([0]), np.array([0])).dtype == np.dtype(dtype)
 
 
-def test_rows_on_demand_are_double_where_sizes_differ():
+def test_rows_on_demand_are_float64_if_kernel_values_vary():
     X, y = classification(300)
     X[7] *= 3.0
     for kernel in ("linear", "polynomial"):
@@ -112,7 +110,7 @@ def rule_used(model):
 
 
 @pytest.mark.parametrize("DANK", [DANKClassifier, DANKRegressor])
-def test_automatic_tau_is_the_papers_where_the_matrix_is_kept(DANK):
+def test_automatic_tau_depends_on_a_stored_gram_matrix(DANK):
     X, y = data_for(DANK())
     assert DANK().tau == "auto"
     assert rule_used(DANK().fit(X, y)) == 0.01
@@ -136,7 +134,7 @@ def test_automatic_tau_is_the_papers_where_the_matrix_is_kept(DANK):
     ],
     ids=str,
 )
-def test_more_rows_are_kept_only_where_all_are_read(parameters, kept, monkeypatch):
+def test_large_gram_matrices_are_stored_only_if_f_couples_all_rows(parameters, kept, monkeypatch):
     monkeypatch.setattr(estimators, "DENSE_ROWS", 200)
     X, y = classification(300)
     rows = rows_used(DANKClassifier(**parameters), X, y)
@@ -146,7 +144,7 @@ def test_more_rows_are_kept_only_where_all_are_read(parameters, kept, monkeypatc
     assert isinstance(rows_used(KNPLClassifier(), X, y), DenseRows)
 
 
-def test_a_function_that_is_not_psd_is_found_on_a_sample():
+def test_an_indefinite_function_is_detected_on_a_sample():
     X, y = classification(300)
     with pytest.warns(NonPSDWarning, match=r"smallest eigenvalue is -\d"):
         model = DANKClassifier(
@@ -156,20 +154,16 @@ def test_a_function_that_is_not_psd_is_found_on_a_sample():
     assert model.score(X, y) > 0.6
 
 
-def late(machine, X, y, seconds):
-    with pytest.warns(ConvergenceWarning, match=rf"max_seconds = {seconds} came first") as told:
-        machine.set_params(max_seconds=seconds).fit(X, y)
-    assert {warning.filename for warning in told} == {__file__}
-    return machine
-
-
 @every_machine
 @pytest.mark.parametrize("mb", [SMALL, 2000.0])
 @pytest.mark.parametrize("seconds", [1e-9, 0.002])
-def test_when_time_is_up_the_best_so_far_is_kept_with_its_gap(machine, mb, seconds):
+def test_a_time_limit_returns_the_best_solution_with_its_gap(machine, mb, seconds):
     X, y = data_for(machine, n=1500)
     machine = clone(machine).set_params(C=1e4, eta=1e3, tol=1e-10, cache_mb=mb)
-    model = late(machine, X, y, seconds)
+    model = machine.set_params(max_seconds=seconds)
+    with pytest.warns(ConvergenceWarning, match=rf"max_seconds = {seconds} was reached") as told:
+        model.fit(X, y)
+    assert {warning.filename for warning in told} == {__file__}
     beta = model.kernel_.beta
     assert abs(beta.sum()) <= 1e-9 * (1 + np.abs(beta).sum())
     assert (np.abs(beta) <= 1e4).all()
@@ -180,29 +174,3 @@ def test_when_time_is_up_the_best_so_far_is_kept_with_its_gap(machine, mb, secon
     optimum = clone(machine).set_params(max_seconds=None, tol=1e-3, cache_mb=2000.0).fit(X, y)
     assert optimum.objective_ <= model.objective_ + model.dual_gap_ + 1e-6 * optimum.objective_
     assert model.objective_ <= optimum.objective_ + optimum.dual_gap_ + 1e-6 * optimum.objective_
-
-
-@pytest.mark.parametrize("mb", [SMALL, 2000.0])
-@every_machine
-def test_where_no_eta_is_known_when_time_is_up_a_plain_machine_is_left(machine, mb):
-    X, y = data_for(machine, n=1500)
-    machine = clone(machine).set_params(C=1e4, tol=1e-10, cache_mb=mb, max_seconds=1e-9)
-    with pytest.warns(ConvergenceWarning, match="max_seconds") as told:
-        machine.fit(X, y)
-    assert len(told) == 1
-    assert machine.eta_ == np.inf
-    assert machine.dual_gap_ > 0
-
-
-@pytest.mark.slow
-def test_memory_stays_within_cache_and_blocks():
-    X, y = classification(6000)
-    DANKClassifier(tau=0, cache_mb=1.0, max_iter=10_000).fit(X[:500], y[:500])  # compiles
-    for mb in (4.0, 60.0):
-        machine = DANKClassifier(gamma=2.0, tau=0, cache_mb=mb, tol=0.1)
-        tracemalloc.start()
-        machine.fit(X, y)
-        machine.decision_function(X)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < (mb + 100) * 2**20  # all of it would be 275 MB

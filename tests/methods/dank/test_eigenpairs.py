@@ -1,4 +1,4 @@
-"""The eigenvalues above a level: those of the whole spectrum, whichever way they were found."""
+"""The eigenvalues above a level agree with the full spectrum for each eigensolver."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pliant.methods.dank import problem
 from pliant.methods.dank.problem import eigenpairs_above, none_above
 
-LARGE = 400  # beyond problem.SMALL: Lanczos comes first
+LARGE = 400  # larger than LAPACK_ORDER, so Lanczos is tried first
 
 
 def matrix_of(spectrum, seed=0):
@@ -20,7 +20,7 @@ def matrix_of(spectrum, seed=0):
 
 
 def check(matrix, level, guess=8):
-    """Compare with the whole spectrum; return what was found."""
+    """Compare the eigenpairs with the full spectrum; return the eigenvalues."""
     every = np.linalg.eigvalsh(matrix)[::-1]
     found = eigenpairs_above(matrix.copy(), level, guess)
     values, vectors = found[0], found[1]
@@ -44,9 +44,9 @@ def test_small_matrices(seed, n, level, guess):
     check(matrix + matrix.T, level, guess)
 
 
-def test_lanczos_is_used_where_few_are_wanted(monkeypatch):
+def test_lanczos_is_used_for_few_eigenvalues(monkeypatch):
     called = []
-    monkeypatch.setattr(problem, "FEW", 0.15)
+    monkeypatch.setattr(problem, "LANCZOS_SHARE", 0.15)
     monkeypatch.setattr(problem, "eigsh", lambda *a, **k: called.append(a[1]) or eigsh(*a, **k))
     spectrum = np.concatenate([np.linspace(3, 2, 20), np.zeros(LARGE - 20)])
     check(matrix_of(spectrum), 1.5, guess=4)
@@ -60,19 +60,19 @@ eigsh = problem.eigsh
 
 
 @pytest.mark.parametrize("n", [30, LARGE])
-def test_equal_eigenvalues_well_above_the_level(n):
+def test_multiple_eigenvalues_above_the_level(n):
     spectrum = np.concatenate([[5.0] * 6, np.linspace(1, 0, n - 6)])
     every = check(matrix_of(spectrum), 4.0, guess=6) if n == 30 else None
     values, vectors = eigenpairs_above(matrix_of(spectrum), 4.0, guess=6)[:2]
     assert every is None or len(every) == 6
-    if len(values) < 6:  # Lanczos may miss copies; then it must be seen
+    if len(values) < 6:  # Lanczos can miss copies, which none_above must detect
         assert not none_above(matrix_of(spectrum), 4.0, values, vectors)
     else:
         assert none_above(matrix_of(spectrum), 4.0, values, vectors)
 
 
-def test_a_start_in_an_invariant_subspace_is_no_trap():
-    """Ones are an eigenvector of each circulant matrix: Lanczos ends at once there."""
+def test_a_start_in_an_invariant_subspace_is_detected():
+    """Ones are an eigenvector of each circulant matrix, so Lanczos started there stops at once."""
     distance = np.minimum(np.arange(LARGE), LARGE - np.arange(LARGE))
     matrix = scipy.linalg.circulant(np.exp(-(distance**2) / 800.0))
     every = np.linalg.eigvalsh(matrix)[::-1]

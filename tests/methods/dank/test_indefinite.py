@@ -1,7 +1,7 @@
-"""Indefinite base kernels: where a PSD Gram matrix is needed, and where it is not.
+"""Indefinite base kernels: fits require a PSD Gram matrix of the training points.
 
-h is concave, and the certificate a bound, for a Gram matrix of the training points without negative
-eigenvalues. What the kernel is between other points does not matter.
+h is concave and the certificate is valid if this matrix has no negative eigenvalues. The kernel
+between other points is irrelevant.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ def feasible(problem, r, size):
 
 
 def bulge(problem, r):
-    """How far h lies below a chord, at most, among random ones; > 0 where h is not concave."""
+    """Return the maximum distance of h below random chords; > 0 if h is not concave."""
     worst = -np.inf
     for size in (0.1, 1.0) * 20:
         a, b = feasible(problem, r, size), feasible(problem, r, size)
@@ -60,7 +60,7 @@ indefinite_kernels = st.one_of(
 @every_rule
 @given(kernel=indefinite_kernels, seed=st.integers(0, 10**6), regress=st.booleans())
 @settings(max_examples=10, deadline=None)
-def test_a_psd_matrix_is_all_that_a_fit_needs(rule, kernel, seed, regress):
+def test_a_fit_requires_only_a_psd_gram_matrix(rule, kernel, seed, regress):
     r = np.random.default_rng(seed)
     points = r.uniform(-1, 1, size=(10, 3))
     y = points[:, 0] + 0.3 * r.standard_normal(10)
@@ -83,7 +83,7 @@ def test_a_psd_matrix_is_all_that_a_fit_needs(rule, kernel, seed, regress):
 
 
 def climbed(problem, beta, steps=60):
-    """A local maximum near `beta`, by projected gradient."""
+    """Find a local maximum near `beta` by projected gradient steps."""
     length = 1.0
     for _ in range(steps):
         beta, length = proximal_step(problem, beta, 1.2 * length)
@@ -91,8 +91,8 @@ def climbed(problem, beta, steps=60):
 
 
 @every_rule
-def test_the_gap_is_no_bound_for_an_indefinite_matrix(rule):
-    """Of two points that compete, either may be the support point: two maxima without a gap."""
+def test_the_gap_is_not_a_bound_for_an_indefinite_matrix(rule):
+    """Either of two competing points can be the support point: two maxima have no gap."""
     K, (name, tau) = np.array([[1.0, 3.0, 0.0], [3.0, 1.5, 0.0], [0.0, 0.0, 1.0]]), RULES[rule]
     problem = classification(K, [1.0, 1.0, -1.0], 2.0, 10.0, tau, name)
     first, second = (climbed(problem, np.array(b)) for b in ([1.0, 0, -1.0], [0, 0.8, -0.8]))
@@ -100,31 +100,16 @@ def test_the_gap_is_no_bound_for_an_indefinite_matrix(rule):
     assert problem.value(first) > problem.value(second) + 0.1
 
 
-def test_positive_on_differences_is_enough_for_a_plain_svm_only():
-    """beta'K beta >= 0 where 1'beta = 0 makes the plain dual concave, not the quartic term."""
-    K = np.array([[1.23, -2.33, -4.27], [-2.33, 1.06, 0.27], [-4.27, 0.27, 0.65]])
-    beta, y = np.array([0.654, -1.743, 1.089]), np.array([1.0, -1.0, 1.0])
-    along = np.array([[1.0, -1.0, 0.0], [1.0, 1.0, -2.0]]) / np.sqrt([[2.0], [6.0]])
-    assert np.linalg.eigvalsh(along @ K @ along.T)[0] > 0.1
-    angles = np.linspace(0, np.pi, 60)
-    steps = 1e-3 * (np.outer(np.cos(angles), along[0]) + np.outer(np.sin(angles), along[1]))
-
-    def curvatures(eta):
-        h = classification(K, y, 2.0, eta).value
-        return np.array([h(beta + step) + h(beta - step) - 2 * h(beta) for step in steps])
-
-    assert curvatures(1e12).max() < 0
-    assert curvatures(0.01).max() > 1e-6
-
-
-def test_a_matrix_that_cannot_be_tested_is_refused():
+def test_an_untestable_gram_matrix_is_refused():
     points, y = classification_data()
-    said = "^expected a positive semi-definite kernel where the Gram matrix is not kept whole and "
+    message = (
+        "^expected a positive semi-definite kernel, as the full Gram matrix is not stored and "
+    )
     tiny = {"cache_mb": 0.001}
     for model, remedy in (
-        (DANKClassifier(TL1(), tau=0.0, partition="kmeans"), "leave out partition='kmeans', or"),
-        (DANKClassifier("sigmoid", tau=0.0, **tiny), "got 'sigmoid': give cache_mb of 1 or more"),
-        (KNPLClassifier(TL1(), **tiny), "give cache_mb of 1 or more, or choose another kernel$"),
+        (DANKClassifier(TL1(), tau=0.0, partition="kmeans"), "omit partition='kmeans', or"),
+        (DANKClassifier("sigmoid", tau=0.0, **tiny), "got 'sigmoid': set cache_mb to 1 or more"),
+        (KNPLClassifier(TL1(), **tiny), "set cache_mb to 1 or more, or choose another kernel$"),
     ):
-        with pytest.raises(ValueError, match=f"{said}.*{remedy}"):
+        with pytest.raises(ValueError, match=f"{message}.*{remedy}"):
             model.fit(points, y)

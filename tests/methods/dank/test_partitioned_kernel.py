@@ -1,4 +1,4 @@
-"""The kernel learned in parts, against loops from its definition."""
+"""The kernel learned in parts, against loops over its definition."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def new_points(n=15, seed=2):
 
 
 def by_loops(X, Y, rule, between, base=BASE):
-    """k(x, y) F(x, y), pair by pair."""
+    """Compute k(x, y) F(x, y) pair by pair."""
     members = [np.flatnonzero(np.equal(LABELS, p)) for p in range(len(CENTRES))]
     of_parts = [HadamardKernel(base, POINTS[m], BETA[m], ETA, rule, 3) for m in members]
     gram = np.empty((len(X), len(Y)))
@@ -56,7 +56,7 @@ def by_loops(X, Y, rule, between, base=BASE):
 @every_rule
 @both_between
 @pytest.mark.parametrize("base", [BASE, Laplacian(0.4) + Linear()], ids=repr)
-def test_values_are_those_of_the_definition(rule, between, base):
+def test_values_agree_with_the_definition(rule, between, base):
     X, Y = new_points(), np.concatenate([new_points(9, seed=3), POINTS[::5]])
     learned = kernel(rule, between, base=base)
     np.testing.assert_allclose(
@@ -68,7 +68,7 @@ def test_values_are_those_of_the_definition(rule, between, base):
 
 @every_rule
 @both_between
-def test_of_one_part_it_is_the_kernel_that_is_learned_whole(rule, between):
+def test_the_kernel_of_a_single_part_is_a_hadamard_kernel(rule, between):
     one = kernel(rule, between, labels=np.zeros(24, dtype=int), centres=CENTRES[:1])
     whole = HadamardKernel(BASE, POINTS, BETA, ETA, rule, 3)
     X = np.concatenate([new_points(), POINTS[:4]])
@@ -81,7 +81,7 @@ def test_of_one_part_it_is_the_kernel_that_is_learned_whole(rule, between):
 
 @pytest.mark.parametrize("rule", [rule for rule in EXTENSIONS if rule != "none"])
 @both_between
-def test_it_is_exact_at_the_training_points(rule, between):
+def test_the_kernel_is_exact_at_the_training_points(rule, between):
     learned = kernel(rule, between)
     same = LABELS[:, None] == LABELS
     F = 1.0 + (BETA[:, None] * BASE(POINTS) * BETA) / (4 * ETA) * same
@@ -100,7 +100,7 @@ def test_it_is_exact_at_the_training_points(rule, between):
     eta=st.sampled_from([1e-3, 1.0, 1e4, np.inf]),
 )
 @settings(max_examples=40, deadline=None)
-def test_any_gram_is_symmetric_and_psd(rule, between, free, chosen, twice, eta):
+def test_gram_matrices_are_symmetric_and_psd(rule, between, free, chosen, twice, eta):
     X = np.concatenate([free, POINTS[chosen], CENTRES[:1], *([free] if twice else [])])
     gram = kernel(rule, between, eta=eta)(X)
     scale = max(1.0, np.trace(gram))
@@ -112,8 +112,8 @@ def test_any_gram_is_symmetric_and_psd(rule, between, free, chosen, twice, eta):
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
-def test_a_point_between_centres_has_one_place_alone_and_in_a_batch(d):
-    """On a grid many points are as near to one mean of grid points as to another."""
+def test_ties_between_centres_do_not_depend_on_the_batch(d):
+    """On a grid, many points have the same distance from two means of grid points."""
     for seed in range(30):
         r = np.random.default_rng(seed)
         X = r.integers(0, 4, size=(100, d)).astype(float)

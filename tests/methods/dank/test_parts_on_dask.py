@@ -1,4 +1,4 @@
-"""Parts solved by the two workers of a Dask cluster on this machine."""
+"""Parts solved by two workers of a local Dask cluster."""
 
 import os
 
@@ -28,7 +28,7 @@ def client(request):
         yield client
 
 
-def test_results_come_in_order_and_a_run_can_be_stopped(client):
+def test_results_are_in_order_and_a_run_can_be_stopped(client):
     with joblib.parallel_config(backend="dask"):
         results = run_parts(solve, arguments, sizes=SIZES)
         some = run_parts(solve, arguments, sizes=SIZES, report=lambda done, _: done == 2)
@@ -41,14 +41,14 @@ def test_results_come_in_order_and_a_run_can_be_stopped(client):
     assert None not in again
 
 
-def test_a_failing_part_names_itself(client):
+def test_the_error_of_a_part_names_the_part(client):
     with joblib.parallel_config(backend="dask"), pytest.raises(LookupError) as caught:
         run_parts(fails, arguments, sizes=SIZES)
     assert "in part 4 of 6 (17 rows)" in caught.value.__notes__
 
 
 @pytest.mark.usefixtures("client")
-def test_parts_on_two_workers_are_those_of_one_thread():
+def test_parts_on_two_workers_agree_with_one_thread():
     X, y = make_clowns(500, random_state=0)
     machine = DANKClassifier(partition={"n_parts": 8})
     here = machine.fit(X, y)

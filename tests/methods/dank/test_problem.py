@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant.kernels import Gaussian
-from pliant.methods.dank import sequential
 from pliant.methods.dank.problem import AdaptedDual, adapted_dual
 from pliant.methods.svm.dual import MarginDual, project_box_hyperplane, svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows
@@ -31,7 +30,7 @@ every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 
 
 def points(plain, seed):
-    """A feasible point: inside, at many bounds, sparse, or tiny."""
+    """Return a feasible point: interior, at many bounds, sparse, or tiny."""
     r = np.random.default_rng(seed)
     wild = r.choice([0.01, 0.3, 3.0, 30.0]) * r.standard_normal(len(plain.linear))
     wild[r.uniform(size=len(wild)) < r.choice([0.0, 0.5])] = 0.0
@@ -45,7 +44,7 @@ def twin(plain, eta, tau=0.0, centred=False):
 
 
 def noise(eta, beta, n=N):
-    """What rounding does to a value that the definition sums up from terms of size eta n^2."""
+    """Bound the rounding error of a sum of terms of order eta n^2."""
     return 1e-13 * (eta * n**2 + 1 + np.abs(beta).sum() + (beta**2).sum() ** 2 / eta)
 
 
@@ -53,7 +52,7 @@ def noise(eta, beta, n=N):
 @every_rule
 @pytest.mark.parametrize("eta", [1e-3, 0.5, 50.0])
 @pytest.mark.parametrize("seed", range(4))
-def test_value_and_f_are_those_of_the_dense_definition(plain, rule, eta, seed):
+def test_value_and_f_agree_with_the_dense_definition(plain, rule, eta, seed):
     problem, naive, beta = adapted_dual(plain, eta, **rule), twin(plain, eta, **rule), None
     assert isinstance(problem, AdaptedDual)
     beta = points(plain, seed)
@@ -64,13 +63,13 @@ def test_value_and_f_are_those_of_the_dense_definition(plain, rule, eta, seed):
     scale = 1 + np.abs(naive.fields(beta)).max()
     np.testing.assert_allclose(point.f, naive.fields(beta), rtol=0, atol=1e-11 * scale)
     np.testing.assert_array_equal(point.beta, beta)
-    sure = problem.at(beta, point, certain=True)
+    sure = problem.at(beta, point, verify=True)
     assert sure.value == pytest.approx(point.value, rel=1e-12)
 
 
 @every_plain
 @every_rule
-def test_the_gradient_is_that_of_the_value(plain, rule):
+def test_the_gradient_agrees_with_finite_differences(plain, rule):
     problem, beta = adapted_dual(plain, 0.5, **rule), points(plain, 5)
     gradient = plain.linear - problem.at(beta).f
     for seed in range(5):
@@ -83,8 +82,8 @@ def test_the_gradient_is_that_of_the_value(plain, rule):
 
 @pytest.mark.parametrize("eta", [1e-10, 1e-3, 1.0, 1e6, 1e12])
 @pytest.mark.parametrize("tau", [1e-12, 1e-3, 1.0, 2 * N - 1e-3])
-def test_no_digit_is_lost_to_the_constant(eta, tau):
-    """Far from the noise of eta n^2, the value is the integral of its gradient from zero."""
+def test_the_value_does_not_lose_digits_to_the_constant(eta, tau):
+    """The value equals the integral of its gradient from zero, without noise of order eta n^2."""
     problem = adapted_dual(PLAIN["svc"], eta, tau=tau)
     beta = points(PLAIN["svc"], 3)
     nodes, weights = np.polynomial.legendre.leggauss(400)
@@ -102,7 +101,7 @@ def test_no_digit_is_lost_to_the_constant(eta, tau):
     other=st.integers(0, 10**6),
 )
 @settings(max_examples=60, deadline=None)
-def test_the_certificate_bounds_every_other_point(rule, name, eta, seed, other):
+def test_the_certificate_bounds_all_other_points(rule, name, eta, seed, other):
     plain = PLAIN[name]
     problem = adapted_dual(plain, eta, **rule)
     here, there = (problem.at(points(plain, s)) for s in (seed, other))
@@ -121,27 +120,8 @@ def test_the_certificate_bounds_every_other_point(rule, name, eta, seed, other):
 
 @every_plain
 @every_rule
-@pytest.mark.parametrize("eta", [0.05, 5.0])
-def test_lower_and_upper_bounds_enclose_the_optimum(plain, rule, eta):
-    problem, naive = adapted_dual(plain, eta, **rule), twin(plain, eta, **rule)
-    optimum = sequential.solve(problem, np.zeros(N), tol=1e-9)
-    for seed in range(10):
-        point = problem.at(points(plain, seed))
-        certificate = problem.certificate(point)
-        slack = 1e-8 * (1 + abs(point.value))
-        assert point.value <= optimum.value + optimum.gap + slack
-        assert optimum.value <= point.value + certificate.gap + slack
-    beta, start = optimum.x.copy(), naive.value(np.zeros(N))
-    step = 1.0
-    for _ in range(20):  # the dense twin finds no way up
-        beta, step = naive_hadamard.proximal_step(naive, beta, 1.2 * step)
-    assert naive.value(beta) - start <= optimum.value + optimum.gap + noise(eta, beta)
-
-
-@every_plain
-@every_rule
 @pytest.mark.parametrize("share", [-0.99, -0.4, 0.0, 0.3, 1.0])
-def test_a_model_touches_with_the_same_gradient(plain, rule, share):
+def test_a_model_has_the_gradient_of_h(plain, rule, share):
     problem = adapted_dual(plain, 0.5, **rule)
     for seed in range(4):
         point = problem.at(points(plain, seed))
@@ -168,7 +148,7 @@ def test_a_model_touches_with_the_same_gradient(plain, rule, share):
     other=st.integers(0, 10**6),
 )
 @settings(max_examples=150, deadline=None)
-def test_the_cautious_model_of_the_threshold_rule_lies_below(name, eta, tau, seed, other):
+def test_the_conservative_model_of_the_threshold_rule_lies_below_h(name, eta, tau, seed, other):
     plain = PLAIN[name]
     problem = adapted_dual(plain, eta, tau=tau)
     here, there = (problem.at(points(plain, s)) for s in (seed, other))
@@ -176,15 +156,3 @@ def test_the_cautious_model_of_the_threshold_rule_lies_below(name, eta, tau, see
     gain = model.value(there.beta) - model.value(here.beta)
     slack = 1e-11 * (1 + abs(here.value) + abs(there.value))
     assert gain <= there.value - here.value + slack
-
-
-@every_rule
-@given(name=st.sampled_from(sorted(PLAIN)), seed=st.integers(0, 10**6), other=st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
-def test_h_is_concave(rule, name, seed, other):
-    plain = PLAIN[name]
-    problem = adapted_dual(plain, 0.3, **rule)
-    here, there = (problem.at(points(plain, s)) for s in (seed, other))
-    middle = problem.at(0.5 * (here.beta + there.beta))
-    slack = 1e-11 * (1 + abs(here.value) + abs(there.value))
-    assert middle.value >= 0.5 * (here.value + there.value) - slack

@@ -1,4 +1,4 @@
-"""Ascent by models: on a problem that can be done by hand, and on the adapted duals."""
+"""The sequence of models, on a problem with a known solution and on the adapted duals."""
 
 from typing import NamedTuple
 
@@ -40,10 +40,10 @@ class Bowl:
         root = r.standard_normal((n, n))
         self.H, self.g = root @ root.T + 0.1 * np.eye(n), r.standard_normal(n)
         self.optimum = np.linalg.solve(self.H, self.g)
-        self.certain = []
+        self.verified = []
 
-    def at(self, beta, like=None, *, certain=False):
-        self.certain.append(certain)
+    def at(self, beta, near=None, *, verify=False):
+        self.verified.append(verify)
         f = self.H @ beta
         return Place(beta, float(self.g @ beta - 0.5 * beta @ f), f)
 
@@ -65,7 +65,7 @@ class Bowl:
 
 
 def exact(model, start, *, tol, max_iter, callback):
-    """The maximiser of a diagonal model."""
+    """Return the maximiser of a diagonal model."""
     point, slope, curvature = model
     step = slope / curvature
     gain = float(0.5 * slope @ step)
@@ -75,7 +75,7 @@ def exact(model, start, *, tol, max_iter, callback):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_problem_done_by_hand(seed, monkeypatch):
+def test_a_problem_with_a_known_solution(seed, monkeypatch):
     monkeypatch.setattr(smo, "solve", exact)
     problem = Bowl(seed=seed)
     result = sequential.solve(problem, np.zeros(6), tol=1e-10)
@@ -85,11 +85,11 @@ def test_a_problem_done_by_hand(seed, monkeypatch):
     assert 0 <= result.gap <= 1e-10 * (1 + abs(result.value))
     assert np.all(np.diff(result.objectives) >= -1e-12)
     assert result.n_iter == len(result.history) - 1
-    assert problem.certain[-1]
+    assert problem.verified[-1]
     assert result.certificate.gap == result.gap
 
 
-def test_an_inner_solver_that_goes_nowhere_is_a_stall(monkeypatch):
+def test_a_solver_without_progress_stalls(monkeypatch):
     tried = []
 
     def lazy(model, start, *, tol, max_iter, callback):
@@ -101,7 +101,7 @@ def test_an_inner_solver_that_goes_nowhere_is_a_stall(monkeypatch):
     result = sequential.solve(Bowl(), np.zeros(6), tol=1e-8)
     assert result.status is Status.STALLED
     assert len(tried) == sequential.PATIENCE
-    assert np.all(np.diff(np.log(tried)) < 0)  # ever finer
+    assert np.all(np.diff(np.log(tried)) < 0)  # tolerances decrease
     np.testing.assert_array_equal(result.x, np.zeros(6))
 
 
@@ -128,7 +128,7 @@ def solve(problem, **options):
 @every_rule
 @pytest.mark.parametrize("eta", [0.05, 2.0, 100.0])
 @pytest.mark.parametrize("make", [classification, regression])
-def test_the_optimum_is_that_of_the_dense_twin(make, eta, rule):
+def test_the_optimum_agrees_with_the_dense_twin(make, eta, rule):
     plain = make()
     result = solve(adapted_dual(plain, eta, **rule), tol=1e-9)
     naive = naive_hadamard.NaiveHadamard(
@@ -151,7 +151,7 @@ def test_the_optimum_is_that_of_the_dense_twin(make, eta, rule):
     max_iter=st.integers(0, 60),
 )
 @settings(max_examples=15, deadline=None)
-def test_every_point_on_the_way_is_feasible_and_bounded_by_its_gap(rule, seed, eta, C, max_iter):
+def test_every_iterate_is_feasible_and_bounded_by_its_gap(rule, seed, eta, C, max_iter):
     plain = classification(seed=seed)
     plain = svc_dual(plain.rows, plain.linear, C)
     problem = adapted_dual(plain, eta, **rule)

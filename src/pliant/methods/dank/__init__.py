@@ -1,1 +1,1 @@
-"""DANK and KNPL: a kernel matrix adapted entry by entry inside the support vector machine."""
+"""DANK and KNPL: support vector machines with a kernel matrix adapted entry by entry."""

@@ -1,4 +1,4 @@
-"""The batch rule of the DANK paper, where a prediction depends on the other rows of its batch."""
+"""The batch rule of the DANK paper: a prediction depends on the other rows of its batch."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pliant.methods.svm.estimators import votes
 
 @blas_limited
 def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
-    r"""Return the decision values of new points by the batch rule of the DANK paper.
+    r"""Compute the decision values of new points by the batch rule of the DANK paper.
 
-    A new point :math:`x'_j` takes the column of F of one training point,
+    A new point :math:`x'_j` uses the column of F of one training point,
 
     .. math::
 
@@ -30,14 +30,14 @@ def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
     where :math:`x'_j` is the r-th nearest to :math:`x_i` *among the rows of X* and :math:`x_i` the
     s-th nearest training point to :math:`x'_j` (Liu et al., JMLR 2020, equation (11)).
 
-    The value of one row depends on all other rows of X, which suits only a repetition of the
-    paper's experiments. ``predict`` and ``decision_function`` never use this rule: theirs,
-    ``extension="reciprocal"``, ranks a new point among the training points.
+    The value of a row depends on all other rows of X, so this function only serves to reproduce the
+    paper's experiments. ``predict`` and ``decision_function`` never use this rule; with
+    ``extension="reciprocal"``, they rank a new point among the training points.
 
     Parameters
     ----------
     model : DANKClassifier, DANKRegressor, KNPLClassifier or KNPLRegressor
-        Fitted, on points with coordinates, without ``partition`` or with ``refine``. The parameter
+        Fitted to points with coordinates, without ``partition`` or with ``refine``. The parameter
         ``extension`` has no effect.
     X : array-like of shape (n_samples, n_features)
         The batch.
@@ -50,11 +50,11 @@ def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
     Raises
     ------
     TypeError, ValueError
-        If the model is of another class, or X has other features.
+        If the model has another class, or X has different features.
 
     Notes
     -----
-    O(n m log(n m)) time and 4 n m bytes for the ranks, with n training and m new points.
+    For n training and m new points, the ranks take O(n m log(n m)) time and 4 n m bytes.
     """
     if not isinstance(model, BaseHadamard):
         raise TypeError(f"expected a fitted DANK or KNPL estimator, got {type(model).__name__}")
@@ -65,12 +65,12 @@ def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
 
 
 def _values(model: BaseHadamard, X: Array) -> Array:
-    """Return the values of one learned function, shape (m,)."""
+    """Compute the values of one learned function, shape (m,)."""
     kernel = model.kernel_
     if not isinstance(kernel, HadamardKernel) or made_of(kernel.base, Precomputed):
         raise ValueError(
-            "expected a model of one F for all training points, which have coordinates, got one "
-            "that was learned in parts or from a precomputed Gram matrix"
+            "expected a model with one F for all training points and with coordinates, got a model "
+            "fitted in parts or to a precomputed Gram matrix"
         )
     # f(x'_j) = sum_i beta_i F_(i, j*) k(x_i, x'_j) + b, in blocks of rows j
     values, places = np.empty(len(X)), batch_reciprocal_neighbors(X, kernel.points)

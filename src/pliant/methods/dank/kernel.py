@@ -1,7 +1,7 @@
-"""A base kernel times an adaptive matrix F, entry by entry, with a rule for new points.
+"""A base kernel times an adaptive matrix F, entry by entry, extended to new points.
 
 DANK and KNPL learn a PSD matrix F for the pairs of n training points. With K their Gram matrix,
-c = 1/(4 eta), A_ij = beta_i K_ij beta_j and P = I - 11'/n, it minimises
+c = 1/(4 eta), A_ij = beta_i K_ij beta_j and P = I - 11'/n, F minimises
 -1/2 beta'(F o K) beta + eta penalty(F):
 
     form         penalty                      F
@@ -9,34 +9,35 @@ c = 1/(4 eta), A_ij = beta_i K_ij beta_j and P = I - 11'/n, it minimises
     threshold    |F - 11'|^2 + tau trace F    (11' + c A - (tau/2) I)_+      DANK, tau > 0
     centred      |F|^2,  F1 = n1              11' + c P A P                  KNPL
 
-(Liu et al. 2020, problem (4) and equation (9); Liu et al. 2018, problem (4)). Each form extends to
-any two points x, y through a function b with b(x_i) = beta_i, and stays PSD: with
-a(x, y) = b(x) k(x, y) b(y), S = 11' + c A = U diag(l) U' above tau/2, and s = l - tau/2,
+(Liu et al. 2020, problem (4) and equation (9); Liu et al. 2018, problem (4)). A function b with
+b(x_i) = beta_i extends each form to any two points x, y, and F remains PSD. Let S = 11' + c A,
+U diag(l) U' its part with eigenvalues above tau/2, s = l - tau/2 and a(x, y) = b(x) k(x, y) b(y):
 
     quartic      F(x, y) = 1 + c a(x, y)
     threshold    F(x, y) = p(x)'p(y),  p(x) = (1' + c a(x, X)) U diag(sqrt(s)/l)
     centred      F(x, y) = 1 + c (a(x, y) - m(x) - m(y) + mean_i m(x_i)),  m(x) = mean_i a(x, x_i)
 
-A point enters through its profile: nothing, p(x) or m(x). It is computed from b(x) and the products
-k(x, X) W, for the support points only (where beta is not zero), with the weights W nothing,
-diag(beta) U or beta. F is never formed. The learned kernel is
+The *profile* of a point is empty, p(x) or m(x). It is computed from b(x) and the products k(x, X) W
+with the support points (beta != 0); the weights W are empty, diag(beta) U or beta. F is never
+formed. The learned kernel is
 
     k_new(x, y) = k(x, y) F(x~, y~),
 
-where the rule for new points (see `pliant.kernels.extension`) chooses b and x~: "smooth" has
-x~ = x and b an interpolation of beta; "nearest" and "reciprocal" have x~ = x_i and b = beta_i for
-one training point i; "none" has F = 1. As each F is PSD, so is k_new if k is.
+and its extension (see `pliant.kernels.extension`) defines b and x~: "smooth" has x~ = x and
+interpolates beta; "nearest" and "reciprocal" have x~ = x_i and b = beta_i for one training point i;
+"none" has F = 1. As each F is PSD, k_new is PSD if k is.
 
 A kernel learned in parts has a centre and an adaptive matrix F_p for each part p, in the quartic or
-centred form; pi(x) is the part of the nearest centre:
+centred form. With pi(x) the part of the nearest centre,
 
-    k_new(x, y) = k(x, y) F_p(x, y)        where pi(x) = pi(y) = p
+    k_new(x, y) = k(x, y) F_p(x, y)        if pi(x) = pi(y) = p
                   k(x, y), or 0            between different parts
 
-The first choice is the minimiser F = 1 between parts of the block problem (Liu et al. 2020,
-problem (20)); the second makes each part a model of its own, the block-diagonal F that the paper
-prints. Both are PSD if k is: F - 11' is block-diagonal and PSD. For KNPL each block of F - 11' is
-centred: the rows of F sum to n_p within a part of n_p points and, with F = 1 between parts, to n.
+The value k(x, y) belongs to F = 1 between parts, the minimiser of the block problem (Liu et al.
+2020, problem (20)). The value 0 belongs to the block-diagonal F printed in the paper and separates
+the parts. Both kernels are PSD if k is, as F - 11' is block-diagonal and PSD. For KNPL, each block
+of F - 11' is centred: the rows of F sum to n_p within a part of n_p points. With F = 1 between
+parts, they sum to n.
 """
 
 from __future__ import annotations
@@ -71,11 +72,11 @@ from pliant.methods.dank.problem import (
 
 Extension: TypeAlias = Literal["none", "nearest", "reciprocal", "smooth"]
 EXTENSIONS = get_args(Extension)
-"""The rules for new points."""
+"""Names of the extensions to new points."""
 
 Between: TypeAlias = Literal["one", "zero"]
 BETWEEN = get_args(Between)
-"""F between points of different parts."""
+"""Values of F between points of different parts."""
 
 
 class AdaptiveMatrix:
@@ -103,7 +104,7 @@ class AdaptiveMatrix:
     def radius(self) -> float:
         """The Frobenius norm of F - 11', the size of the adaptation."""
         points, sizes = self._representatives()
-        total = 0.0  # the entry of a pair of representatives counts once for each pair of points
+        total = 0.0  # each entry is weighted by the number of pairs of points it represents
         for rows in row_blocks(len(points), len(points)):
             change = self.kernel.change_between(points[rows], points)
             total += float(sizes[rows] @ change**2 @ sizes)
@@ -113,46 +114,46 @@ class AdaptiveMatrix:
     def rank(self) -> int:
         """The rank of F: the number of eigenvalues above 1e-12 times the largest.
 
-        O(n_support^3) unless the fit has computed it (tau > 0).
+        The cost is O(n_support^3) unless the fit has computed the rank (tau > 0).
         """
         if self.kernel.rank is not None:
             return self.kernel.rank
-        # F = E R E', with E the indicators of groups of equal rows and D = E'E their sizes: the
-        # eigenvalues of F besides zero are those of D^1/2 R D^1/2.
+        # F = E R E', with E the indicators of groups of equal rows and D = E'E their sizes. The
+        # matrix D^1/2 R D^1/2 has the nonzero eigenvalues of F.
         points, sizes = self._representatives()
         root, F = np.sqrt(sizes), 1.0 + self.kernel.change_between(points, points)
         values = np.linalg.eigvalsh(root[:, None] * F * root)
         return int((values > 1e-12 * values[-1]).sum())
 
     def columns(self, indices: Any) -> Array:
-        """Return the columns `indices` (a number, a slice or an array), shape (n, m)."""
-        everything = np.arange(len(self))
-        return 1.0 + self.kernel.change_between(everything, np.atleast_1d(everything[indices]))
+        """Return the columns `indices` (an integer, a slice or an array), shape (n, m)."""
+        every = np.arange(len(self))
+        return 1.0 + self.kernel.change_between(every, np.atleast_1d(every[indices]))
 
     def toarray(self) -> Array:
         """Return F, shape (n, n)."""
         return self.columns(slice(None))
 
     def _representatives(self) -> tuple[Indices, Array]:
-        """Return the support points and another point of each group, with their multiplicities.
+        """Return one point for each distinct row of F, and the number of points with that row.
 
-        All points of a group without a coefficient have the same row of F.
+        Every support point is returned. All other points of a group have the same row of F.
         """
         support = self.kernel.support
         others = np.setdiff1d(np.arange(len(self)), support)
-        _, first, counts = np.unique(
+        _, index, counts = np.unique(
             self.kernel.groups[others], return_index=True, return_counts=True
         )
-        points = np.append(support, others[first])
+        points = np.append(support, others[index])
         return points, np.append(np.ones(len(support)), counts)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for an attribute from a file that is not a learned kernel."""
+        """Raise ValueError unless the kernel loaded from a file is a learned kernel."""
         if not isinstance(self.kernel, AdaptedKernel):
             raise ValueError(f"expected a learned kernel, got {type(self.kernel).__name__}")
 
 
-class PlacedPoints(NamedTuple):
+class ProfiledPoints(NamedTuple):
     """Points x~ with their coefficients b and their profiles."""
 
     points: Array
@@ -166,8 +167,8 @@ class AdaptedKernel(Kernel):
     _cached: ClassVar[tuple[str, ...]]
     """Names of the cached properties."""
 
-    _kept: ClassVar[tuple[str, ...]] = ()
-    """Names of cached values that pickles and model files keep, as they take long to compute."""
+    _stored: ClassVar[tuple[str, ...]] = ()
+    """Names of cached values that are expensive, so that pickles and model files contain them."""
 
     base: Kernel
     points: Array
@@ -186,17 +187,17 @@ class AdaptedKernel(Kernel):
 
     @cached_property
     def support(self) -> Indices:
-        """The numbers of the training points with beta != 0."""
+        """The indices of the training points with beta != 0."""
         return np.flatnonzero(self.beta)
 
     @property
     def rank(self) -> int | None:
-        """The rank of F if it is known without a decomposition, or None."""
+        """The rank of F, or None if it requires a decomposition."""
         return None
 
     @property
     def groups(self) -> Indices:
-        """A number for each training point: points of a number with beta = 0 share a row of F."""
+        """The group of each training point; points of a group with beta = 0 share a row of F."""
         return np.zeros(len(self.points), dtype=np.intp)
 
     @abstractmethod
@@ -204,26 +205,26 @@ class AdaptedKernel(Kernel):
         """Return F - 1 between training points, shape (len(rows), len(columns))."""
 
     def adaptation(self) -> AdaptiveMatrix:
-        """Return F on the training points; between different parts it is one."""
+        """Return F on the training points; it is 1 between different parts."""
         return AdaptiveMatrix(self)
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         self.base._check_pair(X, Y)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute and drop all cached values; a Gaussian process sets an empty theta."""
+        """Set an attribute and drop all cached values, unless a Gaussian process sets theta."""
         if name != "theta":
-            for cached in self._cached + self._kept:
+            for cached in self._cached + self._stored:
                 self.__dict__.pop(cached, None)
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without the values that are cheap to compute again."""
+        """Return the attributes without values that are cheap to recompute."""
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name not in self._cached}
 
     def _check_loaded(self) -> None:
-        """Drop cached values from a file, except those that are kept."""
+        """Drop cached values loaded from a file, except the stored ones."""
         super()._check_loaded()
         for cached in self._cached:
             self.__dict__.pop(cached, None)
@@ -239,24 +240,24 @@ class HadamardKernel(AdaptedKernel):
     points : array of shape (n, d)
         The training points, float64.
     beta : array of shape (n,)
-        Their signed dual coefficients.
+        The signed dual coefficients of the training points.
     eta : float
-        >= 1e-300, may be inf: the weight of the penalty of F.
+        Weight of the penalty of F, >= 1e-300; may be inf.
     extension : {"smooth", "nearest", "reciprocal", "none"}
-        The rule for new points.
+        The extension to new points.
     n_neighbors : int
-        >= 1, for "smooth".
+        Number of neighbours for "smooth", >= 1.
     tau : float
-        >= 0, < 2n: the weight of the trace of F, relative to eta (DANK).
+        Weight of the trace of F relative to eta, >= 0 and < 2n (DANK).
     centred : bool
-        True if the rows of F sum to n (KNPL); then tau = 0.
+        True if the rows of F sum to n (KNPL), which requires tau = 0.
     """
 
     _cached = (
-        "_neighbors", "_pooled", "support", "support_sums", "form", "_at_support", "_table",
-        "_products",
+        "_neighbors", "_pooled_beta", "support", "support_sums", "form", "_support_points",
+        "_profile_table", "_products",
     )  # fmt: skip
-    _kept = ("eigenpairs",)
+    _stored = ("eigenpairs",)
 
     def __init__(
         self,
@@ -279,50 +280,50 @@ class HadamardKernel(AdaptedKernel):
         self.centred = centred
 
     @property
-    def _rule(self) -> str:
-        """The rule for new points; "none" if no coefficient or c is zero."""
-        rule = check_choice("extension", self.extension, EXTENSIONS)
-        return rule if self.support.size and self.quartic else "none"
+    def _extension(self) -> str:
+        """The extension to new points, or "none" if F = 1."""
+        extension = check_choice("extension", self.extension, EXTENSIONS)
+        return extension if self.support.size and self.quartic else "none"
 
     def _gram(self, X: Array, Y: Array) -> Array:
         gram = self.base._gram(X, Y)
-        if self._rule == "none":
+        if self._extension == "none":
             return gram
-        if self._rule == "smooth":
-            # Predictions have Y = support: its profiles are cached, and the kernel values are used
-            # for the profiles of X as well.
+        if self._extension == "smooth":
+            # Predictions have Y = support: the profiles of Y are cached, and the profiles of X
+            # reuse the kernel values.
             s = self.support.size
-            known = len(Y) == s and np.array_equal(Y, self.points[self.support])
-            right = self._at_support if known else self._by_coordinates(Y)
-            left = right if Y is X else self._by_coordinates(X, gram if known else None)
+            predicts = len(Y) == s and np.array_equal(Y, self.points[self.support])
+            right = self._support_points if predicts else self._compute_profiles(Y)
+            left = right if Y is X else self._compute_profiles(X, gram if predicts else None)
             adapted = self._change(gram, left, right)
         else:
-            place = self._place(X)
-            adapted = self._copied(place, place if Y is X else self._place(Y))
-        adapted += 1.0  # k F = k (1 + change), in place: this is the only copy of the matrix
+            matched = self._match(X)
+            adapted = self._gather_change(matched, matched if Y is X else self._match(Y))
+        adapted += 1.0  # k F = k (1 + change), in place to avoid another copy of the matrix
         adapted *= gram
         return adapted
 
     def _diagonal(self, X: Array) -> Array:
         diagonal = self.base._diagonal(X)
-        if self._rule == "none":
+        if self._extension == "none":
             return diagonal
-        if self._rule == "smooth":  # shape (m,)
-            change = self._change_of_each(self._by_coordinates(X))
+        if self._extension == "smooth":  # shape (m,)
+            change = self._change_of_each(self._compute_profiles(X))
         else:
-            # many points may share their x~, where F is computed once
-            place, back = np.unique(self._place(X), return_inverse=True)
-            change = self._change_of_each(self._trained(place))[back]
+            # many points may share one x~, so F is computed once for each x~
+            matched, inverse = np.unique(self._match(X), return_inverse=True)
+            change = self._change_of_each(self._select_training(matched))[inverse]
         return np.asarray(diagonal * (1.0 + change))
 
-    def _by_coordinates(self, X: Array, cross: Array | None = None) -> PlacedPoints:
-        """Return points at their own coordinates (x~ = x); `cross` is k(X, support), or None."""
-        b, weights = self._smooth(X), self.form.weights(self.beta[self.support])
-        products = self._times(X, weights) if cross is None else cross @ weights
-        return PlacedPoints(X, b, self.form.profile(b, products))
+    def _compute_profiles(self, X: Array, cross: Array | None = None) -> ProfiledPoints:
+        """Compute b and the profiles for x~ = x; `cross` is k(X, support) if known."""
+        b, weights = self._interpolate(X), self.form.weights(self.beta[self.support])
+        products = self._multiply(X, weights) if cross is None else cross @ weights
+        return ProfiledPoints(X, b, self.form.profile(b, products))
 
-    def _times(self, X: Array, weights: Array) -> Array:
-        """Return k(X, support) @ weights, shape (m, q), in blocks of rows."""
+    def _multiply(self, X: Array, weights: Array) -> Array:
+        """Compute k(X, support) @ weights, shape (m, q), in blocks of rows."""
         points, products = self.points[self.support], np.empty((len(X), weights.shape[1]))
         if products.size:
             for rows in row_blocks(len(X), len(points)):
@@ -333,8 +334,8 @@ class HadamardKernel(AdaptedKernel):
     def support_sums(self) -> Array:
         """K beta at the support points, shape (s,), for the means of the centred form.
 
-        By symmetry half of the kernel values suffice: each block of rows starts at the diagonal,
-        and the values to the right of its square count for the columns, too.
+        By symmetry, half of the kernel values suffice. Each block of rows starts at the diagonal,
+        and its values to the right of the diagonal block also contribute to the columns.
         """
         points, beta = self.points[self.support], self.beta[self.support]
         sums = np.zeros(len(points))
@@ -344,22 +345,22 @@ class HadamardKernel(AdaptedKernel):
             sums[rows.stop :] += beta[rows] @ gram[:, rows.stop - rows.start :]
         return sums
 
-    def keep(self, spectrum: AdaptationSpectrum | None) -> None:
-        """Keep the spectrum of the threshold form, if it is known, in pickles and files too."""
+    def store_spectrum(self, spectrum: AdaptationSpectrum | None) -> None:
+        """Store the spectrum of the threshold form, if known, also for pickles and model files."""
         adapted = self.extension != "none" and self.eta != np.inf and self.beta.any()
         if adapted and self.tau and spectrum is not None and spectrum.values.size:
             rows = [spectrum.values, spectrum.support, spectrum.others]
             self.__dict__["eigenpairs"] = np.vstack(rows)  # shape (s + 2, r)
 
-    def _trained(self, indices: Indices) -> PlacedPoints:
-        """Return training points with their learned coefficients."""
-        table, row_of = self._table
-        return PlacedPoints(self.points[indices], self.beta[indices], table[row_of[indices]])
+    def _select_training(self, indices: Indices) -> ProfiledPoints:
+        """Return training points with their learned coefficients and profiles."""
+        table, row_of = self._profile_table
+        return ProfiledPoints(self.points[indices], self.beta[indices], table[row_of[indices]])
 
     @cached_property
-    def _table(self) -> tuple[Array, Indices]:
-        """Profiles of the support points and, last, of all others; the row of each point."""
-        # Where beta = 0, a(x, .) = 0, and so are the products that b(x) multiplies.
+    def _profile_table(self) -> tuple[Array, Indices]:
+        """Profiles of the support points and of all other points (last row); each point's row."""
+        # For beta = 0, a(x, .) = 0: the factor b(x) = 0 makes the products irrelevant.
         b = np.append(self.beta[self.support], 0.0)
         products = np.vstack([self._products, np.zeros(self._products.shape[1])])
         row_of = np.full(len(self.points), len(self.support))
@@ -372,23 +373,22 @@ class HadamardKernel(AdaptedKernel):
         if self.centred:  # W = beta
             return self.support_sums[:, None]
         weights = self.form.weights(self.beta[self.support])
-        return self._times(self.points[self.support], weights)
+        return self._multiply(self.points[self.support], weights)
 
-    def _change(self, gram: Array, left: PlacedPoints, right: PlacedPoints) -> Array:
+    def _change(self, gram: Array, left: ProfiledPoints, right: ProfiledPoints) -> Array:
         """Return F - 1 between points, given k between them."""
         # a(x, y) = b(x) k(x, y) b(y)
         learned = left.b[:, None] * gram
         learned *= right.b
         return self.form.change(learned, left.profile, right.profile)
 
-    def _change_of_each(self, placed: PlacedPoints) -> Array:
-        """Return F(x, x) - 1 at points."""
-        learned = placed.b**2 * self.base._diagonal(placed.points)
-        return self.form.change_of_each(learned, placed.profile)
+    def _change_of_each(self, points: ProfiledPoints) -> Array:
+        """Return F(x, x) - 1 for each point."""
+        learned = points.b**2 * self.base._diagonal(points.points)
+        return self.form.change_of_each(learned, points.profile)
 
-    def _copied(self, rows: Indices, columns: Indices) -> Array:
-        """Return F - 1 between training points that may occur many times."""
-        # F between different points only, then copied
+    def _gather_change(self, rows: Indices, columns: Indices) -> Array:
+        """Return F - 1 between training points, computed once for repeated indices."""
         left, row_of = np.unique(rows, return_inverse=True)
         right, column_of = np.unique(columns, return_inverse=True)
         return self.change_between(left, right)[row_of[:, None], column_of]
@@ -396,7 +396,7 @@ class HadamardKernel(AdaptedKernel):
     def change_between(self, rows: Indices, columns: Indices) -> Array:
         """Return F - 1 between training points, with their learned coefficients."""
         gram = self._between(rows, columns)
-        return self._change(gram, self._trained(rows), self._trained(columns))
+        return self._change(gram, self._select_training(rows), self._select_training(columns))
 
     @property
     def rank(self) -> int | None:
@@ -406,13 +406,12 @@ class HadamardKernel(AdaptedKernel):
     def in_places(self, X: Array, places: Indices) -> Array:
         """Return k(x, x_j) F(x~, x_j) for all support points x_j, shape (m, s).
 
-        `places`, shape (m,), has for each row x of X the number of the training point x~ whose
-        row of F it takes.
+        `places`, shape (m,), holds the index of the training point x~ for each row x of X.
         """
         gram = self.base._gram(X, self.points[self.support])
         if not (self.support.size and self.quartic):  # F = 1
             return gram
-        adapted = self._copied(places, self.support)
+        adapted = self._gather_change(places, self.support)
         adapted += 1.0
         adapted *= gram
         return adapted
@@ -432,56 +431,55 @@ class HadamardKernel(AdaptedKernel):
             return CentredForm(c, n, float(self.beta[support] @ self.support_sums) / n**2)
         if not (tau and c and support.size):
             return QuarticForm(c)
-        # The fit keeps its eigenpairs: see `keep`. Otherwise they are computed again.
-        known = vars(self).get("eigenpairs")
-        if known is not None:
-            spectrum = AdaptationSpectrum(known[0], known[1:-1], known[-1], n, True)
+        pairs = vars(self).get("eigenpairs")  # see `store_spectrum`
+        if pairs is not None:
+            spectrum = AdaptationSpectrum(pairs[0], pairs[1:-1], pairs[-1], n, True)
         else:
             spectrum = AdaptationSpectrum.of(self._between, support, self.beta[support], c, tau, n)
         return ThresholdForm(c, tau, spectrum)
 
     def _check_form(self) -> None:
-        """Raise ValueError unless eta, tau and centred name one of the closed forms."""
+        """Raise ValueError unless eta, tau and centred define one of the closed forms."""
         check_real("eta", self.eta, least=1e-300, infinite=True)
         limit = 2 * len(self.points)
         if check_real("tau", self.tau, least=0) >= limit:
             raise ValueError(f"expected tau < 2n = {limit}, got {self.tau!r}")
         if not isinstance(self.centred, bool | np.bool_):
-            raise ValueError(f"expected centred True or False, got {self.centred!r}")
+            raise ValueError(f"expected centred to be True or False, got {self.centred!r}")
         if self.centred and self.tau > 0:
             raise ValueError(f"expected tau = 0 for a centred kernel, got {self.tau!r}")
 
     @cached_property
-    def _at_support(self) -> PlacedPoints:
-        """The support points at their own coordinates."""
+    def _support_points(self) -> ProfiledPoints:
+        """The support points with x~ = x."""
         points = self.points[self.support]
-        b = self._smooth(points)
-        return PlacedPoints(points, b, self.form.profile(b, self._products))
+        b = self._interpolate(points)
+        return ProfiledPoints(points, b, self.form.profile(b, self._products))
 
-    def _smooth(self, X: Array) -> Array:
-        """Return b at each row of X, shape (m,)."""
+    def _interpolate(self, X: Array) -> Array:
+        """Interpolate beta at each row of X, shape (m,)."""
         k = check_integer("n_neighbors", self.n_neighbors, least=1)
-        return smooth(self._neighbors, X, self._pooled, k)
+        return smooth(self._neighbors, X, self._pooled_beta, k)
 
-    def _place(self, X: Array) -> Indices:
-        """Return the number of the training point x~ for each row of X, shape (m,)."""
-        rule = nearest if self._rule == "nearest" else reciprocal
-        return rule(self._neighbors, X)
+    def _match(self, X: Array) -> Indices:
+        """Return the index of the training point x~ for each row of X, shape (m,)."""
+        search = nearest if self._extension == "nearest" else reciprocal
+        return search(self._neighbors, X)
 
     @cached_property
     def _neighbors(self) -> Neighbors:
-        """The training points, ready for searches of neighbours."""
+        """The training points, indexed for neighbour searches."""
         if isinstance(self.base, Precomputed):
             return GramNeighbors(self.base, self.points)
         return CoordinateNeighbors(self.points)
 
     @cached_property
-    def _pooled(self) -> Array:
-        """beta, with its mean wherever training points are equal, for the smooth rule."""
+    def _pooled_beta(self) -> Array:
+        """beta averaged over equal training points, for the smooth extension."""
         return self._neighbors.pool(self.beta)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for inconsistent attributes from a file."""
+        """Raise ValueError if attributes loaded from a file are inconsistent."""
         super()._check_loaded()
         points, beta = check_points(self.points, "points"), np.asarray(self.beta)
         if beta.shape != (len(points),) or beta.dtype != np.float64 or not np.isfinite(beta).all():
@@ -506,28 +504,28 @@ class PartitionedKernel(AdaptedKernel):
     Parameters
     ----------
     base : Kernel
-        k, positive semi-definite, of points with coordinates.
+        k, positive semi-definite, on points with coordinates.
     points : array of shape (n, d)
         The training points, float64.
     beta : array of shape (n,)
-        Their signed dual coefficients.
+        The signed dual coefficients of the training points.
     labels : array of shape (n,)
-        The part of each, 0 to v - 1.
+        The part of each training point, 0 to v - 1.
     centres : array of shape (v, d)
         The centres of the parts.
     eta : float
-        >= 1e-300, may be inf: the weight of the penalty of F.
+        Weight of the penalty of F, >= 1e-300; may be inf.
     extension : {"smooth", "nearest", "reciprocal", "none"}
-        The rule for new points, among the training points of their part.
+        The extension to new points, from the training points of their part.
     n_neighbors : int
-        >= 1, for "smooth".
+        Number of neighbours for "smooth", >= 1.
     between : {"one", "zero"}
         F between different parts.
     centred : bool
         True if the rows of F sum to the number of points within each part (KNPL).
     """
 
-    _cached = ("parts", "support", "_within")
+    _cached = ("parts", "support", "_index_in_part")
 
     def __init__(
         self,
@@ -561,23 +559,23 @@ class PartitionedKernel(AdaptedKernel):
     def parts(self) -> list[HadamardKernel]:
         """The kernel of each part."""
         masks = (self.labels == p for p in range(len(self.centres)))
-        return [self._of(self.points[mine], self.beta[mine]) for mine in masks]
+        return [self._build_part(self.points[mask], self.beta[mask]) for mask in masks]
 
-    def _of(self, points: Array, beta: Array) -> HadamardKernel:
-        """Return the kernel of one part, from its points and coefficients."""
+    def _build_part(self, points: Array, beta: Array) -> HadamardKernel:
+        """Build the kernel of one part from its points and coefficients."""
         return HadamardKernel(
             self.base, points, beta, self.eta, self.extension, self.n_neighbors,
             centred=self.centred,
         )  # fmt: skip
 
     @cached_property
-    def _within(self) -> Indices:
-        """The number of each training point within its part, shape (n,)."""
-        within = np.empty(len(self.points), dtype=np.intp)
+    def _index_in_part(self) -> Indices:
+        """The index of each training point within its part, shape (n,)."""
+        indices = np.empty(len(self.points), dtype=np.intp)
         for p in range(len(self.centres)):
-            mine = np.flatnonzero(self.labels == p)
-            within[mine] = np.arange(len(mine))
-        return within
+            members = np.flatnonzero(self.labels == p)
+            indices[members] = np.arange(len(members))
+        return indices
 
     def _gram(self, X: Array, Y: Array) -> Array:
         if check_choice("between", self.between, BETWEEN) == "one":
@@ -586,39 +584,36 @@ class PartitionedKernel(AdaptedKernel):
             gram = np.zeros((len(X), len(Y)))
         left = self.place(X)
         right = left if Y is X else self.place(Y)
-        # Pairs of points of one part: F_p, between the points at their places in X and Y.
-        for p in np.intersect1d(left, right):
+        for p in np.intersect1d(left, right):  # pairs within part p
             rows, columns = np.flatnonzero(left == p), np.flatnonzero(right == p)
-            own = X[rows]
-            others = own if Y is X else Y[columns]  # the same array shows a symmetric block
-            gram[np.ix_(rows, columns)] = self.parts[p]._gram(own, others)
+            X_p = X[rows]
+            Y_p = X_p if Y is X else Y[columns]  # the same object marks a symmetric block
+            gram[np.ix_(rows, columns)] = self.parts[p]._gram(X_p, Y_p)
         return gram
 
     def _diagonal(self, X: Array) -> Array:
-        diagonal, place = np.empty(len(X)), self.place(X)
-        for p in np.unique(place):
-            diagonal[place == p] = self.parts[p]._diagonal(X[place == p])
+        diagonal, parts = np.empty(len(X)), self.place(X)
+        for p in np.unique(parts):
+            diagonal[parts == p] = self.parts[p]._diagonal(X[parts == p])
         return diagonal
 
     @property
     def groups(self) -> Indices:
-        """The part of each point, shape (n,)."""
+        """The part of each training point, shape (n,)."""
         return self.labels
 
     def change_between(self, rows: Indices, columns: Indices) -> Array:
-        """Return F - 1 between training points: zero between parts, whatever `between` is."""
+        """Return F - 1 between training points; it is 0 between parts for any `between`."""
         change = np.zeros((len(rows), len(columns)))
-        left, right = self.labels[rows], self.labels[columns]
+        left, right, index = self.labels[rows], self.labels[columns], self._index_in_part
         for p in np.intersect1d(left, right):
-            mine, others = np.flatnonzero(left == p), np.flatnonzero(right == p)
-            # the kernel of a part counts its points from zero
-            change[np.ix_(mine, others)] = self.parts[p].change_between(
-                self._within[rows[mine]], self._within[columns[others]]
-            )
+            i, j = np.flatnonzero(left == p), np.flatnonzero(right == p)
+            part = self.parts[p].change_between(index[rows[i]], index[columns[j]])
+            change[np.ix_(i, j)] = part
         return change
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for inconsistent attributes from a file."""
+        """Raise ValueError if attributes loaded from a file are inconsistent."""
         super()._check_loaded()
         points = check_points(self.points, "points")
         centres = check_points(self.centres, "centres", n_features=points.shape[1])
@@ -627,8 +622,8 @@ class PartitionedKernel(AdaptedKernel):
             raise ValueError(
                 f"expected {len(points)} labels, got shape {labels.shape} of type {labels.dtype}"
             )
-        wrong = labels[(labels < 0) | (labels >= len(centres))]
-        if wrong.size:
-            raise ValueError(f"expected labels from 0 to {len(centres) - 1}, got {wrong[0]}")
+        invalid = labels[(labels < 0) | (labels >= len(centres))]
+        if invalid.size:
+            raise ValueError(f"expected labels from 0 to {len(centres) - 1}, got {invalid[0]}")
         check_choice("between", self.between, BETWEEN)
-        self._of(self.points, self.beta)._check_loaded()
+        self._build_part(self.points, self.beta)._check_loaded()

@@ -26,34 +26,34 @@ class KNPLClassifier(BaseHadamard, SVMClassifier[BaseGram]):
         - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right), \\
         \qquad 0 \le \alpha_i \le C, \; y'\alpha = 0, \; \beta = \alpha \circ y,
 
-    problem (4) of [1]_, less its constant (the paper writes G and gamma for F and eta). F is
+    problem (4) of [1]_ without its constant (the paper writes G and gamma for F and eta). F is
     eliminated in closed form, F = 11' + P A P/(4 eta) with A_ij = beta_i K_ij beta_j and
-    P = I - 11'/n. This leaves a problem for a short sequence of SVM duals with one quartic term.
-    The paper's alternation between F and alpha does not converge. `DANKClassifier` describes the
-    other parameters.
+    P = I - 11'/n. A short sequence of SVM duals with one quartic term solves the problem. The
+    paper's alternation between F and alpha does not converge. `DANKClassifier` documents the other
+    parameters.
 
     Parameters
     ----------
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
-        Divide the samples into parts by k-means and solve a problem of KNPL on each, without b and
-        y'alpha = 0: the rows of its F sum to the number of its samples. The parts together solve
-        the problem whose kernel is zero between parts, over these F; ``objective_`` and
-        ``dual_gap_`` belong to it. The time grows about linearly with n. Needs points with
-        coordinates.
+        Divide the samples into parts by k-means and solve a KNPL problem on each, without b and
+        y'alpha = 0. The rows of a part's F sum to the number of its samples. Together, the parts
+        solve the problem over these F with a kernel of 0 between parts; ``objective_`` and
+        ``dual_gap_`` refer to this problem. The time grows about linearly with n. Requires points
+        with coordinates.
 
     Attributes
     ----------
     estimators_ : list of KNPLClassifier
-        Only with more than two classes: a fitted classifier for each pair, in place of the
-        attributes above from ``kernel_`` on.
+        Only with more than two classes: a fitted classifier for each pair. It replaces the
+        attributes above, from ``kernel_`` on.
     objective_ : float
         The dual objective, a lower bound of the optimum.
     objective_constant_ : float
-        The part of objective_ that no coefficient changes: 0.
+        The constant term of objective_: 0.
 
     Notes
     -----
-    As for `DANKClassifier`; the Gram matrix takes O(n^2) memory.
+    The notes on `DANKClassifier` apply; the Gram matrix takes O(n^2) memory.
 
     References
     ----------
@@ -101,16 +101,16 @@ class KNPLRegressor(BaseHadamard, SVMRegressor[BaseGram]):
         - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right), \\
         \qquad |\beta_i| \le C, \; 1'\beta = 0,
 
-    the method of [1]_ with the loss of regression in place of the hinge loss. F is eliminated in
-    closed form, as in `KNPLClassifier`. `DANKRegressor` describes the other parameters.
+    the method of [1]_ with the epsilon-insensitive loss instead of the hinge loss. F is eliminated
+    in closed form, as in `KNPLClassifier`. `DANKRegressor` documents the other parameters.
 
     Parameters
     ----------
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
-        Divide the samples into parts by k-means and solve a problem of KNPL on each, without b and
-        1'beta = 0, with the mean of y for b: the rows of its F sum to the number of its samples.
-        The parts together solve the problem whose kernel is zero between parts, over these F;
-        ``objective_`` and ``dual_gap_`` belong to it. The time grows about linearly with n. Needs
+        Divide the samples into parts by k-means and solve a KNPL problem on each, with b = mean(y)
+        and without 1'beta = 0. The rows of a part's F sum to the number of its samples. Together,
+        the parts solve the problem over these F with a kernel of 0 between parts; ``objective_``
+        and ``dual_gap_`` refer to this problem. The time grows about linearly with n. Requires
         points with coordinates.
 
     Attributes
@@ -118,7 +118,7 @@ class KNPLRegressor(BaseHadamard, SVMRegressor[BaseGram]):
     objective_ : float
         The dual objective, a lower bound of the optimum, in units of the scaled target.
     objective_constant_ : float
-        The part of objective_ that no coefficient changes: 0.
+        The constant term of objective_: 0.
 
     References
     ----------

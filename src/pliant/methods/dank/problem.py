@@ -1,25 +1,29 @@
-"""The problem of DANK and KNPL: a margin dual whose kernel matrix is adapted entry by entry.
+"""The problem of DANK and KNPL: a margin dual with a kernel matrix adapted entry by entry.
 
     max_beta h(beta),   h(beta) = gain(beta) + min_F -1/2 beta'(F o K) beta + eta penalty(F)
 
 over PSD matrices F, with o the entrywise product and the gain and constraints of a `MarginDual`
-(Liu et al. 2020, problem (4) and section 5; Liu et al. 2018, problem (4)). F is eliminated in
-closed form by one of three rules. With c = 1/(4 eta), A_ij = beta_i K_ij beta_j, P = I - 11'/n, l
-the eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
+(Liu et al. 2020, problem (4) and section 5; Liu et al. 2018, problem (4)).
 
-    rule         h - h0, besides the gain                     h0
+A *rule* eliminates F in closed form: it gives the inner minimum and its gradient. A *form* (at the
+end of the module) evaluates that F between points. A *model* is a margin dual with the gradient of
+h at one point; the solver maximises a sequence of models.
+
+There are three rules. With c = 1/(4 eta), A_ij = beta_i K_ij beta_j, P = I - 11'/n, l the
+eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
+
+    rule         h - h0 without the gain                      h0
     quartic      -1/2 beta'K beta - (c/4) |A|^2               0
     threshold    eta (n^2 - sum s^2) - h0                     eta (tau n - tau^2/4)
     centred      -1/2 beta'K beta - (c/4) |P A P|^2           0
 
-(the last without the constant eta n^2). `pliant.methods.dank.kernel` states the F of each rule; the
-forms at the end of this module compute it. The quartic rule is a `MarginDual` itself, for
-two-coordinate ascent. The others are an `AdaptedDual`: the quartic rule plus a smooth function,
-which is linear in a model that two-coordinate ascent can solve. For the threshold rule that
-function, eta times a sum of Huber functions of l, is convex, so that the model lies below h.
+where the centred rule omits the constant eta n^2. `pliant.methods.dank.kernel` states F for each
+rule. The quartic rule is a `MarginDual`, solved by two-coordinate ascent. The others are an
+`AdaptedDual`, the quartic rule plus a smooth function; its models linearise that function. For the
+threshold rule it is convex, eta times a sum of Huber functions of l, so the model lies below h.
 
-For the threshold rule h0 is of size eta n^2, far above h - h0, and would cancel in floating point.
-It cancels on paper: with the largest eigenvalue l = n + e, and sums over the others above tau/2,
+For the threshold rule h0 is of order eta n^2, much larger than h - h0, and subtracting it loses
+digits. With the largest eigenvalue l = n + e, and sums over the others above tau/2, h0 cancels:
 
     -(h - h0 - gain) / eta = (l - tau/2)^2 - (n - tau/2)^2 + sum s^2 = e (2n + e - tau) + sum s^2
 """
@@ -39,22 +43,22 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real
 from pliant.methods.svm.dual import Certificate, MarginDual, Rows
 
-LEEWAY = 1e-6
-"""Largest excess over tau/2, relative to it, of an eigenvalue that may be missed. Each makes the
-objective too high by at most eta (LEEWAY tau/2)^2, which is below rounding."""
+EIGENVALUE_SLACK = 1e-6
+"""Largest relative excess over tau/2 of an undetected eigenvalue. Each one raises the objective by
+at most eta (EIGENVALUE_SLACK tau/2)^2, which is below rounding."""
 
 BLOCK_ENTRIES = 500_000
-"""Entries of a matrix that are held at once where only sums over them are needed."""
+"""Number of matrix entries in memory when a matrix is summed block by block."""
 
-SMALL, FEW, SOME = 300, 0.03, 0.2
-"""Choice of the eigensolver: LAPACK for matrices up to the order `SMALL`; Lanczos iterations for up
-to the share `FEW` of the eigenvectors; LAPACK for a subset up to the share `SOME`. There LAPACK
-makes each vector orthogonal to all others: for nearly all vectors of a matrix of order 1900 that
-takes 8 s, and the whole decomposition 1.3 s."""
+LAPACK_ORDER, LANCZOS_SHARE, SUBSET_SHARE = 300, 0.03, 0.2
+"""Choice of the eigensolver: LAPACK up to the order `LAPACK_ORDER`; Lanczos iterations for up to
+the share `LANCZOS_SHARE` of the eigenvectors; LAPACK's subset driver up to `SUBSET_SHARE`. The
+subset driver orthogonalises every vector against all others: for nearly all vectors of a matrix of
+order 1900 it takes 8 s, and the full decomposition 1.3 s."""
 
 
 def automatic_eta(beta: Array) -> float:
-    """Return the paper's scale of eta, |alpha|^2 of the plain SVM; inf where alpha is zero.
+    """Return the paper's scale of eta, |alpha|^2 of the plain SVM, or inf if alpha is zero.
 
     With this eta and K_ii = 1, trace(F - 11') = c |alpha|^2 = 1/4 for DANK with tau = 0.
     """
@@ -69,7 +73,7 @@ def adapted_dual(
     centred: bool = False,
     n_points: int | None = None,
 ) -> MarginDual | AdaptedDual:
-    """Return the problem of a plain SVM's dual and one of the three rules.
+    """Build the adapted problem from the dual of a plain SVM and one of the three rules.
 
     Parameters
     ----------
@@ -77,12 +81,12 @@ def adapted_dual(
     eta : float
         > 0; inf for the plain SVM.
     tau : float
-        >= 0, < 2n. 0 is the quartic rule, > 0 the threshold rule (DANK).
+        >= 0, < 2n. 0 selects the quartic rule, a positive tau the threshold rule (DANK).
     centred : bool
-        True for the centred rule (KNPL); then tau = 0.
+        True for the centred rule (KNPL), which requires tau = 0.
     n_points : int, optional
-        For the centred rule, the order of F, where `plain` has one more coordinate (see
-        `pliant.methods.svm.dual.without_intercept`).
+        For the centred rule, the order of F. It differs from the number of coordinates if `plain`
+        has an extra one (see `pliant.methods.svm.dual.without_intercept`).
 
     Raises
     ------
@@ -93,7 +97,7 @@ def adapted_dual(
     c, n = 1.0 / (4.0 * eta), len(plain.rows)
     if check_real("tau", tau, least=0) >= 2 * n:
         raise ValueError(
-            f"expected tau < 2n = {2 * n} for {n} training points (F is zero else), got {tau!r}"
+            f"expected tau < 2n = {2 * n} for {n} training points (otherwise F is 0), got {tau!r}"
         )
     if c == 0.0 or not (tau or centred):
         return plain.with_quartic(c)
@@ -104,11 +108,11 @@ def adapted_dual(
 
 
 class DualPoint(NamedTuple):
-    """A beta, shape (n,), with the value and the gradient of the problem there.
+    """A beta, shape (n,), with the value and the gradient of the problem.
 
-    `value` is h(beta) - h0, and `f` is (F o K) beta, shape (n,), with F the inner minimiser: the
-    gradient of the gain less f is that of h. `fields` are K beta and (K o K) beta^2. `spectrum`
-    holds the eigenpairs of F; None for the centred rule.
+    `value` is h(beta) - h0, and `f` is (F o K) beta, shape (n,), with F the inner minimiser. The
+    gradient of h is the gradient of the gain minus f. `fields` are K beta and (K o K) beta^2.
+    `spectrum` holds the eigenpairs of F, or None for the centred rule.
     """
 
     beta: Array
@@ -120,7 +124,7 @@ class DualPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AdaptedCertificate(Certificate):
-    """A certificate, with the eigenpairs of F at its point where they are few."""
+    """A certificate, with the eigenpairs of F if they are few."""
 
     spectrum: AdaptationSpectrum | None = None
 
@@ -138,7 +142,7 @@ class AdaptedDual:
     quartic : MarginDual
         The quartic rule with the same eta.
     constant : float
-        h0, the part of the objective that no beta changes.
+        h0, the constant term of the objective.
     """
 
     plain: MarginDual
@@ -146,29 +150,29 @@ class AdaptedDual:
     quartic: MarginDual
     constant: float
 
-    def at(self, beta: Array, like: DualPoint | None = None, *, certain: bool = False) -> DualPoint:
-        """Return value and gradient at a feasible `beta`.
+    def at(self, beta: Array, near: DualPoint | None = None, *, verify: bool = False) -> DualPoint:
+        """Compute value and gradient at a feasible `beta`.
 
         Parameters
         ----------
         beta : array of shape (n,)
-        like : DualPoint, optional
-            A point nearby, which shortens the search for eigenvalues.
-        certain : bool
-            True to verify that no eigenvalue is missed, as for the last point.
+        near : DualPoint, optional
+            A nearby point; its number of eigenvalues is the initial guess.
+        verify : bool
+            Verify that no eigenvalue is missing, as required at the last point.
         """
-        near = None if like is None else like.spectrum
-        if like is not None and like.beta is beta and (near is None or near.complete):
-            return like
-        fields, guess = self.quartic.fields(beta), 0 if near is None else len(near.values)
-        value, f, spectrum = self.rule.minimum(self.plain.rows, beta, fields, guess, certain)
+        known = None if near is None else near.spectrum
+        if near is not None and near.beta is beta and (known is None or known.complete):
+            return near
+        fields, guess = self.quartic.fields(beta), 0 if known is None else len(known.values)
+        value, f, spectrum = self.rule.minimum(self.plain.rows, beta, fields, guess, verify)
         return DualPoint(beta, self.plain.gain(beta) + value, f, fields, spectrum)
 
     def certificate(self, point: DualPoint) -> Certificate:
-        """Return the tightest bound on the optimum that a point gives; values less h0.
+        """Return the tightest bound on the optimum from one point; values exclude h0.
 
-        It keeps up to 64 eigenpairs (the default tau leaves about 50), or more if they take at most
-        a sixteenth of the memory of the matrix.
+        It stores up to 64 eigenpairs (the default tau leaves about 50), or more if they take at
+        most a sixteenth of the memory of the matrix.
         """
         bound, spectrum = self.plain.bound(point.beta, point.value, point.f), point.spectrum
         if spectrum is not None and len(spectrum.values) > max(64, len(spectrum.support) // 16):
@@ -176,17 +180,17 @@ class AdaptedDual:
         return AdaptedCertificate(**vars(bound), spectrum=spectrum)
 
     def model(self, point: DualPoint, share: float) -> MarginDual:
-        """Return a margin dual with the gradient of h at `point`, divided by min(1, 1 + share).
+        """Return the model at `point`: its gradient is the gradient of h over min(1, 1 + share).
 
-        With a share in [0, 1], the quartic term has the weight `share` c. A share in (-1, 0) is for
-        an h that is flatter than the plain SVM, as where tau is near 2n: there is no quartic term,
-        and K has the weight 1 + share, or 1 after the division. For the threshold rule and share
-        = 1 the model differs from h at the point by a constant, and lies below elsewhere.
+        For a share in [0, 1], the quartic term has the weight `share` c. A share in (-1, 0) is for
+        an h flatter than the plain SVM, for example with tau near 2n. Then there is no quartic
+        term, and K has the weight 1 + share, which is 1 after the division. For the threshold rule
+        and share = 1, the model touches h at the point, up to a constant, and lies below h.
         """
         quartic, flat = max(share, 0.0) * self.rule.c, min(1.0, 1.0 + share)
         u, v = point.fields
         gradient = (self.plain.linear - point.f) / flat
-        # The new p makes p - u - quartic beta o v, the gradient of the model, equal to `gradient`.
+        # The gradient of the model is p - u - quartic beta o v; p makes it equal to `gradient`.
         return replace(
             self.plain,
             linear=gradient + (u + quartic * point.beta * v),
@@ -195,46 +199,46 @@ class AdaptedDual:
         )
 
     def predicted_gain(self, at: DualPoint, old: DualPoint, new: DualPoint) -> float:
-        """Return the gain of h from `old` to `new`, with its part besides the gain linear at `at`.
+        """Return the increase of h from `old` to `new`, with the inner minimum linearised at `at`.
 
-        As that part is concave, this is an upper bound of the true gain for `at` = `old`, and a
-        lower bound for `at` = `new`. No large numbers cancel in it.
+        The inner minimum is concave in beta. So the result is an upper bound of the true increase
+        for `at` = `old`, and a lower bound for `at` = `new`. No large numbers cancel.
         """
         step = new.beta - old.beta
         tube = np.abs(new.beta) - np.abs(old.beta)
         return float((self.plain.linear - at.f) @ step - (self.plain.epsilon * tube).sum())
 
     def share(self, old: DualPoint, new: DualPoint) -> float:
-        """Return the share, as in `model`, with the curvature of h between two points."""
+        """Return the share for which the model has the curvature of h between two points."""
         # With d = new - old, d'(f_new - f_old) = d'Kd + share c d'(beta o v at new - at old).
         step = new.beta - old.beta
         plain = float(step @ (new.fields[0] - old.fields[0]))
         change = new.beta * new.fields[1] - old.beta * old.fields[1]
         quartic, actual = self.rule.c * float(step @ change), float(step @ (new.f - old.f))
         if actual < plain:
-            # 1e-6 is the smallest weight of K; F is about (1 - tau/(2n)) 11' there.
+            # The weight of K is at least 1e-6. F is about (1 - tau/(2n)) 11' in this case.
             return max(actual / plain, 1e-6) - 1.0 if plain > 0.0 else 0.0
         return min((actual - plain) / quartic, 1.0) if quartic > 0.0 else 1.0
 
 
 @dataclass(frozen=True)
 class CentredRule:
-    """The rule of KNPL: penalty |F|^2, and the rows of F sum to n, the number of points."""
+    """The rule of KNPL: penalty |F|^2, and each row of F sums to the number of points n."""
 
     c: float
     n: int
 
     def minimum(
-        self, rows: Rows, beta: Array, fields: tuple[Array, Array], guess: int, certain: bool
+        self, rows: Rows, beta: Array, fields: tuple[Array, Array], guess: int, verify: bool
     ) -> tuple[float, Array, None]:
-        """Return the inner minimum, from three sums over the Gram matrix: O(n^2)."""
+        """Return the inner minimum and its f from three sums over the Gram matrix, O(n^2)."""
         u, v = fields
         n = self.n
-        # A1 = beta o u and |PAP|^2 = |A|^2 - (2/n) |A1|^2 + (1'A1)^2/n^2; here mean = A1/n.
+        # With A1 = beta o u and mean = A1/n, |PAP|^2 = |A|^2 - (2/n) |A1|^2 + (1'A1)^2/n^2.
         mean = beta * u / n
         total = mean.sum() / n
         size = (beta**2) @ v - 2.0 * n * (mean @ mean) + (n * total) ** 2
-        # (PAP)_ij = A_ij - mean_i - mean_j + total, so that ((PAP) o K) beta is:
+        # change = ((PAP) o K) beta, with (PAP)_ij = A_ij - mean_i - mean_j + total
         change = beta * v - mean * u - rows.matvec(mean * beta) + total * u
         return float(-0.5 * beta @ u - 0.25 * self.c * size), u + self.c * change, None
 
@@ -247,26 +251,26 @@ class ThresholdRule:
     tau: float
 
     def minimum(
-        self, rows: Rows, beta: Array, fields: tuple[Array, Array], guess: int, certain: bool
+        self, rows: Rows, beta: Array, fields: tuple[Array, Array], guess: int, verify: bool
     ) -> tuple[float, Array, AdaptationSpectrum | None]:
-        """Return the inner minimum, from the few eigenvalues of S = 11' + cA above tau/2."""
+        """Return the inner minimum and its f from the eigenpairs of S = 11' + cA above tau/2."""
         support, n = np.flatnonzero(beta), len(beta)
         spectrum = AdaptationSpectrum.of(
             rows.part, support, beta[support], self.c, self.tau, n,
-            guess=max(guess, 4), certain=certain,
+            guess=max(guess, 4), verify=verify,
         )  # fmt: skip
-        if not spectrum.values.size:  # possible only where K is not positive semi-definite
+        if not spectrum.values.size:  # possible only if K is not positive semi-definite
             return (n - 0.5 * self.tau) ** 2 / (4.0 * self.c), np.zeros(n), None
-        # e = l - n for the largest eigenvalue l, without cancellation. With w its eigenvector and
-        # S = 11' + cA, the part of w across 1 is p = P cAw/l, and l - n = c w'Aw - n |p|^2.
+        # Compute e = l - n for the largest eigenvalue l of S without cancellation. The component of
+        # its eigenvector w orthogonal to 1 is p = P cAw/l, and l - n = c w'Aw - n |p|^2.
         top, leading = spectrum.values[0], np.zeros(n)
         leading[support] = beta[support] * spectrum.support[:, 0]
-        image = self.c * (beta * rows.matvec(leading))[support]  # cAw; zero at other points
+        image = self.c * (beta * rows.matvec(leading))[support]  # cAw is 0 outside the support
         mean = image.sum() / n
         across = (((image - mean) / top) ** 2).sum() + (n - len(image)) * (mean / top) ** 2
         excess = float(spectrum.support[:, 0] @ image - n * across)
         # eta (e (2n + e - tau) + sum of s^2 over the others)
-        root = 0.5 / np.sqrt(self.c)  # sqrt(eta): eta times a square would overflow
+        root = 0.5 / np.sqrt(self.c)  # sqrt(eta), as eta times a square can overflow
         kept = root * (spectrum.values[1:] - 0.5 * self.tau)
         loss = root * excess * (root * (2.0 * n + excess - self.tau)) + kept @ kept
         return -float(loss), _product(rows, beta, support, spectrum, self.tau), spectrum
@@ -277,10 +281,10 @@ def _product(
 ) -> Array:
     """Return (F o K) beta for F = U diag(s) U', shape (n,), from blocks of F.
 
-    All points without a coefficient share one row of F, so their part is K (beta o that row).
+    All points outside the support have the same row of F; their values are K (beta o that row).
     """
     scale, vectors = spectrum.values - 0.5 * tau, spectrum.support
-    # F_ij = x_i' diag(s) x_j with x_i the rows of U, which is `others` outside the support.
+    # F_ij = x_i' diag(s) x_j, where x_i is row i of U; outside the support, x_i = `others`.
     shared = np.zeros(len(beta))
     shared[support] = beta[support] * (vectors @ (scale * spectrum.others))
     f = rows.matvec(shared)
@@ -292,11 +296,11 @@ def _product(
 
 
 class AdaptationSpectrum(NamedTuple):
-    """The eigenpairs above tau/2 of S = 11' + c A, for n points of which some are support points.
+    """The eigenpairs of S = 11' + c A above tau/2, for n points with s support points.
 
     The r `values` are in descending order. `support`, shape (s, r), holds the rows of the
-    eigenvectors at the support points, and `others`, shape (r,), the row that all other points
-    share. `complete` is True if it is verified that none above (1 + LEEWAY) tau/2 is missing.
+    eigenvectors at the support points, and `others`, shape (r,), the common row of all other
+    points. `complete` is True if all eigenvalues above (1 + EIGENVALUE_SLACK) tau/2 are known.
     """
 
     values: Array
@@ -322,31 +326,32 @@ class AdaptationSpectrum(NamedTuple):
         n: int,
         *,
         guess: int = 8,
-        certain: bool = True,
+        verify: bool = True,
     ) -> AdaptationSpectrum:
-        """Return the spectrum of S, with c, tau and n as at the top of the module.
+        """Compute the spectrum of S, with c, tau and n as at the top of the module.
 
-        between(rows, columns) returns the kernel between points given by their numbers. `support`
-        and `beta`, shape (s,), are the numbers of the support points and their coefficients.
-        `guess` is the expected number of eigenvalues. If `certain`, a Cholesky factorisation
-        verifies that none above (1 + LEEWAY) tau/2 is missing.
+        between(rows, columns) returns the kernel between points given by their indices. `support`
+        and `beta`, shape (s,), are the indices of the support points and their coefficients.
+        `guess` is the expected number of eigenvalues. If `verify`, a Cholesky factorisation
+        checks that none above (1 + EIGENVALUE_SLACK) tau/2 is missing.
         """
-        core, limit = partial(_core, between, support, beta, c, n), (1.0 + LEEWAY) * 0.5 * tau
-        pairs = eigenpairs_above(core(), 0.5 * tau, guess)
-        known = pairs.complete or not certain
-        if not known and not none_above(core(), limit, pairs.values, pairs.vectors):
-            pairs = eigenpairs_above(core(), 0.5 * tau, guess=n)
+        compress, level = partial(_compress, between, support, beta, c, n), 0.5 * tau
+        pairs = eigenpairs_above(compress(), level, guess)
+        if verify and not pairs.complete:
+            limit = (1.0 + EIGENVALUE_SLACK) * level
+            if not none_above(compress(), limit, pairs.values, pairs.vectors):
+                pairs = eigenpairs_above(compress(), level, guess=n)
         others = pairs.vectors[-1] / np.sqrt(max(n - len(support), 1))
-        return cls(pairs.values, pairs.vectors[:-1], others, n, pairs.complete or certain)
+        return cls(pairs.values, pairs.vectors[:-1], others, n, pairs.complete or verify)
 
 
-def _core(
+def _compress(
     between: Callable[[Indices, Indices], Array], support: Indices, beta: Array, c: float, n: int
 ) -> Array:
-    """Return S = 11' + c A on the span of its rows, shape (s + 1, s + 1).
+    """Return S = 11' + c A in a basis of its range, shape (s + 1, s + 1).
 
-    The basis is the s support points, with coefficients `beta`, and the unit vector of ones over
-    the other n - s points, whose rows of S are ones. The eigenvalues of S besides are zero.
+    The basis consists of unit vectors for the s support points, with coefficients `beta`, and the
+    normalised vector of ones over the other n - s points, where the rows of S are ones.
     """
     s = len(support)
     core = np.empty((s + 1, s + 1))
@@ -362,7 +367,7 @@ def _core(
 
 
 def row_blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Yield blocks of a matrix's rows with at most BLOCK_ENTRIES entries, or of one row."""
+    """Yield blocks of rows of a matrix with at most BLOCK_ENTRIES entries, or single rows."""
     step = max(1, BLOCK_ENTRIES // max(1, columns))
     for low in range(0, rows, step):
         yield slice(low, min(low + step, rows))
@@ -371,7 +376,7 @@ def row_blocks(rows: int, columns: int) -> Iterator[slice]:
 class Eigenpairs(NamedTuple):
     """Eigenvalues above a level, descending, shape (r,), and orthonormal vectors, shape (n, r).
 
-    `complete` is True if it is certain that there are no others.
+    `complete` is True if it is certain that no other eigenvalue is above the level.
     """
 
     values: Array
@@ -380,15 +385,15 @@ class Eigenpairs(NamedTuple):
 
 
 def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
-    """Return the eigenvalues above `level` of a symmetric matrix, which may be overwritten.
+    """Compute the eigenpairs above `level` of a symmetric matrix, which may be overwritten.
 
-    If they are few (about `guess`) of many, Lanczos iterations compute them, O(n^2) each; else
-    LAPACK does, O(n^3). Lanczos iterations can miss one of several equal eigenvalues: `none_above`
-    checks that.
+    Lanczos iterations, O(n^2) each, are used if the matrix is large and a few eigenvalues (about
+    `guess`) are expected; otherwise LAPACK is used, O(n^3). Lanczos iterations can miss copies of a
+    multiple eigenvalue; `none_above` detects this.
     """
     n, k, complete = len(matrix), guess + 4, True
     pairs: tuple[Array, Array]
-    while n > SMALL and k <= FEW * n:  # until one of k eigenvalues is below the level
+    while n > LAPACK_ORDER and k <= LANCZOS_SHARE * n:  # until an eigenvalue is below the level
         try:
             pairs = eigsh(matrix, k, which="LA", v0=np.ones(n))
         except ArpackError:
@@ -397,26 +402,27 @@ def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
             complete = False
             break
         k *= 2
-    if n <= SMALL:
+    if n <= LAPACK_ORDER:
         pairs = np.linalg.eigh(matrix)
     elif complete:
         diagonal = matrix.diagonal().copy()
         try:
-            level_and_up = (level, np.inf) if FEW * n < guess <= SOME * n else None
-            pairs = scipy.linalg.eigh(matrix.T, subset_by_value=level_and_up, overwrite_a=True)
+            subset = LANCZOS_SHARE * n < guess <= SUBSET_SHARE * n
+            interval = (level, np.inf) if subset else None
+            pairs = scipy.linalg.eigh(matrix.T, subset_by_value=interval, overwrite_a=True)
         except np.linalg.LinAlgError:  # clustered eigenvalues; the upper triangle is overwritten
             matrix[np.diag_indices_from(matrix)] = diagonal
             pairs = np.linalg.eigh(matrix, UPLO="L")
     values, vectors = pairs
-    first = int(np.searchsorted(values, level, side="right"))  # they are in ascending order
-    return Eigenpairs(values[first:][::-1], vectors[:, first:][:, ::-1], complete)
+    start = int(np.searchsorted(values, level, side="right"))  # values ascend
+    return Eigenpairs(values[start:][::-1], vectors[:, start:][:, ::-1], complete)
 
 
 def none_above(matrix: Array, level: float, values: Array, vectors: Array) -> bool:
-    """Return True if the eigenvalues of a symmetric matrix besides `values` are below `level` > 0.
+    """Return True if all eigenvalues of a symmetric M except `values` are below `level` > 0.
 
-    One Cholesky factorisation decides, O(n^3/3): this is so if and only if the matrix
-    V diag(values) V' - M + level I is positive definite. M is overwritten.
+    Equivalently, V diag(values) V' - M + level I is positive definite, which one Cholesky
+    factorisation tests, O(n^3/3). M is overwritten.
     """
     for low in range(0, len(matrix), 256):
         rows = slice(low, low + 256)
@@ -441,7 +447,7 @@ class QuarticForm:
         return np.empty((len(beta), 0))
 
     def profile(self, _b: Array, products: Array) -> Array:
-        """Return the products, an empty array: points need no profile."""
+        """Return the empty products, as this form needs no profiles."""
         return products
 
     def change(self, learned: Array, _left: Array, _right: Array) -> Array:
@@ -456,7 +462,7 @@ class QuarticForm:
 
 @dataclass(frozen=True)
 class CentredForm:
-    """F = 11' + c P A P, with `n` training points and `mean` the mean entry of A."""
+    """F = 11' + c P A P, for `n` training points; `mean` is the mean entry of A."""
 
     c: float
     n: int
@@ -468,7 +474,7 @@ class CentredForm:
         return beta[:, None]
 
     def profile(self, b: Array, products: Array) -> Array:
-        """Return m(x), the mean of a(x, x_i) over the training points."""
+        """Compute m(x), the mean of a(x, x_i) over the training points."""
         return b[:, None] * products / self.n
 
     def change(self, learned: Array, left: Array, right: Array) -> Array:
@@ -501,10 +507,10 @@ class ThresholdForm:
         return np.asarray(beta[:, None] * self.spectrum.support)
 
     def profile(self, b: Array, products: Array) -> Array:
-        """Return p(x), with F(x, y) = p(x)'p(y), from 1'U + c b(x) k(x, X) diag(beta) U."""
+        """Compute p(x), with F(x, y) = p(x)'p(y), from 1'U + c b(x) k(x, X) diag(beta) U."""
         values = self.spectrum.values
         rows = (self.c * b)[:, None] * products
-        rows += self.spectrum.sums  # in place: where r is large, this is the largest array
+        rows += self.spectrum.sums  # in place, as this array is the largest one for a large r
         rows *= np.sqrt(values - 0.5 * self.tau) / values
         return np.asarray(rows)
 
@@ -522,7 +528,7 @@ Form: TypeAlias = QuarticForm | CentredForm | ThresholdForm
 
 `weights` returns W, shape (s, q), from beta at the s support points. `profile` returns the profiles
 of m points, shape (m, q), from b(x), shape (m,), and the products k(x, X) W, shape (m, q).
-`change` returns F - 1 between points, shape (m, k), from their profiles and a(x, y), which it
-overwrites; `change_of_each` F(x, x) - 1, shape (m,), from a(x, x). `rank` is the rank of F, or
-None.
+`change` returns F - 1 between points, shape (m, k), from their profiles and from a(x, y), which it
+overwrites. `change_of_each` returns F(x, x) - 1, shape (m,), from the profiles and a(x, x). `rank`
+is the rank of F, or None.
 """

@@ -1,16 +1,14 @@
-"""Maximisation by a sequence of models, each of which is solved completely.
+"""Maximisation of a concave function by a sequence of models.
 
-The problem is to maximise a concave h. At a point x_k it offers a model m_k: a simpler problem,
-concave, with the same feasible set and the same gradient at x_k. Its maximiser x gives an ascent
-direction x - x_k of h, for the model rises along it. The full step is taken unless h has its
-maximum well before the end; then the secant rule searches for it. The curvature of the model is
-scaled by a share in [0, 1], estimated from the last step (as a spectral gradient method estimates
-one number for its step length). Share 1 is the cautious model: where it lies below h, its maximiser
-gains without any search, so that the iterates rise to the optimum (the minorise-maximise, or
-concave-convex, principle).
+The model m_k of h at a point x_k is a simpler concave function with the same feasible set and the
+same gradient at x_k. Its maximiser x defines an ascent direction x - x_k of h. The solver takes the
+full step unless h has its maximum well before x; then it finds the maximum by the secant method.
 
-An SVM dual whose kernel matrix adapts a little is so close to its model that with the defaults of
-the estimators three to ten models suffice, each started at the solution of the previous one.
+The curvature of the model is scaled by a share in [0, 1], estimated from the last step as spectral
+gradient methods estimate a step length. With share 1 the model is conservative: if it lies below h,
+its maximiser increases h without a line search, as in the minorise-maximise (concave-convex)
+procedure. With the estimators' defaults, an adapted SVM dual is so close to its model that three to
+ten models suffice, each started at the solution of the previous one.
 """
 
 from __future__ import annotations
@@ -27,12 +25,12 @@ from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate
 
 PATIENCE, LONG_PATIENCE, LONGEST_PATIENCE = 4, 50, 200
-"""Models in a row after which the solver has stalled: without progress, each solved more finely;
-without a better value or gap; and with too little `PROGRESS` together."""
+"""Numbers of consecutive models after which the solver has stalled: rejected models, each solved
+more accurately; models without a better value or gap; models with less than `PROGRESS` in total."""
 
 PROGRESS = 0.05
-"""Smallest gain in value or gap of `LONGEST_PATIENCE` models, a share of the smallest gap so far.
-At a slower pace, many thousands of models would be left to solve."""
+"""Smallest improvement of value or gap over `LONGEST_PATIENCE` models, relative to the least gap.
+With less, many thousands of models would remain."""
 
 
 def solve(
@@ -51,17 +49,17 @@ def solve(
     start : array of shape (n,)
         Feasible.
     tol : float
-        Stop when gap <= tol (1 + abs(value)). Where the problem has no certificate, stop when
-        the same sum, a measure of stationarity, is as small.
+        Stop when gap <= tol (1 + abs(value)). Without a certificate, the sum that defines the gap
+        only measures stationarity.
     max_iter : int
-        Maximum number of two-coordinate steps, in all; -1 for no limit.
+        Maximum total number of two-coordinate steps; -1 for no limit.
     callback : callable, optional
-        Called with a `Progress` whenever `smo.solve` reports; returning True stops.
+        Called with a `Progress` whenever `smo.solve` reports; returning True stops the solver.
 
     Returns
     -------
     Result
-        `n_iter` counts the two-coordinate steps; `history` has one entry a model.
+        `n_iter` counts the two-coordinate steps; `history` has one entry per model.
     """
     state = SequentialState(problem, start, tol, max_iter, callback)
     while True:
@@ -99,23 +97,23 @@ class SequentialState:
         self.share = 1.0
         self.relative_gap = np.inf
         self.best_value, self.least_gap = -np.inf, np.inf
-        self.mark = (-np.inf, np.inf)  # both at the last model with enough `PROGRESS`
-        self.stuck = self.idle = self.slow = 0  # models in a row, against the three patiences
+        self.reference = (-np.inf, np.inf)  # value and gap at the last model with `PROGRESS`
+        self.rejected = self.idle = self.slow = 0  # consecutive models, for the three patiences
         self.n_iter = 0
         self.stopped = False
         self.history: list[Progress] = []
 
     def certify(self) -> tuple[Certificate, Status | None]:
-        """Return the certificate of the present point, and a status if the solver stops there."""
-        certificate, status = self._certificate()
-        if status is not None:  # verify at the last point that no eigenvalue is missing
-            self.point = self.problem.at(self.point.beta, self.point, certain=True)
-            certificate, status = self._certificate()
+        """Return the certificate of the current point, and a status if the solver stops."""
+        certificate, status = self._check_point()
+        if status is not None:  # check that no eigenvalue is missing
+            self.point = self.problem.at(self.point.beta, self.point, verify=True)
+            certificate, status = self._check_point()
         self._record(certificate)
         return certificate, status
 
-    def _certificate(self) -> tuple[Certificate, Status | None]:
-        """Return the certificate, and a status if the point or the counters end the run."""
+    def _check_point(self) -> tuple[Certificate, Status | None]:
+        """Return the certificate, and a status if the gap or a limit ends the iteration."""
         certificate = self.problem.certificate(self.point)
         self.relative_gap = certificate.slope / (1.0 + abs(certificate.value))
         if self.relative_gap <= self.tol:
@@ -125,84 +123,83 @@ class SequentialState:
             return certificate, Status.STOPPED
         if self.n_iter >= self.limit:
             return certificate, Status.MAX_ITER
-        stalled = self.stuck >= PATIENCE or self.idle >= LONG_PATIENCE
+        stalled = self.rejected >= PATIENCE or self.idle >= LONG_PATIENCE
         stalled |= self.slow >= LONGEST_PATIENCE
         return certificate, Status.STALLED if stalled else None
 
     def _record(self, certificate: Certificate) -> None:
-        """Extend the history; count the models without any progress, and with little."""
+        """Append to the history and update the counters of idle and slow models."""
         value, gap = certificate.value, certificate.slope
         self.idle = 0 if value > self.best_value or gap < self.least_gap else self.idle + 1
         self.best_value, self.least_gap = max(self.best_value, value), min(self.least_gap, gap)
-        # Is the pace fast enough? Many slow models in a row gain too little together.
-        last_value, last_gap = self.mark
+        last_value, last_gap = self.reference
         progress = self.best_value - last_value > PROGRESS * self.least_gap
         if progress or self.least_gap < (1.0 - PROGRESS) * last_gap:
-            self.mark, self.slow = (self.best_value, self.least_gap), 0
+            self.reference, self.slow = (self.best_value, self.least_gap), 0
         else:
             self.slow += 1
         self.history.append(Progress(self.n_iter, value, certificate.gap))
 
     def improve(self) -> None:
-        """Go to the maximiser of the model, or to the maximum of h on the way there."""
+        """Move to the maximiser of the model, or to the maximum of h along that step."""
         old = self.point
-        # A tenth of the present gap is enough, or of `tol`; a hundredth of it after each failure.
+        # Solve to a tenth of the current gap or of `tol`, reduced by 100 after each rejection.
         precision = min(0.1, 0.1 * max(self.tol, self.relative_gap))
         result = smo.solve(
             self.problem.model(old, self.share),
             old.beta,
-            tol=float(precision * 0.01**self.stuck),
+            tol=float(precision * 0.01**self.rejected),
             max_iter=self.limit - self.n_iter,
-            callback=self._asks_to_stop,
+            callback=self._should_stop,
         )
         self.n_iter += result.n_iter
-        new = self._maximum_between(old, self.problem.at(result.x, old))
+        new = self._search_line(old, self.problem.at(result.x, old))
         if not self._is_better(new, old):
-            self.stuck += 1
+            self.rejected += 1
             self.share = 1.0
             return
-        self.stuck = 0
-        # After a step with less than a tenth of the predicted gain, the model is cautious again.
+        self.rejected = 0
+        # After a step with less than a tenth of the predicted gain, use the conservative model.
         predicted = min(1.0, 1.0 + self.share) * (result.value - result.history[0].objective)
-        kept = new.value - old.value >= 0.1 * predicted
-        self.share = self.problem.share(old, new) if kept else 1.0
+        reliable = new.value - old.value >= 0.1 * predicted
+        self.share = self.problem.share(old, new) if reliable else 1.0
         self.point = new
 
-    def _maximum_between(self, old: DualPoint, end: DualPoint) -> DualPoint:
-        """Return `end`, or a point on the way from `old` if h has its maximum before `end`.
+    def _search_line(self, old: DualPoint, end: DualPoint) -> DualPoint:
+        """Return `end`, or a point between `old` and `end` if h has its maximum before `end`.
 
-        With s(t) = h(old + t (new - old)), concave, the secant of s' through s'(0) = rise and
+        With the concave s(t) = h(old + t (new - old)), the secant of s' through s'(0) = rise and
         s'(1) = final has its root at t = rise / (rise - final). At most six points are tried. The
-        search ends where h falls at the end of the step by at most .3 of the slope at its start.
+        search stops once the slope at the end of the step is at least -.3 times the initial slope.
         """
         new, gain = end, self.problem.predicted_gain
         for _ in range(6):
             rise, final = gain(old, old, new), gain(new, old, new)
-            if rise <= 0.0 or final >= -0.3 * rise or self._asks_to_stop():
+            if rise <= 0.0 or final >= -0.3 * rise or self._should_stop():
                 break
             t = np.clip(rise / (rise - final), 0.05, 1.0)
             new = self.problem.at(old.beta + t * (new.beta - old.beta), old)
         return new
 
     def _is_better(self, new: DualPoint, old: DualPoint) -> bool:
-        """Return True if h is larger, or, where rounding hides that, if the gap is smaller.
+        """Return True if h increases, or if the gap decreases and rounding hides the change of h.
 
-        The slopes at both ends show gains that are too small for the values.
+        The slopes at both ends detect gains that are too small to change the values.
         """
         gain, noise = new.value - old.value, 1e-12 * (1.0 + abs(old.value))
         if np.array_equal(new.beta, old.beta) or gain < -noise:
             return False
         slopes = self.problem.predicted_gain(old, old, new)
         slopes += self.problem.predicted_gain(new, old, new)
-        # The mean of both slopes is the trapezoidal rule for the gain.
+        # Half the sum of the slopes is the trapezoidal rule for the gain.
         if gain > noise or slopes > 0.0:
             return True
         return self.problem.certificate(new).slope < self.problem.certificate(old).slope
 
-    def _asks_to_stop(self, progress: Progress | None = None) -> bool:
-        """Report the steps, with those of the model; return True if the callback asks to stop."""
+    def _should_stop(self, progress: Progress | None = None) -> bool:
+        """Report the total number of steps; return True if the callback stops the solver."""
         if self.callback is not None and not self.stopped:
-            more = 0 if progress is None else progress.n_iter
-            total = self.history[-1]._replace(n_iter=self.n_iter + more)
+            steps = 0 if progress is None else progress.n_iter
+            total = self.history[-1]._replace(n_iter=self.n_iter + steps)
             self.stopped = self.callback(total) is True
         return self.stopped

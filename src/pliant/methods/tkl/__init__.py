@@ -1,1 +1,1 @@
-"""TKL and GKL: support vector machines that learn their kernel from a family of kernels."""
+"""TKL and GKL: support vector machines with a kernel learned from a family of kernels."""

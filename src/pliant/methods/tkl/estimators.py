@@ -1,7 +1,7 @@
-"""The base of the estimators of TKL and GKL, and TKL: tessellated kernel learning.
+"""Base class of the TKL and GKL estimators, and TKL: tessellated kernel learning.
 
-The kernel is linear in a positive semi-definite matrix P. `BaseGKL` learns P inside a support
-vector machine (SVM); TKL is the case of tessellated kernels (Talitckii, Colbert and Peet, 2024).
+The kernel is linear in a positive semi-definite matrix P. `BaseGKL` learns P in a support vector
+machine (SVM); TKL is the special case of tessellated kernels (Talitckii, Colbert and Peet, 2024).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from pliant.methods.tkl.generalized_kernel import (
     LARGEST_SHAPE,
     GeneralizedKernel,
     TessellatedKernel,
-    blended,
+    blend_identity,
     check_degree,
     check_shape_size,
 )
@@ -60,25 +60,23 @@ from pliant.methods.tkl.solvers import interior, low_rank
 from pliant.methods.tkl.solvers.low_rank import INNER_SHARE, SVM_STEPS, Saddle, solve_given
 
 SUBSET, MANY_SAMPLES, START_SAMPLES, START_TOL = 2000, 2000, 1000, 1e-2
-"""Tuning constants of the family, in this order:
+"""Tuning constants of TKL and GKL:
 
-- the number of samples on which P is learned where the Gram matrix of all does not fit;
-- the number of samples above which a search starts from the P of fewer of them;
-- that smaller number, and the relative gap to which the start is learned.
+- `SUBSET`: number of samples for learning P if the full Gram matrix does not fit;
+- `MANY_SAMPLES`: number of samples above which the search is warm-started;
+- `START_SAMPLES`, `START_TOL`: number of samples and relative gap of the warm start.
 """
 
 
 def _check_floor(name: str, value: Any) -> None:
     """Raise ValueError unless `value` can be the least eigenvalue of a P of trace n_P."""
     if check_real(name, value, least=0) >= 1:
-        raise ValueError(
-            f"expected {name} < 1, got {value!r}: the eigenvalues of P have a mean of 1"
-        )
+        raise ValueError(f"expected {name} < 1, got {value!r}: the mean eigenvalue of P is 1")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BaseGKL(BaseSVM[Kernel]):
-    """A support vector machine that learns the matrix P of the kernel from `_build_kernel`."""
+    """A support vector machine that learns the matrix P of a generalised kernel."""
 
     C: float = 1.0
     floor: float = 0.0
@@ -105,69 +103,69 @@ class BaseGKL(BaseSVM[Kernel]):
         starts: Sequence[WarmStart | None],
         callback: Callback,
     ) -> list[LearnedFunction]:
-        settings = getattr(self, "partition", None)  # of TKL
+        settings = getattr(self, "partition", None)  # only TKL has this parameter
         if settings is not None:
             settings = as_partition("partition", settings)
-        solutions = []
+        functions = []
         for problem in problems:
             learning = self._state_learning(problem, kernel)
             if settings is not None:
-                found = self._learn_in_parts(problem, kernel, learning, settings, callback)
+                function = self._learn_in_parts(problem, kernel, learning, settings, callback)
             elif learning.fits or len(problem.target) <= SUBSET:
                 result = self._learn_on_all(problem, kernel, learning, callback)
-                warning = self._report_of_gap(result, result.status.advice)
-                found = self._build_function(kernel, result, warning)
+                warning = self._describe_gap(result, result.status.advice)
+                function = self._build_function(kernel, result, warning)
             else:
-                found = self._learn_on_some(problem, kernel, learning, callback)
-            solutions.append(found)
-        return solutions
+                function = self._learn_on_subset(problem, kernel, learning, callback)
+            functions.append(function)
+        return functions
 
     def _state_learning(self, problem: SVMProblem, kernel: Kernel) -> KernelLearning:
-        """State the saddle point in P and in the coefficients of an SVM."""
+        """State the saddle point problem in P and the coefficients of an SVM."""
         points = kernel.rescale(problem.points) if isinstance(kernel, Rescaled) else problem.points
         return KernelLearning(
-            unscaled(kernel), points, problem.dual, self.cache_mb, float(self.floor)
+            inner_kernel(kernel), points, problem.dual, self.cache_mb, float(self.floor)
         )
 
     def _learn_on_all(
         self, problem: SVMProblem, kernel: Kernel, learning: KernelLearning, callback: Any
     ) -> Result[Saddle]:
-        """Learn P on all samples; where they are many, start from the P of some of them."""
-        start, before = None, 0
+        """Learn P on all samples; with many samples, warm-start from the P of a subset."""
+        start, n_svms = None, 0
         options: dict[str, Any] = {"tol": float(self.tol), "callback": callback}
         if len(problem.target) == 2:
-            # All feasible w are multiples of (1, -1): the best P for one is the best for all.
+            # All feasible w are multiples of (1, -1), so the best P is the same for all w.
             best = learning.oracle(np.array([1.0, -1.0]), 0.0).vectors
             return solve_given(learning, best, **options)
         options["max_iter"] = self.max_iter
-        if len(problem.target) <= interior.FEW_SAMPLES:
+        if len(problem.target) <= interior.MAX_SAMPLES:
             small = interior.solve(learning, **options)
             if small is not None and small.status is not Status.IDLE:
                 return small
-            before = 0 if small is None else small.n_iter
+            n_svms = 0 if small is None else small.n_iter
         if len(problem.target) > MANY_SAMPLES:
-            # P of a sample is near the P of all: most steps are done where they cost little
-            part = self._state_learning(self._draw_part(problem, START_SAMPLES), kernel)
-            first = low_rank.solve(part, **options | {"tol": max(START_TOL, float(self.tol))})
-            start, before = first.x, before + first.n_iter
+            # The P of a subset is close to the final P, and steps on it are cheap.
+            subset = self._state_learning(self._draw_subset(problem, START_SAMPLES), kernel)
+            initial = low_rank.solve(subset, **options | {"tol": max(START_TOL, float(self.tol))})
+            start, n_svms = initial.x, n_svms + initial.n_iter
         result = low_rank.solve(learning, start=start, **options)
-        return replace(result, n_iter=result.n_iter + before)
+        return replace(result, n_iter=result.n_iter + n_svms)
 
-    def _learn_on_some(
+    def _learn_on_subset(
         self, problem: SVMProblem, kernel: Kernel, learning: KernelLearning, callback: Any
     ) -> LearnedFunction:
-        """Learn P on some samples, then solve SVMs on all, and certify the gap on all."""
-        part, tol = self._draw_part(problem, SUBSET), float(self.tol)
-        learning_part = self._state_learning(part, kernel)
-        first = low_rank.solve(learning_part, tol=tol, max_iter=self.max_iter, callback=callback)
-        # SVMs at the P of the sample; the bounds are for all P and all samples
-        result = solve_given(learning, first.x, tol=tol, callback=callback)
-        result = replace(result, n_iter=result.n_iter + first.n_iter)
-        advice = "" if first.status is Status.CONVERGED else f" ({first.status.advice})"
-        warning = self._report_of_gap(
+        """Learn P on a subset, then solve SVMs on all samples to certify the gap."""
+        subset, tol = self._draw_subset(problem, SUBSET), float(self.tol)
+        part = self._state_learning(subset, kernel)
+        initial = low_rank.solve(part, tol=tol, max_iter=self.max_iter, callback=callback)
+        # SVMs at the P of the subset, with bounds over all P on all samples
+        result = solve_given(learning, initial.x, tol=tol, callback=callback)
+        result = replace(result, n_iter=result.n_iter + initial.n_iter)
+        advice = "" if initial.status is Status.CONVERGED else f" ({initial.status.advice})"
+        warning = self._describe_gap(
             result,
-            f"P was learned on {len(part.target)} of {len(problem.target)} rows{advice}; raise "
-            "cache_mb so that the Gram matrix of all rows fits",
+            f"P was learned on {len(subset.target)} of {len(problem.target)} rows{advice}; raise "
+            "cache_mb so that the full Gram matrix fits",
         )
         return self._build_function(kernel, result, warning)
 
@@ -179,20 +177,20 @@ class BaseGKL(BaseSVM[Kernel]):
         settings: KMeansPartition,
         callback: Any,
     ) -> LearnedFunction:
-        """Learn P on some samples, then solve an SVM on each part."""
-        some = self._draw_part(problem, SUBSET)
-        if some is problem:
-            first = self._learn_on_all(problem, kernel, learning, callback)
-            advice = first.status.advice
+        """Learn P on a subset, then solve an SVM on each part."""
+        subset = self._draw_subset(problem, SUBSET)
+        if subset is problem:
+            initial = self._learn_on_all(problem, kernel, learning, callback)
+            advice = initial.status.advice
         else:
-            first = low_rank.solve(
-                self._state_learning(some, kernel),
+            initial = low_rank.solve(
+                self._state_learning(subset, kernel),
                 tol=float(self.tol), max_iter=self.max_iter, callback=callback,
             )  # fmt: skip
-            rows = f"{len(some.target)} of {len(problem.target)} rows"
-            advice = f"P was learned on {rows}; {first.status.advice}"
+            rows = f"{len(subset.target)} of {len(problem.target)} rows"
+            advice = f"P was learned on {rows}; {initial.status.advice}"
         partition = kmeans_partition(learning.points, settings.n_parts, settings.random_state)
-        factor = learning.scaled(first.x)  # Q = F F' of trace n_P
+        factor = learning.scaled(initial.x)  # Q = F F' of trace n_P
 
         def state_part(part: int) -> KernelLearning:
             return self._state_learning(problem.subset(partition.members(part)), kernel)
@@ -205,25 +203,26 @@ class BaseGKL(BaseSVM[Kernel]):
             report=lambda _done, _total: callback(None),
         )
         results = [
-            _not_begun(state_part(part)) if result is None else result
+            _skip_part(state_part(part)) if result is None else result
             for part, result in enumerate(solved)
         ]
         w = np.zeros(len(problem.target))
-        for number, result in enumerate(results):
-            w[partition.members(number)] = result.beta
-        # The SVMs of the parts are separate problems: their bounds add up.
+        for part, result in enumerate(results):
+            w[partition.members(part)] = result.beta
+        # The SVMs of the parts are separate problems, so their bounds are summed.
         lower = math.fsum(result.value for result in results)
         upper = lower + math.fsum(result.gap for result in results)
         early = (Status[result.status] for result in results if result.status != "CONVERGED")
-        n_svms, proof = first.n_iter + len(results), Saddle(upper, lower, w, 0.0)
+        n_svms, saddle = initial.n_iter + len(results), Saddle(upper, lower, w, 0.0)
         total = Result(
-            factor, upper, proof.gap, n_svms, next(early, Status.CONVERGED),
-            [Progress(n_svms, upper, proof.gap)], proof,
+            factor, upper, saddle.gap, n_svms, next(early, Status.CONVERGED),
+            [Progress(n_svms, upper, saddle.gap)], saddle,
         )  # fmt: skip
-        warning = self._report_of_gap(total, f"parts stopped early; {total.status.advice}")
-        found = self._build_function(kernel, total, warning or self._report_of_gap(first, advice))
+        warning = self._describe_gap(total, f"parts stopped early; {total.status.advice}")
+        warning = warning or self._describe_gap(initial, advice)
+        function = self._build_function(kernel, total, warning)
         attributes = {
-            **found.attributes,
+            **function.attributes,
             "support_parts_": partition.labels[np.flatnonzero(w)],
             "part_labels_": partition.labels,
             "part_centres_": partition.centres,
@@ -231,68 +230,68 @@ class BaseGKL(BaseSVM[Kernel]):
             "part_seconds_": np.array([result.seconds for result in results]),
         }
         intercepts = np.array([result.intercept for result in results])
-        return replace(found, intercept=intercepts, attributes=attributes)
+        return replace(function, intercept=intercepts, attributes=attributes)
 
     def _expand(self, X: Array) -> Array:
-        """Return the decision values; with parts, by the SVM of the part of the nearest centre."""
+        """Compute the decision values; with parts, use the SVM of the nearest centre's part."""
         if "part_centres_" not in vars(self):
             return super()._expand(X)
         points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
-        box: Any = unscaled(self.kernel_)  # points outside count as its nearest ones
-        place = nearest_rows(np.clip(points, box.lower, box.upper), self.part_centres_)
-        values = np.asarray(self.intercept_[place])
+        box: Any = inner_kernel(self.kernel_)
+        parts = nearest_rows(np.clip(points, box.lower, box.upper), self.part_centres_)
+        values = np.asarray(self.intercept_[parts])
         # f(x) = k(x, V_p) beta_p + b_p, with p the part of the nearest centre
-        for p in np.unique(place):
-            rows, mine = np.flatnonzero(place == p), self.support_parts_ == p
-            if mine.any():
-                vectors, coefficients = self.support_vectors_[mine], self.dual_coef_[mine]
+        for p in np.unique(parts):
+            rows, members = np.flatnonzero(parts == p), self.support_parts_ == p
+            if members.any():
+                vectors, coefficients = self.support_vectors_[members], self.dual_coef_[members]
                 values[rows] += expansion(self.kernel_, X[rows], vectors, coefficients)
         return values
 
-    def _draw_part(self, problem: SVMProblem, count: int) -> SVMProblem:
-        """Return the problem on `count` random samples; their weights add up to all weights."""
+    def _draw_subset(self, problem: SVMProblem, count: int) -> SVMProblem:
+        """Return the problem on `count` random samples, with rescaled weights."""
         m = len(problem.target)
         if count >= m:
             return problem
-        chosen = _drawn(problem.target, count, check_random_state(self.random_state))
-        part = problem.subset(chosen)
-        # C m/k on k of m samples: the sum of losses weighs as much beside the norm as on all
-        return replace(part, weights=part.weights * (m / len(chosen)))
+        rows = _draw_rows(problem.target, count, check_random_state(self.random_state))
+        subset = problem.subset(rows)
+        # C m/k on k of m samples balances the losses and the norm as on all samples
+        return replace(subset, weights=subset.weights * (m / len(rows)))
 
-    def _report_of_gap(self, result: Result[Saddle], advice: str) -> str:
-        """Return a report of a gap above ``tol``; empty for a small one, or after a callback."""
+    def _describe_gap(self, result: Result[Saddle], advice: str) -> str:
+        """Return a warning about a gap above ``tol``; "" if it is small or a callback stopped."""
         if result.gap <= self.tol * abs(result.value) or result.status is Status.STOPPED:
             return ""
         return (
             f"{type(self).__name__} stopped after {result.n_iter} support vector machines with a "
-            f"relative gap of {result.gap / abs(result.value):.3g}, where tol = {self.tol:g} was "
-            f"asked for: {advice}"
+            f"relative gap of {result.gap / abs(result.value):.3g}, above tol = {self.tol:g}: "
+            f"{advice}"
         )
 
     def _build_function(
         self, kernel: Kernel, result: Result[Saddle], warning: str
     ) -> LearnedFunction:
         """Build the learned kernel and the fitted attributes of one function."""
-        proof, factor, floor = result.certificate, result.x, float(self.floor)
-        assert proof is not None
-        # P = floor I + (1 - floor) F F', and with F = U S V', F F' = (U S)(U S)': orthogonal
-        # columns, as many as the rank of P; n_P of them with a floor.
+        saddle, factor, floor = result.certificate, result.x, float(self.floor)
+        assert saddle is not None
+        # P = floor I + (1 - floor) F F'. With F = U S V', F F' = (U S)(U S)', where U S has
+        # orthogonal columns; their number is the rank of P, which is n_P with a floor.
         if floor:
-            factor = blended(factor, floor)
-        left, singular, _ = np.linalg.svd(factor, full_matrices=False)
+            factor = blend_identity(factor, floor)
+        U, singular, _ = np.linalg.svd(factor, full_matrices=False)
         kept = singular > (0.0 if floor else 1e-8 * singular[0])
-        learned: Kernel = unscaled(kernel).with_factor(np.asarray(left[:, kept] * singular[kept]))
+        learned: Kernel = inner_kernel(kernel).with_factor(np.asarray(U[:, kept] * singular[kept]))
         if isinstance(kernel, Rescaled):
             learned = Rescaled(learned, kernel.offset, kernel.width)
         return LearnedFunction(
-            learned, proof.w, proof.intercept, proof.upper, proof.gap, result.n_iter,
-            result.history, {"lower_bound_": proof.lower}, warning,
+            learned, saddle.w, saddle.intercept, saddle.upper, saddle.gap, result.n_iter,
+            result.history, {"lower_bound_": saddle.lower}, warning,
         )  # fmt: skip
 
     @property
     def shape_factor_(self) -> Array:
         """F with orthogonal columns, P = F F', shape (n_P, rank_)."""
-        return np.asarray(unscaled(self.kernel_).factor)
+        return np.asarray(inner_kernel(self.kernel_).factor)
 
     @property
     def shape_matrix_(self) -> Array:
@@ -311,7 +310,7 @@ class BaseGKL(BaseSVM[Kernel]):
 
     @property
     def relative_gap_(self) -> float:
-        """The gap relative to the objective, the unit of ``tol``."""
+        """The gap relative to the objective, as for ``tol``."""
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
     def _details(self) -> Mapping[str, Any]:
@@ -331,79 +330,81 @@ class BaseGKL(BaseSVM[Kernel]):
         for estimator in getattr(self, "estimators_", [self]):
             kernel, vectors = estimator.kernel_, estimator.support_vectors_
             size = len(check_points(estimator.shape_factor_, "shape_factor_"))
-            if size > LARGEST_SHAPE or unscaled(kernel).shape_size(vectors.shape[1]) != size:
-                raise ValueError(f"expected the n_P of the kernel, <= {LARGEST_SHAPE}, got {size}")
-            kernel(vectors[:1])  # raises if kernel, factor and points do not fit together
+            if size > LARGEST_SHAPE or inner_kernel(kernel).shape_size(vectors.shape[1]) != size:
+                raise ValueError(
+                    f"expected n_P rows in shape_factor_, at most {LARGEST_SHAPE}, got {size}"
+                )
+            kernel(vectors[:1])  # raises if the shapes of kernel, factor and points disagree
             estimator._check_intercepts(vectors)
 
     def _check_intercepts(self, vectors: Array) -> None:
-        """Raise ValueError unless intercepts and parts, read from a file, fit each other."""
+        """Raise ValueError unless the loaded intercepts and parts are consistent."""
         shape = np.shape(self.intercept_)
         if "part_centres_" not in vars(self):
             if shape:
                 raise ValueError(f"expected intercept_ to be one number, got shape {shape}")
             return
         centres = check_points(self.part_centres_, "part_centres_", n_features=vectors.shape[1])
-        owners = np.asarray(self.support_parts_)
-        known = np.issubdtype(owners.dtype, np.integer) and np.isin(owners, np.arange(len(centres)))
-        shapes = shape, owners.shape
-        if shapes != ((len(centres),), (len(vectors),)) or not np.all(known):
+        labels = np.asarray(self.support_parts_)
+        valid = np.issubdtype(labels.dtype, np.integer) and np.isin(labels, np.arange(len(centres)))
+        shapes = shape, labels.shape
+        if shapes != ((len(centres),), (len(vectors),)) or not np.all(valid):
             raise ValueError(
-                f"expected intercepts of {len(centres)} parts and the part of each of "
-                f"{len(vectors)} support points, got shapes {shapes} of {owners.dtype}"
+                f"expected intercepts of {len(centres)} parts and part labels of "
+                f"{len(vectors)} support points, got shapes {shapes} with dtype {labels.dtype}"
             )
 
 
-def unscaled(kernel: Kernel) -> GeneralizedKernel:
-    """Return the kernel whose P is learned, without the scaling of features."""
+def inner_kernel(kernel: Kernel) -> GeneralizedKernel:
+    """Return the generalised kernel without the scaling of features."""
     inner = kernel.kernel if isinstance(kernel, Rescaled) else kernel
     if not isinstance(inner, GeneralizedKernel):
         raise ValueError(f"expected a generalised kernel, got {type(inner).__name__}")
     return inner
 
 
-def _drawn(target: Array, count: int, random: Any) -> Indices:
-    """Return about `count` random row numbers, sorted; two classes keep their proportion."""
+def _draw_rows(target: Array, count: int, random: Any) -> Indices:
+    """Draw about `count` row numbers, sorted; two classes keep their proportions."""
     signs = np.unique(target)
     groups = [np.flatnonzero(target == sign) for sign in signs]
     if len(signs) != 2:
         groups = [np.arange(len(target))]
-    # shares of `count` in proportion to the groups, at least one of each
+    # `count` is divided in proportion to the groups, with at least one row from each
     sizes = [max(1, round(count * len(group) / len(target))) for group in groups]
-    drawn = [
+    rows = [
         random.choice(group, size, replace=False) for group, size in zip(groups, sizes, strict=True)
     ]
-    return np.sort(np.concatenate(drawn))
+    return np.sort(np.concatenate(rows))
 
 
 def _solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResult:
-    """Solve the SVM of one part at Q = factor factor', to a gap as at the end of a search."""
+    """Solve the SVM of one part at Q = factor factor', to the final accuracy of a search."""
     dual = problem.svm(factor)
     zero = np.zeros_like(dual.linear)
-    most = dual.bound(zero, 0.0, zero).gap  # the gap at w = 0, where h(w) = 0, bounds the optimum
-    # smo.solve stops at gap <= tol (1 + h): min(1, most) keeps it relative for a small optimum
+    limit = dual.bound(zero, 0.0, zero).gap  # the gap at w = 0, an upper bound of the optimum
+    # smo.solve stops at gap <= tol (1 + h); min(1, limit) makes tol relative for a small optimum
     result = smo.solve(
         dual,
-        tol=INNER_SHARE * tol * min(1.0, most),
+        tol=INNER_SHARE * tol * min(1.0, limit),
         max_iter=SVM_STEPS * len(dual.linear),
     )
     assert result.certificate is not None
     return _part_result(result.x, result.certificate, result.n_iter, result.status)
 
 
-def _not_begun(problem: KernelLearning) -> PartResult:
-    """Return w = 0, and the gap there, of a part that was not begun."""
+def _skip_part(problem: KernelLearning) -> PartResult:
+    """Return w = 0 and its gap for a part not started."""
     dual = problem.dual(np.empty((0, 0)))
     zero = np.zeros_like(dual.linear)
     return _part_result(zero, dual.bound(zero, 0.0, zero), 0, Status.STOPPED)
 
 
-def _part_result(w: Array, proof: Certificate, n_iter: int, status: Status) -> PartResult:
-    return PartResult(w, proof.value, proof.gap, n_iter, status.name, intercept=proof.intercept)
+def _part_result(w: Array, bound: Certificate, n_iter: int, status: Status) -> PartResult:
+    return PartResult(w, bound.value, bound.gap, n_iter, status.name, intercept=bound.intercept)
 
 
 def _check_partition(name: str, value: Any) -> None:
-    """Raise ValueError for settings of parts that only DANK and KNPL have."""
+    """Raise ValueError for partition settings that only DANK and KNPL support."""
     settings = as_partition(name, value)
     if settings.refine or settings.prediction != "part":
         raise ValueError(
@@ -414,21 +415,21 @@ def _check_partition(name: str, value: Any) -> None:
 TESSELLATED: Mapping[str, Constraint] = {
     "degree": check_degree, "scale": check_flag, "partition": optional(_check_partition),
 }  # fmt: skip
-"""Parameters of TKL alone; ``delta`` is checked in `_tessellated`, with the number of features."""
+"""Constraints on parameters of TKL; `_build_tessellated` checks ``delta``, which depends on X."""
 
 
-def _tessellated(self: TKLClassifier | TKLRegressor, X: Array, used: Mask) -> Kernel:
-    """Build the tessellated kernel to learn, on a box around X, with the scaling of features."""
+def _build_tessellated(self: TKLClassifier | TKLRegressor, X: Array, used: Mask) -> Kernel:
+    """Build the tessellated kernel on a box around X, with the scaling of features."""
     X, delta = X[used], self.delta
     pair = delta if isinstance(delta, tuple) else (delta, delta)
     if len(pair) != 2:
         raise ValueError(
-            f"expected a tuple delta to be a pair (below, above), got {delta!r}; give one number "
+            f"expected a tuple delta to be a pair (below, above), got {delta!r}; pass one number "
             "per feature as a list or an array"
         )
     if isinstance(delta, bool | np.bool_ | complex | None):
         raise ValueError(f"expected delta to be a number, a pair or a list, got {delta!r}")
-    # the box [-below, 1 + above], on features in [0, 1]
+    # the box [-below, 1 + above] for features in [0, 1]
     below = check_vector("delta", pair[0], X.shape[1])
     above = check_vector("delta", pair[1], X.shape[1])
     if min(below.min(), above.min()) < 0:
@@ -443,17 +444,17 @@ def _tessellated(self: TKLClassifier | TKLRegressor, X: Array, used: Mask) -> Ke
         row, column = np.argwhere(outside)[0]
         raise ValueError(
             f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
-            f"column {column}; scale=True brings them there"
+            f"column {column}; scale=True scales the features to [0, 1]"
         )
     return kernel
 
 
 def _corner(name: str) -> property:
-    """Return a property for the ``lower`` or ``upper`` corner of the box of the learned kernel."""
+    """Create a property for the ``lower`` or ``upper`` corner of the box of the learned kernel."""
 
     def corner(estimator: BaseGKL) -> Array:
-        first = estimator.estimators_[0] if "estimators_" in vars(estimator) else estimator
-        return np.asarray(getattr(unscaled(first.kernel_), name))
+        fitted = estimator.estimators_[0] if "estimators_" in vars(estimator) else estimator
+        return np.asarray(getattr(inner_kernel(fitted.kernel_), name))
 
     return property(
         corner, doc=f"The {name} corner of the box, shape (n_features,), on the scaled features."
@@ -471,7 +472,7 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         \min_{P \succeq f I, \, \mathrm{tr} P = n_P} \; \max_{0 \le \alpha \le C, \, y'\alpha = 0}
         \; 1'\alpha - \tfrac12 \beta' K_P \beta, \qquad \beta = \alpha \circ y,
 
-    problem (7) of [1]_ with f = ``floor``, 0 there, over the kernels
+    problem (7) of [1]_ (where f = 0) with f = ``floor``, over the kernels
 
     .. math::
 
@@ -479,51 +480,49 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         N(z, x) = [Z \, I(z \ge x); \; Z \, (1 - I(z \ge x))]
 
     with Z the monomials of x up to a degree (eq. 13 and 14), over a box of measure 1. These kernels
-    are dense among all kernels; each point cuts the box in two along every feature. `GKLClassifier`
-    takes monomials of x and z too, which were no more accurate.
+    are dense among all kernels; each point divides the box in two along every feature. With
+    `GKLClassifier`, monomials of x and z are possible; they were no more accurate.
 
     Parameters
     ----------
     C : float, default=1.0
-        Penalty parameter, > 0. Multiplied by class and sample weights. Values up to 1e5 are worth
-        trying.
+        Penalty parameter, > 0. Multiplied by class and sample weights. Values up to 1e5 can be
+        useful.
     degree : int, default=1
-        Degree of the monomials of x, 0 to 12. n_P = 2 C(n_features + degree, degree) grows fast,
-        and is at most 10 000.
-    delta : float, array-like of shape (n_features,), or tuple of two such, default=0.5
+        Degree of the monomials of x, 0 to 12. n_P = 2 C(n_features + degree, degree) grows fast
+        with the degree and is limited to 10 000.
+    delta : float, array-like of shape (n_features,), or tuple of two of these, default=0.5
         Margin of the box around [0, 1], >= 0. A tuple is always a pair (below, above); a list
         or an array has one number per feature.
     scale : bool, default=True
-        Scale the features to [0, 1] first (a constant one to 0). If False, they must lie in
+        Scale the features to [0, 1], constant features to 0. If False, the features must be in
         [0 - delta, 1 + delta].
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     floor : float, default=0.0
-        Least eigenvalue of P, 0 <= floor < 1, where the mean of the eigenvalues is 1. With any
-        floor > 0 the kernel of TKL is universal (Theorem 15 of [1]_); without, P has a low rank.
+        Least eigenvalue of P, 0 <= floor < 1; the mean eigenvalue is 1. With a floor > 0, the
+        kernel of TKL is universal (Theorem 15 of [1]_); with 0, P has a low rank.
     tol : float, default=1e-3
         Certified gap at which a fit stops, relative to the objective, > 0.
     max_iter : int, default=500
-        Largest number of support vector machines to solve on one set of samples (the samples of
-        a start are a set of their own); -1 for no limit. If the gap is still larger than ``tol``, a
-        ConvergenceWarning reports it; the model is usable, and ``dual_gap_`` bounds what is
-        missing.
+        Maximum number of support vector machines, separately for the warm start on a subset and for
+        all samples; -1 for no limit. If the gap is then larger than ``tol``, a ConvergenceWarning
+        reports it. The model is usable, and ``dual_gap_`` bounds its distance from the optimum.
     cache_mb : float, default=2000
-        Memory for a Gram matrix, > 0, in units of 2^20 bytes. If it needs more, its rows are
-        computed on demand, and P is learned on 2000 random samples, with C increased so that they
-        represent all; then a support vector machine is solved on all samples, and its gap certified
-        on all.
+        Memory for a Gram matrix, > 0, in units of 2^20 bytes. If the full matrix does not fit, P is
+        learned on 2000 random samples, with C increased to account for all samples. A support
+        vector machine on all samples, with rows on demand, then certifies the gap.
     random_state : int, RandomState or None, default=None
-        Draws the samples on which P, or a start, is learned where there are more than 2000.
+        Seed for drawing samples to learn P, or its warm start, if there are more than 2000 samples.
     verbose : bool, default=False
-        Print a line about the progress of the fit every two seconds, to standard error.
+        Print the progress of the fit to standard error every two seconds.
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
-        Divide the samples into parts by k-means on the scaled features. P is learned on 2000
-        samples, and a support vector machine with the learned kernel is solved on each part, with
-        an intercept of its own; a point is predicted by the part of the nearest centre.
-        ``objective_``, ``lower_bound_`` and ``dual_gap_`` are then sums over the parts for the P
-        that was learned. The time grows about linearly with the number of samples. "kmeans" are
-        the defaults of `KMeansPartition`, which has ``prediction`` and ``refine`` for others.
+        Divide the samples into parts by k-means on the scaled features. P is learned on up to 2000
+        samples. Each part has a support vector machine with the learned kernel and a separate
+        intercept. Predictions use the part of the nearest centre. ``objective_``, ``lower_bound_``
+        and ``dual_gap_`` are sums over the parts for the learned P. The time grows about linearly
+        with the number of samples. "kmeans" uses the defaults of `KMeansPartition`; its settings
+        ``prediction`` and ``refine`` are for other methods.
 
     Attributes
     ----------
@@ -533,12 +532,12 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         The learned kernel, a function of two sets of points in the user's units. Points outside
         the box are moved to its nearest point.
     dual_coef_ : array of shape (n_support,)
-        Their coefficients beta = alpha y.
+        Coefficients beta = alpha y of the support vectors.
     intercept_ : float
-        The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_; with ``partition``
-        an array of shape (n_parts,), and the sum is over the support points of the part of x.
+        The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_. With ``partition``,
+        it is an array of shape (n_parts,), and the sum is over the support points of x's part.
     estimators_ : list of TKLClassifier
-        Only with more than two classes: one estimator per pair, in place of the attributes above
+        Only with more than two classes: one estimator per pair. It replaces the attributes above,
         from ``kernel_`` on (except the box).
     shape_matrix_ : array of shape (n_P, n_P)
         P, of trace n_P.
@@ -549,20 +548,20 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     support_ : array of shape (n_support,)
         Indices of the training samples with beta != 0.
     support_vectors_ : array of shape (n_support, n_features)
-        These samples.
+        The support vectors.
     objective_ : float
-        The primal objective of the support vector machine at P, an upper bound of the optimum; for
-        regression in units of the scaled target, as the two that follow.
+        The primal objective of the support vector machine at P, an upper bound of the optimum. For
+        regression, it is in units of the scaled target, like the next two attributes.
     lower_bound_ : float
         A lower bound of the optimum over all P.
     dual_gap_ : float
-        Their difference.
+        The difference objective_ - lower_bound_.
     objective_history_, gap_history_ : arrays
         Upper bound and gap after each support vector machine on all samples.
     n_svm_solves_, n_iter_ : int
-        Number of support vector machines solved, on whichever samples, where each step of an
-        interior-point method counts as one; an array with one number per pair for more than two
-        classes.
+        Total number of support vector machines, including those on subsets. Each step of an
+        interior-point method counts as one. With more than two classes, an array with one number
+        per pair.
     n_features_in_ : int
         Number of features seen during fit.
     lower_, upper_ : arrays of shape (n_features,)
@@ -573,16 +572,16 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     support_parts_ : array of shape (n_support,)
         With ``partition``: the part of each support point.
     part_gaps_, part_seconds_ : arrays of shape (n_parts,)
-        With ``partition``: the gap and the processor time of each part.
+        With ``partition``: the gap and the CPU time of each part.
 
     Notes
     -----
     For m samples of d features, one support vector machine costs O(m^2 (d + rank)) for its Gram
-    matrix and between m^2 and m^3 for its coefficients; 5 to 50 of them are solved, each from the
-    solution of the last. D(w) costs O(m^2 (d + n_P)), its largest eigenvalue O(n_P^3). The memory
-    is 8 m^2 bytes and the part of them that two-coordinate ascent copies, up to 1.2 m^2 more. Two
-    classes of up to 64 samples are solved by an interior-point method. For more than about 15
-    features the product of one factor per feature becomes so small that k_P is nearly linear.
+    matrix and between m^2 and m^3 for its coefficients. A fit solves 5 to 50 of them, each
+    warm-started from the previous one. D(w) costs O(m^2 (d + n_P)), and its largest eigenvalue
+    O(n_P^3). A Gram matrix takes 8 m^2 bytes, and two-coordinate ascent copies up to 1.2 m^2 bytes
+    of it. For two classes with up to 64 samples, an interior-point method is used. With more than
+    about 15 features, the product of one factor per feature is so small that k_P is nearly linear.
 
     References
     ----------
@@ -613,7 +612,7 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         **TESSELLATED,
     }
     _drawings = BaseGKL._drawings | {"tessellation"}
-    _build_kernel = _tessellated
+    _build_kernel = _build_tessellated
     lower_ = _corner("lower")
     upper_ = _corner("upper")
 
@@ -630,19 +629,18 @@ class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
         \min_{P \succeq f I, \, \mathrm{tr} P = n_P} \; \max_{|\beta_i| \le C, \, 1'\beta = 0}
         \; y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \beta' K_P \beta,
 
-    problem (7) of [1]_ with f = ``floor`` (and the constraints of regression; the text prints the
-    ones of classification), over the kernels of `TKLClassifier`.
+    problem (7) of [1]_ with f = ``floor``, over the kernels of `TKLClassifier`. The paper prints
+    the constraints of classification instead.
 
     Parameters
     ----------
     C : float, default=1.0
-        Penalty parameter, > 0. Multiplied by sample weights. Values up to 1e5 are worth
-        trying.
+        Penalty parameter, > 0. Multiplied by sample weights. Values up to 1e5 can be useful.
     epsilon : float, default=0.1
         Errors up to this size are not penalised, >= 0, in units of the scaled target.
     scale_target : bool, default=True
-        Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
-        y. Predictions are in the units of y.
+        Fit (y - mean)/std instead of y, so that C and epsilon do not depend on the unit of y.
+        Predictions are in the units of y.
 
     Attributes
     ----------
@@ -650,8 +648,8 @@ class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction.
     intercept_ : float
-        In the units of y; with ``partition`` an array of shape (n_parts,), and a prediction sums
-        over the support points of the part of x.
+        The intercept, in the units of y. With ``partition``, it is an array of shape (n_parts,),
+        and a prediction sums over the support points of x's part.
 
     References
     ----------
@@ -682,6 +680,6 @@ class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
         **TESSELLATED,
     }
     _drawings = BaseGKL._drawings | {"tessellation"}
-    _build_kernel = _tessellated
+    _build_kernel = _build_tessellated
     lower_ = _corner("lower")
     upper_ = _corner("upper")

@@ -1,14 +1,14 @@
-"""Kernels that are linear in a positive semi-definite matrix: the generalised kernels.
+"""Generalised kernels: kernels that are linear in a positive semi-definite matrix.
 
     k_P(x, y) = Int N(z, x)' P N(z, y) dz,    P = F F' positive semi-definite
 
-(Lemma 5 of Talitckii, Colbert and Peet). The basis N defines the family, P the member. With
-G_ij(x, y) = Int N_i(z, x) N_j(z, y) dz, k_P = sum_ij P_ij G_ij, and learning P requires
+(Lemma 5 of Talitckii, Colbert and Peet). The basis N defines a family of kernels, and P one kernel
+of it. With G_ij(x, y) = Int N_i(z, x) N_j(z, y) dz, k_P = sum_ij P_ij G_ij. Learning P requires
 
     D(w)_ij = sum_kl w_k w_l G_ij(x_k, x_l),    so that    w' K_P w = <D(w), P>.
 
-Three families: any basis by its values on quadrature nodes, polynomials, and the tessellated
-kernels of TKL, where each point cuts a box in two along every feature.
+The families are bases given by their values on quadrature nodes, polynomials, and the tessellated
+kernels of TKL. In a tessellated kernel, each point divides a box in two along every feature.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from pliant.core.validation import check_integer, check_points, check_vector
 from pliant.kernels.base import Kernel
 
 TILE = 512
-"""Number of points on each side of the tiles of a Gram matrix."""
+"""Number of rows and columns of a tile of a Gram matrix."""
 
 LARGEST_SHAPE = 10_000
-"""Largest n_P: P and D(w) then take .8 GB each."""
+"""Largest n_P, for which P and D(w) take 0.8 GB each."""
 
 Side: TypeAlias = tuple[Array, ...]
-"""The terms of the kernel that depend on one argument only: arrays with one row per point."""
+"""Terms of the kernel that depend on one argument only, as arrays with one row per point."""
 
 
 class GeneralizedKernel(Kernel):
@@ -47,7 +47,7 @@ class GeneralizedKernel(Kernel):
     Attributes
     ----------
     factor : array of shape (n_P, r) or None
-        F, with P = F F'. None is P = I.
+        F, with P = F F'. None means P = I.
     """
 
     factor: npt.ArrayLike | None
@@ -72,12 +72,12 @@ class GeneralizedKernel(Kernel):
         """Compute D(w) for checked points."""
 
     def with_factor(self, factor: Array | None) -> Self:
-        """Return the member of the same family with P = factor factor'."""
-        member: Self = clone(self).set_params(factor=factor)
-        return member
+        """Return the kernel of the same family with P = factor factor'."""
+        kernel: Self = clone(self).set_params(factor=factor)
+        return kernel
 
     def shape_factor(self, n_features: int) -> Array:
-        """Return F, shape (n_P, r), after a check of its shape; None stands for the identity."""
+        """Return F, shape (n_P, r), with a check of its shape; it is I if `factor` is None."""
         size = self.shape_size(n_features)
         if self.factor is None:
             return np.eye(size)
@@ -97,16 +97,16 @@ class GeneralizedKernel(Kernel):
     def gram(self, X: npt.ArrayLike) -> Array:
         """Compute k between all rows of X, shape (n_samples, n_samples), exactly symmetric.
 
-        Tiles of one half are mirrored: no other array of that size is needed.
+        The tiles of the upper triangle are copied from the lower one, to avoid a second array.
         """
         X = check_points(X, "X")
         side = self._side(X)
         gram = np.empty((len(X), len(X)))
         for rows in slices(len(X), TILE):
             for columns in slices(rows.stop, TILE):
-                tile = self._tile(_part(side, rows), _part(side, columns))
+                tile = self._tile(_select(side, rows), _select(side, columns))
                 if rows == columns:
-                    tile = 0.5 * (tile + tile.T)  # rounding alone makes it asymmetric
+                    tile = 0.5 * (tile + tile.T)  # symmetric except for rounding
                 else:
                     gram[columns, rows] = tile.T
                 gram[rows, columns] = tile
@@ -116,16 +116,16 @@ class GeneralizedKernel(Kernel):
         """Compute D(w), shape (n_P, n_P), symmetric PSD, for weights w of any sign."""
         X = check_points(X, "X")
         w = check_vector("weights", weights, len(X))
-        used = np.flatnonzero(w)
-        if used.size == 0:
+        support = np.flatnonzero(w)
+        if support.size == 0:
             return np.zeros((self.shape_size(X.shape[1]),) * 2)
-        matrix = self._quadratic(X[used], w[used])
+        matrix = self._quadratic(X[support], w[support])
         return 0.5 * (matrix + matrix.T)
 
     def prepared(self, points: Array) -> Between:
-        """Return k between points of a set, with the terms of single points computed once."""
+        """Return a function of row and column indices that evaluates k between `points`."""
         side = self._side(points)
-        return lambda rows, columns: self._between(_part(side, rows), _part(side, columns))
+        return lambda rows, columns: self._between(_select(side, rows), _select(side, columns))
 
     def _gram(self, X: Array, Y: Array) -> Array:
         return self.gram(X) if Y is X else self._between(self._side(X), self._side(Y))
@@ -135,13 +135,13 @@ class GeneralizedKernel(Kernel):
         gram = np.empty((len(left[0]), len(right[0])))
         for rows in slices(len(gram), TILE):
             for columns in slices(gram.shape[1], TILE):
-                gram[rows, columns] = self._tile(_part(left, rows), _part(right, columns))
+                gram[rows, columns] = self._tile(_select(left, rows), _select(right, columns))
         return gram
 
     def _diagonal(self, X: Array) -> Array:
         side = self._side(X)
-        # small tiles: only their diagonals are kept
-        tiles = [_part(side, rows) for rows in slices(len(X), 16)]
+        # tiles are small because only their diagonals are used
+        tiles = [_select(side, rows) for rows in slices(len(X), 16)]
         return np.concatenate([self._tile(tile, tile).diagonal() for tile in tiles])
 
     def _check_loaded(self) -> None:
@@ -151,48 +151,48 @@ class GeneralizedKernel(Kernel):
         box = (getattr(self, name, 0.0) for name in ("lower", "upper"))
         size = self.shape_size(max(map(np.size, box)))
         if size > LARGEST_SHAPE:
-            raise ValueError(f"expected n_P <= {LARGEST_SHAPE} of a kernel in a file, got {size}")
+            raise ValueError(f"expected a kernel with n_P <= {LARGEST_SHAPE}, got n_P = {size}")
 
 
 def check_shape_size(size: int, n_features: int) -> None:
     """Raise ValueError if the order n_P exceeds `LARGEST_SHAPE`."""
     if size > LARGEST_SHAPE:
-        most = min(size, 10**100)  # larger integers overflow as floats
+        order = min(size, 10**100)  # larger integers overflow as floats
         raise ValueError(
             f"expected n_P <= {LARGEST_SHAPE}, got n_P = {printable(size, 40)} for {n_features} "
-            f"features: P would take {8e-9 * most**2:.3g} GB; lower the degree, or choose features"
+            f"features: P would take {8e-9 * order**2:.3g} GB; lower the degree, or select features"
         )
 
 
-def blended(factor: Array, share: float) -> Array:
-    """Return a factor of (1 - share) F F' + share I, of trace n_P if that is the trace of F F'."""
+def blend_identity(factor: Array, share: float) -> Array:
+    """Return a factor of (1 - share) F F' + share I, which preserves the trace n_P of F F'."""
     return np.hstack([np.sqrt(1.0 - share) * factor, np.sqrt(share) * np.eye(len(factor))])
 
 
 def slices(count: int, step: int) -> Iterator[slice]:
-    """Divide range(count) into slices."""
+    """Yield slices of at most `step` indices that cover range(count)."""
     for low in range(0, count, step):
         yield slice(low, min(low + step, count))
 
 
-def _part(side: Side, rows: Columns) -> Side:
-    """Select points of a side."""
+def _select(side: Side, rows: Columns) -> Side:
+    """Select rows of each array of a side."""
     return tuple(map(itemgetter(rows), side))
 
 
 class Box:
-    """The box [a, b] of the integral, a < b, with a uniform measure of 1.
+    """The box [a, b] of the integral, a < b, with a uniform measure of total mass 1.
 
     `lower` and `upper` are numbers, or have one number for each feature; `density` is 1/(b - a)
-    along each feature. The measure of 1 avoids over- and underflow with many features.
+    along each feature. The total mass 1 prevents over- and underflow with many features.
     """
 
     def __init__(self, lower: npt.ArrayLike, upper: npt.ArrayLike, n_features: int) -> None:
         self.lower = check_vector("lower", lower, n_features)
         self.upper = check_vector("upper", upper, n_features)
-        wrong = np.flatnonzero(self.lower >= self.upper)
-        if wrong.size:
-            f = wrong[0]
+        invalid = np.flatnonzero(self.lower >= self.upper)
+        if invalid.size:
+            f = invalid[0]
             raise ValueError(
                 f"expected lower < upper, got {self.lower[f]:g} and {self.upper[f]:g} for "
                 f"feature {f}"
@@ -200,7 +200,7 @@ class Box:
         self.density = 1.0 / (self.upper - self.lower)
 
     def above(self, X: Array) -> Array:
-        """Compute the measure of [x, b] for each point of the box, shape (n_samples,)."""
+        """Compute the measure of [x, b] for each point x of the box, shape (n_samples,)."""
         return np.asarray(np.prod((self.upper - X) * self.density, axis=1))
 
 
@@ -208,8 +208,8 @@ class Box:
 def exponents(n_variables: int, degree: int) -> Indices:
     """List the exponents of all monomials up to a total degree, shape (count, n_variables).
 
-    The order is graded: by total degree, then that of `itertools.combinations_with_replacement`.
-    Their number is C(n_variables + degree, degree).
+    There are C(n_variables + degree, degree) monomials. They are sorted by total degree, then as in
+    `itertools.combinations_with_replacement`.
     """
     return np.array([
         np.bincount(np.array(variables, dtype=np.intp), minlength=n_variables)
@@ -223,7 +223,7 @@ def monomials(X: Array, degree: int) -> Array:
     n = X.shape[1]
     powers = exponents(n, degree)
     columns = np.ones((len(powers), len(X)))
-    columns[1 : n + 1] = X.T[: len(powers) - 1]  # the linear ones; none for degree 0
+    columns[1 : n + 1] = X.T[: len(powers) - 1]  # the linear monomials, absent for degree 0
     for column, exponent in zip(columns[n + 1 :], powers[n + 1 :], strict=True):
         for f in np.flatnonzero(exponent):
             column *= X[:, f] ** exponent[f]
@@ -231,7 +231,7 @@ def monomials(X: Array, degree: int) -> Array:
 
 
 class _FiniteRank(GeneralizedKernel):
-    """k(x, y) = phi(x)'phi(y), with features phi that are linear in F."""
+    """A kernel k(x, y) = phi(x)'phi(y) with features phi that are linear in F."""
 
     finite_rank = True
 
@@ -240,10 +240,10 @@ class _FiniteRank(GeneralizedKernel):
 
 
 class QuadratureKernel(_FiniteRank):
-    """k_P(x, y) = sum_q weights_q N(z_q, x)' P N(z_q, y): any basis N, by its values on nodes.
+    """k_P(x, y) = sum_q weights_q N(z_q, x)' P N(z_q, y), for any basis N given on nodes.
 
-    Lemma 5 of Talitckii, Colbert and Peet with a quadrature rule in place of the integral. The
-    kernel is exact where the rule is (Gauss-Legendre nodes and a polynomial N).
+    This is Lemma 5 of Talitckii, Colbert and Peet with a quadrature rule instead of the integral.
+    The kernel is exact if the rule is exact, as for Gauss-Legendre nodes and a polynomial N.
 
     Parameters
     ----------
@@ -253,9 +253,9 @@ class QuadratureKernel(_FiniteRank):
     nodes : array-like of shape (n_nodes, p)
         The nodes z_q.
     weights : array-like of shape (n_nodes,)
-        Weights of the rule, >= 0.
+        Weights of the quadrature rule, >= 0.
     factor : array-like of shape (n_P, r), optional
-        F, with P = F F'; None is P = I.
+        F, with P = F F'; None means P = I.
 
     Notes
     -----
@@ -276,9 +276,9 @@ class QuadratureKernel(_FiniteRank):
         self.factor = factor
 
     def shape_size(self, n_features: int) -> int:
-        """Return n_P: the number of values of the function for one node and one point."""
+        """Return n_P, the number of function values for one node and one point."""
         nodes = check_points(self.nodes, "nodes")
-        with np.errstate(all="ignore"):  # the function need not be finite at zero
+        with np.errstate(all="ignore"):  # the function can be infinite at zero
             return self._evaluate(nodes, np.zeros((1, n_features))).shape[2]
 
     def _evaluate(self, nodes: Array, X: Array) -> Array:
@@ -307,7 +307,7 @@ class QuadratureKernel(_FiniteRank):
         features = self._values(X)
         if self.factor is not None:
             features = features @ self.shape_factor(X.shape[1])
-        # phi(x), n_nodes r entries: the inner product sums over the nodes and the columns of F
+        # phi(x) has n_nodes r entries: its inner product sums over the nodes and the columns of F
         return (np.moveaxis(features, 1, 0).reshape(len(X), -1),)
 
     def _quadratic(self, X: Array, weights: Array) -> Array:
@@ -319,17 +319,17 @@ class QuadratureKernel(_FiniteRank):
 class GeneralizedPolynomial(_FiniteRank):
     """k_P(x, y) = Int_[a, b] Z(x, z)' P Z(y, z) dz, Z the monomials of x and z up to a degree.
 
-    A polynomial kernel with learned coefficients, of at most twice that degree; the measure of the
-    box is 1. (With monomials of x alone there would be nothing to learn: P = n_P I is optimal.)
+    This is a polynomial kernel with learned coefficients, of at most twice the degree of Z. The
+    measure of the box is 1. With monomials of x only, P = n_P I would always be optimal.
 
     Parameters
     ----------
     lower, upper : float or array-like of shape (n_features,)
-        The box [a, b] of z; x may lie anywhere.
+        The box [a, b] of z; x is unrestricted.
     degree : int
         Degree of the monomials, >= 0.
     factor : array-like of shape (n_P, r), optional
-        F, with P = F F' and n_P = C(2 n_features + degree, degree); None is P = I.
+        F, with P = F F' and n_P = C(2 n_features + degree, degree); None means P = I.
     """
 
     def __init__(
@@ -352,13 +352,13 @@ class GeneralizedPolynomial(_FiniteRank):
     def _exponents(self, n_features: int) -> tuple[Indices, Indices]:
         """Split the monomials x^delta z^gamma of the basis.
 
-        Returns the number of each x^delta among the monomials of x alone, shape (n_P,), and the
-        exponents gamma, shape (n_P, n_features).
+        Returns the index of each x^delta among the monomials of x, shape (n_P,), and the exponents
+        gamma, shape (n_P, n_features).
         """
         check_shape_size(self.shape_size(n_features), n_features)
         delta, gamma = np.hsplit(exponents(2 * n_features, self.degree), 2)
-        numbers = {e.tobytes(): k for k, e in enumerate(exponents(n_features, self.degree))}
-        return np.array([numbers[e.tobytes()] for e in delta]), gamma
+        index = {e.tobytes(): k for k, e in enumerate(exponents(n_features, self.degree))}
+        return np.array([index[e.tobytes()] for e in delta]), gamma
 
     def _means(self, gamma: Indices) -> Array:
         """Compute the means of z^(gamma_i + gamma_j) over the box, shape (n_P, n_P).
@@ -378,26 +378,26 @@ class GeneralizedPolynomial(_FiniteRank):
         return means
 
     def _side(self, X: Array) -> Side:
-        numbers, gamma = self._exponents(X.shape[1])
+        index, gamma = self._exponents(X.shape[1])
         Z = monomials(X, self.degree)
-        form = np.zeros((Z.shape[1], Z.shape[1]))
-        # k(x, y) = Z(x)' form Z(y), Z the monomials of x alone: P_ij mean_ij summed by the delta
+        # k(x, y) = Z(x)' M Z(y), with Z the monomials of x; M sums P_ij mean_ij with equal delta
+        M = np.zeros((Z.shape[1], Z.shape[1]))
         entries = self.shape_matrix(X.shape[1]) * self._means(gamma)
-        np.add.at(form, (numbers[:, None], numbers), entries)
-        # phi(x) = Z(x) U sqrt(L) from form = U L U', without negative eigenvalues of rounding
-        values, vectors = np.linalg.eigh(form)
+        np.add.at(M, (index[:, None], index), entries)
+        # phi(x) = Z(x) U sqrt(L) from M = U L U'; eigenvalues below 0 are rounding errors
+        values, vectors = np.linalg.eigh(M)
         return (Z @ (vectors * np.sqrt(np.maximum(values, 0.0))),)
 
     def _quadratic(self, X: Array, weights: Array) -> Array:
-        numbers, gamma = self._exponents(X.shape[1])
-        total = (weights @ monomials(X, self.degree))[numbers]  # sum_k w_k x_k^delta_i
+        index, gamma = self._exponents(X.shape[1])
+        total = (weights @ monomials(X, self.degree))[index]  # sum_k w_k x_k^delta_i
         return np.outer(total, total) * self._means(gamma)
 
 
 def check_degree(name: str, value: Any) -> int:
     """Return the degree of the monomials as an int; raise ValueError unless it is 0 to 12.
 
-    Up to degree 12, sums of the integrals of monomials lose three digits at most.
+    Up to degree 12, sums of integrals of monomials lose at most three digits.
     """
     degree = check_integer(name, value, least=0)
     if degree > 12:
@@ -408,29 +408,29 @@ def check_degree(name: str, value: Any) -> int:
 class TessellatedKernel(GeneralizedKernel):
     r"""k_P(x, y) = Int_[a, b] N(z, x)' P N(z, y) dz, N = [Z I(z >= x); Z (1 - I(z >= x))].
 
-    Z holds the q = C(n + d, d) monomials of the n features of x up to degree d, and I(z >= x) is
-    one where every coordinate of z is at least that of x. So n_P = 2 q, and k_P is piecewise
-    polynomial, on a tessellation of the box by the points (eq. 13 and 14, with the block (2, 1) of
-    Corollary 12 corrected, and monomials of x alone as in the authors' code).
+    Z contains the q = C(n + d, d) monomials of the n features of x up to degree d. I(z >= x) is 1
+    if z_f >= x_f for every feature f, else 0. So n_P = 2 q, and k_P is piecewise polynomial on a
+    tessellation of the box by the points. These are eq. 13 and 14 with the block (2, 1) of
+    Corollary 12 corrected and, as in the authors' code, monomials of x only.
 
-    With the measure of the box 1, and F' = [F1' F2'], let u(x) = (F1 - F2)'Z(x), h(x) = F2'Z(x),
-    p_x be the measure of [x, b] and B_xy that of [max(x, y), b]. Then
+    The measure of the box is 1. Let F' = [F1' F2'], u(x) = (F1 - F2)'Z(x), h(x) = F2'Z(x), p_x the
+    measure of [x, b] and B_xy the measure of [max(x, y), b]. Then
 
     k(x, y) = B_xy u(x)'u(y) + p_x u(x)'h(y) + p_y h(x)'u(y) + h(x)'h(y).
 
     Parameters
     ----------
     lower, upper : float or array-like of shape (n_features,)
-        The box [a, b]. Points outside are moved to its nearest point: the formula defines a kernel
-        inside the box only.
+        The box [a, b]. Points outside are moved to the nearest point of the box, because the
+        formula defines a kernel only inside.
     degree : int
         Degree of the monomials, 0 to 12.
     factor : array-like of shape (n_P, r), optional
-        F, with P = F F'; None is P = I.
+        F, with P = F F'; None means P = I.
 
     Notes
     -----
-    A Gram matrix of m points costs O(m^2 (n + r)), with one m x m array.
+    A Gram matrix of m points costs O(m^2 (n + r)) and needs one m x m array.
     """
 
     def __init__(
@@ -451,21 +451,21 @@ class TessellatedKernel(GeneralizedKernel):
         return 2 * comb(n_features + degree, degree)
 
     def _monomials(self, X: Array) -> tuple[Box, Array, Array]:
-        """Return the box, the points moved into it, and Z, shape (n_samples, q)."""
+        """Return the box, the points clipped to it, and Z, shape (n_samples, q)."""
         check_shape_size(self.shape_size(X.shape[1]), X.shape[1])
         box = Box(self.lower, self.upper, X.shape[1])
         X = np.clip(X, box.lower, box.upper)
         return box, X, monomials(X, self.degree)
 
     def _side(self, X: Array) -> Side:
-        """Compute the points in the box, H, L and u(x), each with one row per point.
+        """Compute the clipped points, H, L and u(x), each with one row per point.
 
         L(x)'H(y) + H(x)'L(y) = p_x u(x)'h(y) + p_y h(x)'u(y) + h(x)'h(y). The rows of H are h(x),
-        or the monomials Z(x) where these are fewer.
+        or the monomials Z(x) if there are fewer of them.
         """
         box, X, Z = self._monomials(X)
-        first, h = np.split(self.shape_factor(X.shape[1]), 2)
-        u, above = first - h, box.above(X)[:, None]
+        F1, h = np.split(self.shape_factor(X.shape[1]), 2)
+        u, above = F1 - h, box.above(X)[:, None]
         if u.shape[1] < Z.shape[1]:
             H: Array = Z @ h
             L = above * (Z @ u) + 0.5 * H
@@ -483,7 +483,7 @@ class TessellatedKernel(GeneralizedKernel):
         # k = B * (u u_y') + L H_y' + H L_y', with B_xy the measure of [max(x, y), b]
         added = np.hstack([L, H]) @ np.hstack([H_y, L_y]).T
         tile: Array = u @ u_y.T
-        times_overlap(tile, X, np.ascontiguousarray(Y.T), box.upper, box.density, added)
+        multiply_overlap(tile, X, np.ascontiguousarray(Y.T), box.upper, box.density, added)
         return tile
 
     def _quadratic(self, X: Array, weights: Array) -> Array:
@@ -491,8 +491,8 @@ class TessellatedKernel(GeneralizedKernel):
         weighted = Z * weights[:, None]
         total = weighted.sum(axis=0)
         above = (weighted * box.above(X)[:, None]).T @ np.ones((len(X), 1))
-        # With A = Z I(z >= x), sums over pairs of integrals, each (q, q): S of A(x_k)'A(x_l),
-        # T of A(x_k)'Z(x_l), V of Z(x_k)'Z(x_l). N = [A; Z - A] gives the four blocks.
+        # With A = Z I(z >= x), N = [A; Z - A]. The four blocks of D consist of sums of integrals
+        # over pairs (k, l): S of A(x_k)'A(x_l), T of A(x_k)'Z(x_l) and V of Z(x_k)'Z(x_l).
         S = _sum_over_pairs(X, weighted, box)
         T, V = above * total, np.outer(total, total)
         return np.block([[S, T - S], [T.T - S, V - T - T.T + S]])
@@ -501,29 +501,29 @@ class TessellatedKernel(GeneralizedKernel):
 def _sum_over_pairs(X: Array, weighted: Array, box: Box) -> Array:
     """Compute weighted' B weighted, shape (q, q), B_kl the measure of [max(x_k, x_l), b]."""
     total = np.zeros((weighted.shape[1],) * 2)
-    cuts = list(slices(len(X), 128))  # tiles of B that fit into the cache
-    for i, rows in enumerate(cuts):
-        for columns in cuts[: i + 1]:
+    blocks = list(slices(len(X), 128))  # tiles of B fit into the processor cache
+    for i, rows in enumerate(blocks):
+        for columns in blocks[: i + 1]:
             tile = np.ones((rows.stop - rows.start, columns.stop - columns.start))
-            transposed = np.ascontiguousarray(X[columns].T)
-            times_overlap(tile, X[rows], transposed, box.upper, box.density, np.zeros_like(tile))
+            transposed, zero = np.ascontiguousarray(X[columns].T), np.zeros_like(tile)
+            multiply_overlap(tile, X[rows], transposed, box.upper, box.density, zero)
             if rows == columns:
-                tile *= 0.5  # tiles on the diagonal and their transposes would count twice
-            piece = weighted[rows].T @ tile @ weighted[columns]
-            total += piece + piece.T
+                tile *= 0.5  # a tile on the diagonal equals its transpose, which is added below
+            product = weighted[rows].T @ tile @ weighted[columns]
+            total += product + product.T
     return total
 
 
 @compiled
-def times_overlap(
+def multiply_overlap(
     tile: Array, left: Array, right: Array, upper: Array, density: Array, added: Array
 ) -> None:
-    """Replace `tile` by tile * B + added, entrywise.
+    """Replace `tile` with tile * B + added, entrywise.
 
     B_ij = prod_f (upper_f - max(left_if, right_fj)) density_f is the measure of [max(x, y), b].
-    `left` holds points, shape (m, n), `right` points as columns, shape (n, k), in C order.
+    `left` holds points as rows, shape (m, n); `right` holds points as columns, shape (n, k).
     """
-    # the inner loops run along the rows of the tile, contiguous in memory
+    # the inner loops run along rows of `tile`, which are contiguous in memory
     for i in range(tile.shape[0]):
         row = tile[i]
         for f in range(left.shape[1]):

@@ -18,14 +18,14 @@ from pliant.methods.tkl.generalized_kernel import (
     check_shape_size,
 )
 
-OF_TKL = (
+TKL_ATTRIBUTES = (
     "lower_, upper_", "part_labels_, part_centres_", "support_parts_", "part_gaps_, part_seconds_",
 )  # fmt: skip
-"""Documented attributes that only the estimators of TKL have."""
+"""Documented attributes that only the TKL estimators have."""
 
 
 def _check_family(_name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a kernel whose P can be learned."""
+    """Raise ValueError unless `value` is a generalised kernel."""
     if not isinstance(value, GeneralizedKernel):
         raise ValueError(
             f"expected a GeneralizedKernel, such as GeneralizedPolynomial() or "
@@ -33,17 +33,17 @@ def _check_family(_name: str, value: Any) -> None:
         )
 
 
-def _given(self: GKLClassifier | GKLRegressor, X: Array, used: Mask) -> Kernel:
-    """Build a copy of the user's kernel without its P."""
+def _copy_family(self: GKLClassifier | GKLRegressor, X: Array, used: Mask) -> Kernel:
+    """Return a copy of the user's kernel without its P."""
     kernel = GeneralizedPolynomial() if self.kernel is None else self.kernel
     check_shape_size(kernel.shape_size(X.shape[1]), X.shape[1])
     return kernel.with_factor(None)
 
 
-@documented_as(TKLClassifier, without=OF_TKL)
+@documented_as(TKLClassifier, without=TKL_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
 class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
-    r"""Classification with a kernel that is learned from a family of the user's choice.
+    r"""Classification with a kernel learned from a family of the user's choice.
 
     Solves, to a certified gap,
 
@@ -53,15 +53,15 @@ class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         \; 1'\alpha - \tfrac12 \beta' K_P \beta, \qquad \beta = \alpha \circ y, \\
         \qquad k_P(x, y) = \int N(z, x)' P N(z, y) \, dz,
 
-    problem (7) of [1]_ with f = ``floor``, for any basis N (its Lemma 5). `TKLClassifier` is
-    the case of tessellated kernels, with the scaling of features that they need. Here features are
-    not scaled: bring them to [0, 1] first, for example by `sklearn.preprocessing.MinMaxScaler`.
+    problem (7) of [1]_ with f = ``floor``, for any basis N (its Lemma 5). `TKLClassifier` is the
+    special case of tessellated kernels, which scales the features. `GKLClassifier` does not: scale
+    them to [0, 1] beforehand, for example with `sklearn.preprocessing.MinMaxScaler`.
 
     Parameters
     ----------
     kernel : GeneralizedKernel, optional
-        The family: a `pliant.kernels.QuadratureKernel` (any N, by its values on quadrature
-        nodes), `GeneralizedPolynomial` or `TessellatedKernel`. Its own P is ignored. None is
+        The family: a `pliant.kernels.QuadratureKernel` (any N, given on quadrature nodes),
+        `GeneralizedPolynomial` or `TessellatedKernel`. The P of this kernel is ignored. None means
         GeneralizedPolynomial().
 
     Attributes
@@ -71,7 +71,7 @@ class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     intercept_ : float
         The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_.
     estimators_ : list of GKLClassifier
-        Only with more than two classes: one estimator per pair, in place of the attributes above
+        Only with more than two classes: one estimator per pair. It replaces the attributes above,
         from ``kernel_`` on.
 
     References
@@ -97,15 +97,15 @@ class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         **BaseGKL._constraints,
         "kernel": optional(_check_family),
     }
-    _build_kernel = _given
+    _build_kernel = _copy_family
 
 
-@documented_as(TKLRegressor, without=OF_TKL)
+@documented_as(TKLRegressor, without=TKL_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
 class GKLRegressor(BaseGKL, SVMRegressor[Kernel]):
-    r"""Epsilon-regression with a kernel that is learned from a family of the user's choice.
+    r"""Epsilon-regression with a kernel learned from a family of the user's choice.
 
-    Solves the saddle point of `GKLClassifier` with the objective
+    Solves the saddle point problem of `GKLClassifier` with the objective
     y'beta - epsilon \|beta\|_1 - beta' K_P beta / 2, for abs(beta_i) <= C and 1'beta = 0.
 
     Parameters
@@ -118,7 +118,7 @@ class GKLRegressor(BaseGKL, SVMRegressor[Kernel]):
     kernel_ : GeneralizedKernel
         The learned kernel.
     intercept_ : float
-        In the units of y.
+        The intercept, in the units of y.
 
     References
     ----------
@@ -135,4 +135,4 @@ class GKLRegressor(BaseGKL, SVMRegressor[Kernel]):
         **SVMRegressor._constraints,
         "kernel": optional(_check_family),
     }
-    _build_kernel = _given
+    _build_kernel = _copy_family

@@ -1,25 +1,25 @@
-"""Learning a generalised kernel inside a support vector machine (SVM), as a saddle point.
+"""The saddle point problem of learning a generalised kernel in a support vector machine (SVM).
 
     minimise over P, maximise over w    kappa(w) - 1/2 w' K_P w,
     P >= floor I, tr P = n_P,    lower <= w <= upper,  1'w = 0
 
-kappa(w) = p'w - epsilon |w|_1 as in `pliant.methods.svm.dual` (w = alpha y for classification).
-P >= floor I means that P - floor I is positive semi-definite, 0 <= floor < 1; floor = 0 is the
-problem (7) of Talitckii, Colbert and Peet. Any floor > 0 makes P positive definite, as their
-Theorem 15 asks for: then every learned kernel is universal. With
+Here kappa(w) = p'w - epsilon |w|_1 as in `pliant.methods.svm.dual` (w = alpha y for
+classification). P >= floor I means that P - floor I is positive semi-definite, 0 <= floor < 1. For
+floor = 0 this is problem (7) of Talitckii, Colbert and Peet. A floor > 0 makes P positive definite,
+which makes every learned kernel universal (their Theorem 15). With
 
     P = floor I + (1 - floor) Q,    Q positive semi-definite, tr Q = n_P,
 
-solvers see Q only, by a factor of it, and (1 - floor) D(w), by which w' K_P w changes with Q.
+the solvers use a factor of Q, and (1 - floor) D(w), the gradient of w' K_P w in Q.
 
-As w' K_P w = <D(w), P>, the inner minimum over Q is reached at n_P v v', with v the eigenvector
-of the largest eigenvalue of D(w) (Theorem 11 of the paper has the smallest singular value, which is
-the worst direction). So for every feasible w and every P
+As w' K_P w = <D(w), P>, the inner minimum over Q is attained at n_P v v', with v the eigenvector
+of the largest eigenvalue of D(w). (Theorem 11 of the paper states the smallest singular value,
+which is the worst direction.) So for every feasible w and every P,
 
     kappa(w) - 1/2 (floor tr D(w) + (1 - floor) n_P lambda_max(D(w)))
-        <=  optimum  <=  primal objective of the SVM at P,
+        <=  optimum  <=  primal objective of the SVM at P.
 
-for any accuracy of the SVM: these two bounds are the certificate.
+These two bounds are the certificate; they hold for any accuracy of the SVM.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.methods.svm.dual import MarginDual
 from pliant.methods.svm.rows import CachedRows, DenseRows, Rows
-from pliant.methods.tkl.generalized_kernel import GeneralizedKernel, blended
+from pliant.methods.tkl.generalized_kernel import GeneralizedKernel, blend_identity
 
 LARGEST_FORM = 1e140
-"""Largest entry of D(w), whose sums of squares must be floats."""
+"""Largest entry of D(w) for which sums of squares do not overflow."""
 
 
 class Oracle(NamedTuple):
-    """The best Q for some w, and its lower bound of the optimum.
+    """The best Q for a given w, and the resulting lower bound of the optimum.
 
     `matrix` is (1 - floor) D(w), shape (n_P, n_P): the objective decreases by <matrix, dQ>/2 along
     dQ. `vectors`, shape (n_P, k), and `values` are its k largest eigenpairs, in decreasing order.
-    `lower` is the best lower bound of t w, 0 <= t <= 1.
+    `lower` is the best lower bound over all t w, 0 <= t <= 1.
     """
 
     matrix: Array
@@ -62,23 +62,23 @@ class KernelLearning:
     Parameters
     ----------
     kernel : GeneralizedKernel
-        The family to learn from; its own P is ignored.
+        The family of kernels; the P of this kernel is ignored.
     points : array of shape (n_samples, n_features)
         The training points.
     margin : callable
-        rows -> MarginDual, the dual of the SVM with a Gram matrix.
+        Function rows -> MarginDual that returns the dual of the SVM for a Gram matrix.
     cache_mb : float
-        Largest memory of a Gram matrix, in units of 2^20 bytes; rows of a larger one are computed
-        on demand.
+        Maximum memory of a Gram matrix, in units of 2^20 bytes. Rows of a larger matrix are
+        computed on demand.
     floor : float
-        The least eigenvalue of P, 0 <= floor < 1. As tr P = n_P, the mean eigenvalue is 1.
+        Lower bound of the eigenvalues of P, 0 <= floor < 1. As tr P = n_P, their mean is 1.
 
     Attributes
     ----------
     size : int
         n_P, the order of P and its trace.
     fits : bool
-        True if a whole Gram matrix fits into `cache_mb`.
+        True if a full Gram matrix fits into `cache_mb`.
     """
 
     kernel: GeneralizedKernel
@@ -95,16 +95,17 @@ class KernelLearning:
         object.__setattr__(self, "fits", 8.0 * len(self.points) ** 2 <= self.cache_mb * 2.0**20)
 
     def scaled(self, factor: Array) -> Array:
-        """Return the multiple of `factor` with tr Q = n_P."""
+        """Return `factor`, scaled so that tr Q = n_P."""
         return np.asarray(factor * (np.sqrt(self.size) / np.linalg.norm(factor)))
 
     def member(self, factor: Array) -> GeneralizedKernel:
         """Return k_P for Q = factor factor'."""
-        # P = floor I + (1 - floor) Q
-        return self.kernel.with_factor(blended(factor, self.floor) if self.floor else factor)
+        if self.floor:
+            factor = blend_identity(factor, self.floor)  # P = floor I + (1 - floor) Q
+        return self.kernel.with_factor(factor)
 
     def gram(self, factor: Array) -> Array:
-        """Compute K_P, shape (n_samples, n_samples), for Q = factor factor'; check its numbers."""
+        """Compute K_P, shape (n_samples, n_samples), for Q = factor factor'; check its values."""
         gram = self.member(factor).gram(self.points)
         return self._check_size(gram, float(np.finfo(np.float64).max))
 
@@ -115,7 +116,7 @@ class KernelLearning:
         return self.margin(CachedRows(self.member(factor), self.points, self.cache_mb))
 
     def dual(self, gram: Array) -> MarginDual:
-        """Return the dual of the SVM with this Gram matrix."""
+        """Return the dual of the SVM with the given Gram matrix."""
         return self.margin(DenseRows(gram))
 
     def quadratic(self, w: Array) -> Array:
@@ -124,30 +125,30 @@ class KernelLearning:
         matrix *= 1.0 - self.floor  # the gradient of w'K_P w in Q
         return self._check_size(matrix, LARGEST_FORM)
 
-    def _check_size(self, values: Array, most: float) -> Array:
-        """Return kernel values, or weighted sums of them, if none exceeds `most`."""
-        if not float(max(values.max(), -values.min())) <= most:
+    def _check_size(self, values: Array, limit: float) -> Array:
+        """Return kernel values or their weighted sums; raise ValueError above `limit`."""
+        if not float(max(values.max(), -values.min())) <= limit:
             raise ValueError(
-                f"expected finite kernel values, and weighted sums of up to {LARGEST_FORM:g}, got "
-                f"more from {one_line(self.kernel)}; scale the features, or lower C"
+                f"expected finite kernel values with weighted sums of up to {LARGEST_FORM:g}, got "
+                f"larger ones from {one_line(self.kernel)}; scale the features, or lower C"
             )
         return values
 
     def oracle(self, w: Array, gain: float, count: int = 1) -> Oracle:
-        """Find the best Q for a feasible w with the `gain` kappa(w), and `count` eigenpairs."""
+        """Find the best Q for a feasible w with `gain` = kappa(w), and `count` eigenpairs."""
         matrix = self.quadratic(w)
         values, vectors = last_eigenpairs(matrix, min(count, self.size))
         lower = self.lower_bound(matrix, gain, top=float(values[-1]))
         return Oracle(matrix, vectors[:, ::-1], values[::-1], lower)
 
     def lower_bound(self, matrix: Array, gain: float, top: float | None = None) -> float:
-        """Compute the lower bound from `quadratic` at w and a lower bound of kappa(w).
+        """Compute the lower bound from `matrix` = `quadratic(w)` and `gain` <= kappa(w).
 
-        It is the largest t gain - t^2/2 cost over 0 <= t <= 1, at t = gain/cost. The cost is that
-        of the best P, <D, P> = floor tr D + (1 - floor) n_P lambda_max(D); `top` is the largest
-        eigenvalue of `matrix`, if known.
+        It is the maximum of t gain - t^2/2 cost over 0 <= t <= 1, at t = min(1, gain/cost). The
+        cost is <D, P> for the best P, floor tr D + (1 - floor) n_P lambda_max(D). `top` is the
+        largest eigenvalue of `matrix`, if known.
         """
-        if top is None and len(matrix) <= 64:  # all eigenvalues take less time than the largest
+        if top is None and len(matrix) <= 64:  # here the full decomposition is faster
             top = float(np.linalg.eigvalsh(matrix)[-1])
         elif top is None:
             top = eigenvalue(matrix, len(matrix) - 1)

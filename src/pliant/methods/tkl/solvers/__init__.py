@@ -1,1 +1,1 @@
-"""Solvers of the saddle problem of kernel learning."""
+"""Solvers of the saddle point problem of kernel learning."""

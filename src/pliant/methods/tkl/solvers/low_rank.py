@@ -1,21 +1,22 @@
-"""A kernel-learning saddle point, solved on a factor of P by support vector machines (SVMs).
+"""Kernel learning by L-BFGS on a low-rank factor of P, with one SVM per step.
 
     minimise over V    f(V) = max_w kappa(w) - 1/2 <D(w), P>,    P = n_P V V'/|V|^2
 
 with the symbols of `pliant.methods.tkl.problem`. The optimal P has a rank of one to three, so V has
 only a few columns. f has the gradient -(n_P/|V|^2) (D V - V <V, D V>/|V|^2) at the maximising w
-(Danskin), and a step costs one SVM; L-BFGS takes 5 to 20 of them. At a stationary V with an open
-gap, the top eigenvector of D is a direction of descent outside the columns of V, and becomes one.
+(Danskin's theorem). A step costs one support vector machine (SVM), and L-BFGS takes 5 to 20 steps.
+At a stationary V with an open gap, the top eigenvector of D is a descent direction outside the
+columns of V and is appended to V.
 
-Where K_P itself has a low rank (many features, small C), w jumps and f has kinks. A proximal term
--rho/2 |w - centre|^2 smooths f; its centre moves to w, and rho decreases, whenever the term keeps
-the gap open.
+If K_P has a low rank (many features, small C), w is discontinuous in V and f has kinks. A proximal
+term -rho/2 |w - centre|^2 smooths f. If this term keeps the gap open, its centre moves to w and rho
+decreases.
 
 The solution w of each SVM gives an upper bound of the optimum, and D(w) a lower bound; a `Search`
-keeps the best of both. Lower bounds are combined: kappa(w) - n_P/2 lambda_max(D(w)) is concave in
-w, and steep in the directions that K_P does not reach, so the w of a good P can give a bad bound.
-Between it and the w of the best bound so far lies a better one. D is quadratic in w: one more D, of
-their sum, gives D along the whole segment.
+stores the best ones. The lower bound kappa(w) - n_P/2 lambda_max(D(w)) is concave in w and steep in
+the null space of K_P, so the w of a good P can give a bad bound. A better bound lies between that w
+and the w of the best bound so far. As D is quadratic in w, evaluating D at the sum of both gives D
+on the whole segment.
 """
 
 from __future__ import annotations
@@ -31,27 +32,27 @@ from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array, Callback
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual
-from pliant.methods.tkl.generalized_kernel import blended
+from pliant.methods.tkl.generalized_kernel import blend_identity
 from pliant.methods.tkl.problem import KernelLearning
 
 INNER_SHARE = 0.1
-"""Gap of an SVM, as a share of the gap of the search."""
+"""Tolerance of an SVM relative to the gap of the search."""
 
 SVM_STEPS = 1000
-"""Steps of the inner solver for each sample of an SVM; bounds hold even if it stops early."""
+"""Maximum steps per sample of an SVM solver; the bounds hold even if it stops early."""
 
-LAP = 50
-"""SVMs over which the pace of a search is measured; ordinary searches end within a lap."""
+WINDOW = 50
+"""Number of SVMs over which slow progress is measured; most searches finish earlier."""
 
 PROX, ANNEAL = 0.3, 0.5
-"""Initial rho/2 |w|^2, as a share of the objective; factor of rho when the centre moves."""
+"""Initial rho/2 |w|^2 relative to the objective; factor of rho when the centre moves."""
 
 
 @dataclass(frozen=True, eq=False)
 class Saddle:
-    """Two bounds of the optimum, of the primal at (P, w, b) and of the dual at some other w.
+    """Bounds of the optimum: `upper` from the primal at (P, w, b), `lower` from the dual.
 
-    With the coefficients w, shape (n_samples,), and the intercept b of the upper bound.
+    `w`, shape (n_samples,), and `intercept` are the coefficients and the b of the upper bound.
     """
 
     upper: float
@@ -66,7 +67,7 @@ class Saddle:
 
     @property
     def gap(self) -> float:
-        """The largest possible error of the objective."""
+        """The maximum error of the objective."""
         return max(0.0, self.upper - self.lower)
 
 
@@ -80,9 +81,9 @@ class Prox(NamedTuple):
 class Evaluation(NamedTuple):
     """The solution w of one SVM, shape (n_samples,).
 
-    `value` is kappa(w) - w'K_P w/2, with the proximal term. `slack` bounds the distance of w from
-    the optimum of the SVM without that term. `matrix` is D(w), shape (n_P, n_P); `vectors`, shape
-    (n_P, k), and `values` are its k largest eigenpairs.
+    `value` is kappa(w) - w'K_P w/2 with the proximal term. `slack` is the gap of w in the SVM
+    without that term. `matrix` is D(w), shape (n_P, n_P); `vectors`, shape (n_P, k), and `values`
+    are its k largest eigenpairs.
     """
 
     w: Array
@@ -93,8 +94,8 @@ class Evaluation(NamedTuple):
     values: Array
 
 
-class Lower(NamedTuple):
-    """The lower bound from a feasible w, a `gain` of at most kappa(w), and the `matrix` D(w)."""
+class LowerBound(NamedTuple):
+    """The lower bound from a feasible w, a `gain` <= kappa(w) and the `matrix` D(w)."""
 
     value: float
     w: Array
@@ -104,28 +105,28 @@ class Lower(NamedTuple):
 
 @dataclass(eq=False)
 class Search:
-    """A sequence of SVMs, each started from the solution of the last, and the best bounds.
+    """A sequence of SVMs, each warm-started from the previous solution, and the best bounds.
 
     The search stops when gap <= tol * abs(upper bound), or after `max_iter` SVMs; -1 for no limit.
-    `callback` is called with a `Progress` as SVMs advance; returning True stops. A search gives up
-    where `LAP` SVMs leave a larger share of the gap than `pace`; 1 for never.
+    The SVM solvers call `callback` with a `Progress`; returning True stops the search. The search
+    is IDLE if the gap exceeds `max_ratio` times the gap `WINDOW` SVMs earlier; 1 disables this.
 
-    State: `w` is the last solution, `factor` that of the best P, `best` its coefficients and
-    certificate, `at_zero` the gap at w = 0, common to all SVMs, and `idle` the number of SVMs since
-    a bound improved.
+    `w` is the last solution, `factor` is the factor of the best P, and `best` its coefficients and
+    certificate. `zero_gap` is the gap at w = 0, which is the same for all SVMs. `idle` is the
+    number of SVMs since the last improvement of a bound.
     """
 
     problem: KernelLearning
     tol: float = 1e-3
     max_iter: int = 500
     callback: Callback | None = None
-    pace: float = 1.0
+    max_ratio: float = 1.0
     upper: float = np.inf
-    best_lower: Lower | None = None
+    best_lower: LowerBound | None = None
     w: Array | None = None
     factor: Array | None = None
     best: tuple[Array, Certificate] | None = None
-    at_zero: float | None = None
+    zero_gap: float | None = None
     n_svms: int = 0
     idle: int = 0
     stopped: bool = False
@@ -143,25 +144,25 @@ class Search:
 
     @property
     def status(self) -> Status | None:
-        """The reason for the end of the search, None before it."""
+        """The reason for which the search stops, or None if it continues."""
         if self.gap <= self.tol * abs(self.upper):
             return Status.CONVERGED
         if self.stopped:
             return Status.STOPPED
         if 0 <= self.max_iter <= self.n_svms:
             return Status.MAX_ITER
-        # a relative gap of 1e-3 or less takes long searches: they may be slow
-        before = self.history[-LAP].gap if len(self.history) >= LAP else np.inf
-        slow = self.gap > max(self.pace * before, 1e-3 * abs(self.upper))
+        # slow progress is acceptable once the relative gap is at most 1e-3
+        before = self.history[-WINDOW].gap if len(self.history) >= WINDOW else np.inf
+        slow = self.gap > max(self.max_ratio * before, 1e-3 * abs(self.upper))
         return Status.IDLE if self.idle >= 100 or slow else None
 
-    def accuracy(self, promise: float = np.inf) -> float:
-        """Return the gap to which the next SVM is worth solving, given its expected gain."""
+    def accuracy(self, expected_gain: float = np.inf) -> float:
+        """Return the absolute accuracy for the next SVM, given the expected decrease of f."""
         if not np.isfinite(self.upper):
             return np.inf
-        # steps that promise less than 1 % of the gap are not worth more accuracy
-        worth = np.clip(promise, 0.01 * self.gap, self.gap)
-        return INNER_SHARE * max(float(worth), 0.2 * self.tol * abs(self.upper))
+        # at least 1 % of the gap, as more accuracy would not pay off for small steps
+        gain = np.clip(expected_gain, 0.01 * self.gap, self.gap)
+        return INNER_SHARE * max(float(gain), 0.2 * self.tol * abs(self.upper))
 
     def solve_at(
         self,
@@ -169,23 +170,23 @@ class Search:
         prox: Prox | None = None,
         *,
         gram: Array | None = None,
-        promise: float = np.inf,
+        expected_gain: float = np.inf,
         count: int = 1,
     ) -> Evaluation:
         """Solve the SVM at P = factor factor', scaled to trace n_P, and update the bounds.
 
-        A `gram` is K_P for a factor of the right scale; a proximal term overwrites it.
+        A given `gram` is K_P for a factor that is already scaled; a proximal term overwrites it.
         """
         if gram is None:
             factor = self.problem.scaled(factor)
             gram = self.problem.gram(factor)
         dual = plain = self.problem.dual(gram)
         if prox is not None:
-            # -rho/2 |w - centre|^2 = -1/2 w'(rho I)w + rho centre'w - rho/2 |centre|^2: the first
-            # two terms change K_P and p, the constant is left out
+            # -rho/2 |w - centre|^2 = -1/2 w'(rho I)w + rho centre'w - rho/2 |centre|^2. The first
+            # two terms change K_P and p; the constant is omitted.
             gram[np.diag_indices_from(gram)] += prox.rho
             dual = self.problem.dual(gram).shifted(prox.rho * prox.centre)
-        accuracy = self.accuracy(promise)
+        accuracy = self.accuracy(expected_gain)
         return self.solve_svm(dual, plain, factor, prox, accuracy=accuracy, count=count)
 
     def solve_svm(
@@ -198,19 +199,19 @@ class Search:
         accuracy: float = np.inf,
         count: int = 1,
     ) -> Evaluation:
-        """Solve an SVM to an absolute accuracy, or to 3 % of its known gap if that is less.
+        """Solve an SVM to an absolute accuracy, or to 3 % of an upper bound of its gap if smaller.
 
-        `plain` is the same SVM without its proximal term.
+        `plain` is the same SVM without the proximal term.
         """
         zero = np.zeros_like(plain.linear)
-        if self.at_zero is None:
-            self.at_zero = plain.bound(zero, 0.0, zero).gap
-        known = min(self.upper, self.at_zero)
+        if self.zero_gap is None:
+            self.zero_gap = plain.bound(zero, 0.0, zero).gap
+        limit = min(self.upper, self.zero_gap)
         start = zero if self.w is None else self.w
         result = smo.solve(
             dual,
             start,
-            tol=min(accuracy, 0.03 * known) / (1.0 + known),
+            tol=min(accuracy, 0.03 * limit) / (1.0 + limit),
             max_iter=SVM_STEPS * len(start),
             callback=self.report,
         )
@@ -220,8 +221,8 @@ class Search:
         f = certificate.decision - certificate.intercept  # K w, with or without rho I
         value, penalty = certificate.value, 0.0
         if prox is not None:
-            # The smoothed dual has K_P + rho I and leaves out -rho/2 |centre|^2: take rho w from
-            # its f, add the constant to its value, and the whole term to that of the plain SVM.
+            # The smoothed dual has K_P + rho I and omits -rho/2 |centre|^2: subtract rho w from its
+            # f, add the constant to its value, and remove the whole term for the plain SVM.
             f = f - prox.rho * w
             value = value - 0.5 * prox.rho * float(prox.centre @ prox.centre)
             penalty = 0.5 * prox.rho * float(((w - prox.centre) ** 2).sum())
@@ -233,13 +234,15 @@ class Search:
             )
         gain = plain.gain(w)
         matrix, vectors, values, lower = self.problem.oracle(w, gain, count)
-        self.add_bounds(bound, Lower(lower, w, gain, matrix), factor)
+        self.add_bounds(bound, LowerBound(lower, w, gain, matrix), factor)
         return Evaluation(w, value, bound.gap, matrix, vectors, values)
 
-    def add_bounds(self, upper: Certificate, lower: Lower, factor: Array | None = None) -> bool:
+    def add_bounds(
+        self, upper: Certificate, lower: LowerBound, factor: Array | None = None
+    ) -> bool:
         """Update the bounds at one w; return True if the upper bound improves.
 
-        The w is the solution of the SVM at a factor of P, or a step that counts as an SVM.
+        w solves the SVM at a factor of P, or it is a step counted as an SVM (`factor` is None).
         """
         self.n_svms += 1
         self.idle += 1
@@ -247,22 +250,22 @@ class Search:
         better = value < self.upper
         if better:
             self.upper, self.factor, self.best, self.idle = value, factor, (lower.w, upper), 0
-        known, best = self.lower, self.best_lower
-        if best is None or lower.value > known:
+        old_lower, best = self.lower, self.best_lower
+        if best is None or lower.value > old_lower:
             self.best_lower = lower
         if factor is not None and best is not None and self.status is None:
             self.best_lower = _best_between(self.problem, best, lower)
-        if self.lower > known:
+        if self.lower > old_lower:
             self.idle = 0
         self.history.append(Progress(self.n_svms, self.upper, self.gap))
         return better
 
     def report(self, _progress: object = None) -> bool:
-        """Report the bounds to the callback; return True if it stops the search."""
+        """Report the bounds to the callback; return True if the callback stops the search."""
         if self.callback is None:
             return False
-        seen = Progress(self.n_svms, self.upper, self.gap)
-        self.stopped = self.callback(seen) is True or self.stopped
+        progress = Progress(self.n_svms, self.upper, self.gap)
+        self.stopped = self.callback(progress) is True or self.stopped
         return self.stopped
 
     def result(self) -> Result[Saddle]:
@@ -270,7 +273,6 @@ class Search:
         assert self.best is not None
         assert self.factor is not None
         w, bound = self.best
-        proof = Saddle(self.upper, self.lower, w, bound.intercept)
         return Result(
             x=self.factor,
             value=self.upper,
@@ -278,7 +280,7 @@ class Search:
             n_iter=self.n_svms,
             status=self.status or Status.IDLE,
             history=self.history,
-            certificate=proof,
+            certificate=Saddle(self.upper, self.lower, w, bound.intercept),
         )
 
 
@@ -296,13 +298,13 @@ def solve(
     ----------
     problem : KernelLearning
     start : array of shape (n_P, r), optional
-        Initial factor. By default the top two eigenvectors of D(w), with w from P = I.
+        Initial factor. The default consists of the top two eigenvectors of D(w), with w from P = I.
     tol : float
         Gap at which the search stops, relative to the upper bound.
     max_iter : int
-        Largest number of SVMs; -1 for no limit.
+        Maximum number of SVMs; -1 for no limit.
     callback : callable, optional
-        Called with a `Progress` as SVMs advance; returning True stops the search.
+        Called with a `Progress` by the SVM solvers; returning True stops the search.
 
     Returns
     -------
@@ -310,9 +312,9 @@ def solve(
         `x` is a factor of P with the squared norm n_P, `value` the upper bound, and `certificate`
         a `Saddle`.
     """
-    # Searches that keep 80 % of the gap over a lap have kernel values of very different sizes:
+    # If `WINDOW` SVMs leave more than 80 % of the gap, kernel values have very different sizes and
     # hundreds of further steps do not help.
-    search = Search(problem, tol, max_iter, callback, pace=0.8)
+    search = Search(problem, tol, max_iter, callback, max_ratio=0.8)
     descent = LowRankDescent(search)
     V = descent.first_factor(start)
     while search.status is None:
@@ -327,11 +329,11 @@ def solve_given(
     tol: float = 1e-3,
     callback: Callback | None = None,
 ) -> Result[Saddle]:
-    """Solve the SVM at P = start start', learned elsewhere; bound its distance from the optimum.
+    """Solve the SVM at P = start start', learned on other samples, and certify its gap.
 
-    Where P has a low rank, w is arbitrary in the directions that K_P does not reach, and bounds the
-    optimum badly. If that leaves the gap open, SVMs at (1 - s) P + s I give better bounds.
-    Parameters and result are those of `solve`.
+    If P has a low rank, w is arbitrary in the null space of K_P and gives a bad lower bound. If the
+    gap remains open, SVMs at (1 - s) P + s I give better bounds. The parameters and the result are
+    as for `solve`.
     """
     shares = (0.1, 0.3)
     search = Search(problem, tol, 2 + len(shares), callback)
@@ -342,15 +344,15 @@ def solve_given(
         search.solve_svm(dual, dual, factor, accuracy=INNER_SHARE * search.tol * search.upper)
     for share in shares:
         if search.status is None:
-            del dual  # frees its kernel values before those of the next SVM
-            blend = blended(factor, share)
+            del dual  # free its kernel values before the next SVM allocates memory
+            blend = blend_identity(factor, share)
             dual = problem.svm(blend)
             search.solve_svm(dual, dual, blend, accuracy=search.accuracy())
     return search.result()
 
 
 class LowRankPoint(NamedTuple):
-    """V, the value and gradient of f there, and the SVM that gave them."""
+    """A factor V with the value and gradient of f at V, and the underlying SVM."""
 
     V: Array
     value: float
@@ -360,132 +362,132 @@ class LowRankPoint(NamedTuple):
 
 @dataclass(eq=False)
 class LowRankDescent:
-    """Steps of L-BFGS, with the current proximal term; `postponed` if it is not used yet."""
+    """L-BFGS steps with the current proximal term; `postponed` if the term is not yet used."""
 
     search: Search
     prox: Prox | None = None
     postponed: bool = False
 
     def first_factor(self, start: Array | None) -> Array:
-        """Solve a first SVM, centre the proximal term at its solution; return the initial V."""
+        """Solve an initial SVM, centre the proximal term at its solution; return the initial V."""
         problem = self.search.problem
         factor: Array = np.eye(problem.size)
         if start is not None:
-            # some identity in P: else w is arbitrary where K_P does not reach, and a bad centre
-            factor = blended(problem.scaled(start), 0.1)
-        first = self.search.solve_at(factor, count=min(2, problem.size))
-        # The w of few samples has few directions to jump in: mostly a third fewer SVMs close the
-        # gap without the term. Not where K_P has a low rank for every P.
-        self.postponed = len(first.w) <= 10 and not problem.kernel.finite_rank
+            # add a multiple of I to P, as w is otherwise arbitrary in the null space of K_P
+            factor = blend_identity(problem.scaled(start), 0.1)
+        initial = self.search.solve_at(factor, count=min(2, problem.size))
+        # With few samples, w is rarely discontinuous. Without the term, the search then usually
+        # takes a third fewer SVMs, unless K_P has a low rank for every P.
+        self.postponed = len(initial.w) <= 10 and not problem.kernel.finite_rank
         if not self.postponed:
-            self._smooth(first.w)
+            self._smooth(initial.w)
         if start is not None:
             return start / np.linalg.norm(start)
-        # V V' = the top two terms of D(w), each of at least 1e-3 of the first
-        values, vectors = first.values, first.vectors
+        # V V' = the top two terms of D(w), with relative eigenvalues of at least 1e-3
+        values, vectors = initial.values, initial.vectors
         largest = max(values[0], np.finfo(np.float64).tiny)
         V = vectors * np.sqrt(np.maximum(values / largest, 1e-3))
         return np.asarray(V / np.linalg.norm(V))
 
     def find_stationary(self, V: Array) -> LowRankPoint:
-        """Take steps of L-BFGS until |gradient| |V| is .3 of the gap, or the search is over."""
+        """Take L-BFGS steps until |gradient| |V| is below 0.3 of the gap or the search stops."""
         search, memory = self.search, InverseHessian()
-        here = self._evaluate(V)
+        point = self._evaluate(V)
         while search.status is None:
-            # the gradient is proportional to 1/|V|: the product does not depend on the scale of V
-            slope = np.linalg.norm(here.gradient) * np.linalg.norm(here.V)
+            # the gradient is proportional to 1/|V|, so the product is invariant to scaling V
+            slope = np.linalg.norm(point.gradient) * np.linalg.norm(point.V)
             if slope < 0.3 * search.gap:
                 break
             if self.postponed and search.idle >= 5:
                 self.postponed = False
-                self._smooth(here.evaluation.w)
-            new = self._search_line(here, self._direction(here, memory))
+                self._smooth(point.evaluation.w)
+            new = self._search_line(point, self._direction(point, memory))
             if new is not None:
-                memory.learn(new.V - here.V, new.gradient - here.gradient)
-                here = new
+                memory.learn(new.V - point.V, new.gradient - point.gradient)
+                point = new
             elif len(memory):
                 memory.forget()
             else:
                 break
-            # the term may cause .3 of the gap before its centre moves
-            hidden = here.evaluation.slack > 0.3 * search.gap
-            if self.prox is not None and hidden and search.status is None:
-                self.prox = Prox(ANNEAL * self.prox.rho, here.evaluation.w)
-                here = self._evaluate(here.V)
-        return here
+            # move the centre if the proximal term causes more than 0.3 of the gap
+            biased = point.evaluation.slack > 0.3 * search.gap
+            if self.prox is not None and biased and search.status is None:
+                self.prox = Prox(ANNEAL * self.prox.rho, point.evaluation.w)
+                point = self._evaluate(point.V)
+        return point
 
-    def next_factor(self, here: LowRankPoint) -> Array:
-        """Move the proximal term's centre, or add a column to V, whichever causes more of the gap.
+    def next_factor(self, point: LowRankPoint) -> Array:
+        """Move the proximal centre or append a column to V, whichever reduces the gap more.
 
-        The gap due to V is n_P/2 (lambda_max(D) - <V, D V>/|V|^2).
+        V contributes n_P/2 (lambda_max(D) - <V, D V>/|V|^2) to the gap.
         """
-        unit = here.V / np.linalg.norm(here.V)
-        last, size = here.evaluation, self.search.problem.size
-        missing = 0.5 * size * (last.values[0] - np.vdot(unit, last.matrix @ unit))
-        if self.prox is not None and last.slack > missing:
+        unit = point.V / np.linalg.norm(point.V)
+        last, size = point.evaluation, self.search.problem.size
+        rank_gap = 0.5 * size * (last.values[0] - np.vdot(unit, last.matrix @ unit))
+        if self.prox is not None and last.slack > rank_gap:
             self.prox = Prox(ANNEAL * self.prox.rho, last.w)
         elif unit.shape[1] < size:
             unit = np.hstack([unit, 0.15 * last.vectors[:, :1]])
         return unit
 
     def _smooth(self, w: Array) -> None:
-        """Begin with a proximal term, centred at w: rho/2 |w|^2 = PROX times the objective."""
+        """Start a proximal term centred at w, with rho/2 |w|^2 = PROX times the objective."""
         squares = float(w @ w)
         if squares > 0.0:
             self.prox = Prox(2.0 * PROX * abs(self.search.upper) / squares, w)
 
-    def _evaluate(self, V: Array, promise: float = np.inf) -> LowRankPoint:
-        """Solve the SVM at V; compute f and its gradient there."""
-        evaluation = self.search.solve_at(V, self.prox, promise=promise)
+    def _evaluate(self, V: Array, expected_gain: float = np.inf) -> LowRankPoint:
+        """Solve the SVM at V; compute f and its gradient."""
+        evaluation = self.search.solve_at(V, self.prox, expected_gain=expected_gain)
         norm = np.linalg.norm(V)
         unit = V / norm
         product = evaluation.matrix @ unit
-        # f does not change along V: the gradient is the part of D V orthogonal to V
+        # f is constant along V, so the gradient is the component of D V orthogonal to V
         slope = product - unit * np.vdot(unit, product)
         gradient = -(self.search.problem.size / norm) * slope
         return LowRankPoint(V, evaluation.value, gradient, evaluation)
 
-    def _direction(self, here: LowRankPoint, memory: InverseHessian) -> Array:
-        """Return a direction of descent, at most .7 |V| long; .3 |V| for the first step."""
-        size, steepness = np.linalg.norm(here.V), np.linalg.norm(here.gradient)
-        direction = -memory.times(here.gradient)
-        if not len(memory) or np.vdot(direction, here.gradient) >= 0.0:
+    def _direction(self, point: LowRankPoint, memory: InverseHessian) -> Array:
+        """Return a descent direction of length at most 0.7 |V|; 0.3 |V| for the first step."""
+        size, steepness = np.linalg.norm(point.V), np.linalg.norm(point.gradient)
+        direction = -memory.times(point.gradient)
+        if not len(memory) or np.vdot(direction, point.gradient) >= 0.0:
             memory.forget()
-            direction = -here.gradient * (0.3 * size / steepness)
+            direction = -point.gradient * (0.3 * size / steepness)
         length = float(np.linalg.norm(direction))
         return np.asarray(direction * min(1.0, 0.7 * float(size) / length))
 
-    def _search_line(self, here: LowRankPoint, direction: Array) -> LowRankPoint | None:
-        """Find a point with a sufficient decrease of f; return None after six failed tries."""
-        slope, step = float(np.vdot(direction, here.gradient)), 1.0
+    def _search_line(self, point: LowRankPoint, direction: Array) -> LowRankPoint | None:
+        """Find a point with a sufficient decrease of f; return None after six failed attempts."""
+        slope, step = float(np.vdot(direction, point.gradient)), 1.0
         for _ in range(6):
-            promise = -step * slope
-            noise = self.search.accuracy(promise)
-            new = self._evaluate(here.V + step * direction, promise)
+            expected_gain = -step * slope
+            noise = self.search.accuracy(expected_gain)
+            new = self._evaluate(point.V + step * direction, expected_gain)
             if self.search.status is not None:
                 return new
-            rise = new.value - here.value
+            rise = new.value - point.value
             if rise <= 1e-4 * step * slope + noise:
                 return new
-            # the next step minimises the parabola through f, its slope at 0 and f at this step
+            # the next step minimises the parabola through f and its slope at 0, and f at this step
             step *= float(np.clip(-slope * step / (2.0 * (rise - slope * step)), 0.1, 0.5))
         return None
 
 
-def _best_between(problem: KernelLearning, best: Lower, new: Lower) -> Lower:
-    """Return the better of two lower bounds, or a still better one from between them.
+def _best_between(problem: KernelLearning, best: LowerBound, new: LowerBound) -> LowerBound:
+    """Return the best lower bound found on the segment between the w of two bounds.
 
     For s + t = 1, D(s w + t v) = s^2 D(w) + t^2 D(v) + s t (D(w + v) - D(w) - D(v)), and
-    s kappa(w) + t kappa(v) is at most kappa(s w + t v). The bound is concave in t: each of up to
-    four points is the peak of the parabola through the best point so far and its neighbours.
+    s kappa(w) + t kappa(v) <= kappa(s w + t v). The bound is concave in t. Each of up to four
+    points is the maximum of the parabola through the best point so far and its neighbours.
     """
     cross = problem.quadratic(best.w + new.w) - best.matrix - new.matrix
 
-    def bound_at(t: float) -> Lower:
+    def bound_at(t: float) -> LowerBound:
         s = 1.0 - t
         gain = s * best.gain + t * new.gain
         matrix = s * s * best.matrix + t * t * new.matrix + s * t * cross
-        return Lower(problem.lower_bound(matrix, gain), best.w, gain, matrix)
+        return LowerBound(problem.lower_bound(matrix, gain), best.w, gain, matrix)
 
     bounds = {0.0: best, 1.0: new, 0.5: bound_at(0.5)}
 
@@ -500,14 +502,14 @@ def _best_between(problem: KernelLearning, best: Lower, new: Lower) -> Lower:
         if t in bounds:
             break
         bounds[t] = bound_at(t)
-    t = max(bounds, key=value)  # the ends come first: a point between them must be better
+    t = max(bounds, key=value)  # ties go to the end points, which are listed first
     return bounds[t]._replace(w=(1.0 - t) * best.w + t * new.w) if 0.0 < t < 1.0 else bounds[t]
 
 
 def _parabola_peak(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
-    """Return the peak of the parabola through three points, a < b < c, but not close to one."""
+    """Return the maximum of the parabola through a < b < c, moved away from these points."""
     left, right = (b - a) * (fb - fc), (c - b) * (fb - fa)
-    total = left + right  # > 0 where the points are concave
+    total = left + right  # > 0 if the points are concave
     t = b
     if 0.0 < total < np.inf:
         t = b + 0.5 * ((c - b) * right - (b - a) * left) / total
@@ -518,8 +520,8 @@ def _parabola_peak(a: float, b: float, c: float, fa: float, fb: float, fc: float
     return t
 
 
-def factor_of(P: Array) -> Array:
-    """Return F with F F' = P, without columns of rounding."""
+def factorize(P: Array) -> Array:
+    """Return F with F F' = P, without the columns of negligible eigenvalues."""
     values, vectors = np.linalg.eigh(P)
     kept = values > 1e-14 * values[-1]
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
