@@ -180,5 +180,5 @@ def test_the_same_weights_in_any_memory(megabytes):
 
 
 def test_a_matrix_larger_than_the_memory_is_one_error():
-    with pytest.raises(ValueError, match=r"cache_mb >= 1, .*24 samples takes, got 0\.001"):
+    with pytest.raises(ValueError, match=r"cache_mb >= 1, .*24 samples, got 0\.001"):
         Grams([Gaussian(1.0)], svc_data(0)[0], 0.001)
