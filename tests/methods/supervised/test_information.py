@@ -93,7 +93,7 @@ def test_labels_say_the_sign_of_every_labelled_pair(y):
 @pytest.mark.parametrize("y", [[-1, 1], [1, -1, -1], [-1.0, 1.0], np.array([-1, 1], dtype=object)])
 def test_minus_one_and_one_alone_must_be_explained(y):
     refused(
-        "expected `unlabeled` to be given, since y holds -1 and +1", SideInformation.from_labels, y
+        "`unlabeled` to be given, since y contains only", SideInformation.from_labels, y
     )
     assert len(SideInformation.from_labels(y, unlabeled=0).known) == len(y)
     refused("only one class: 1", SideInformation.from_labels, y, unlabeled=-1)
@@ -332,12 +332,12 @@ def test_alignment_with_side_information_looks_at_known_points_only(information,
 @pytest.mark.parametrize(
     ("y", "options", "said"),
     [
-        ([-1, -1], {}, "expected some labelled points, got -1 for all"),
+        ([-1, -1], {}, "expected labelled points, got -1 for all points"),
         ([2, 2, 2], {}, "got only one class: 2 for all 3 labelled points"),
         ([0.0, 1.0, 0.5], {}, "expected class labels, got the real number 0.5 in y at 2"),
         (["a", "b", -1], {}, "expected labels of one type, got text and -1"),
         ([[0], [1]], {}, "expected y of shape (n_samples,), n_samples >= 1, got (2, 1)"),
-        ([0, 1, 1], {"unlabeled": (0,)}, "expected unlabeled to be one value, got"),
+        ([0, 1, 1], {"unlabeled": (0,)}, "expected unlabeled to be a single value, got"),
     ],
 )
 def test_unsuitable_labels_are_refused(y, options, said):
@@ -349,7 +349,7 @@ def test_unsuitable_labels_are_refused(y, options, said):
     [
         (4, {"similar": [(0, 1), (0, 4)]}, "expected row indices from 0 to 3"),
         (4, {"similar": [(0, 1), (2, -1)]}, "got similar[1] = (2, -1)"),
-        (4, {"dissimilar": [(0, 1), (2, 2)]}, "two points in a pair, got dissimilar[1] = (2, 2)"),
+        (4, {"dissimilar": [(0, 1), (2, 2)]}, "different points in a pair, got dissimilar[1] = (2, 2)"),
         (4, {"similar": [(0, 1, 2)]}, "expected similar of shape (n_pairs, 2), got (1, 3)"),
         (4, {"similar": [(0.0, 1.0)]}, "expected similar to hold integer row indices"),
         (4, {"similar": [(0, 3), (2, 1)], "dissimilar": [(1, 2)]}, "got (1, 2) as both"),
@@ -367,7 +367,7 @@ def test_unsuitable_graphs_and_matrices_are_refused(information):
     refused("expected beta <= 100, as weights are exp(beta)", information.graph, "labeled", 101)
     refused("expected graph in ['complete', 'labeled'], got 'all'", information.graph, "all")
     for function in (scg_loss, kernel_alignment):
-        refused("expected kernel values of 8 points", function, np.eye(7), information)
+        refused("expected a kernel matrix of 8 points", function, np.eye(7), information)
         refused("expected a symmetric", function, np.triu(np.ones((8, 8))), information)
     refused("expected gram with some value", kernel_alignment, np.zeros((8, 8)), information)
     refused("a target of shape (3, 3), as gram", kernel_alignment, np.eye(3), np.eye(4))

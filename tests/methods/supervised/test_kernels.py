@@ -125,9 +125,9 @@ def test_a_kernel_by_name_by_object_or_by_function():
     ("kernel", "gamma", "message"),
     [
         ("grahp", "scale", "did you mean 'graph'"),
-        ("sigmoid", "scale", "expected a kernel that is positive semi-definite, got Sigmoid"),
+        ("sigmoid", "scale", "expected a positive semi-definite kernel, got Sigmoid"),
         ("graph", 0.5, "expected gamma='scale', got 0.5"),
-        (TL1(2.0), "scale", "expected a kernel that is positive semi-definite, got TL1"),
+        (TL1(2.0), "scale", "expected a positive semi-definite kernel, got TL1"),
     ],
 )
 def test_other_kernels_are_refused(kernel, gamma, message):
@@ -173,7 +173,7 @@ def test_the_part_kept_is_psd_and_the_rest_counts_as_zero(seed, n, negative, sca
     values[: min(negative, n - 1)] *= -0.7
     gram = (vectors * values) @ vectors.T
     gram = 0.5 * (gram + gram.T)
-    with pytest.warns(NonPSDWarning, match="negative eigenvalues are taken as zero"):
+    with pytest.warns(NonPSDWarning, match="negative eigenvalues are set to zero"):
         part = PSDPart.of(Precomputed(gram), np.arange(float(n))[:, None])
     largest = np.abs(values).max()
     kept = (vectors * np.maximum(values, 0.0)) @ vectors.T

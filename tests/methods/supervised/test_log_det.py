@@ -152,7 +152,7 @@ def test_a_gap_left_open_is_said():
     model = learner(max_iter=1, tol=1e-6)
     with pytest.warns(
         ConvergenceWarning,
-        match=r"LogDetLearner stopped after 1 sweeps with a gap of .* asked for; raise max_iter",
+        match=r"LogDetLearner stopped after 1 sweeps with a gap of .*; raise max_iter",
     ):
         model.fit(X, PARTIAL)
     assert model.n_iter_ == 1

@@ -234,7 +234,7 @@ BAD = {
     "not PSD": ({"kernel": TL1(2.0)}, {"y": Y}, "positive semi-definite"),
     "gamma with a graph": ({"kernel": "graph", "gamma": 2.0}, {"y": Y}, "expected gamma='scale'"),
     "not square": ({"kernel": "precomputed"}, {"y": Y}, "square Gram matrix"),
-    "no side information": ({}, {}, "expected y, or pairs"),
+    "no side information": ({}, {}, "pass y, or pairs"),
     "both kinds": ({}, {"y": Y, "similar": [(0, 1)]}, "got both"),
     "too few labels": ({}, {"y": Y[:20]}, "y of shape (40,), as X has 40 rows, got (20,)"),
     "signs": ({}, {"y": np.where(Y > 0, 1, -1)}, "expected `unlabeled` to be given"),

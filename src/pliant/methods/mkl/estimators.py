@@ -251,7 +251,8 @@ class BaseMKL(BaseSVM[Candidates]):
             advice = f"the time limit max_seconds = {self.max_seconds} was reached"
         warnings.warn(
             f"{type(self).__name__} stopped after {len(result.history)} weight vectors with a "
-            f"relative gap of {result.gap / abs(result.value):.3g}, above tol = {self.tol:g}: {advice}",
+            f"relative gap of {result.gap / abs(result.value):.3g}, above tol = {self.tol:g}: "
+            f"{advice}",
             ConvergenceWarning,
             stacklevel=stack_level(),
         )
