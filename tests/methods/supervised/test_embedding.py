@@ -18,7 +18,7 @@ from pliant import (
 )
 from pliant.kernels import Gaussian
 from pliant.methods.supervised.embedding import BETAS, STRENGTHS
-from pliant.methods.supervised.scg import FALLBACK, SCGLogDetPath
+from pliant.methods.supervised.scg import DEFAULT_STRENGTH, SCGLogDetPath
 from tests.methods.supervised.test_scg import assert_close, data, known_of
 
 LEARNERS = {
@@ -213,7 +213,7 @@ def test_a_fixed_strength_is_kept_and_nothing_hidden_has_a_fallback():
     two_labels = {"y": [0, 1] + 38 * [-1]}
     for known in (two_labels, {"similar": [(0, 1), (2, 3), (4, 5)]}):
         fallen = KernelEmbedding(SCGLogDetLearner(), 1).fit(X, **known)
-        assert fallen.strength_ == FALLBACK
+        assert fallen.strength_ == DEFAULT_STRENGTH
         assert np.isnan(list(fallen.choice_scores_.values())).all()
         fixed = KernelEmbedding(SCGLogDetLearner(strength=7.0), 1, betas=[2.0, 3.0])
         assert fixed.fit(X, **known).strength_ == 7.0

@@ -92,9 +92,7 @@ def test_labels_say_the_sign_of_every_labelled_pair(y):
 
 @pytest.mark.parametrize("y", [[-1, 1], [1, -1, -1], [-1.0, 1.0], np.array([-1, 1], dtype=object)])
 def test_minus_one_and_one_alone_must_be_explained(y):
-    refused(
-        "`unlabeled` to be given, since y contains only", SideInformation.from_labels, y
-    )
+    refused("`unlabeled` to be given, since y contains only", SideInformation.from_labels, y)
     assert len(SideInformation.from_labels(y, unlabeled=0).known) == len(y)
     refused("only one class: 1", SideInformation.from_labels, y, unlabeled=-1)
 
@@ -349,7 +347,11 @@ def test_unsuitable_labels_are_refused(y, options, said):
     [
         (4, {"similar": [(0, 1), (0, 4)]}, "expected row indices from 0 to 3"),
         (4, {"similar": [(0, 1), (2, -1)]}, "got similar[1] = (2, -1)"),
-        (4, {"dissimilar": [(0, 1), (2, 2)]}, "different points in a pair, got dissimilar[1] = (2, 2)"),
+        (
+            4,
+            {"dissimilar": [(0, 1), (2, 2)]},
+            "different points in a pair, got dissimilar[1] = (2, 2)",
+        ),
         (4, {"similar": [(0, 1, 2)]}, "expected similar of shape (n_pairs, 2), got (1, 3)"),
         (4, {"similar": [(0.0, 1.0)]}, "expected similar to hold integer row indices"),
         (4, {"similar": [(0, 3), (2, 1)], "dissimilar": [(1, 2)]}, "got (1, 2) as both"),

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from pliant.kernels import NeighborGraphKernel, SpectralKernel
 from pliant.methods.supervised import neighbor_graph
-from pliant.methods.supervised.neighbor_graph import NeighborGraph, links
+from pliant.methods.supervised.neighbor_graph import NeighborGraph, link_points
 from tests.reference import naive_spectral as naive
 
 seeds = st.integers(0, 2**32 - 1)
@@ -78,7 +78,7 @@ def test_eigenvectors_are_those_of_the_laplacian(sizes, r, drop_null):
 
 @pytest.mark.parametrize("drop_null", [False, True])
 def test_lanczos_iterations_give_the_same(drop_null, monkeypatch):
-    monkeypatch.setattr(neighbor_graph, "SMALL", 20)
+    monkeypatch.setattr(neighbor_graph, "MAX_DENSE_POINTS", 20)
     graph = NeighborGraph(clusters(150, 90), 5)
     check_eigenvectors(graph, 9, drop_null)
 
@@ -87,7 +87,7 @@ def test_iterations_that_do_not_settle_give_way_to_lapack(monkeypatch):
     def fails(*args, **kwargs):
         raise neighbor_graph.ArpackError(-1)
 
-    monkeypatch.setattr(neighbor_graph, "SMALL", 20)
+    monkeypatch.setattr(neighbor_graph, "MAX_DENSE_POINTS", 20)
     monkeypatch.setattr(neighbor_graph, "eigsh", fails)
     check_eigenvectors(NeighborGraph(cloud(120), 5), 6, True)
 
@@ -123,7 +123,7 @@ def test_a_new_point_is_linked_as_the_graph_would_link_it(seed, k):
     """That is: to its neighbours in a graph that it belongs to, when no other is pushed out."""
     X, x = cloud(15, seed=seed), cloud(1, seed=seed + 1)
     graph = NeighborGraph(X, k)
-    linked = links(x, X, graph.radii, k)
+    linked = link_points(x, X, graph.radii, k)
     whole = naive.adjacency(np.concatenate([X, x]), k)
     np.testing.assert_array_equal(linked[0], whole[-1, :-1] > 0)
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from pliant import NonPSDWarning, SCGLogDetLearner, SideInformation
 from pliant.kernels import TL1, Gaussian, Linear
-from pliant.methods.supervised.scg import FALLBACK, STRENGTHS
+from pliant.methods.supervised.scg import DEFAULT_STRENGTH, STRENGTHS
 
 SETTINGS = {
     "as it comes": {},
@@ -178,7 +178,7 @@ def test_auto_follows_the_random_state(how, parameters):
 def test_auto_falls_back_where_nothing_can_be_hidden(known, parameters):
     X, _ = data()
     learner = SCGLogDetLearner(random_state=0, **parameters).fit(X, **known)
-    assert learner.strength_ == FALLBACK
+    assert learner.strength_ == DEFAULT_STRENGTH
     assert np.isfinite(learner.transform(X)).all()
 
 

@@ -43,7 +43,7 @@ from pliant.methods.supervised.learner import (
     resolve_columns_of,
 )
 from pliant.methods.supervised.scg import (
-    FALLBACK,
+    DEFAULT_STRENGTH,
     Candidate,
     SCGLogDetLearner,
     draw_sample,
@@ -310,7 +310,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         scored = not np.isnan(scores).all()
         learner, (strength, beta) = trials[int(np.nanargmax(scores)) if scored else 0]
         if not scored and learner.strength == "auto":
-            strength = FALLBACK
+            strength = DEFAULT_STRENGTH
         self.choice_scores_ = {}
         for (each, (s, b)), score in zip(trials, scores.tolist(), strict=True):
             name = each.kernel if isinstance(each.kernel, str) else type(each.kernel).__name__

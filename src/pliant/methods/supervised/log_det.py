@@ -258,9 +258,9 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             goal = self.tol * (1.0 + abs(self.objective_))
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.n_iter_} sweeps with a gap of "
-                f"{self.dual_gap_:.3g} (expected at most {goal:.3g}) and relative bound violations of "
-                f"up to {self.max_violation_:.3g}; raise max_iter or tol, or lower slack, as hard "
-                "bounds may be infeasible",
+                f"{self.dual_gap_:.3g} (expected at most {goal:.3g}) and relative bound violations "
+                f"of up to {self.max_violation_:.3g}; raise max_iter or tol, or lower slack, as "
+                "hard bounds may be infeasible",
                 ConvergenceWarning,
                 stacklevel=stack_level(),
             )
