@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pliant.core.progress import Status
 from pliant.methods.supervised import bregman
-from pliant.methods.supervised.bregman import DistanceBounds, apart, squared_distances
+from pliant.methods.supervised.bregman import DistanceBounds, separated_pairs, squared_distances
 from tests.reference import naive_logdet as naive
 
 EPS = np.finfo(float).eps
@@ -21,7 +21,7 @@ def gaussian(points, gamma):
 def problem_of(gram, rng, slack=1.0, spread=(20, 60)):
     """Random signs for all pairs that the Gram matrix tells apart."""
     pairs = np.column_stack(np.triu_indices(len(gram), 1))
-    pairs = pairs[apart(gram, pairs)]
+    pairs = pairs[separated_pairs(gram, pairs)]
     signs = rng.choice([-1.0, 1.0], len(pairs))
     low, high = np.percentile(squared_distances(gram, pairs), spread)
     return DistanceBounds(gram, pairs, signs, np.where(signs > 0, low, high), slack)
@@ -177,7 +177,7 @@ def labelled(n=7, features=3, gamma=0.3, seed=0, slack=1.0, count=None, spread=(
     X, y = rng.normal(size=(n, features)), rng.permutation(np.arange(n) % 2)
     gram = gaussian(X, gamma)
     pairs = rng.permutation(np.column_stack(np.triu_indices(n, 1)))[:count]
-    pairs = pairs[apart(gram, pairs)]
+    pairs = pairs[separated_pairs(gram, pairs)]
     signs = np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1.0, -1.0)
     low, high = np.percentile(squared_distances(gram, pairs), spread)
     return DistanceBounds(gram, pairs, signs, np.where(signs > 0, low, high), slack)

@@ -33,7 +33,7 @@ def laplacian(graph):
 @pytest.mark.parametrize("k", [1, 2, 5, 19])
 @pytest.mark.parametrize("block", [1, 57, 10**6])
 def test_the_graph_is_that_of_its_definition(k, block, monkeypatch):
-    monkeypatch.setattr(neighbor_graph, "BLOCK", block)
+    monkeypatch.setattr(neighbor_graph, "MAX_DISTANCES", block)
     X = cloud(20)
     graph, A = NeighborGraph(X, k), naive.adjacency(X, k)
     assert scipy.sparse.issparse(graph.weights)

@@ -236,7 +236,7 @@ BAD = {
     "not square": ({"kernel": "precomputed"}, {"y": Y}, "square Gram matrix"),
     "no side information": ({}, {}, "pass y, or pairs"),
     "both kinds": ({}, {"y": Y, "similar": [(0, 1)]}, "got both"),
-    "too few labels": ({}, {"y": Y[:20]}, "y of shape (40,), as X has 40 rows, got (20,)"),
+    "too few labels": ({}, {"y": Y[:20]}, "y of shape (40,), since X has 40 rows, got (20,)"),
     "signs": ({}, {"y": np.where(Y > 0, 1, -1)}, "expected `unlabeled` to be given"),
 }
 

@@ -73,7 +73,7 @@ class SCGLogDet:
         spectrum = SCGSpectrum.of(self.gram)
         kept = spectrum.in_range
         values, vectors = spectrum.values[kept], spectrum.vectors[:, kept]
-        # the rank is well defined if all other eigenvalues are above 1e-8 of the largest
+        # the rank is well defined if no eigenvalue in the range is below 1e-8 of the largest
         if len(values) == len(self.gram) or values.min() <= 1e-8 * values.max():
             return None
         scale = np.sqrt(values)
