@@ -355,7 +355,7 @@ def test_unsuitable_labels_are_refused(y, options, said):
         (4, {"similar": [(0, 1, 2)]}, "expected similar of shape (n_pairs, 2), got (1, 3)"),
         (4, {"similar": [(0.0, 1.0)]}, "expected similar to hold integer row indices"),
         (4, {"similar": [(0, 3), (2, 1)], "dissimilar": [(1, 2)]}, "got (1, 2) as both"),
-        (4, {"similar": [], "dissimilar": None}, "expected some similar or dissimilar"),
+        (4, {"similar": [], "dissimilar": None}, "expected similar or dissimilar pairs, got none"),
         (1, {"similar": [(0, 1)]}, "expected n_samples >= 2, an integer, got 1"),
     ],
 )

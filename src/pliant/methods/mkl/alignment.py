@@ -49,7 +49,7 @@ class Weighting(NamedTuple):
     weights : array of shape (M,)
         Non-negative weights with sum 1.
     value : float
-        The objective; the function that returns it defines it.
+        Objective of the rule, such as the alignment.
     gap : float
         Bound on the distance between the value and the optimum; 0 for a closed form.
     """
@@ -156,8 +156,7 @@ def alignments(grams: Grams, target: Array, sample_weight: Array | None = None) 
     low = 0
     while low < n:
         high = min(n, low + max(1, SLAB_ENTRIES // (count * (n - low))))
-        # the slab holds rows of S K_m S from the diagonal on: the columns after the diagonal
-        # block count twice
+        # rows of S K_m S from the diagonal on; columns after the diagonal block count twice
         slab = grams.slab(low, high)
         slab *= roots[low:high, None] * roots[low:]
         inside, outside = slab[:, :, : high - low], slab[:, :, high - low :]

@@ -45,17 +45,17 @@ from pliant.methods.svm.dual import MarginDual
 from pliant.methods.svm.rows import DenseRows, Rows
 
 COARSEST, FINEST, INNER_SHARE = 1e-3, 1e-10, 0.03
-"""Largest and smallest tolerance of an SVM, relative to its objective. Between them it is this
-share of the relative gap of the weights: slopes of J need more digits than J."""
+"""Maximum and minimum tolerance of an SVM, relative to its objective, and its ratio to the relative
+gap of the weights in between: slopes of J need more digits than J."""
 
 MAX_EXHAUSTED = 5
-"""Number of SVMs at their step limit at which the fit stops as stalled, as with C of 1e6."""
+"""Number of SVMs that reach their step limit before the fit stops as stalled (C of about 1e6)."""
 
 CLOSED_FORM_NORM, CLOSED_FORM_GAP = 1.5, 0.5
 """For norms from the first value on, Kloft's closed form is used while each step reduces the gap to
-the second value times the last one. It takes no more steps than Newton's method there, and they are
-cheaper. (Steps to a relative gap of 1e-3 with 117 and 442 kernels: 5 to 7 for norm 2, 15 for
-norm 1.2.)"""
+the second value times the previous gap. It takes no more steps than Newton's method, and each step
+is cheaper. (Steps to a relative gap of 1e-3: 5 to 7 for norm 2, 15 for norm 1.2, with 117 and 442
+kernels.)"""
 
 CLOSED_FORM_OBJECTIVE = 0.7
 """For smaller norms, the first steps use the closed form, while each reduces J to this fraction.

@@ -11,7 +11,7 @@ dissimilar pairs, and dual variables lam >= 0,
     K = (K0^{-1} + L)^{-1},  L = sum_k s_k lam_k v v',   1/xi_k = 1/b_k - s_k lam_k/nu,
     g(lam) = log det(I + L K0) + nu sum_k log(1 - s_k lam_k b_k/nu)     (hard: - sum s_k lam_k b_k)
 
-is a lower bound on the optimum. log det cancels in the duality gap, as K is the minimiser for lam.
+where g is a lower bound on the optimum. log det cancels in the gap, as K is the minimiser for lam.
 The gap is a sum of non-negative terms,
 
     gap = sum_k [ nu d_IS(x_k, b_k) - s_k lam_k p_k - nu log(1 - s_k lam_k b_k/nu) ],
@@ -28,7 +28,7 @@ The projection on the bound of pair k, with squared distance p and slack x,
     K += b w w',  w = K (e_i - e_j),  b = s a/(1 - s a p)
 
 maximises the dual over lam_k exactly. Each sweep draws a new order of the pairs, because
-successive pairs of a list share a point, and the projection on one undoes the other. A single
+successive pairs of a list share a point, and each projection undoes the last one. A single
 matrix product updates K after up to `MAX_PENDING` projections. Until then w is computed from the
 old K and the pending updates.
 

@@ -87,7 +87,7 @@ class Components:
         centred = gram - centre - centre[:, None] + centre.mean()
         rounding = len(gram) * float(np.finfo(np.float64).eps) * max(size, np.abs(gram).max())
         values, vectors = _leading_eigenpairs(centred, n_components, rounding)
-        # U' (k(X, x) - m) has the sums of squares lambda^2 over the fit points, and f has lambda
+        # over the fit points, U' (k(X, x) - m) has sums of squares lambda^2, and f has lambda
         return cls(centre, vectors / np.sqrt(values), values)
 
     def on_base(self, kernel: LogDetKernel, *, center: bool = True) -> Components:
@@ -155,8 +155,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Parameters
     ----------
     learner : estimator, optional
-        Learns the kernel: an `SCGLogDetLearner`, an `OrderSpectralLearner` or a `LogDetLearner`.
-        None means the better of two `SCGLogDetLearner`, with ``kernel="graph"`` and with
+        Kernel learner: `SCGLogDetLearner`, `OrderSpectralLearner` or `LogDetLearner`.
+        None means the better of two `SCGLogDetLearner`, with ``kernel="graph"`` and
         ``kernel="gaussian"``.
     n_components : int, default=2
         Number of coordinates.

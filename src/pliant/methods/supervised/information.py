@@ -149,7 +149,7 @@ class SideInformation:
         # the number i n + j identifies the pair (i, j)
         numbers, order = np.unique(pairs[:, 0] * n + pairs[:, 1], return_index=True)
         if not len(pairs):
-            raise ValueError("expected some similar or dissimilar pairs, got none")
+            raise ValueError("expected similar or dissimilar pairs, got none")
         if len(numbers) < len(pairs):
             both = set(map(tuple, alike.tolist())) & set(map(tuple, unlike.tolist()))
             raise ValueError(

@@ -81,7 +81,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     support_vectors_ : array of shape (n_labelled, n_features)
         The labelled points; the input of the classifier is ``kernel_(X, support_vectors_)``.
     classes_ : array of shape (n_classes,)
-        The classes, sorted.
+        The sorted classes.
     n_features_in_ : int
         Number of features seen during fit.
 

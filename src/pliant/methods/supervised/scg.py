@@ -110,7 +110,7 @@ class SCGLogDetLearner(KernelLearner):
     members_ : array of shape (a,)
         Row indices of the points in the graph.
     strength_ : float
-        The strength, fixed or selected, before `scale_strength` divides it.
+        The fixed or selected strength, before scaling.
     objective_ : float
         The optimal value, log det(I + gamma S K0).
     classes_ : array of shape (n_classes,) or None
