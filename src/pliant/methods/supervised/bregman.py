@@ -266,16 +266,9 @@ class ProjectionState:
         order = rng.permutation(len(self.duals))
         while len(order):
             done, used, change = _project_pairs(
-                self.gram,
-                self.rows,
-                self.factors,
-                problem.pairs,
-                problem.signs,
-                targets,
-                1.0 / problem.slack,
-                order,
-                self.duals,
-            )
+                self.gram, self.rows, self.factors, problem.pairs, problem.signs, targets,
+                1.0 / problem.slack, order, self.duals,
+            )  # fmt: skip
             self.log_det += change
             if used:
                 rows = self.rows[:used]

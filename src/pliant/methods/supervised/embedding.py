@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.linalg import top_eigenpairs
-from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -38,8 +37,9 @@ from pliant.methods.supervised.learner import (
     KernelLearner,
     LearnedGram,
     LogDetKernel,
+    PSDPart,
     base_kernel,
-    checked_gram,
+    check_learner,
     resolve_columns_of,
 )
 from pliant.methods.supervised.scg import (
@@ -136,6 +136,7 @@ def _check_betas(name: str, value: Any) -> None:
         check_exponent(name, number)
 
 
+@dataclass(eq=False, repr=False)
 class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Kernel PCA of a learned kernel: an embedding of fit points and new points.
 
@@ -212,35 +213,17 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         "betas": optional(_check_betas),
     }
 
-    learner_: KernelLearner
-    strength_: float
-    beta_: float
-    choice_scores_: dict[str, float]
-    components_: Components
-
-    def __init__(
-        self,
-        learner: KernelLearner | None = None,
-        n_components: int = 2,
-        betas: Sequence[float] | None = None,
-        center: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.learner = learner
-        self.n_components = n_components
-        self.betas = betas
-        self.center = center
-        self.random_state = random_state
+    learner: KernelLearner | None = None
+    n_components: int = 2
+    betas: Sequence[float] | None = None
+    center: bool = True
+    random_state: Any = None
 
     def _check_combinations(self) -> None:
         learner = self.learner
         if learner is None or isinstance(learner, SCGLogDetLearner):
             return
-        if not isinstance(learner, KernelLearner):
-            raise TypeError(
-                "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
-                f"LogDetLearner, got {one_line(learner)}"
-            )
+        check_learner(learner)
         if self.betas is not None:
             raise ValueError(
                 f"expected betas=None, as {type(learner).__name__} has no beta, got {self.betas!r}"
@@ -311,7 +294,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         learner, (strength, beta) = trials[int(np.nanargmax(scores)) if scored else 0]
         if not scored and learner.strength == "auto":
             strength = DEFAULT_STRENGTH
-        self.choice_scores_ = {}
+        self.choice_scores_: dict[str, float] = {}
         for (each, (s, b)), score in zip(trials, scores.tolist(), strict=True):
             name = each.kernel if isinstance(each.kernel, str) else type(each.kernel).__name__
             self.choice_scores_[f"{name}, strength={s:g}, beta={b:g}"] = score
@@ -341,7 +324,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             # the graph of all points would have an advantage over kernels fitted to a sample
             base = base_kernel("graph", sampled, "scale")
         return score_candidates(
-            checked_gram(base, sampled)[0],
+            PSDPart.of(base, sampled).gram,
             sample,
             self._list_candidates(learner),
             partial(Components.of_gram, n_components=self.n_components, center=self.center),
@@ -407,8 +390,6 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes read from a file are inconsistent."""
-        learner = self.learner_
-        if not isinstance(learner, KernelLearner):
-            raise ValueError(f"expected a kernel learner, got {type(learner).__name__}")
+        check_learner(self.learner_)
         if not isinstance(self.components_, Components):
             raise ValueError(f"expected Components, got {self.components_!r:.100}")

@@ -211,8 +211,10 @@ class SideInformation:
         For labels the known pairs are not enumerated: memory is O(max_pairs).
         """
         check_integer("max_pairs", max_pairs, least=1)
-        if self.labels is not None:
-            pairs = self.known[_draw_pairs(len(self.known), max_pairs, rng)]
+        n_pairs = len(self.known) * (len(self.known) - 1) // 2 if self.labels is not None else 0
+        if n_pairs > max_pairs:
+            ranks = np.sort(sample_without_replacement(n_pairs, max_pairs, random_state=rng))
+            pairs = self.known[_pairs_of_ranks(ranks.astype(np.intp))]
             return pairs, self._signs_from_labels(pairs)
         if len(self.pairs) <= max_pairs:
             return self.pairs, self.signs
@@ -220,14 +222,18 @@ class SideInformation:
         return self.pairs[chosen], self.signs[chosen]
 
 
-def check_information(information: object) -> SideInformation:
-    """Return `information`; raise TypeError unless it is a `SideInformation`."""
+def check_information(information: SideInformation, n: int) -> None:
+    """Raise an error unless `information` is a `SideInformation` on n points."""
     if not isinstance(information, SideInformation):
         raise TypeError(
             f"expected a SideInformation, got {type(information).__name__}: create it with "
             "SideInformation.from_labels or SideInformation.from_pairs"
         )
-    return information
+    if information.n_samples != n:
+        raise ValueError(
+            f"expected side information on {n} points, as in the Gram matrix, got "
+            f"{information.n_samples} points"
+        )
 
 
 def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indices:
@@ -261,15 +267,6 @@ def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indic
     array = np.sort(array.astype(np.intp), axis=1)
     numbers = np.unique(array[:, 0] * n_samples + array[:, 1])
     return np.column_stack(np.divmod(numbers, n_samples))
-
-
-def _draw_pairs(n: int, max_pairs: int, rng: np.random.RandomState) -> Indices:
-    """Draw at most `max_pairs` pairs i < j of n points without replacement."""
-    total = n * (n - 1) // 2
-    if total <= max_pairs:
-        return np.column_stack(np.triu_indices(n, 1))
-    numbers = sample_without_replacement(total, max_pairs, random_state=rng)
-    return _pairs_of_ranks(np.sort(numbers).astype(np.intp))
 
 
 def _pairs_of_ranks(ranks: Indices) -> Indices:
@@ -464,20 +461,16 @@ def scg_loss(
     >>> round(scg_loss(same_class.astype(float), known), 6)
     0.476812
     """
-    K = gram_of(gram, check_information(information))
+    K = gram_of(gram, information)
     edges = information.graph(graph, beta)
     # <K, S> = tr(S K), computed in O(a^2) from products with W
     return float(np.trace(edges.laplacian(K[np.ix_(edges.members, edges.members)])))
 
 
 def gram_of(gram: npt.ArrayLike, information: SideInformation) -> Array:
-    """Return a kernel matrix as an array; raise ValueError unless it fits the side information."""
+    """Return a Gram matrix as an array; raise an error unless it fits the side information."""
     K = check_gram(check_points(gram, "gram"))
-    if len(K) != information.n_samples:
-        raise ValueError(
-            f"expected a kernel matrix of {information.n_samples} points, as in the side "
-            f"information, got {len(K)} points"
-        )
+    check_information(information, len(K))
     return K
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,20 +33,17 @@ from pliant.core.validation import (
 )
 from pliant.kernels.base import Kernel, Scaled
 from pliant.methods.summary import Summary, summarize
-from pliant.methods.supervised.learner import KernelLearner, resolve_columns_of
+from pliant.methods.supervised.learner import KernelLearner, check_learner, resolve_columns_of
 from pliant.methods.supervised.scg import SCGLogDetLearner, unit_scale
 
 
 def _has(name: str) -> Callable[[Any], bool]:
     """Return a check for `available_if` that the classifier on the kernel has a method."""
-
-    def check(self: LearnedKernelClassifier) -> bool:
-        getattr(vars(self).get("machine_", self._machine()), name)  # raises AttributeError
-        return True
-
-    return check
+    # getattr raises the AttributeError of the classifier
+    return lambda self: bool(getattr(vars(self).get("machine_", self._machine()), name))
 
 
+@dataclass(eq=False, repr=False)
 class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     """Learn a kernel from labels, then a classifier on the kernel, as one estimator.
 
@@ -99,23 +97,10 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
 
-    learner_: KernelLearner
-    machine_: BaseEstimator
-    scale_: float
-    support_vectors_: Array
-    classes_: npt.NDArray[Any]
-
-    def __init__(
-        self,
-        learner: KernelLearner | None = None,
-        machine: Any = None,
-        unlabeled: object = None,
-        random_state: Any = None,
-    ) -> None:
-        self.learner = learner
-        self.machine = machine
-        self.unlabeled = unlabeled
-        self.random_state = random_state
+    learner: KernelLearner | None = None
+    machine: Any = None
+    unlabeled: object = None
+    random_state: Any = None
 
     def _machine(self) -> Any:
         """Return the unfitted classifier."""
@@ -173,12 +158,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
 
     def _prepare_learner(self, n_features: int) -> KernelLearner:
         """Return a clone of the learner for integer labels, with the given random state."""
-        learner = SCGLogDetLearner() if self.learner is None else clone(self.learner)
-        if not isinstance(learner, KernelLearner):
-            raise TypeError(
-                "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
-                f"LogDetLearner, got {one_line(learner)}"
-            )
+        learner = SCGLogDetLearner() if self.learner is None else clone(check_learner(self.learner))
         if learner.unlabeled is not None:
             raise ValueError(
                 f"expected unlabeled as a parameter of {type(self).__name__}, got a learner with "
@@ -266,8 +246,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         width = getattr(self.machine_, "n_features_in_", None)  # machine_ may be any object
         if width != n:
             raise ValueError(f"expected machine_ to take {n} kernel values, got {width}")
-        if not isinstance(self.learner_, KernelLearner):
-            raise ValueError(f"expected a kernel learner, got {type(self.learner_).__name__}")
+        check_learner(self.learner_)
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     @blas_limited

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -28,6 +29,7 @@ from pliant.core.validation import (
     check_gram,
     check_parameters,
     check_points,
+    check_row_numbers,
     stack_level,
     validate_data,
 )
@@ -226,14 +228,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Raise ValueError if attributes read from a file are inconsistent."""
         if not isinstance(self.kernel_, Kernel):
             raise ValueError(f"expected a kernel, got {type(self.kernel_).__name__}")
-        shape = np.shape(self.support_vectors_)
-        if len(shape) != 2 or not np.isfinite(self.support_vectors_).all():
-            raise ValueError(
-                f"expected support_vectors_ of shape (n_samples, n_features), got {shape}"
-            )
-        members = self._members()
-        if members.dtype.kind not in "iu" or not ((members >= 0) & (members < shape[0])).all():
-            raise ValueError(f"expected members_ to be row indices from 0 to {shape[0] - 1}")
+        n, members = len(check_points(self.support_vectors_, "support_vectors_")), self._members()
+        check_row_numbers("members_", members)
+        if (members >= n).any():
+            raise ValueError(f"expected members_ below {n}, the number of points")
 
 
 def base_kernel(
@@ -260,6 +258,16 @@ def base_kernel(
     return base
 
 
+def check_learner(learner: object) -> KernelLearner:
+    """Return `learner`; raise TypeError unless it is a kernel learner."""
+    if not isinstance(learner, KernelLearner):
+        raise TypeError(
+            "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or LogDetLearner, "
+            f"got {one_line(learner)}"
+        )
+    return learner
+
+
 def resolve_columns_of(learner: KernelLearner, outer: BaseEstimator, n_features: int) -> None:
     """Replace column names in a learner's kernel by column positions in the data of `outer`.
 
@@ -269,30 +277,6 @@ def resolve_columns_of(learner: KernelLearner, outer: BaseEstimator, n_features:
     if isinstance(kernel, Kernel):
         names = getattr(outer, "feature_names_in_", None)
         learner.set_params(kernel=resolve_columns(kernel, names, n_features))
-
-
-def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
-    """Return the kernel matrix, shape (a, a), and its smallest eigenvalue if clearly negative.
-
-    Raises ValueError unless the values are finite and symmetric; warns of a negative eigenvalue.
-    """
-    gram = base(points)
-    if not np.isfinite(gram).all():
-        raise ValueError(f"expected finite kernel values, got inf or NaN from {one_line(base)}")
-    # these kernels are symmetric and PSD by construction
-    if isinstance(base, (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)):
-        return gram, None
-    check_gram(gram)
-    gram = 0.5 * gram + 0.5 * gram.T
-    value = negative_eigenvalue(gram)
-    if value is not None:
-        warnings.warn(
-            "expected a positive semi-definite kernel matrix, as the LogDet divergence requires, "
-            f"got the eigenvalue {value:.6g}; negative eigenvalues are set to zero",
-            NonPSDWarning,
-            stacklevel=stack_level(),
-        )
-    return gram, value
 
 
 class PSDPart(NamedTuple):
@@ -307,12 +291,31 @@ class PSDPart(NamedTuple):
 
     @classmethod
     def of(cls, base: Kernel, points: Array) -> PSDPart:
-        """Return the PSD part of the kernel matrix of points; see `checked_gram`."""
-        gram, smallest = checked_gram(base, points)
+        """Return the PSD part of the kernel matrix of points; warn of negative eigenvalues.
+
+        Raises ValueError unless the kernel values are finite and symmetric.
+        """
+        gram = base(points)
+        if not np.isfinite(gram).all():
+            raise ValueError(f"expected finite kernel values, got inf or NaN from {one_line(base)}")
+        smallest = None
+        # the other kernels are symmetric and PSD by construction
+        if not isinstance(
+            base, (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)
+        ):
+            check_gram(gram)
+            gram = 0.5 * gram + 0.5 * gram.T
+            smallest = negative_eigenvalue(gram)
         if smallest is None:
             return cls(gram, np.empty((len(gram), 0)), np.empty(0))
+        warnings.warn(
+            "expected a positive semi-definite kernel matrix, as the LogDet divergence requires, "
+            f"got the eigenvalue {smallest:.6g}; negative eigenvalues are set to zero",
+            NonPSDWarning,
+            stacklevel=stack_level(),
+        )
         values, vectors = np.linalg.eigh(gram)
-        # eigenvalues above -1e-8 times the largest k0(x, x) are rounding, as in `checked_gram`
+        # eigenvalues above -1e-8 times the largest k0(x, x) are rounding errors
         negative = values < -1e-8 * float(np.abs(gram.diagonal()).max())
         values, vectors = values[negative], vectors[:, negative]
         gram = gram - (vectors * values) @ vectors.T  # K0 - sum_i lambda_i v_i v_i'
@@ -331,6 +334,7 @@ class PSDPart(NamedTuple):
         return np.asarray(0.5 * (extended + extended.T))
 
 
+@dataclass(eq=False, repr=False)
 class LogDetKernel(Kernel):
     """k(x, y) = k0(x, y) + k0(x, P) Q k0(P, y) for the points P.
 
@@ -352,10 +356,9 @@ class LogDetKernel(Kernel):
     function, Eqs. 6 and 32.
     """
 
-    def __init__(self, base: Kernel, points: npt.ArrayLike, matrix: npt.ArrayLike) -> None:
-        self.base = base
-        self.points = points
-        self.matrix = matrix
+    base: Kernel
+    points: npt.ArrayLike
+    matrix: npt.ArrayLike
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +41,7 @@ from pliant.methods.supervised.learner import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class LogDetLearner(CallbackSupport, KernelLearner):
     r"""Learn the kernel nearest to a base kernel under bounds on distances of known pairs (LDK).
 
@@ -135,8 +136,6 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     ----------
     .. [1] P. Jain, B. Kulis, J. V. Davis, I. S. Dhillon. Metric and Kernel Learning Using a Linear
        Transformation. JMLR 13, 2012.
-    .. [2] B. Kulis, M. Sustik, I. Dhillon. Low-Rank Kernel Learning with Bregman Matrix
-       Divergences. JMLR 10, 2009.
 
     Examples
     --------
@@ -147,8 +146,6 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     >>> learner = LogDetLearner(max_pairs=1000, random_state=0).fit(X, y)
     >>> bool(learner.dual_gap_ <= 1e-3 * (1 + learner.objective_))
     True
-    >>> learner.kernel_(X[:3], X[50:52]).shape
-    (3, 2)
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -159,43 +156,15 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         "verbose": check_flag,
     }
 
-    kernel_: LogDetKernel
-    members_: Indices
-    pairs_: Indices
-    signs_: Array
-    duals_: Array
-    n_skipped_: int
-    similar_bound_: float
-    dissimilar_bound_: float
-    objective_: float
-    lower_bound_: float
-    dual_gap_: float
-    max_violation_: float
-    n_iter_: int
-    objective_history_: Array
-    gap_history_: Array
-
-    def __init__(
-        self,
-        kernel: KernelLike = "gaussian",
-        gamma: Gamma = "scale",
-        slack: float = 1.0,
-        max_pairs: int | None = 5000,
-        tol: float = 1e-3,
-        max_iter: int = 200,
-        unlabeled: object = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.slack = slack
-        self.max_pairs = max_pairs
-        self.tol = tol
-        self.max_iter = max_iter
-        self.unlabeled = unlabeled
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: KernelLike = "gaussian"
+    gamma: Gamma = "scale"
+    slack: float = 1.0
+    max_pairs: int | None = 5000
+    tol: float = 1e-3
+    max_iter: int = 200
+    unlabeled: object = None
+    random_state: Any = None
+    verbose: bool = False
 
     @with_callbacks
     def _fit(

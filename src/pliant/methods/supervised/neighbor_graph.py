@@ -10,6 +10,7 @@ vectors is shifted from 1 to -2, below the rest of the spectrum, which keeps the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -186,6 +187,7 @@ def link_points(X: Array, points: Array, radii: Array, n_neighbors: int) -> Mask
     return np.asarray(_find_nearest(distances, n_neighbors)[0] | (distances < radii))
 
 
+@dataclass(eq=False, repr=False)
 class SpectralKernel(Kernel):
     r"""k(x, y) = sum_i mu_i v_i(x) v_i(y), for eigenvectors v_i of a neighbour graph's Laplacian.
 
@@ -218,23 +220,13 @@ class SpectralKernel(Kernel):
         For each point of the graph, the distance to its k-th neighbour and its degree d_j > 0.
     """
 
-    def __init__(
-        self,
-        points: npt.ArrayLike,
-        vectors: npt.ArrayLike,
-        eigenvalues: npt.ArrayLike,
-        spectrum: npt.ArrayLike,
-        n_neighbors: int,
-        radii: npt.ArrayLike,
-        degrees: npt.ArrayLike,
-    ) -> None:
-        self.points = points
-        self.vectors = vectors
-        self.eigenvalues = eigenvalues
-        self.spectrum = spectrum
-        self.n_neighbors = n_neighbors
-        self.radii = radii
-        self.degrees = degrees
+    points: npt.ArrayLike
+    vectors: npt.ArrayLike
+    eigenvalues: npt.ArrayLike
+    spectrum: npt.ArrayLike
+    n_neighbors: int
+    radii: npt.ArrayLike
+    degrees: npt.ArrayLike
 
     def eigenfunctions(self, X: npt.ArrayLike) -> Array:
         """Evaluate v_i(x) for each sample x of X, shape (n_samples, r)."""

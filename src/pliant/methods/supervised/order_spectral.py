@@ -152,6 +152,7 @@ def best_vertex(losses: Array, cone: OrderCone) -> Array:
     return np.asarray(mu / mu.sum())
 
 
+@dataclass(eq=False, repr=False)
 class OrderSpectralLearner(KernelLearner):
     r"""Learn a kernel from the smoothest eigenvectors of a neighbour graph of all points (OSK).
 
@@ -249,8 +250,6 @@ class OrderSpectralLearner(KernelLearner):
     2
     >>> round(learner.alignment_, 2)
     0.71
-    >>> learner.transform(X[:3]).shape
-    (3, 80)
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -261,30 +260,12 @@ class OrderSpectralLearner(KernelLearner):
         "drop_null": check_flag,
     }
 
-    kernel_: SpectralKernel
-    spectrum_: Array
-    eigenvalues_: Array
-    eigenvectors_: Array
-    objective_: float
-    alignment_: float
-    n_kept_: int
-    n_connected_components_: int
-
-    def __init__(
-        self,
-        loss: Literal["alignment", "scg"] = "alignment",
-        order: Order = "strict",
-        n_neighbors: int = 5,
-        n_components: int = 100,
-        drop_null: bool = True,
-        unlabeled: object = None,
-    ) -> None:
-        self.loss = loss
-        self.order = order
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.drop_null = drop_null
-        self.unlabeled = unlabeled
+    loss: Literal["alignment", "scg"] = "alignment"
+    order: Order = "strict"
+    n_neighbors: int = 5
+    n_components: int = 100
+    drop_null: bool = True
+    unlabeled: object = None
 
     def _fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
@@ -314,14 +295,9 @@ class OrderSpectralLearner(KernelLearner):
             self.n_kept_ = int(kept.sum())
             self.n_connected_components_ = graph.n_components
             self.kernel_ = SpectralKernel(
-                graph.points,
-                vectors[np.ix_(nodes, kept)],
-                smooth.values[kept],
-                len(points) * spectrum[kept],
-                int(self.n_neighbors),
-                graph.radii,
-                graph.degrees,
-            )
+                graph.points, vectors[np.ix_(nodes, kept)], smooth.values[kept],
+                len(points) * spectrum[kept], int(self.n_neighbors), graph.radii, graph.degrees,
+            )  # fmt: skip
 
         def gram(rows: Indices) -> Array:
             features = vectors[rows] * np.sqrt(len(vectors) * spectrum)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -34,7 +35,6 @@ from pliant.methods.supervised.learner import (
     LearnedGram,
     LogDetKernel,
     PSDPart,
-    checked_gram,
 )
 from pliant.methods.supervised.scg_problem import SCGLogDet, SCGLogDetPath, graph_size
 
@@ -54,6 +54,7 @@ N_FOLDS = 5
 """Number of folds of the labels or pairs."""
 
 
+@dataclass(eq=False, repr=False)
 class SCGLogDetLearner(KernelLearner):
     r"""Learn a kernel that is smooth over the graph of known pairs, in closed form (SCG-LDK).
 
@@ -143,8 +144,6 @@ class SCGLogDetLearner(KernelLearner):
     >>> learner = SCGLogDetLearner(strength=1000.0).fit(X, y)
     >>> learner.transform(X[:3]).shape
     (3, 150)
-    >>> learner.kernel_(X[:3], X[50:52]).shape
-    (3, 2)
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -154,30 +153,14 @@ class SCGLogDetLearner(KernelLearner):
         "graph": one_of(GRAPHS),
     }
 
-    kernel_: LogDetKernel
-    members_: Indices
-    strength_: float
-    objective_: float
-
-    def __init__(
-        self,
-        kernel: KernelLike = "gaussian",
-        gamma: Gamma = "scale",
-        strength: float | Literal["auto"] = "auto",
-        scale_strength: bool = True,
-        beta: float = 1.0,
-        graph: GraphKind = "labeled",
-        unlabeled: object = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.strength = strength
-        self.scale_strength = scale_strength
-        self.beta = beta
-        self.graph = graph
-        self.unlabeled = unlabeled
-        self.random_state = random_state
+    kernel: KernelLike = "gaussian"
+    gamma: Gamma = "scale"
+    strength: float | Literal["auto"] = "auto"
+    scale_strength: bool = True
+    beta: float = 1.0
+    graph: GraphKind = "labeled"
+    unlabeled: object = None
+    random_state: Any = None
 
     def _fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
@@ -216,7 +199,7 @@ class SCGLogDetLearner(KernelLearner):
         """Return the scaled strength with the best mean score; `gram` is K0 on the graph."""
         rows, sample = draw_sample(information, self.graph, 500, rng)
         if len(rows) != len(gram):  # otherwise the sample is the entire graph
-            gram, _ = checked_gram(kernel, self.support_vectors_[rows])
+            gram = PSDPart.of(kernel, self.support_vectors_[rows]).gram
         candidates = [(strength, self.beta) for strength in STRENGTHS]
         # the best scaled strength does not depend on the sample size
         scores = score_candidates(

@@ -288,13 +288,8 @@ class SCGLogDetPath:
         -------
         array of shape (n_samples, n_columns)
         """
-        check_information(information)
+        check_information(information, len(self._gram))
         check_flag("scale_strength", scale_strength)
-        if information.n_samples != len(self._gram):
-            raise ValueError(
-                f"expected side information on {len(self._gram)} points, as in the Gram matrix, "
-                f"got {information.n_samples} points"
-            )
         edges = information.graph(graph, beta)
         gamma = check_real("strength", strength, above=0)
         if scale_strength:
