@@ -251,18 +251,14 @@ def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indic
         raise ValueError(
             f"expected {name} to hold integer row indices, got an array of {array.dtype}"
         )
-    for invalid, expected in (
-        (
-            (array < 0) | (array >= n_samples),
-            f"expected row indices from 0 to {n_samples - 1}, as there are {n_samples} points "
-            "(pass partial labels if rows are sliced, as in cross-validation)",
-        ),
-        (array[:, :1] == array[:, 1:], "expected two different points in a pair"),
-    ):
-        rows = np.flatnonzero(invalid.any(axis=1))
-        if len(rows):
-            pair = tuple(array[rows[0]].tolist())
-            raise ValueError(f"{expected}, got {name}[{rows[0]}] = {pair}")
+    inside = ((array >= 0) & (array < n_samples)).all(axis=1)
+    invalid = np.flatnonzero(~inside | (array[:, 0] == array[:, 1]))
+    if len(invalid):
+        raise ValueError(
+            f"expected pairs of different row indices from 0 to {n_samples - 1} (pass partial "
+            "labels if rows are sliced, as in cross-validation), got "
+            f"{name}[{invalid[0]}] = {tuple(array[invalid[0]].tolist())}"
+        )
     # the number i n + j identifies the pair (i, j)
     array = np.sort(array.astype(np.intp), axis=1)
     numbers = np.unique(array[:, 0] * n_samples + array[:, 1])
