@@ -100,7 +100,7 @@ def test_bound_on_the_alignment(seed):
     products = alignments(Grams.of_arrays(kernels), y, s)
     found = alignf(Grams.of_arrays(kernels), y, s)
     others = np.random.default_rng(seed).exponential(size=(200, len(kernels)))
-    best = max(products.alignment(d) for d in np.vGrams.of_arrays([others, np.eye(len(kernels))]))
+    best = max(products.alignment(d) for d in np.vstack([others, np.eye(len(kernels))]))
     assert best <= found.value + found.gap + 1e-12
     assert found.gap <= 1e-10
 
