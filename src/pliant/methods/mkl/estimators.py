@@ -176,10 +176,7 @@ class BaseMKL(BaseSVM[Candidates]):
     def _start(
         self, candidates: Candidates, problems: Sequence[SVMProblem], callback: Callback
     ) -> Array | None:
-        """Learn initial weights on a stratified sample; None if it is too small or lacks a class.
-
-        This saves steps on all samples, where not all Gram matrices are kept.
-        """
+        """Learn initial weights on a stratified sample; None if it is small or lacks a class."""
         n = len(candidates.samples)
         if n < 2 * START_SAMPLES:
             return None
@@ -296,11 +293,11 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         kernel of some features, and a callable is a function of two matrices. For Gram matrices,
         pass ``Precomputed(gram)`` for each, and row numbers of shape (n_samples, 1) as X.
     weights : str, default="simple"
-        The rule for the weights. "simple": minimise the objective of the SVM over the weights with
-        the norm p above, ``norm``. "uniform": equal weights, hard to beat if most kernels are
-        useful. "align": proportional to the alignment of each kernel with the labels [3]_.
-        "alignf": the weights of the sum best aligned with the labels [3]_. "easy", for
-        classification only: EasyMKL, from the margin of the sum of all kernels [4]_.
+        The rule for the weights. "simple": minimise the objective of the SVM as above, with
+        p = ``norm``. "uniform": equal weights, hard to beat if most kernels are useful. "align":
+        proportional to the alignment of each kernel with the labels [3]_. "alignf": the weights of
+        the sum best aligned with the labels [3]_. "easy", for classification only: EasyMKL, from
+        the margin of the sum of all kernels [4]_.
     norm : float, default=1.0
         The p of "simple", >= 1. With p > 1 all kernels have positive weight.
     C : float, default=1.0
@@ -434,10 +431,10 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
     Parameters
     ----------
     weights : str, default="simple"
-        The rule for the weights. "simple": minimise the objective of the SVM over the weights with
-        the norm p above, ``norm``. "uniform": equal weights, hard to beat if most kernels are
-        useful. "align": proportional to the alignment of each kernel with the target [3]_.
-        "alignf": the weights of the sum best aligned with the target [3]_.
+        The rule for the weights. "simple": minimise the objective of the SVM as above, with
+        p = ``norm``. "uniform": equal weights, hard to beat if most kernels are useful. "align":
+        proportional to the alignment of each kernel with the target [3]_. "alignf": the weights of
+        the sum best aligned with the target [3]_.
     C : float, default=1.0
         Penalty parameter, > 0, multiplied by sample weights. Choose it by cross-validation.
     epsilon : float, default=0.1

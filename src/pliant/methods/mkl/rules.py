@@ -1,8 +1,8 @@
 """Rules that set the weights of the kernels before the support vector machines (SVMs) are solved.
 
-To add a rule, write a function of type `Rule` and enter it in `RULES`, or in `CLASS_RULES` if it
-needs classes. Its key is then a value of the parameter ``weights``, which the docstrings of
-`MKLClassifier` and `MKLRegressor` explain. The value "simple" has no rule: `newton` learns its
+To add a rule, write a function of type `Rule` and add it to `RULES`, or to `CLASS_RULES` if it
+needs classes. The key is then a value of the parameter ``weights``; document it in
+`MKLClassifier` and `MKLRegressor`. The value "simple" has no rule: `newton` learns its
 weights together with the SVMs.
 """
 
@@ -64,8 +64,8 @@ def easy(
 
     Yg are the coefficients of the difference of two points, one in the convex hull of each class.
     These are the closest points for lam near 0, and the class means for lam = 1. The weight of a
-    kernel is its share of their squared distance. The kernels are *summed*, as in MKLpy, so lam
-    has less effect the more kernels there are.
+    kernel is its share of their squared distance. The kernels are *summed*, as in MKLpy, so the
+    effect of lam decreases with the number of kernels.
 
     With H = (1 - lam) sum_m K_m + lam I this is the SVM
 
@@ -117,7 +117,7 @@ def _nearest_points(
     H = (1.0 - lam) * gram
     H[np.diag_indices_from(H)] += lam  # H = (1 - lam) K + lam I
     unit = float(H.diagonal().mean())
-    # alpha <= t = 2/q <= n/(2 lam), as q >= lam (1/n_+ + 1/n_-) >= 4 lam/n: inactive bound
+    # alpha <= t = 2/q <= n/(2 lam), as q >= lam (1/n_+ + 1/n_-) >= 4 lam/n: no active bound
     bound = unit * len(signs) / lam
     dual = svc_dual(DenseRows(H / unit), signs, bound)
     result = smo.solve(dual, tol=tol, max_iter=-1)
