@@ -179,7 +179,7 @@ SVM_GRID = {
 }
 """Values to search for estimators with the parameters of an SVM."""
 
-WIDTHS = {"learner__gamma": SVM_GRID["gamma"]}
+LEARNER_GAMMAS = {"learner__gamma": SVM_GRID["gamma"]}
 PENALTIES = {"machine__C": tuple(2.0**power for power in range(-3, 10, 3))}
 """Values to search for a kernel learner and for the support vector machine on its kernel."""
 
@@ -275,7 +275,7 @@ METHODS: dict[str, Method] = {
         paper=SCG,
         classifier=partial(_on_learned_kernel, SCGLogDetLearner, {}),
         regressor=None,
-        grid={**WIDTHS, "learner__strength": (1.0, 100.0, 10_000.0), **PENALTIES},
+        grid={**LEARNER_GAMMAS, "learner__strength": (1.0, 100.0, 10_000.0), **PENALTIES},
         max_rows=8_000,
         summary="a kernel near a given one, smooth over the graph of labels; then an SVM",
     ),
@@ -309,7 +309,7 @@ METHODS: dict[str, Method] = {
         "Transformation, JMLR 13 (2012)",
         classifier=partial(_on_learned_kernel, LogDetLearner, {}),
         regressor=None,
-        grid={**WIDTHS, **PENALTIES},
+        grid={**LEARNER_GAMMAS, **PENALTIES},
         max_rows=8_000,
         summary="the kernel nearest to a given one that keeps bounds on distances of pairs; then "
         "an SVM",

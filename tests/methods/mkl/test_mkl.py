@@ -1,4 +1,4 @@
-"""MKLClassifier and MKLRegressor: what a user sees."""
+"""MKLClassifier and MKLRegressor: public behaviour."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from sklearn.svm import SVC, SVR
 
 from pliant import C_path, MKLClassifier, MKLRegressor
 from pliant.kernels import TL1, Gaussian, Linear, On, Polynomial, Precomputed, WeightedSum
-from pliant.methods.mkl.estimators import MOST, default_kernels
+from pliant.methods.mkl.estimators import MAX_DEFAULT_KERNELS, default_kernels
 from tests.reference.mkl_conic import GAMMAS, optimum, svc_data, svr_data
 
 GAUSSIANS = [Gaussian(gamma) for gamma in GAMMAS]
@@ -24,7 +24,7 @@ def wine(n_classes=3):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_uniform_is_an_svm_on_the_mean_kernel(n_classes):
+def test_uniform_matches_svc_on_the_mean_kernel(n_classes):
     X, y = wine(n_classes)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     model = MKLClassifier(GAUSSIANS, weights="uniform", C=3.0, tol=1e-13).fit(X, y)
@@ -33,13 +33,13 @@ def test_uniform_is_an_svm_on_the_mean_kernel(n_classes):
     expected = svc.decision_function(mean)
     members = getattr(model, "estimators_", [model])
     ours = np.column_stack([each._expand(X) for each in members])
-    expected = expected[:, None] if n_classes == 2 else -expected  # libsvm's pairs: first minus
+    expected = expected[:, None] if n_classes == 2 else -expected  # libsvm has the opposite sign
     np.testing.assert_allclose(ours, expected, atol=1e-8)
     np.testing.assert_array_equal(model.weights_, np.full(5, 0.2))
 
 
-def test_uniform_regression_is_an_svr_on_the_mean_kernel():
-    # libsvm rounds kernel values to float32: these need no rounding, nor does their mean.
+def test_uniform_matches_svr_on_the_mean_kernel():
+    # libsvm rounds kernel values to float32, which leaves these values and their mean unchanged
     X, y = svr_data(1, 60)
     grams = [
         np.round(kernel(X) * 2.0**18) / 2.0**18 + np.eye(60) / 1024 for kernel in GAUSSIANS[1:]
@@ -54,7 +54,7 @@ def test_uniform_regression_is_an_svr_on_the_mean_kernel():
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0])
-def test_classes_by_pairs_share_weights_of_the_mean_objective(norm):
+def test_pairs_share_weights_of_the_mean_objective(norm):
     X, y = load_iris(return_X_y=True)
     chosen = np.random.default_rng(0).permutation(150)[:60]
     X, y = X[chosen], y[chosen]
@@ -74,7 +74,7 @@ def test_classes_by_pairs_share_weights_of_the_mean_objective(norm):
     assert model.lower_bound_ <= np.mean(values) * (1 + 1e-8)
 
 
-def test_the_prediction_is_one_line():
+def test_prediction_matches_its_formula():
     X, y = svc_data(2, 60)
     model = MKLClassifier(GAUSSIANS, C=5.0).fit(X, y)
     points = NEW.uniform(size=(30, 3))
@@ -87,7 +87,7 @@ def test_the_prediction_is_one_line():
     )
 
 
-def test_weights_of_samples_are_factors_of_C():
+def test_sample_weights_multiply_C():
     X, y = svc_data(4)
     weights = np.random.default_rng(4).uniform(0.1, 3.0, size=24)
     model = MKLClassifier(GAUSSIANS, C=2.0, tol=1e-7).fit(X, y, sample_weight=weights)
@@ -103,7 +103,7 @@ def test_weights_of_samples_are_factors_of_C():
 
 
 @pytest.mark.parametrize("learner", [MKLClassifier, MKLRegressor])
-def test_columns_of_noise_get_little_weight(learner):
+def test_noise_features_get_little_weight(learner):
     shares = []
     for seed in range(20):
         r = np.random.default_rng(seed)
@@ -115,7 +115,7 @@ def test_columns_of_noise_get_little_weight(learner):
     assert np.median(shares) < 0.05
 
 
-def test_default_kernels_are_of_all_features_and_of_each_that_varies():
+def test_default_kernels():
     r = np.random.default_rng(0)
     X = np.column_stack([r.normal(5.0, 3.0, size=50), np.full(50, 2.0), r.uniform(size=50)])
     kernels = default_kernels(X)
@@ -125,13 +125,13 @@ def test_default_kernels_are_of_all_features_and_of_each_that_varies():
     np.testing.assert_allclose(kernels[12](X), Polynomial(3)(Z), rtol=1e-10)
     np.testing.assert_allclose(kernels[13 + 1](X), Gaussian(0.5)(Z[:, :1]), atol=1e-12)
     np.testing.assert_allclose(kernels[26](X), Gaussian(2.0)(Z[:, 2:]), atol=1e-12)
-    assert len(default_kernels(r.normal(size=(20, 200)))) == 13 < MOST
+    assert len(default_kernels(r.normal(size=(20, 200)))) == 13 < MAX_DEFAULT_KERNELS
     model = MKLClassifier(C=10.0).fit(X, X[:, 0] > 5.0)
     assert all((each.diag(X) == pytest.approx(1.0)) for each in model.kernels_)
     assert model.score(X, X[:, 0] > 5.0) > 0.95
 
 
-def test_names_of_columns_on_a_data_frame():
+def test_column_names_of_a_data_frame():
     X, y = svc_data(5, 60)
     frame = pd.DataFrame(X, columns=["age", "height", "weight"])
     model = MKLClassifier([On(Gaussian(5.0), ["age"]), On(Linear(), ["weight"])])
@@ -145,7 +145,7 @@ def test_names_of_columns_on_a_data_frame():
         MKLClassifier([On(Gaussian(), ["size"])]).fit(frame, y)
 
 
-def test_gram_matrices_from_elsewhere_in_a_search():
+def test_precomputed_grams_in_a_search():
     X, y = svc_data(6, 60)
     grams = [7.0 * Gaussian(5.0)(X), Linear()(X)]
     rows = np.arange(60)[:, None]
@@ -165,7 +165,7 @@ def test_gram_matrices_from_elsewhere_in_a_search():
     )
 
 
-def test_functions_and_names_are_kernels():
+def test_kernels_as_functions_and_names():
     def both(A, B):
         return (A @ B.T + 1.0) ** 2
 
@@ -176,7 +176,7 @@ def test_functions_and_names_are_kernels():
     assert model.kernel_names_[0] == "both"
 
 
-def test_fits_for_many_C_and_threads_equal_single_fits():
+def test_C_path_and_threads_match_single_fits():
     X, y = svc_data(8, 60)
     path = C_path(MKLClassifier(GAUSSIANS, tol=1e-7), X, y, [0.1, 1.0, 10.0])
     for model in path:
@@ -184,7 +184,7 @@ def test_fits_for_many_C_and_threads_equal_single_fits():
         assert alone.objective_ == pytest.approx(model.objective_, rel=1e-6)
 
 
-def test_the_certificate_covers_the_optimum_at_any_tolerance():
+def test_certificate_at_any_tolerance():
     X, y = svc_data(0)
     best = MKLClassifier(GAUSSIANS, C=4.0, tol=1e-10).fit(X, y).objective_
     for tol in (0.3, 1e-2, 1e-4):
@@ -196,12 +196,12 @@ def test_the_certificate_covers_the_optimum_at_any_tolerance():
         assert (np.diff(model.gap_history_) <= 1e-12).all()
 
 
-def test_limits_leave_a_usable_model_and_a_warning():
+def test_limits_warn_and_leave_a_usable_model():
     X, y = wine(2)
-    with pytest.warns(ConvergenceWarning, match=r"relative gap of .*, where tol = 1e-06"):
+    with pytest.warns(ConvergenceWarning, match=r"relative gap of .*, above tol = 1e-06"):
         model = MKLClassifier(max_iter=1, tol=1e-6).fit(X, y)
     assert model.score(X, y) > 0.9
-    with pytest.warns(ConvergenceWarning, match="max_seconds = 1e-09 came first"):
+    with pytest.warns(ConvergenceWarning, match="max_seconds = 1e-09 was reached"):
         timed = MKLClassifier(tol=1e-12, max_seconds=1e-9).fit(X, y)
     assert timed.n_iter_ <= 2
     assert timed.lower_bound_ <= timed.objective_
@@ -213,33 +213,24 @@ def test_limits_leave_a_usable_model_and_a_warning():
         ({"kernels": []}, ValueError, "at least one kernel, got an empty list"),
         ({"kernels": Gaussian()}, TypeError, "expected kernels='auto' or a list of kernels, got"),
         ({"kernels": "gaussian"}, TypeError, "or a list of kernels, got 'gaussian'"),
-        ({"kernels": ["gauss"]}, ValueError, r"kernels\[0\]: .*'gauss'"),
         ({"kernels": [Gaussian(), 3]}, TypeError, r"kernels\[1\]: .*got 3"),
         ({"kernels": [TL1(0.5)]}, ValueError, "positive semi-definite kernels, got TL1"),
         ({"kernels": ["precomputed"]}, ValueError, r"pass pliant\.kernels\.Precomputed"),
         ({"kernels": [lambda A, B: -(A @ B.T)]}, ValueError, "the eigenvalue -.* for kernel 0"),
         ({"kernels": [lambda A, B: A @ np.ones((3, 3)) @ B]}, ValueError, "to return an array"),
         ({"kernels": [Linear()]}, ValueError, r"k\(x, x\) > 0 to normalise kernels, got 0"),
-        ({"kernels": [Gaussian(-1.0)]}, ValueError, "gamma"),
         ({"norm": 2.0, "weights": "uniform"}, ValueError, "expected norm=1 with weights='uniform'"),
-        ({"cache_mb": 1e-4}, ValueError, "cache_mb >= 1, which one Gram matrix of 24 samples"),
     ],
 )
-def test_wrong_parameters(parameters, error, message):
+def test_invalid_parameters_raise(parameters, error, message):
     X, y = svc_data(0)
     X[0] = 0.0
     with pytest.raises(error, match=message):
         MKLClassifier(**parameters).fit(X, y)
 
 
-def test_easy_is_refused_in_regression():
-    X, y = svr_data(0)
-    with pytest.raises(ValueError, match="'easy'"):
-        MKLRegressor(weights="easy").fit(X, y)
-
-
 @pytest.mark.parametrize("learner", [MKLClassifier, MKLRegressor])
-def test_a_start_from_some_samples_changes_nothing_but_the_time(learner, monkeypatch):
+def test_start_from_a_sample_has_the_same_optimum(learner, monkeypatch):
     monkeypatch.setattr("pliant.methods.mkl.estimators.START_SAMPLES", 40)
     r = np.random.default_rng(3)
     X = r.normal(size=(150, 3))
@@ -248,14 +239,14 @@ def test_a_start_from_some_samples_changes_nothing_but_the_time(learner, monkeyp
     kernels = [On(Gaussian(gamma), [j]) for j in range(3) for gamma in (0.1, 1.0)]
     whole = learner(kernels, C=5.0, tol=1e-7).fit(X, y)
     megabytes = 3.5 * 4 * 150**2 / 2**20  # three of six kernels
-    some = learner(kernels, C=5.0, tol=1e-7, cache_mb=megabytes).fit(X, y)
-    assert some.objective_ == pytest.approx(whole.objective_, rel=1e-6)
-    np.testing.assert_allclose(some.weights_, whole.weights_, atol=1e-3)
-    assert some.relative_gap_ <= 1e-7
+    sampled = learner(kernels, C=5.0, tol=1e-7, cache_mb=megabytes).fit(X, y)
+    assert sampled.objective_ == pytest.approx(whole.objective_, rel=1e-6)
+    np.testing.assert_allclose(sampled.weights_, whole.weights_, atol=1e-3)
+    assert sampled.relative_gap_ <= 1e-7
 
 
-def test_a_huge_C_is_certified():
-    """Two-coordinate steps alone would reach their largest number."""
+def test_certificate_for_large_C():
+    """Steps on two coordinates alone would reach the step limit."""
     r = np.random.default_rng(0)
     X, y = r.normal(size=(40, 1)), r.integers(0, 2, 40)
     kernels = [Linear() * Gaussian(1.0)]
@@ -264,31 +255,31 @@ def test_a_huge_C_is_certified():
     assert np.isfinite(model.decision_function(X)).all()
 
 
-def test_errors_of_a_kernel_give_its_number_in_one_line():
+def test_errors_name_the_kernel():
     X, y = NEW.normal(size=(20, 2)), np.arange(20) % 2
     rows, gram = np.arange(20)[:, None], Gaussian(1.0)(X)
     small, indefinite = Precomputed(gram[:9, :9]), Precomputed(gram - np.eye(20))
-    for kernels, points, words in [
+    for kernels, points, message in [
         ([Gaussian(), lambda a, b: np.ones(3)], X, r"^kernel 1: expected the kernel function to"),
         ([Precomputed(gram), small], rows, r"^kernel 1: expected row numbers of training points, "),
         ([indefinite], rows, r"^expected positive semi-definite .* for kernel 0, Precomputed$"),
         ([Precomputed(gram)], X, r"^kernel 0: expected one side to name training points by"),
     ]:
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             MKLClassifier(kernels).fit(points, y)
 
 
 @pytest.mark.parametrize("weights", ["simple", "uniform"])
-def test_pairs_of_ten_classes_share_the_kernel_values_of_a_prediction(weights):
+def test_pairs_share_kernel_values_in_predictions(weights):
     X = NEW.normal(size=(50, 2))
     y = np.arange(50) % 10
     calls = []
 
-    def counted(a, b):
+    def record_call(a, b):
         calls.append(len(b))
         return Gaussian(1.0)(a, b)
 
-    model = MKLClassifier([counted], weights=weights, normalize=False).fit(X, y)
+    model = MKLClassifier([record_call], weights=weights, normalize=False).fit(X, y)
     calls.clear()
     decisions = model.decision_function(X[:7])
     assert len(calls) == 1

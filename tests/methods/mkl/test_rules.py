@@ -1,4 +1,4 @@
-"""What the estimators pass to the rules: classes by pairs, weights of samples, row numbers."""
+"""Rules for kernel weights, called by the estimators: classes, sample weights, and samples."""
 
 import numpy as np
 import pytest
@@ -26,8 +26,8 @@ def grams(X):
     return Grams.of_arrays([kernel(X) for kernel in KERNELS])
 
 
-def directly(rule, K, labels, s):
-    """The weights from the functions, called with what a fit should pass on."""
+def call_rule(rule, K, labels, s):
+    """Compute the weights by calling the functions of a rule call_rule."""
     n_classes = labels.max() + 1
     pairs = [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
     signs = [1.0 * (labels == j) - 1.0 * (labels == i) for i, j in pairs]
@@ -37,20 +37,20 @@ def directly(rule, K, labels, s):
     return np.mean([each.weights for each in easy(K, signs, 0.1)], axis=0)
 
 
-EVERY = pytest.mark.parametrize("rule", ["align", "alignf", "easy"])
+every_rule = pytest.mark.parametrize("rule", ["align", "alignf", "easy"])
 
 
-@EVERY
-def test_classes_share_weights(rule):
+@every_rule
+def test_weights_of_classifiers(rule):
     X, y, s = wine()
     model = MKLClassifier(KERNELS, weights=rule).fit(X, y, s)
-    np.testing.assert_allclose(model.weights_, directly(rule, grams(X), y, s), rtol=0, atol=1e-7)
+    np.testing.assert_allclose(model.weights_, call_rule(rule, grams(X), y, s), rtol=0, atol=1e-7)
     assert model.weights_.sum() == pytest.approx(1.0)
     assert model.score(X, y) > 0.8
 
 
-@EVERY
-def test_samples_of_weight_zero_do_not_count(rule):
+@every_rule
+def test_samples_of_weight_zero_are_ignored(rule):
     X, y, s = wine()
     s[::5] = 0.0
     used = np.flatnonzero(s)
@@ -60,10 +60,10 @@ def test_samples_of_weight_zero_do_not_count(rule):
 
 
 @pytest.mark.parametrize("rule", ["align", "alignf"])
-def test_regression(rule):
+def test_weights_of_regressors(rule):
     X, _, s = wine()
     y = 100.0 + 5.0 * (np.sin(X[:, 0]) + X[:, 1])
     model = MKLRegressor(KERNELS, weights=rule, C=3.0, epsilon=0.2).fit(X, y, s)
     target = (y - y.mean()) / y.std()
-    wanted = (align if rule == "align" else alignf)(grams(X), target, s)
-    np.testing.assert_allclose(model.weights_, wanted.weights, rtol=0, atol=1e-7)
+    expected = (align if rule == "align" else alignf)(grams(X), target, s)
+    np.testing.assert_allclose(model.weights_, expected.weights, rtol=0, atol=1e-7)

@@ -1,9 +1,9 @@
-"""Embeddings by a learned kernel: kernel PCA, the choice of settings, held-out points."""
+"""Kernel embeddings: kernel PCA, choice of settings, held-out points."""
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
@@ -18,7 +18,7 @@ from pliant import (
 )
 from pliant.kernels import Gaussian
 from pliant.methods.supervised.embedding import BETAS, STRENGTHS
-from pliant.methods.supervised.scg import FALLBACK, SCGLogDetPath
+from pliant.methods.supervised.scg import DEFAULT_STRENGTH, SCGLogDetPath
 from tests.methods.supervised.test_scg import assert_close, data, known_of
 
 LEARNERS = {
@@ -48,7 +48,7 @@ def accuracy(Z, y, new, truth):
 
 
 def members_of(embedding, known):
-    """Return the points of the graph, or of the pairs drawn, which the components are of."""
+    """Return the points that determine the components."""
     learner = embedding.learner_
     if isinstance(learner, LogDetLearner):
         return np.unique(learner.pairs_)
@@ -61,7 +61,7 @@ def members_of(embedding, known):
 
 @every_learner
 @pytest.mark.parametrize("how", ["labels", "partial labels", "pairs"])
-def test_it_is_the_centred_kernel_pca_of_the_learned_kernel(name, how):
+def test_embedding_is_centred_kernel_pca(name, how):
     X, y = data()
     learner, known = LEARNERS[name], known_of(y, how)
     points = given_points(learner, X)
@@ -69,8 +69,8 @@ def test_it_is_the_centred_kernel_pca_of_the_learned_kernel(name, how):
     Z = embedding.fit_transform(points, **known)
     assert Z.shape == (40, 3)
     assert_close(embedding.transform(points), Z, 1e-9)
-    plain = clone(learner)
-    K = plain.fit_gram(points, **known)
+    twin = clone(learner)
+    K = twin.fit_gram(points, **known)
     rows = members_of(embedding, known)
     values, vectors = np.linalg.eigh(centred(K[np.ix_(rows, rows)]))
     values, vectors = values[:-4:-1], vectors[:, :-4:-1]
@@ -80,27 +80,17 @@ def test_it_is_the_centred_kernel_pca_of_the_learned_kernel(name, how):
     expected *= np.sign((expected * Z).sum(axis=0))
     assert_close(Z, expected, 1e-7)
     np.testing.assert_allclose(Z[rows].mean(axis=0), 0.0, atol=1e-9)
-    assert_close(embedding.kernel_(plain.support_vectors_), plain.kernel_(plain.support_vectors_))
+    assert_close(
+        embedding.kernel_(twin.support_vectors_),
+        twin.kernel_(twin.support_vectors_),
+    )
 
 
 def centred(K):
     return K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
 
 
-def test_held_out_points_lie_with_their_class():
-    """Digits, 300 points: two coordinates are far better than two principal ones."""
-    X, y = load_digits(return_X_y=True)
-    train, labels, test, truth = halves(X[:600], y[:600])
-    embedding = KernelEmbedding(SCGLogDetLearner(gamma=0.0007), betas=(1, 4), random_state=0)
-    Z = embedding.fit_transform(train, labels)
-    learned = accuracy(Z, labels, embedding.transform(test), truth)
-    pca = PCA(2).fit(train)
-    principal = accuracy(pca.transform(train), labels, pca.transform(test), truth)
-    assert learned > principal + 0.1
-    assert learned > 0.75
-
-
-def test_the_choice_by_itself_is_of_use():
+def test_automatic_choice_of_settings():
     X, y = load_iris(return_X_y=True)
     train, labels, test, truth = halves(X, y)
     embedding = KernelEmbedding(random_state=0)
@@ -119,8 +109,8 @@ def test_the_choice_by_itself_is_of_use():
     assert embedding.learner_.beta == embedding.beta_
 
 
-def test_pairs_bring_held_out_points_together():
-    """One feature of six counts; pairs say which."""
+def test_pairs_improve_held_out_accuracy():
+    """Pairs identify the single informative feature of six."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 6)) * [1, 1, 0.6, 1, 1, 1]
     y = (X[:, 2] > 0).astype(int)
@@ -134,12 +124,12 @@ def test_pairs_bring_held_out_points_together():
     principal = accuracy(pca.transform(train), labels, pca.transform(test), truth)
     assert learned > principal + 0.1
     scores = list(embedding.choice_scores_.values())
-    assert 0.0 <= min(scores) <= max(scores) <= 1.0  # area under the curve of hidden pairs
+    assert 0.0 <= min(scores) <= max(scores) <= 1.0
     assert max(scores) > 0.6
 
 
-def test_held_out_labels_have_no_say(monkeypatch):
-    """What is hidden in a fold is not in the graph that its kernel is learned from."""
+def test_folds_do_not_use_held_out_labels(monkeypatch):
+    """The graph of a fold contains no held-out point."""
     seen = []
     original = SCGLogDetPath.gram
 
@@ -159,10 +149,10 @@ def test_held_out_labels_have_no_say(monkeypatch):
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])
-def test_directions_that_are_rounding_do_not_count(offset):
-    """A linear kernel of three features, far from zero, has three directions and not five."""
+def test_rounding_directions_are_omitted(offset):
+    """A linear kernel of three features, with a large offset, has three directions."""
     X, _ = data()
-    y = np.arange(40) % 2  # as many of each: the constant direction is not shrunk
+    y = np.arange(40) % 2  # balanced classes, so that the constant direction is not damped
     learner = SCGLogDetLearner("linear", strength=1.0)
     Z = KernelEmbedding(learner, 3).fit_transform(X + offset, y)
     assert Z.shape == (40, 3)
@@ -179,7 +169,7 @@ UNCENTRED = [
 
 
 @pytest.mark.parametrize("learner", UNCENTRED, ids=lambda each: repr(each)[:40])
-def test_it_is_the_eigenvectors_of_the_learned_kernel(learner):
+def test_uncentred_embedding_is_eigenvectors_of_the_kernel(learner):
     X, y = data()
     embedding = KernelEmbedding(learner, 3, center=False).fit(X, y)
     kernel, support = embedding.kernel_, embedding.learner_.support_vectors_
@@ -194,7 +184,7 @@ def test_it_is_the_eigenvectors_of_the_learned_kernel(learner):
     assert not embedding.components_.centre.any()
 
 
-def test_scikit_learn_centres_and_so_does_the_default():
+def test_default_matches_scikit_learn_kernel_pca():
     X, y = data()
     embedding = KernelEmbedding(SCGLogDetLearner(strength=10.0)).fit(X, y)
     pca = KernelPCA(2, kernel="precomputed").fit(embedding.kernel_(X))
@@ -202,7 +192,7 @@ def test_scikit_learn_centres_and_so_does_the_default():
     assert_close(np.abs(embedding.transform(X)), np.abs(theirs), 1e-9)
 
 
-def test_a_fixed_strength_is_kept_and_nothing_hidden_has_a_fallback():
+def test_fixed_and_default_strength():
     X, y = data()
     embedding = KernelEmbedding(SCGLogDetLearner(strength=7.0, beta=2.0)).fit(X, y)
     assert (embedding.strength_, embedding.beta_) == (7.0, 2.0)
@@ -212,9 +202,9 @@ def test_a_fixed_strength_is_kept_and_nothing_hidden_has_a_fallback():
     assert several.beta_ in (1.0, 3.0)
     two_labels = {"y": [0, 1] + 38 * [-1]}
     for known in (two_labels, {"similar": [(0, 1), (2, 3), (4, 5)]}):
-        fallen = KernelEmbedding(SCGLogDetLearner(), 1).fit(X, **known)
-        assert fallen.strength_ == FALLBACK
-        assert np.isnan(list(fallen.choice_scores_.values())).all()
+        default = KernelEmbedding(SCGLogDetLearner(), 1).fit(X, **known)
+        assert default.strength_ == DEFAULT_STRENGTH
+        assert np.isnan(list(default.choice_scores_.values())).all()
         fixed = KernelEmbedding(SCGLogDetLearner(strength=7.0), 1, betas=[2.0, 3.0])
         assert fixed.fit(X, **known).strength_ == 7.0
 
@@ -230,7 +220,7 @@ def test_a_fixed_strength_is_kept_and_nothing_hidden_has_a_fallback():
         ({"learner": TKLClassifier()}, TypeError, "expected learner to be an SCGLogDetLearner"),
     ],
 )
-def test_unsuitable_settings_are_refused(parameters, error, message):
+def test_invalid_settings_raise(parameters, error, message):
     X, y = data()
     embedding = KernelEmbedding(SCGLogDetLearner()).set_params(**parameters)
     with pytest.raises(error, match=message):

@@ -1,4 +1,4 @@
-"""Side information, the supervised graph and its loss, against dense twins and definitions."""
+"""Side information, the supervised graph and its loss, compared with dense definitions."""
 
 import re
 import tracemalloc
@@ -41,32 +41,32 @@ def null_vector(graph):
 
 
 @st.composite
-def partial_labels(draw, most=12):
-    """Labels 0, 1, 2, ... of at least two classes, -1 for some points."""
-    y = draw(st.lists(st.integers(-1, 3), min_size=0, max_size=most - 2))
+def draw_labels(draw, max_size=12):
+    """Draw labels of at least two classes, with -1 for some points."""
+    y = draw(st.lists(st.integers(-1, 3), min_size=0, max_size=max_size - 2))
     pair = draw(st.sampled_from([(0, 1), (2, 0), (1, 3)]))
     return np.array(draw(st.permutations([*y, *pair])))
 
 
 @st.composite
-def given_pairs(draw, most=10):
-    """A number of points, similar and dissimilar pairs in any order, some of them twice."""
-    n = draw(st.integers(2, most))
+def draw_pairs(draw, max_size=10):
+    """Draw a number of points, and similar and dissimilar pairs with repetitions."""
+    n = draw(st.integers(2, max_size))
     pairs = [(i, j) for j in range(n) for i in range(j)]
     known = draw(st.lists(st.sampled_from(pairs), min_size=1, unique=True))
     cut = draw(st.integers(0, len(known)))
-    turned = [pair[::-1] if draw(st.booleans()) else pair for pair in known]
-    similar, dissimilar = turned[:cut], turned[cut:]
+    swapped = [pair[::-1] if draw(st.booleans()) else pair for pair in known]
+    similar, dissimilar = swapped[:cut], swapped[cut:]
     return n, similar + known[:cut][:2], dissimilar
 
 
-def refused(said, make, *args, **options):
-    with pytest.raises(ValueError, match=re.escape(said)):
+def raises(message, make, *args, **options):
+    with pytest.raises(ValueError, match=re.escape(message)):
         make(*args, **options)
 
 
 def check_pairs_and_target(information, T):
-    """The pairs are the entries of T above the diagonal, once each, with their signs."""
+    """Assert that the pairs are the non-zero entries of T above the diagonal."""
     i, j = information.pairs.T
     assert (i < j).all()
     np.testing.assert_array_equal(information.signs, T[i, j])
@@ -77,9 +77,9 @@ def check_pairs_and_target(information, T):
 # labels
 
 
-@given(y=partial_labels())
+@given(y=draw_labels())
 @settings(max_examples=60, deadline=None)
-def test_labels_say_the_sign_of_every_labelled_pair(y):
+def test_labels_give_signs_of_all_labelled_pairs(y):
     information, T = SideInformation.from_labels(y, unlabeled=HIDDEN), target_of_labels(y)
     np.testing.assert_array_equal(information.target(), T)
     np.testing.assert_array_equal(information.target(), information.target().T)
@@ -91,20 +91,18 @@ def test_labels_say_the_sign_of_every_labelled_pair(y):
 
 
 @pytest.mark.parametrize("y", [[-1, 1], [1, -1, -1], [-1.0, 1.0], np.array([-1, 1], dtype=object)])
-def test_minus_one_and_one_alone_must_be_explained(y):
-    refused(
-        "expected `unlabeled` to be given, since y holds -1 and +1", SideInformation.from_labels, y
-    )
+def test_labels_of_only_minus_one_and_one_are_ambiguous(y):
+    raises("`unlabeled` to be given, since y contains only", SideInformation.from_labels, y)
     assert len(SideInformation.from_labels(y, unlabeled=0).known) == len(y)
-    refused("only one class: 1", SideInformation.from_labels, y, unlabeled=-1)
+    raises("only one class: 1", SideInformation.from_labels, y, unlabeled=-1)
 
 
 # pairs
 
 
-@given(case=given_pairs())
+@given(case=draw_pairs())
 @settings(max_examples=60, deadline=None)
-def test_pairs_say_what_was_said(case):
+def test_pairs_match_their_target(case):
     n, similar, dissimilar = case
     information = SideInformation.from_pairs(n, similar, dissimilar)
     T = target_of_pairs(n, similar, dissimilar)
@@ -116,20 +114,20 @@ def test_pairs_say_what_was_said(case):
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("most", [1, 2, 3, 5, 8])
-def test_drawn_pairs_are_known_pairs_once_each(source, most):
+@pytest.mark.parametrize("max_size", [1, 2, 3, 5, 8])
+def test_drawn_pairs_are_distinct_known_pairs(source, max_size):
     T = source.target()
     for seed in range(20):
-        pairs, signs = source.sample_pairs(most, np.random.RandomState(seed))
-        assert len(pairs) == most
+        pairs, signs = source.sample_pairs(max_size, np.random.RandomState(seed))
+        assert len(pairs) == max_size
         assert len(np.unique(pairs, axis=0)) == len(pairs) == len(signs)
         assert (pairs[:, 0] < pairs[:, 1]).all()
         np.testing.assert_array_equal(signs, T[pairs[:, 0], pairs[:, 1]])
 
 
 @pytest.mark.parametrize("last", [2, 3, 10, 2**16, 94_906_265, 94_906_267, 2**30 - 1, 2**30])
-def test_numbers_of_pairs_are_read_where_square_roots_are_rounded(last):
-    """Pair (i, j) has the number j (j - 1)/2 + i; beyond 2^52 its root may be off by one."""
+def test_ranks_of_pairs_with_rounded_square_roots(last):
+    """Beyond 2^52 the rounded square root may be off by one."""
     first = last * (last - 1) // 2
     numbers = np.array([first - 1, first, first + last - 1, first + last])
     expected = [[last - 2, last - 1], [0, last], [last - 1, last], [0, last + 1]]
@@ -140,9 +138,9 @@ def dense(y):
     return SideInformation.from_labels(y, unlabeled=HIDDEN), target_of_labels(y)
 
 
-informed = st.one_of(
-    partial_labels().map(dense),
-    given_pairs().map(lambda case: (SideInformation.from_pairs(*case), target_of_pairs(*case))),
+information_and_targets = st.one_of(
+    draw_labels().map(dense),
+    draw_pairs().map(lambda case: (SideInformation.from_pairs(*case), target_of_pairs(*case))),
 )
 
 every_kind = pytest.mark.parametrize("kind", GRAPHS)
@@ -159,13 +157,13 @@ def assert_near(actual, expected, scale=1.0):
 
 
 @every_kind
-@given(case=informed, beta=betas, seed=st.integers(0, 99))
+@given(case=information_and_targets, beta=betas, seed=st.integers(0, 99))
 @settings(max_examples=60, deadline=None)
-def test_weights_degrees_and_laplacian_are_those_of_the_dense_twin(kind, case, beta, seed):
+def test_weights_degrees_and_laplacian_match_dense_arrays(kind, case, beta, seed):
     information, T = case
     graph, members = information.graph(kind, beta), members_of(T, kind)
     T = T[np.ix_(members, members)]
-    W, S, B = weights(T, beta), laplacian(T, beta), _block(seed, len(members))
+    W, S, B = weights(T, beta), laplacian(T, beta), draw_block(seed, len(members))
     np.testing.assert_array_equal(graph.members, members)
     assert len(graph) == len(members)
     assert_near(graph.degrees, W.sum(axis=1), W.sum(axis=1).max())
@@ -177,9 +175,9 @@ def test_weights_degrees_and_laplacian_are_those_of_the_dense_twin(kind, case, b
 
 
 @every_kind
-@given(case=informed, beta=betas)
+@given(case=information_and_targets, beta=betas)
 @settings(max_examples=60, deadline=None)
-def test_the_laplacian_is_psd_with_one_null_vector(kind, case, beta):
+def test_laplacian_is_psd_with_one_null_vector(kind, case, beta):
     information, T = case
     graph = information.graph(kind, beta)
     members = members_of(T, kind)
@@ -194,13 +192,13 @@ def test_the_laplacian_is_psd_with_one_null_vector(kind, case, beta):
 
 
 @every_kind
-@given(case=informed, beta=betas, seed=st.integers(0, 99))
+@given(case=information_and_targets, beta=betas, seed=st.integers(0, 99))
 @settings(max_examples=60, deadline=None)
-def test_a_few_coordinates_hold_all_that_differs_from_the_identity(kind, case, beta, seed):
-    """S = I - C'(I - R)C for orthonormal rows C: of the groups for labels, all for pairs."""
+def test_laplacian_is_the_identity_outside_of_the_coordinates(kind, case, beta, seed):
+    """S = I - C'(I - R)C, with orthonormal rows C for the groups (labels) or points (pairs)."""
     information, T = case
     graph, members = information.graph(kind, beta), members_of(T, kind)
-    C, B = graph.coordinates(np.eye(len(members))), _block(seed, len(members))
+    C, B = graph.coordinates(np.eye(len(members))), draw_block(seed, len(members))
     eye = np.eye(len(C))
     assert_near(C @ C.T, eye)
     assert_near(graph.coordinates(B), C @ B, 10)
@@ -212,12 +210,12 @@ def test_a_few_coordinates_hold_all_that_differs_from_the_identity(kind, case, b
 
 
 @every_kind
-@given(case=informed, beta=betas, seed=st.integers(0, 99))
+@given(case=information_and_targets, beta=betas, seed=st.integers(0, 99))
 @settings(max_examples=60, deadline=None)
-def test_the_root_of_a_graph_squares_to_its_laplacian(kind, case, beta, seed):
+def test_squared_root_is_the_laplacian(kind, case, beta, seed):
     information, T = case
     graph, members = information.graph(kind, beta), members_of(T, kind)
-    root, B = graph.root(np.eye(len(members))), _block(seed, len(members))
+    root, B = graph.root(np.eye(len(members))), draw_block(seed, len(members))
     assert_near(root, root.T)
     assert_near(root @ root, laplacian(T[np.ix_(members, members)], beta))
     assert_near(graph.root(B), root @ B, 10)
@@ -236,8 +234,8 @@ def test_the_root_of_a_graph_squares_to_its_laplacian(kind, case, beta, seed):
     ],
     ids=["two pairs", "more pairs", "labels"],
 )
-def test_weights_far_apart_leave_a_laplacian(kind, beta, information):
-    """Beyond beta = 36 some groups are joined by less than the rounding of their own weights."""
+def test_laplacian_of_extreme_weights(kind, beta, information):
+    """For beta > 36 weights between groups are below the rounding of weights within groups."""
     graph = information.graph(kind, beta)
     members = graph.members
     S = laplacian(information.target()[np.ix_(members, members)], beta)
@@ -247,7 +245,7 @@ def test_weights_far_apart_leave_a_laplacian(kind, beta, information):
 
 
 @pytest.mark.parametrize("source", ["labels", "pairs"])
-def test_a_hundred_thousand_points_need_no_square_array(source):
+def test_memory_is_linear_in_the_points(source):
     n, rng = 100_000, np.random.default_rng(0)
     if source == "labels":
         information = SideInformation.from_labels(rng.integers(-1, 5, n), unlabeled=-1)
@@ -268,7 +266,7 @@ def test_a_hundred_thousand_points_need_no_square_array(source):
     np.testing.assert_allclose(form, F.T @ F, rtol=0, atol=0.02 * n)  # S is nearly the identity
 
 
-def _block(seed, n):
+def draw_block(seed, n):
     return np.random.default_rng(seed).standard_normal((n, 3))
 
 
@@ -295,7 +293,7 @@ def symmetric(seed, n=8):
 
 
 def part(K, T, graph):
-    """The block of K and T on the members of the graph."""
+    """Return the blocks of K and T on the members of the graph."""
     rows = naive.known_points(T) if graph == "labeled" else range(len(T))
     block = np.ix_(rows, rows)
     return K[block], T[block]
@@ -307,15 +305,15 @@ def part(K, T, graph):
 @every_known
 @every_kind
 @pytest.mark.parametrize("beta", [0.3, 1.0, 4.0])
-def test_the_loss_is_half_the_sum_over_edges(information, T, kind, beta):
-    """Eq. 10 with the factor that it lacks."""
+def test_loss_is_half_the_sum_over_edges(information, T, kind, beta):
+    """Compare with Eq. 10, multiplied by the omitted factor 1/2."""
     K = symmetric(0)
     loss = scg_loss(K, information, beta=beta, graph=kind)
     assert loss == pytest.approx(naive.loss_over_edges(*part(K, T, kind), beta), rel=1e-12)
 
 
 @every_known
-def test_alignment_with_side_information_looks_at_known_points_only(information, T):
+def test_alignment_uses_known_points_only(information, T):
     K, rows = symmetric(3), naive.known_points(T)
     block = np.ix_(rows, rows)
     expected = naive.alignment(K[block], T[block])
@@ -330,44 +328,44 @@ def test_alignment_with_side_information_looks_at_known_points_only(information,
 
 
 @pytest.mark.parametrize(
-    ("y", "options", "said"),
+    ("y", "options", "message"),
     [
-        ([-1, -1], {}, "expected some labelled points, got -1 for all"),
+        ([-1, -1], {}, "expected labelled points, got -1 for all points"),
         ([2, 2, 2], {}, "got only one class: 2 for all 3 labelled points"),
         ([0.0, 1.0, 0.5], {}, "expected class labels, got the real number 0.5 in y at 2"),
         (["a", "b", -1], {}, "expected labels of one type, got text and -1"),
         ([[0], [1]], {}, "expected y of shape (n_samples,), n_samples >= 1, got (2, 1)"),
-        ([0, 1, 1], {"unlabeled": (0,)}, "expected unlabeled to be one value, got"),
+        ([0, 1, 1], {"unlabeled": (0,)}, "expected unlabeled to be a single value, got"),
     ],
 )
-def test_unsuitable_labels_are_refused(y, options, said):
-    refused(said, SideInformation.from_labels, y, **options)
+def test_invalid_labels_raise(y, options, message):
+    raises(message, SideInformation.from_labels, y, **options)
 
 
 @pytest.mark.parametrize(
-    ("n", "pairs", "said"),
+    ("n", "pairs", "message"),
     [
-        (4, {"similar": [(0, 1), (0, 4)]}, "expected row indices from 0 to 3"),
+        (4, {"similar": [(0, 1), (0, 4)]}, "different row indices from 0 to 3"),
         (4, {"similar": [(0, 1), (2, -1)]}, "got similar[1] = (2, -1)"),
-        (4, {"dissimilar": [(0, 1), (2, 2)]}, "two points in a pair, got dissimilar[1] = (2, 2)"),
+        (4, {"dissimilar": [(0, 1), (2, 2)]}, "got dissimilar[1] = (2, 2)"),
         (4, {"similar": [(0, 1, 2)]}, "expected similar of shape (n_pairs, 2), got (1, 3)"),
         (4, {"similar": [(0.0, 1.0)]}, "expected similar to hold integer row indices"),
         (4, {"similar": [(0, 3), (2, 1)], "dissimilar": [(1, 2)]}, "got (1, 2) as both"),
-        (4, {"similar": [], "dissimilar": None}, "expected some similar or dissimilar"),
+        (4, {"similar": [], "dissimilar": None}, "expected similar or dissimilar pairs, got none"),
         (1, {"similar": [(0, 1)]}, "expected n_samples >= 2, an integer, got 1"),
     ],
 )
-def test_unsuitable_pairs_are_refused(n, pairs, said):
-    refused(said, SideInformation.from_pairs, n, **pairs)
+def test_invalid_pairs_raise(n, pairs, message):
+    raises(message, SideInformation.from_pairs, n, **pairs)
 
 
 @pytest.mark.parametrize("information", [known for known, _ in KNOWN.values()], ids=KNOWN)
-def test_unsuitable_graphs_and_matrices_are_refused(information):
-    refused("expected beta > 0, a finite number, got 0.0", information.graph, "labeled", 0.0)
-    refused("expected beta <= 100, as weights are exp(beta)", information.graph, "labeled", 101)
-    refused("expected graph in ['complete', 'labeled'], got 'all'", information.graph, "all")
+def test_invalid_graphs_and_matrices_raise(information):
+    raises("expected beta > 0, a finite number, got 0.0", information.graph, "labeled", 0.0)
+    raises("expected beta <= 100, as weights are exp(beta)", information.graph, "labeled", 101)
+    raises("expected graph in ['complete', 'labeled'], got 'all'", information.graph, "all")
     for function in (scg_loss, kernel_alignment):
-        refused("expected kernel values of 8 points", function, np.eye(7), information)
-        refused("expected a symmetric", function, np.triu(np.ones((8, 8))), information)
-    refused("expected gram with some value", kernel_alignment, np.zeros((8, 8)), information)
-    refused("a target of shape (3, 3), as gram", kernel_alignment, np.eye(3), np.eye(4))
+        raises("expected side information on 7 points", function, np.eye(7), information)
+        raises("expected a symmetric", function, np.triu(np.ones((8, 8))), information)
+    raises("expected gram with some value", kernel_alignment, np.zeros((8, 8)), information)
+    raises("a target of shape (3, 3), as gram", kernel_alignment, np.eye(3), np.eye(4))

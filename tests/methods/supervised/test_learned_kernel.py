@@ -1,4 +1,4 @@
-"""Estimators on learned kernels: the kernel is learned with the estimator, in every fold."""
+"""Classifiers on learned kernels."""
 
 import numpy as np
 import pytest
@@ -12,30 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from pliant import (
-    DANKClassifier,
-    LearnedKernelClassifier,
-    LogDetLearner,
-    OrderSpectralLearner,
-    SCGLogDetLearner,
-)
-from pliant.kernels import Gaussian
+from pliant import DANKClassifier, LearnedKernelClassifier, SCGLogDetLearner
+from tests.methods.supervised.test_embedding import LEARNERS, every_learner, given_points
 from tests.methods.supervised.test_scg import assert_close, data
-
-LEARNERS = {
-    "scg": SCGLogDetLearner(strength=10.0),
-    "scg, complete": SCGLogDetLearner(strength=10.0, graph="complete"),
-    "scg, graph": SCGLogDetLearner("graph", strength=10.0),
-    "scg, precomputed": SCGLogDetLearner("precomputed", strength=10.0),
-    "osk": OrderSpectralLearner(n_components=20),
-    "ldk": LogDetLearner(max_pairs=50, tol=0.1, random_state=0),
-}
-
-every_learner = pytest.mark.parametrize("name", LEARNERS)
-
-
-def given_points(learner, X):
-    return Gaussian(0.3)(X) if getattr(learner, "kernel", None) == "precomputed" else X
 
 
 def partial(y, seed=0):
@@ -46,7 +25,7 @@ def partial(y, seed=0):
 
 @every_learner
 @pytest.mark.parametrize("labels", ["all", "some"])
-def test_the_machine_sees_the_learned_kernel_of_the_labelled_points(name, labels):
+def test_machine_is_fitted_on_the_scaled_kernel_of_labelled_points(name, labels):
     X, y = data()
     y = y if labels == "all" else partial(y)
     learner = LEARNERS[name]
@@ -66,11 +45,11 @@ def test_the_machine_sees_the_learned_kernel_of_the_labelled_points(name, labels
     np.testing.assert_array_equal(model.classes_, [0, 1, 2])
 
 
-@pytest.mark.timeout(30, method="thread")  # nothing else ends a loop in C
+@pytest.mark.timeout(30, method="thread")  # interrupts a loop in C
 @pytest.mark.parametrize("fill", [0.0, 0.1, 1.0, 1e8])
 @pytest.mark.parametrize("kernel", ["linear", "gaussian"])
-def test_equal_points_have_a_scale_all_the_same(kernel, fill):
-    """They have no variance; a machine on huge kernel values that are all equal may never end."""
+def test_equal_points_have_a_scale(kernel, fill):
+    """Equal points have no variance; an SVM may not terminate for huge equal values."""
     X, y = np.full((21, 2), fill), np.arange(21) % 2
     model = LearnedKernelClassifier(SCGLogDetLearner(kernel, strength=1.0)).fit(X, y)
     size = model.kernel_.diag(model.support_vectors_).mean()
@@ -78,16 +57,13 @@ def test_equal_points_have_a_scale_all_the_same(kernel, fill):
     assert set(model.predict(X)) <= {0, 1}
 
 
-def test_held_out_labels_do_not_reach_the_kernel():
-    """Labels that mean nothing score by chance, however strongly the kernel is bent to them."""
+def test_kernel_does_not_depend_on_held_out_labels():
+    """Random labels have scores near chance for a strong learner."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((120, 3)), rng.integers(0, 2, 120)
     model = LearnedKernelClassifier(SCGLogDetLearner(strength=1e5), SVC(kernel="precomputed", C=10))
     assert model.fit(X, y).score(X, y) > 0.85
     assert cross_val_score(model, X, y, cv=4).mean() < 0.65
-
-
-# -- other machines and learners --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -100,7 +76,7 @@ def test_held_out_labels_do_not_reach_the_kernel():
     ],
     ids=lambda machine: type(machine).__name__,
 )
-def test_any_machine_on_kernel_values_will_do(machine):
+def test_machines_on_kernel_values(machine):
     X, y = load_iris(return_X_y=True)
     model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), machine).fit(X[::2], y[::2])
     assert model.score(X[1::2], y[1::2]) > 0.9
@@ -118,7 +94,7 @@ def test_any_machine_on_kernel_values_will_do(machine):
         (SCGLogDetLearner(strength=1.0, kernel="gaussian", gamma=0), None, ValueError, "gamma > 0"),
     ],
 )
-def test_parts_that_do_not_fit_are_refused(learner, machine, error, message):
+def test_invalid_learners_and_machines_raise(learner, machine, error, message):
     X, y = data()
     model = LearnedKernelClassifier(learner, machine)
     with pytest.raises(error, match=message):
@@ -127,7 +103,7 @@ def test_parts_that_do_not_fit_are_refused(learner, machine, error, message):
         model.predict(X)
 
 
-def test_unsuitable_targets_and_attributes_are_refused():
+def test_invalid_targets_and_attributes_raise():
     X, y = data()
     for parameters, labels, message in [
         ({}, np.zeros(40, dtype=int), "two classes"),

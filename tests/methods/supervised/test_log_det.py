@@ -1,4 +1,4 @@
-"""LDK: its optimum on all points, extension, bounds, warnings and callbacks."""
+"""LDK: the optimum, its extension to all points, bounds, warnings and callbacks."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from tests.reference import naive_logdet as naive
 
 
 def data(n=60, known=0.5, seed=0, classes=2):
-    """Points of classes, -1 for those of unknown class, and the true classes."""
+    """Return points, labels with -1 for unknown classes, and the true classes."""
     X, y = make_classification(
         n, 6, n_informative=4, n_classes=classes, class_sep=1.5, random_state=seed
     )
@@ -35,7 +35,7 @@ def learner(**changes):
 
 
 @pytest.mark.parametrize("slack", [1.0, 10.0, np.inf])
-def test_the_kernel_is_that_of_a_run_on_all_points(slack):
+def test_kernel_matches_a_solution_on_all_points(slack):
     few = np.where(np.arange(60) < 7, Y, -1)
     model = learner(slack=slack, tol=1e-6, max_iter=5000)
     K = model.fit_gram(X, few)
@@ -57,7 +57,7 @@ def _slack(K, pairs, signs, bounds, slack):
     return 0.0 if np.isinf(slack) else slack * cost
 
 
-def test_the_gap_is_certified():
+def test_certified_gap():
     model = learner().fit(X, PARTIAL)
     assert 0 <= model.dual_gap_ <= 1e-3 * (1 + model.objective_)
     assert model.dual_gap_ == pytest.approx(model.objective_ - model.lower_bound_)
@@ -68,7 +68,7 @@ def test_the_gap_is_certified():
     assert model.gap_history_[-1] == model.dual_gap_
 
 
-def test_another_order_changes_the_objective_within_tol_only():
+def test_order_of_pairs_changes_objective_within_tol():
     models = [learner(random_state=seed, max_pairs=None).fit(X, PARTIAL) for seed in range(3)]
     values = [model.objective_ for model in models]
     assert len(set(values)) == 3
@@ -80,7 +80,7 @@ def test_another_order_changes_the_objective_within_tol_only():
 # The extension
 
 
-def test_the_kernel_at_the_fit_points_is_their_matrix():
+def test_kernel_at_the_fit_points():
     model = learner()
     K = model.fit_gram(X, PARTIAL)
     active = np.unique(model.pairs_)
@@ -106,7 +106,7 @@ def test_the_kernel_at_the_fit_points_is_their_matrix():
 # Pairs and bounds
 
 
-def test_pairs_are_drawn_up_to_a_number():
+def test_number_of_drawn_pairs():
     everything = learner(max_pairs=None).fit(X, PARTIAL)
     known = int((PARTIAL >= 0).sum())
     assert len(everything.pairs_) == known * (known - 1) // 2
@@ -126,7 +126,7 @@ def test_bounds_are_percentiles():
     assert [model.similar_bound_, model.dissimilar_bound_] == pytest.approx(expected)
 
 
-def test_equal_distances_keep_their_percentiles():
+def test_equal_distances_leave_the_kernel_unchanged():
     model = learner(kernel="precomputed")
     K = model.fit_gram(np.eye(6), [0, 0, 0, 1, 1, 1])
     assert model.similar_bound_ == model.dissimilar_bound_ == 2.0
@@ -145,14 +145,14 @@ def test_equal_points_are_skipped():
     np.testing.assert_allclose(K[60:63], K[:3], atol=1e-11)
 
 
-# What is not as asked for
+# Warnings and callbacks
 
 
-def test_a_gap_left_open_is_said():
+def test_open_gap_warns():
     model = learner(max_iter=1, tol=1e-6)
     with pytest.warns(
         ConvergenceWarning,
-        match=r"LogDetLearner stopped after 1 sweeps with a gap of .* asked for; raise max_iter",
+        match=r"LogDetLearner stopped after 1 sweeps with a gap of .*; raise max_iter",
     ):
         model.fit(X, PARTIAL)
     assert model.n_iter_ == 1
@@ -180,7 +180,7 @@ class Recorder:
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn before 1.9 has no callbacks")
 @pytest.mark.parametrize("method", ["fit", "fit_gram", "fit_transform"])
-def test_callbacks_see_progress_and_can_stop(method):
+def test_callbacks_report_progress_and_can_stop(method):
     recorder = Recorder()
     full = learner(tol=1e-8).set_callbacks(recorder)
     getattr(full, method)(X, PARTIAL)

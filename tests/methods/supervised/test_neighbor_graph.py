@@ -1,4 +1,4 @@
-"""Neighbour graphs, their eigenvectors, and the kernels made of these."""
+"""Neighbour graphs, their eigenvectors, and spectral kernels."""
 
 import numpy as np
 import pytest
@@ -9,18 +9,18 @@ from scipy.spatial.distance import cdist
 
 from pliant.kernels import NeighborGraphKernel, SpectralKernel
 from pliant.methods.supervised import neighbor_graph
-from pliant.methods.supervised.neighbor_graph import NeighborGraph, links
+from pliant.methods.supervised.neighbor_graph import NeighborGraph, link_points
 from tests.reference import naive_spectral as naive
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-def cloud(n, d=3, seed=0):
+def draw_points(n=40, d=3, seed=0):
     return np.random.default_rng(seed).standard_normal((n, d))
 
 
-def clusters(*sizes, seed=0):
-    """Groups of points that are far from each other, their rows mixed."""
+def draw_clusters(*sizes, seed=0):
+    """Draw well-separated clusters, with shuffled rows."""
     rng = np.random.default_rng(seed)
     X = [rng.standard_normal((n, 2)) + 1000.0 * i for i, n in enumerate(sizes)]
     return rng.permutation(np.concatenate(X))
@@ -32,9 +32,9 @@ def laplacian(graph):
 
 @pytest.mark.parametrize("k", [1, 2, 5, 19])
 @pytest.mark.parametrize("block", [1, 57, 10**6])
-def test_the_graph_is_that_of_its_definition(k, block, monkeypatch):
-    monkeypatch.setattr(neighbor_graph, "BLOCK", block)
-    X = cloud(20)
+def test_graph_matches_its_definition(k, block, monkeypatch):
+    monkeypatch.setattr(neighbor_graph, "MAX_DISTANCES", block)
+    X = draw_points(20)
     graph, A = NeighborGraph(X, k), naive.adjacency(X, k)
     assert scipy.sparse.issparse(graph.weights)
     np.testing.assert_array_equal(graph.weights.toarray(), A)
@@ -45,8 +45,8 @@ def test_the_graph_is_that_of_its_definition(k, block, monkeypatch):
 
 
 @pytest.mark.parametrize("sizes", [(30,), (8, 20, 6), (4, 4, 4, 4)])
-def test_the_null_space_is_one_vector_per_component_the_largest_first(sizes):
-    graph = NeighborGraph(clusters(*sizes), 3)
+def test_null_space_has_one_vector_per_component(sizes):
+    graph = NeighborGraph(draw_clusters(*sizes), 3)
     null = graph.null_vectors(len(sizes))
     assert graph.n_components == len(sizes)
     np.testing.assert_allclose(null.T @ null, np.eye(len(sizes)), atol=1e-14)
@@ -59,8 +59,8 @@ def check_eigenvectors(graph, r, drop_null):
     found, L = graph.smoothest(r, drop_null=drop_null), laplacian(graph)
     kept = len(L) - graph.n_components * drop_null
     size = min(r, kept)
-    every = np.linalg.eigvalsh(L)
-    expected = np.concatenate([np.zeros(graph.n_components), every[graph.n_components :]])
+    all_values = np.linalg.eigvalsh(L)
+    expected = np.concatenate([np.zeros(graph.n_components), all_values[graph.n_components :]])
     first = graph.n_components * drop_null
     np.testing.assert_allclose(found.values, expected[first : first + size], atol=1e-12)
     assert found.values.min() >= 0.0
@@ -72,58 +72,42 @@ def check_eigenvectors(graph, r, drop_null):
 @pytest.mark.parametrize("drop_null", [False, True])
 @pytest.mark.parametrize("r", [1, 3, 4, 10, 29, 1000])
 @pytest.mark.parametrize("sizes", [(30,), (8, 16, 6), (6, 6, 6, 6, 6)])
-def test_eigenvectors_are_those_of_the_laplacian(sizes, r, drop_null):
-    check_eigenvectors(NeighborGraph(clusters(*sizes), 3), r, drop_null)
+def test_eigenvectors_of_the_laplacian(sizes, r, drop_null):
+    check_eigenvectors(NeighborGraph(draw_clusters(*sizes), 3), r, drop_null)
 
 
 @pytest.mark.parametrize("drop_null", [False, True])
-def test_lanczos_iterations_give_the_same(drop_null, monkeypatch):
-    monkeypatch.setattr(neighbor_graph, "SMALL", 20)
-    graph = NeighborGraph(clusters(150, 90), 5)
+def test_lanczos_iterations(drop_null, monkeypatch):
+    monkeypatch.setattr(neighbor_graph, "MAX_DENSE_POINTS", 20)
+    graph = NeighborGraph(draw_clusters(150, 90), 5)
     check_eigenvectors(graph, 9, drop_null)
 
 
-def test_iterations_that_do_not_settle_give_way_to_lapack(monkeypatch):
+def test_lapack_after_failed_lanczos_iterations(monkeypatch):
     def fails(*args, **kwargs):
         raise neighbor_graph.ArpackError(-1)
 
-    monkeypatch.setattr(neighbor_graph, "SMALL", 20)
+    monkeypatch.setattr(neighbor_graph, "MAX_DENSE_POINTS", 20)
     monkeypatch.setattr(neighbor_graph, "eigsh", fails)
-    check_eigenvectors(NeighborGraph(cloud(120), 5), 6, True)
+    check_eigenvectors(NeighborGraph(draw_points(120), 5), 6, True)
 
 
-def test_components_that_look_alike_have_all_their_equal_eigenvalues():
-    """Over all of them at once, Lanczos iterations miss some of the six of each."""
-    X = np.unique(np.round(cloud(600, 4), 3), axis=0)
+def test_equal_components_have_all_multiple_eigenvalues():
+    """Lanczos iterations on the whole graph miss some of the six-fold eigenvalues."""
+    X = np.unique(np.round(draw_points(600, 4), 3), axis=0)
     graph = NeighborGraph(np.concatenate([X + 1024.0 * i for i in range(6)]), 5)
     alone = NeighborGraph(X, 5).smoothest(3, drop_null=True)
     found = graph.smoothest(18, drop_null=True)
     np.testing.assert_allclose(found.values, np.repeat(alone.values, 6), atol=1e-12)
 
 
-@given(seed=seeds)
-@settings(max_examples=25, deadline=None)
-def test_the_order_of_the_rows_does_not_matter(seed):
-    X, rng = clusters(9, 14, seed=seed), np.random.default_rng(seed)
-    order = rng.permutation(len(X))
-    one = NeighborGraph(X, 3).smoothest(8, drop_null=False)
-    two = NeighborGraph(X[order], 3).smoothest(8, drop_null=False)
-    np.testing.assert_allclose(two.values, one.values, atol=1e-12)
-    for cut in range(2, 8):
-        if one.values[cut] - one.values[cut - 1] > 1e-3:
-            space = one.vectors[order, :cut] @ one.vectors[order, :cut].T
-            np.testing.assert_allclose(
-                two.vectors[:, :cut] @ two.vectors[:, :cut].T, space, atol=1e-10
-            )
-
-
 @given(seed=seeds, k=st.integers(1, 9))
 @settings(max_examples=50, deadline=None)
-def test_a_new_point_is_linked_as_the_graph_would_link_it(seed, k):
-    """That is: to its neighbours in a graph that it belongs to, when no other is pushed out."""
-    X, x = cloud(15, seed=seed), cloud(1, seed=seed + 1)
+def test_links_of_a_new_point(seed, k):
+    """A new point has the same links as in a graph that contains it."""
+    X, x = draw_points(15, seed=seed), draw_points(1, seed=seed + 1)
     graph = NeighborGraph(X, k)
-    linked = links(x, X, graph.radii, k)
+    linked = link_points(x, X, graph.radii, k)
     whole = naive.adjacency(np.concatenate([X, x]), k)
     np.testing.assert_array_equal(linked[0], whole[-1, :-1] > 0)
 
@@ -144,7 +128,7 @@ def kernel_on(points=X, r=10, drop_null=False, seed=0):
     )
 
 
-def test_at_its_points_it_is_the_sum_of_the_eigenvectors():
+def test_spectral_kernel_at_its_points():
     kernel = kernel_on()
     expected = (kernel.vectors * kernel.spectrum) @ kernel.vectors.T
     np.testing.assert_allclose(kernel(X), expected, atol=1e-14)
@@ -152,7 +136,7 @@ def test_at_its_points_it_is_the_sum_of_the_eigenvectors():
     np.testing.assert_array_equal(kernel.eigenfunctions(X), kernel.vectors)
 
 
-def test_a_point_is_recognised_bit_for_bit():
+def test_only_equal_points_are_points_of_the_graph():
     kernel = kernel_on(np.where(np.abs(X) < 0.2, 0.0, X))
     points = kernel.points
     np.testing.assert_array_equal(kernel.eigenfunctions(points * 1.0), kernel.vectors)
@@ -162,7 +146,7 @@ def test_a_point_is_recognised_bit_for_bit():
     assert np.abs(kernel.eigenfunctions(moved) - kernel.vectors).max() > 1e-3
 
 
-def test_new_points_have_the_values_of_the_formula():
+def test_nystroem_extension_matches_its_definition():
     kernel = kernel_on(r=6)
     kept = 1.0 - kernel.eigenvalues >= 0.1
     assert kept.sum() >= 4
@@ -174,22 +158,18 @@ def test_new_points_have_the_values_of_the_formula():
             assert value == pytest.approx(twin, abs=1e-13)
 
 
-def test_eigenvectors_that_cannot_be_extended_are_zero_at_new_points():
+def test_oscillating_eigenvectors_are_zero_at_new_points():
     kernel = kernel_on(r=25)
-    lost = 1.0 - kernel.eigenvalues < 0.1
-    assert lost.any()
+    dropped = 1.0 - kernel.eigenvalues < 0.1
+    assert dropped.any()
     values = kernel.eigenfunctions(NEW)
-    np.testing.assert_array_equal(values[:, lost], 0.0)
-    assert (np.abs(values[:, ~lost]).max(axis=0) > 0).all()
+    np.testing.assert_array_equal(values[:, dropped], 0.0)
+    assert (np.abs(values[:, ~dropped]).max(axis=0) > 0).all()
     assert np.isfinite(values).all()
 
 
-def points(n=40, d=2, seed=0):
-    return np.random.default_rng(seed).standard_normal((n, d))
-
-
 def by_definition(X, k, epsilon, drop_constant=True):
-    """The twin of the kernel matrix: all eigenvectors of the random walk's Laplacian."""
+    """Compute the kernel matrix from all eigenvectors of the random walk's Laplacian."""
     A = naive.adjacency(X, k)
     D = A.sum(axis=1)
     values, vectors = np.linalg.eigh(np.eye(len(X)) - A / np.sqrt(np.outer(D, D)))
@@ -201,8 +181,8 @@ def by_definition(X, k, epsilon, drop_constant=True):
 
 @given(seed=seeds, k=st.integers(1, 8), epsilon=st.floats(1e-4, 10.0))
 @settings(max_examples=40, deadline=None)
-def test_it_is_the_formula(seed, k, epsilon):
-    X = points(25, seed=seed)
+def test_neighbor_graph_kernel_matches_its_definition(seed, k, epsilon):
+    X = draw_points(25, seed=seed)
     kernel = NeighborGraphKernel.from_points(X, k, epsilon=epsilon)
     connected = bool((kernel.eigenvalues > 0).all())
     K = by_definition(X, k, epsilon, drop_constant=connected)
@@ -211,8 +191,8 @@ def test_it_is_the_formula(seed, k, epsilon):
     assert np.linalg.eigvalsh(kernel(X))[0] >= -1e-10 * np.abs(K).max()
 
 
-def test_a_new_point_gets_the_mean_of_those_that_it_would_be_linked_to():
-    X, new = points(), points(6, seed=1)
+def test_neighbor_graph_kernel_at_new_points():
+    X, new = draw_points(), draw_points(6, seed=1)
     kernel = NeighborGraphKernel.from_points(X, 5)
     radii = np.sort(cdist(X, X), axis=1)[:, 5]
     u = kernel.eigenfunctions(X)
@@ -225,31 +205,21 @@ def test_a_new_point_gets_the_mean_of_those_that_it_would_be_linked_to():
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_points_that_hang_apart_keep_their_component():
-    X = np.concatenate([points(20), points(20, seed=1) + 100.0])
-    kernel = NeighborGraphKernel.from_points(X, 4)
-    assert np.count_nonzero(np.asarray(kernel.eigenvalues) == 0) == 2
-    K = kernel(X)
-    np.testing.assert_allclose(K[:20, 20:], 0.0, atol=1e-12)
-    new = kernel(points(3, seed=2) + 100.0, X)
-    np.testing.assert_allclose(new[:, :20], 0.0, atol=1e-12)
-
-
-def test_unsuitable_points_and_parts_are_refused():
-    for given_points, parameters, said in [
-        (points(5), {}, "more than n_neighbors = 5 distinct points, got 5"),
+def test_invalid_points_and_attributes_raise():
+    for given_points, parameters, message in [
+        (draw_points(5), {}, "more than n_neighbors = 5 distinct points, got 5"),
         (np.ones((50, 2)), {}, "distinct points, got 1"),
-        (points(), {"epsilon": 0.0}, "epsilon > 0"),
+        (draw_points(), {"epsilon": 0.0}, "epsilon > 0"),
     ]:
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             NeighborGraphKernel.from_points(given_points, **parameters)
     with pytest.raises(ValueError, match="expected X with 3 features, got 2"):
         kernel_on()(np.zeros((2, 2)))
-    for changed, said in [
+    for changed, message in [
         ({"vectors": np.ones((24, 10))}, "expected vectors for 25 points, got 24 rows"),
         ({"spectrum": -np.ones(10)}, "expected spectrum >= 0"),
         ({"degrees": np.zeros(25)}, "expected degrees > 0"),
         ({"n_neighbors": 26}, "expected n_neighbors <= 25"),
     ]:
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             kernel_on().set_params(**changed)._check_loaded()

@@ -1,11 +1,10 @@
-"""The summaries of kernel learners, of estimators on their kernels, and of embeddings."""
+"""Summaries of kernel learners, classifiers on learned kernels, and embeddings."""
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from pliant import (
-    KernelEmbedding,
     LearnedKernelClassifier,
     LogDetLearner,
     OrderSpectralLearner,
@@ -42,7 +41,7 @@ def fitted(learner):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_every_learner_summarises_its_kernel_and_its_results(name):
+def test_summary_of_learners(name):
     learner = fitted(LEARNERS[name])
     summary = summarize(learner)
     assert summary.functions == ()
@@ -57,7 +56,7 @@ def test_every_learner_summarises_its_kernel_and_its_results(name):
         assert summary.base_kernel is learner.kernel_.base
 
 
-def test_the_results_of_ldk_and_the_convergence_of_its_solver():
+def test_summary_of_ldk():
     learner = fitted(LEARNERS["ldk"])
     summary = learner.summary()
     assert summary.learner == {
@@ -78,7 +77,7 @@ def test_the_results_of_ldk_and_the_convergence_of_its_solver():
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_classifier_on_a_learned_kernel(name):
+def test_summary_of_classifiers(name):
     learner = LEARNERS[name]
     points = Gaussian(0.3)(X) if learner.kernel == "precomputed" else X
     model = LearnedKernelClassifier(learner, unlabeled=-1).fit(points, PARTIAL)
@@ -93,12 +92,3 @@ def test_a_classifier_on_a_learned_kernel(name):
     np.testing.assert_array_equal(summary.kernel(support), model.kernel_(support))
     assert summary.base_kernel is model.learner_.summary().base_kernel
     assert "gram" in summary.drawings
-
-
-def test_an_embedding_has_the_summary_of_its_learner():
-    embedding = KernelEmbedding(scg()).fit(X, PARTIAL)
-    summary = summarize(embedding)
-    assert summary.kernel is embedding.kernel_
-    assert summary.base_kernel is embedding.kernel_.base
-    assert summary.learner == embedding.learner_.summary().learner
-    assert summary.learner["strength"] == embedding.strength_

@@ -4,19 +4,19 @@ The alignment of two Gram matrices is their cosine after centring,
 
     A(K, Y) = <K_c, Y_c> / (|K_c| |Y_c|),
 
-with <A, B> the sum of the products of entries, |A|^2 = <A, A>, and K_c = H K H, H = I - 1 1'/n.
-Y = T T' is the Gram matrix of the target, given by its factor T: the signs of two classes, one
-indicator column for each of several classes, or the centred target of a regression.
+with the Frobenius inner product <A, B>, the norm |A|^2 = <A, A>, K_c = H K H and H = I - 1 1'/n.
+Y = T T' is the Gram matrix of the target. Its factor T holds the signs of two classes, one
+indicator column per class for more classes, or the centred target of a regression.
 
-Sample weights s count a sample s_i times: <A, B> = sum_ij s_i s_j A_ij B_ij, and
-H = I - 1 s'/(sum s). With S = diag(sqrt(s)) and the unit vector u along sqrt(s) that is
+Sample weights s count sample i s_i times: <A, B> = sum_ij s_i s_j A_ij B_ij, and
+H = I - 1 s'/(sum s). With S = diag(sqrt(s)) and the unit vector u along sqrt(s), <K_c, Y_c> equals
 
     <G_K, G_Y>,    G_K = P S K S P,    P = I - u u',
 
-without any cost of the weights.
+so sample weights add no cost.
 
-Journal of Machine Learning Research 13, 795-828: its abstract has the definition and the quadratic
-program of the best weights; the section numbers below are unverified.
+Journal of Machine Learning Research 13, 795-828: its abstract gives the definition and the
+quadratic program for the weights; the section numbers below are unverified.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from pliant.core.validation import stack_level
 from pliant.methods.mkl.newton import Grams
 
 SLAB_ENTRIES = 8_000_000
-"""Kernel values in a slab of all kernels, 64 MB."""
+"""Maximum number of kernel values in a slab of all kernels, 64 MB."""
 
 NEGLIGIBLE = 100.0
-"""A centred matrix counts as zero up to this many roundings of the uncentred one, in norm."""
+"""Relative norm, in machine epsilons, up to which a centred matrix counts as zero."""
 
 
 class Weighting(NamedTuple):
@@ -47,11 +47,11 @@ class Weighting(NamedTuple):
     Attributes
     ----------
     weights : array of shape (M,)
-        Each >= 0; their sum is 1.
+        Non-negative weights with sum 1.
     value : float
-        The objective of the rule, defined by its function.
+        Objective of the rule, such as the alignment.
     gap : float
-        A bound on the distance of the value from the optimum; 0 for a closed form.
+        Bound on the distance between the value and the optimum; 0 for a closed form.
     """
 
     weights: Array
@@ -65,9 +65,9 @@ class Alignments(NamedTuple):
     Attributes
     ----------
     products : array of shape (M, M)
-        <G_m, G_k>; zero in rows and columns of kernels that are constant up to rounding.
+        <G_m, G_k>; zero in the rows and columns of kernels that are constant up to rounding.
     targets : array of shape (M,)
-        <G_m, G_Y>, zero for these kernels too.
+        <G_m, G_Y>; zero for these kernels as well.
     target_norm : float
         |G_Y|.
     """
@@ -77,16 +77,16 @@ class Alignments(NamedTuple):
     target_norm: float
 
     def alignment(self, weights: Array) -> float:
-        """Compute the alignment of sum_m weights_m K_m with the target; 0 for a constant sum."""
+        """Compute the alignment of sum_m weights_m K_m with the target, or 0 if it is constant."""
         norm = math.sqrt(max(0.0, float(weights @ self.products @ weights))) * self.target_norm
         return float(weights @ self.targets) / norm if norm > 0.0 else 0.0
 
 
-def normalised(raw: Array, reason: str = "no kernel is aligned with the target") -> Array:
-    """Divide `raw` >= 0 by its sum; if all are zero, warn and return uniform weights."""
+def normalize_weights(raw: Array, reason: str = "no kernel is aligned with the target") -> Array:
+    """Divide non-negative weights by their sum; if all are zero, warn and make them uniform."""
     largest = raw.max()
     if largest > 0.0:
-        scaled = raw / largest  # the sum of subnormal numbers is inaccurate
+        scaled = raw / largest  # sums of subnormal numbers are inaccurate
         return np.asarray(scaled / scaled.sum())
     warnings.warn(
         f"{reason}: all kernels get the same weight",
@@ -99,70 +99,70 @@ def normalised(raw: Array, reason: str = "no kernel is aligned with the target")
 def align(grams: Grams, target: Array, sample_weight: Array | None = None) -> Weighting:
     """Compute weights proportional to the alignment of each kernel: d_m ~ max(0, <G_m, Y>)/|G_m|.
 
-    Cortes et al. 2012, the rule "align" (section 4.1), with a target T of shape (n,) or (n, q). The
-    value is the alignment of the *best single* kernel. Constant kernels get zero; without an
-    aligned kernel all get the same weight, with a UniformWeightsWarning.
+    This is the rule "align" of Cortes et al. (2012, section 4.1), for a target T of shape (n,) or
+    (n, q). The value is the alignment of the *best single* kernel. Constant kernels get weight
+    zero. If no kernel is aligned, all weights are equal, with a UniformWeightsWarning.
     """
-    roots, factor = _factor(grams, target, sample_weight)
+    roots, factor = _center_target(grams, target, sample_weight)
     cosines = np.zeros(len(grams))
     target_norm = _norm(factor.T @ factor)
     for m in range(len(grams)):
         gram = grams[m]
         centred = roots[:, None] * np.asarray(gram, dtype=np.float64) * roots
-        tiny = NEGLIGIBLE * float(np.finfo(gram.dtype).eps) * _norm(centred)
-        _centre(centred, roots)
+        threshold = NEGLIGIBLE * float(np.finfo(gram.dtype).eps) * _norm(centred)
+        _center_gram(centred, roots)
         norm = _norm(centred)
-        if norm > tiny:
+        if norm > threshold:
             # <G_m, F F'> = tr F' G_m F
             cosines[m] = max(0.0, float((factor * (centred @ factor)).sum()) / norm)
     best = cosines.max() / target_norm if target_norm > 0.0 else 0.0
-    return Weighting(normalised(cosines), float(best), 0.0)
+    return Weighting(normalize_weights(cosines), float(best), 0.0)
 
 
 def alignf(grams: Grams, target: Array, sample_weight: Array | None = None) -> Weighting:
     """Maximise the alignment of sum_m d_m K_m with the target over weights d >= 0.
 
-    They are proportional to the minimiser of v'Mv - 2 v'a over v >= 0, with M_mk = <G_m, G_k> and
-    a_m = <G_m, G_Y> (Cortes et al. 2012, the rule "alignf", Proposition 9). The value is the
-    alignment; the gap is the distance to the bound of `_bound`.
+    The weights are proportional to the minimiser of v'Mv - 2 v'a over v >= 0, with
+    M_mk = <G_m, G_k> and a_m = <G_m, G_Y> (Cortes et al. 2012, rule "alignf", Proposition 9). The
+    value is the alignment, and the gap is its distance from the bound of `_upper_bound`.
     """
     inner = alignments(grams, target, sample_weight)
     sizes = np.sqrt(inner.products.diagonal())
+    # a kernel with <G_m, G_Y> <= 0 never increases the alignment, as <G_m, G_k> >= 0
     used = np.flatnonzero((sizes > 0.0) & (inner.targets > 0.0))
-    # a kernel with <G_m, G_Y> <= 0 never helps: <G_m, G_k> >= 0
     raw = np.zeros(len(sizes))
     if used.size:
-        # in u_m = |G_m| v_m the matrix has a unit diagonal
+        # the substitution u_m = |G_m| v_m gives the matrix a unit diagonal
         scale = sizes[used]
         M = inner.products[np.ix_(used, used)] / np.outer(scale, scale)
-        raw[used] = _non_negative(M, inner.targets[used] / scale) / scale
-    weights = normalised(raw)
+        raw[used] = _solve_nonnegative(M, inner.targets[used] / scale) / scale
+    weights = normalize_weights(raw)
     value = inner.alignment(weights)
-    return Weighting(weights, value, max(0.0, _bound(inner, weights) - value))
+    return Weighting(weights, value, max(0.0, _upper_bound(inner, weights) - value))
 
 
 def alignments(grams: Grams, target: Array, sample_weight: Array | None = None) -> Alignments:
     """Compute the inner products of all centred Gram matrices with each other and the target.
 
-    Each kernel is read twice, for its row means and its values; the cost is M^2 n^2 / 2.
+    Each kernel is read twice, for its row means and for its values; the cost is M^2 n^2 / 2.
     """
-    roots, factor = _factor(grams, target, sample_weight)
+    roots, factor = _center_target(grams, target, sample_weight)
     count, n = len(grams), grams.n
-    unit = _unit(roots)
-    # the v of `_centre` for all kernels, shape (M, n)
+    unit = _unit_vector(roots)
+    # the vectors v of `_center_gram` for all kernels, shape (M, n)
     shifts = roots * grams.products(roots * unit)
     shifts -= 0.5 * (shifts @ unit)[:, None] * unit
     products, targets, sizes = np.zeros((count, count)), np.zeros(count), np.zeros(count)
     low = 0
     while low < n:
         high = min(n, low + max(1, SLAB_ENTRIES // (count * (n - low))))
-        # upper rows of all S K_m S; each product of entries off the diagonal block counts twice
+        # rows of S K_m S from the diagonal on; columns after the diagonal block count twice
         slab = grams.slab(low, high)
         slab *= roots[low:high, None] * roots[low:]
         inside, outside = slab[:, :, : high - low], slab[:, :, high - low :]
         doubled = 2.0 * np.einsum("mij,mij->m", outside, outside)
         sizes += np.einsum("mij,mij->m", inside, inside) + doubled
-        # A - u v' - v u'
+        # the centred matrix is A - u v' - v u'
         slab -= unit[low:high, None] * shifts[:, None, low:]
         slab -= shifts[:, low:high, None] * unit[low:]
         outside *= np.sqrt(2.0)
@@ -172,29 +172,29 @@ def alignments(grams: Grams, target: Array, sample_weight: Array | None = None) 
         products += flat @ flat.T
         targets += flat @ pair.ravel()
         low = high
-    tiny = NEGLIGIBLE * float(np.finfo(grams.dtype).eps)
-    constant = products.diagonal() <= tiny**2 * sizes
+    threshold = NEGLIGIBLE * float(np.finfo(grams.dtype).eps)
+    constant = products.diagonal() <= threshold**2 * sizes
     products[constant], products[:, constant], targets[constant] = 0.0, 0.0, 0.0
     return Alignments(products, targets, _norm(factor.T @ factor))
 
 
-def _factor(grams: Grams, target: Array, sample_weight: Array | None) -> tuple[Array, Array]:
+def _center_target(grams: Grams, target: Array, sample_weight: Array | None) -> tuple[Array, Array]:
     """Compute sqrt(s), shape (n,), and the factor P S T of G_Y, shape (n, q)."""
     roots = np.ones(grams.n) if sample_weight is None else np.sqrt(sample_weight)
     factor = roots[:, None] * np.asarray(target, dtype=np.float64).reshape(grams.n, -1)
-    unit = _unit(roots)
+    unit = _unit_vector(roots)
     factor -= np.outer(unit, unit @ factor)
     return roots, factor
 
 
-def _unit(roots: Array) -> Array:
+def _unit_vector(roots: Array) -> Array:
     """Return the unit vector u along sqrt(s)."""
     return np.asarray(roots / np.linalg.norm(roots))
 
 
-def _centre(scaled: Array, roots: Array) -> None:
-    """Replace A by P A P, P = I - u u': A - u v' - v u' with v = A u - (u'A u / 2) u."""
-    unit = _unit(roots)
+def _center_gram(scaled: Array, roots: Array) -> None:
+    """Replace A by P A P = A - u v' - v u', where v = A u - (u'A u / 2) u."""
+    unit = _unit_vector(roots)
     shift = scaled @ unit
     shift -= 0.5 * (unit @ shift) * unit
     scaled -= np.outer(unit, shift)
@@ -206,12 +206,12 @@ def _norm(matrix: Array) -> float:
     return float(np.linalg.norm(matrix))
 
 
-def _bound(inner: Alignments, weights: Array) -> float:
-    """Compute an upper bound of all alignments with weights >= 0.
+def _upper_bound(inner: Alignments, weights: Array) -> float:
+    """Compute an upper bound of all alignments with non-negative weights.
 
-    Positive semi-definite kernels have entries of M >= 0. So t M v >= a for some t proves that no
-    alignment exceeds t sqrt(v'Mv)/|G_Y|: by Cauchy and Schwarz
-    a'w <= t v'Mw <= t sqrt(v'Mv) sqrt(w'Mw) for every w >= 0.
+    M >= 0 entrywise, as the kernels are positive semi-definite. If t M v >= a, the Cauchy-Schwarz
+    inequality gives a'w <= t v'Mw <= t sqrt(v'Mv) sqrt(w'Mw) for every w >= 0: no alignment
+    exceeds t sqrt(v'Mv)/|G_Y|.
     """
     aligned = inner.targets > 0.0
     if not aligned.any():
@@ -223,16 +223,16 @@ def _bound(inner: Alignments, weights: Array) -> float:
     return min(1.0, t * float(np.sqrt(weights @ slopes)) / inner.target_norm)
 
 
-def _non_negative(M: Array, a: Array) -> Array:
+def _solve_nonnegative(M: Array, a: Array) -> Array:
     """Minimise v'Mv - 2 v'a over v >= 0, for M with a unit diagonal.
 
-    M = B'B by its eigenvalues, without those below rounding: then columns of B that differ only by
-    rounding are equal. The M of many Gaussians has condition numbers of 1e17.
+    M = B'B is factorised by its eigenvalues above rounding, so that nearly equal columns of B
+    become equal: for many Gaussians the condition number of M is 1e17.
     """
     values, vectors = scipy.linalg.eigh(M)
     kept = values > np.finfo(np.float64).eps * values[-1]
     root = np.sqrt(values[kept])
     B = root[:, None] * vectors[:, kept].T
-    # |B v - c|^2 with B'c = a
+    # the objective is |B v - c|^2 up to a constant, with B'c = a
     v = nnls(B, (vectors[:, kept].T @ a) / root, maxiter=30 * len(a))[0]
     return np.asarray(v)

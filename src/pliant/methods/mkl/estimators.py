@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import compress
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -52,19 +52,19 @@ from pliant.methods.svm.estimators import (
 )
 
 START_SAMPLES = 500
-"""Number of samples on which weights are learned first, where not all Gram matrices are kept."""
+"""Number of samples used to initialise the weights if not all Gram matrices are kept."""
 
 WIDTHS, DEGREES = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0), (1, 2, 3)
-"""Standard deviations of the default Gaussians on standardised features, and degrees of the default
+"""Bandwidths of the default Gaussians on standardised features, and degrees of the default
 polynomials, as in the experiments of Rakotomamonjy et al. (2008)."""
 
-MOST = 1000
-"""Largest number of default kernels; with more features, only kernels of all features are taken."""
+MAX_DEFAULT_KERNELS = 1000
+"""Maximum number of default kernels; with more features, kernels of single features are omitted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Kernels and their Gram matrices on the training samples of positive weight, `samples`."""
+    """Kernels, and their Gram matrices on `samples`, the training samples of positive weight."""
 
     kernels: list[Kernel]
     grams: Grams
@@ -90,7 +90,7 @@ class BaseMKL(BaseSVM[Candidates]):
 
     kernels: Any = "auto"
     _: KW_ONLY
-    weights: Literal["simple", "uniform", "align", "alignf", "easy"] = "simple"
+    weights: str = "simple"
     norm: float = 1.0
     C: float = 1.0
     normalize: bool = True
@@ -104,8 +104,8 @@ class BaseMKL(BaseSVM[Candidates]):
     def _check_combinations(self) -> None:
         if self.norm != 1.0 and self.weights != "simple":
             raise ValueError(
-                f"expected norm=1 with weights={self.weights!r}, as only 'simple' has another, got "
-                f"{self.norm!r}"
+                f"expected norm=1 with weights={self.weights!r}, as only 'simple' supports other "
+                f"norms, got {self.norm!r}"
             )
 
     def _build_kernel(self, X: Array, used: Mask) -> Candidates:
@@ -126,7 +126,7 @@ class BaseMKL(BaseSVM[Candidates]):
         starts: Sequence[WarmStart | None],
         callback: Callback,
     ) -> list[LearnedFunction]:
-        """Learn weights that all functions share, and the functions."""
+        """Learn the shared kernel weights, and one function per problem."""
         deadline = Deadline(callback, self.max_seconds)
         learning = self._state_learning(kernel, problems)
         tol, max_iter = float(self.tol), int(self.max_iter)
@@ -134,22 +134,20 @@ class BaseMKL(BaseSVM[Candidates]):
             start = None if kernel.grams.whole else self._start(kernel, problems, deadline)
             result = newton.solve(learning, start, tol=tol, max_iter=max_iter, callback=deadline)
         else:
-            weights = (RULES | CLASS_RULES)[self.weights](
-                learning, problems, hasattr(self, "classes_")
-            )
+            weights = (RULES | CLASS_RULES)[self.weights](learning, problems)
             result = newton.solve_at(learning, weights, tol=tol, callback=deadline)
         if result.gap > self.tol * abs(result.value):
             self._warn_of_gap(result, late=deadline.expired)
         proof = result.certificate
         assert proof is not None
-        # K = sum_m d_m K_m over the kernels with weight
+        # K = sum_m d_m K_m over the kernels of positive weight
         learned = WeightedSum(list(compress(kernel.kernels, result.x)), result.x[result.x != 0.0])
         attributes = {
             "kernels_": kernel.kernels,
             "weights_": result.x,
             "lower_bound_": float(proof.lower),
         }
-        if len(problems) > 1:  # the pairs share the weights, and the bounds of the mean objective
+        if len(problems) > 1:  # the pairs share the weights and the bounds on the mean objective
             self.__dict__.update(
                 attributes, kernel_=learned, objective_=float(result.value),
                 dual_gap_=float(result.gap), objective_history_=result.objectives,
@@ -167,10 +165,10 @@ class BaseMKL(BaseSVM[Candidates]):
     def _state_learning(
         self, candidates: Candidates, problems: Sequence[SVMProblem]
     ) -> WeightLearning:
-        """State the problem of the weights, which all functions share."""
+        """State the problem of the shared weights."""
         places, duals = [], []
         for problem in problems:
-            # positions of the points of the SVM in the Gram matrices
+            # rows of the SVM's points in the Gram matrices
             places.append(np.searchsorted(candidates.samples, problem.members))
             duals.append(problem.dual)
         return WeightLearning(candidates.grams, places, duals, float(self.norm))
@@ -178,20 +176,17 @@ class BaseMKL(BaseSVM[Candidates]):
     def _start(
         self, candidates: Candidates, problems: Sequence[SVMProblem], callback: Callback
     ) -> Array | None:
-        """Learn weights to start from on some samples, where not all Gram matrices are kept.
-
-        The samples are spread evenly over each class. None where they are few, or lack a class.
-        """
+        """Learn initial weights on a stratified sample; None if it is small or lacks a class."""
         n = len(candidates.samples)
         if n < 2 * START_SAMPLES:
             return None
         step = n / START_SAMPLES
         parts = []
         for problem in problems:
-            order = np.argsort(problem.target, kind="stable")  # by class, or by target
+            order = np.argsort(problem.target, kind="stable")  # sorted by class or target
             chosen = np.sort(order[np.arange(0.0, len(order), step).astype(np.intp)])
             part = problem.subset(chosen)
-            # C n/k on k of n samples: the sum of losses weighs as much beside the norm as on all
+            # C n/k for k of n samples keeps the ratio of the losses to the norm
             parts.append(replace(part, weights=part.weights * step))
         if any(len(np.unique(np.sign(part.target))) < 2 for part in parts):
             return None
@@ -199,7 +194,7 @@ class BaseMKL(BaseSVM[Candidates]):
         points = candidates.grams.points[np.searchsorted(candidates.samples, members)]
         grams = Grams(candidates.kernels, points, float(self.cache_mb), self.n_jobs)
         learning = self._state_learning(Candidates(candidates.kernels, grams, members), parts)
-        # A rough start: steps on all samples cost minutes.
+        # a coarse solution is sufficient
         return newton.solve(learning, tol=0.03, max_iter=30, callback=callback).x
 
     @property
@@ -218,10 +213,10 @@ class BaseMKL(BaseSVM[Candidates]):
         Returns
         -------
         Summary
-            With ``weights``, and one function for two classes or a regression, one for each pair
-            of more classes. The detail ``kernels`` is the number of kernels with weight, and
+            With ``weights``, and one function for regression or two classes, or one per pair of
+            classes. The detail ``kernels`` is the number of kernels of positive weight, and
             ``mean_objective`` marks objectives and gaps of the mean over pairs. The convergence
-            counts the weights tried.
+            has one entry per weight vector evaluated.
         """
         summary = super().summary()
         weights = KernelWeights(self.kernels_, self.weights_[None])
@@ -239,7 +234,7 @@ class BaseMKL(BaseSVM[Candidates]):
         relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
         return Convergence(
             np.arange(1.0, len(gaps) + 1), relative, float(self.tol),
-            unit="weights tried", scale="|objective|",
+            unit="weight vectors", scale="|objective|",
         )  # fmt: skip
 
     def _warn_of_gap(self, result: Result[newton.Weights], *, late: bool) -> None:
@@ -248,12 +243,12 @@ class BaseMKL(BaseSVM[Candidates]):
             return
         advice = result.status.advice
         if result.certificate is not None and result.certificate.exhausted:
-            advice = "SVMs reached their largest number of steps; raise tol, or lower C"
+            advice = "SVMs reached their step limit; raise tol or lower C"
         if late:
-            advice = f"max_seconds = {self.max_seconds} came first"
+            advice = f"the time limit max_seconds = {self.max_seconds} was reached"
         warnings.warn(
-            f"{type(self).__name__} stopped after {len(result.history)} weights with a relative "
-            f"gap of {result.gap / abs(result.value):.3g}, where tol = {self.tol:g} was asked for: "
+            f"{type(self).__name__} stopped after {len(result.history)} weight vectors with a "
+            f"relative gap of {result.gap / abs(result.value):.3g}, above tol = {self.tol:g}: "
             f"{advice}",
             ConvergenceWarning,
             stacklevel=stack_level(),
@@ -265,11 +260,11 @@ class BaseMKL(BaseSVM[Candidates]):
         if not isinstance(kernels, list) or not all(isinstance(each, Kernel) for each in kernels):
             raise ValueError("expected kernels_ to be a list of kernels")
         for fitted in [self, *getattr(self, "estimators_", [])]:
-            given, kernel = np.asarray(fitted.weights_), fitted.kernel_
-            if given.shape != (len(kernels),):
-                raise ValueError(f"expected a weight for each of {len(kernels)} kernels")
+            weights, kernel = np.asarray(fitted.weights_), fitted.kernel_
+            if weights.shape != (len(kernels),):
+                raise ValueError(f"expected weights_ to have one weight per kernel, {len(kernels)}")
             summed = kernel.weights if isinstance(kernel, WeightedSum) else np.empty(0)
-            if not np.array_equal(summed, given[given != 0.0]):
+            if not np.array_equal(summed, weights[weights != 0.0]):
                 raise ValueError("expected kernel_ to be the sum with the weights in weights_")
         for fitted in getattr(self, "estimators_", [self]):
             fitted.kernel_(fitted.support_vectors_[:1])
@@ -279,7 +274,7 @@ class BaseMKL(BaseSVM[Candidates]):
 class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     r"""Classification with a learned weighted sum of kernels.
 
-    With ``weights="simple"``, solves to a certified gap
+    ``weights="simple"`` solves, to a certified gap,
 
     .. math::
 
@@ -287,48 +282,48 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         1'\alpha - \tfrac12 \sum_m d_m \, \beta' K_m \beta, \qquad \beta = \alpha \circ y,
 
     the problem of [1]_ for p = 1, where most weights are zero, and of [2]_ for p > 1. The other
-    rules find the weights first, and then solve the support vector machine (SVM) with these.
+    rules compute the weights and then solve the support vector machine (SVM) with them.
 
     Parameters
     ----------
     kernels : "auto" or list of str, Kernel or callable, default="auto"
-        The kernels. "auto" are Gaussians of ten widths and polynomials of degree 1 to 3, of all
-        standardised features and of each one (of all only, where that gives more than 1000
-        kernels). `pliant.kernels` lists the names, ``On(kernel, columns)`` is a kernel of some
-        features, and a callable is a function of two matrices. For Gram matrices from elsewhere,
+        The kernels. "auto" stands for Gaussians of ten bandwidths and polynomials of degree 1 to
+        3, of all standardised features and of each feature (of all features only, if there would
+        be more than 1000 kernels). `pliant.kernels` lists the names. ``On(kernel, columns)`` is a
+        kernel of some features, and a callable is a function of two matrices. For Gram matrices,
         pass ``Precomputed(gram)`` for each, and row numbers of shape (n_samples, 1) as X.
     weights : str, default="simple"
-        The rule for the weights. "simple": they minimise the objective of the SVM; ``norm`` is p
-        above. "uniform": equal weights, hard to beat where most kernels are useful.
-        "align": by the alignment of each kernel with the labels or the target [3]_. "alignf": the
-        weights of the sum best aligned with these [3]_. "easy", for classes only: EasyMKL, by the
-        margin of the sum of all kernels [4]_.
+        The rule for the weights. "simple": minimise the objective of the SVM as above, with
+        p = ``norm``. "uniform": equal weights, hard to beat if most kernels are useful. "align":
+        proportional to the alignment of each kernel with the labels [3]_. "alignf": the weights of
+        the sum best aligned with the labels [3]_. "easy", for classification only: EasyMKL, from
+        the margin of the sum of all kernels [4]_.
     norm : float, default=1.0
-        p >= 1 for "simple". With p > 1 all kernels have weight.
+        The p of "simple", >= 1. With p > 1 all kernels have positive weight.
     C : float, default=1.0
-        Penalty parameter, > 0. Multiplied by class and sample weights. Choose it by
+        Penalty parameter, > 0, multiplied by class and sample weights. Choose it by
         cross-validation.
     normalize : bool, default=True
         Scale kernels to k(x, x) = 1, and Gram matrices to a mean diagonal of 1: weights of kernels
-        on different scales mean nothing. A kernel with k(x, x) = 0 for a sample, also one to
-        predict, raises an error.
+        on different scales are not comparable. A kernel with k(x, x) = 0 for a training sample or
+        a new sample raises an error.
     tol : float, default=1e-3
         Certified gap at which a fit stops, relative to the objective, > 0.
     max_iter : int, default=100
-        Largest number of steps of "simple"; -1 for no limit. If the gap is still larger
+        Maximum number of steps of "simple"; -1 for no limit. If the gap is still larger
         than ``tol``, a ConvergenceWarning reports it.
     max_seconds : float, optional
-        Time limit, > 0. After it the fit keeps the best weights so far.
+        Time limit, > 0, after which the fit stops with the best weights found.
     cache_mb : float, default=2000
-        Memory for the Gram matrices, > 0, in units of 2^20 bytes. They are kept in float64, in
-        float32 if only that fits, and if neither does, some are kept, and the others computed again
-        at each step. One of them in float64 must fit.
+        Memory for the Gram matrices, > 0, in units of 2^20 bytes. They are kept in float64, or in
+        float32 if only that fits. Otherwise some are kept, and the others are recomputed at each
+        step. The memory must hold at least one matrix in float64.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     n_jobs : int, optional
         Number of threads that compute Gram matrices; None for one, -1 for all cores.
     verbose : bool, default=False
-        Print a line about the progress of the fit every two seconds, to standard error.
+        Print the progress of the fit to standard error every two seconds.
 
     Attributes
     ----------
@@ -337,43 +332,44 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     kernels_ : list of Kernel
         The normalised kernels.
     kernel_names_ : list of str
-        Short names of these, such as "Gaussian(gamma=0.5) of petal length".
+        Short names of the kernels, such as "Gaussian(gamma=0.5) of petal length".
     weights_ : array of shape (n_kernels,)
-        Their weights d, the same for all pairs of classes: they minimise the mean objective.
+        Weights d of the kernels. All pairs of classes share the weights, which minimise the mean
+        objective.
     kernel_ : WeightedSum
         The learned kernel, a function of two sets of points.
     support_ : array of shape (n_support,)
-        Indices of the training samples with beta != 0.
+        Indices of the support vectors, the training samples with beta != 0.
     support_vectors_ : array of shape (n_support, n_features)
-        These samples.
+        The support vectors.
     dual_coef_ : array of shape (n_support,)
-        Their coefficients beta = alpha y.
+        Coefficients beta = alpha y of the support vectors.
     intercept_ : float
         The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_.
     objective_ : float
-        The primal objective of the SVM (the mean over pairs of classes), an upper bound of the
+        The primal objective of the SVM (the mean over pairs of classes), an upper bound on the
         optimum.
     lower_bound_ : float
-        A lower bound of the optimum: over all weights for "simple", for these weights otherwise.
+        Lower bound on the optimum: over all weights for "simple", for these weights otherwise.
     dual_gap_ : float
-        Their difference.
+        Difference of `objective_` and `lower_bound_`.
     objective_history_, gap_history_ : arrays of shape (n_iter_,)
-        Upper bound and gap at the first weights, and after each step.
+        Upper bound and gap at the initial weights, and after each step.
     n_iter_ : int
-        Number of weights whose bounds were computed: 1 and the steps. An array with one number
-        per pair for more than two classes.
+        Number of weight vectors evaluated, one more than the steps. With more than two classes, an
+        array with one number per pair.
     estimators_ : list of MKLClassifier
-        Only with more than two classes: one estimator per pair, in place of ``support_``,
+        Only with more than two classes: one estimator per pair, instead of ``support_``,
         ``support_vectors_``, ``dual_coef_`` and ``intercept_``.
     n_features_in_ : int
         Number of features seen during fit.
 
     Notes
     -----
-    For M kernels of n samples, memory is 8 M n^2 bytes, or half of that, or what ``cache_mb``
-    allows. A step costs an SVM, O(M n n_support) for the bounds, and O(k^2 n_support) with k
-    kernels of positive weight; five to fifteen steps are usual. They are Newton's for norms below
-    1.5, and the closed form of [2]_ for larger ones.
+    For M kernels of n samples, the Gram matrices take 8 M n^2 bytes, 4 M n^2 in float32, or the
+    limit ``cache_mb``. Each step costs an SVM, O(M n n_support) for bounds, and O(k^2 n_support)
+    with k kernels of positive weight; five to fifteen steps are usual. Norms below 1.5 use Newton
+    steps, and larger norms the closed form of [2]_.
 
     References
     ----------
@@ -404,8 +400,8 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     class_weight: Any = None
 
     def _pair_decisions(self, points: Array) -> Sequence[Array]:
-        # The pairs share a kernel: its values with a sample serve all of them. F = K(X, V) B, with
-        # V the union of the support points and a column of B for each pair.
+        # The pairs share a kernel, so F = K(X, V) B is computed once, with the union V of the
+        # support vectors and one column of B per pair.
         pairs = self.estimators_
         support = np.concatenate([each.support_ for each in pairs])
         samples, first = np.unique(support, return_index=True)
@@ -422,7 +418,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
 class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
     r"""Epsilon-regression with a learned weighted sum of kernels.
 
-    With ``weights="simple"``, solves to a certified gap
+    ``weights="simple"`` solves, to a certified gap,
 
     .. math::
 
@@ -430,42 +426,39 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
         y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \sum_m d_m \, \beta' K_m \beta,
 
     the problem of [1]_ for p = 1, where most weights are zero, and of [2]_ for p > 1. The other
-    rules find the weights first, as for `MKLClassifier`.
+    rules compute the weights before the SVM is solved, as for `MKLClassifier`.
 
     Parameters
     ----------
     weights : str, default="simple"
-        The rule for the weights. "simple": they minimise the objective of the SVM; ``norm`` is p
-        above. "uniform": equal weights, hard to beat where most kernels are useful.
-        "align": by the alignment of each kernel with the target [3]_. "alignf": the weights of
-        the sum best aligned with it [3]_.
+        The rule for the weights. "simple": minimise the objective of the SVM as above, with
+        p = ``norm``. "uniform": equal weights, hard to beat if most kernels are useful. "align":
+        proportional to the alignment of each kernel with the target [3]_. "alignf": the weights of
+        the sum best aligned with the target [3]_.
     C : float, default=1.0
-        Penalty parameter, > 0. Multiplied by sample weights. Choose it by
-        cross-validation.
+        Penalty parameter, > 0, multiplied by sample weights. Choose it by cross-validation.
     epsilon : float, default=0.1
-        Errors up to this size are not penalised, >= 0, in units of the scaled target.
+        Maximum error without a penalty, >= 0, in units of the scaled target.
     scale_target : bool, default=True
-        Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
-        y. Predictions are in the units of y.
+        Learn (y - mean)/std instead of y, so that C and epsilon do not depend on the units of y.
+        Predictions are in the units of y.
 
     Attributes
     ----------
     weights_ : array of shape (n_kernels,)
-        Their weights d.
+        Weights d of the kernels.
     lower_bound_ : float
-        A lower bound of the optimum, in the same units: over all weights for "simple", for these
+        Lower bound on the optimum, in the same units: over all weights for "simple", for these
         weights otherwise.
-    dual_gap_ : float
-        Their difference.
     n_iter_ : int
-        Number of weights whose bounds were computed: 1 and the steps.
+        Number of weight vectors evaluated, one more than the steps.
     dual_coef_ : array of shape (n_support,)
-        Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
-        the prediction.
+        Coefficients in the units of y: the prediction is
+        kernel_(X, support_vectors_) @ dual_coef_ + intercept_.
     intercept_ : float
-        In the units of y.
+        Intercept in the units of y.
     objective_ : float
-        The primal objective of the SVM, an upper bound of the optimum, in units of the scaled
+        The primal objective of the SVM, an upper bound on the optimum, in units of the scaled
         target.
 
     References
@@ -498,11 +491,8 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
 
 
 def default_kernels(X: Array) -> list[Kernel]:
-    """Return Gaussians and polynomials of all standardised features, and of each one.
-
-    Features that do not vary have no kernel of their own.
-    """
-    # exp(-|z - z'|^2 / (2 w^2)) of z = (x - mean)/std: gamma = 1/(2 w^2)
+    """Return Gaussians and polynomials of all standardised features, and of each that varies."""
+    # exp(-|z - z'|^2 / (2 w^2)) with z = (x - mean)/std: gamma = 1/(2 w^2)
     centre, spread = X.mean(axis=0), X.std(axis=0)
     varies = spread > 1e-12 * np.abs(X).max(axis=0)
     spread = np.where(varies, spread, 1.0)
@@ -510,7 +500,7 @@ def default_kernels(X: Array) -> list[Kernel]:
     families += [Polynomial(degree=degree) for degree in DEGREES]
     kernels: list[Kernel] = [Rescaled(each, centre, spread) for each in families]
     columns = np.flatnonzero(varies)
-    if X.shape[1] == 1 or len(families) * (1 + len(columns)) > MOST:
+    if X.shape[1] == 1 or len(families) * (1 + len(columns)) > MAX_DEFAULT_KERNELS:
         return kernels
     for j in columns:
         kernels += [On(Rescaled(each, centre[[j]], spread[[j]]), [int(j)]) for each in families]
@@ -522,15 +512,15 @@ def candidate_kernels(
 ) -> list[Kernel]:
     """Build the kernels of the list ``kernels`` for training points X.
 
-    `feature_names` are the names of columns that `On` may use.
+    `feature_names` are the column names that `On` may refer to.
     """
     if isinstance(kernels, str | Kernel) or not isinstance(kernels, Iterable):
         raise TypeError(f"expected kernels='auto' or a list of kernels, got {kernels!r}")
-    given = list(kernels)
-    if not given:
+    kernels = list(kernels)
+    if not kernels:
         raise ValueError("expected at least one kernel, got an empty list")
     resolved = []
-    for m, each in enumerate(given):
+    for m, each in enumerate(kernels):
         if isinstance(each, str) and each == "precomputed":
             raise ValueError(
                 f"expected kernels of points, got 'precomputed' at {m}; for Gram matrices, pass "
@@ -549,10 +539,10 @@ def candidate_kernels(
 
 
 def normalized_kernels(kernels: Sequence[Kernel], X: Array, normalize: bool) -> list[Kernel]:
-    """Check kernels that users compute, and scale all to comparable weights if `normalize`.
+    """Check user-defined kernels, and scale all kernels if `normalize`.
 
-    Kernels of points get k(x, x) = 1. Gram matrices get a mean diagonal of 1 on the training
-    points, since k(x, x) of new points is not known.
+    Kernels of points are scaled to k(x, x) = 1. Gram matrices are scaled to a mean diagonal of 1
+    on the training points, since k(x, x) of new points is unknown.
     """
     scaled = []
     for m, kernel in enumerate(kernels):

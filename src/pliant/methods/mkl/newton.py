@@ -1,26 +1,25 @@
-r"""Learning the weights of kernels inside support vector machines (SVMs) by Newton's method.
+r"""Newton's method for the weights of the kernels in support vector machines (SVMs).
 
     minimise  J(d) = mean_t J_t(d)    over d >= 0, |d|_p <= 1
     J_t(d) = max_b  kappa_t(b) - 1/2 b' K(d) b,    K(d) = sum_m d_m K_m
 
 for the SVMs t of one fit (one, or one for each pair of classes with shared weights), with
-kappa_t(b) and the constraints on b as in `pliant.methods.svm.dual`. J is convex, and at the
-best b_t its slopes are -q_m/2, with q_m = mean_t b_t' K_m b_t (Danskin). By Hölder's inequality
-max over d of d'q is |q|_{p*}, 1/p + 1/p* = 1, so that for all feasible b_t and every feasible d
+kappa_t(b) and the constraints on b as in `pliant.methods.svm.dual`. J is convex. Its slopes at the
+optimal b_t are -q_m/2, with q_m = mean_t b_t' K_m b_t (Danskin). By Hölder's inequality, the
+maximum of d'q over d is |q|_{p*}, 1/p + 1/p* = 1. So for all feasible b_t and d
 
-    mean_t kappa_t(b_t) - 1/2 |q|_{p*}  <=  min J  <=  mean_t (primal objective of SVM t at K(d)):
+    mean_t kappa_t(b_t) - 1/2 |q|_{p*}  <=  min J  <=  mean_t (primal objective of SVM t at K(d)).
 
-for any accuracy of the SVMs, these two bounds are the certificate.
+These two bounds are the certificate; they hold for any accuracy of the SVMs.
 
-In e = d^p, entrywise, the constraint is the simplex, and J is convex in e as well: it is convex
-and falls in each d_m, and d_m = e_m^(1/p) is concave.
+With e = d^p, entrywise, the constraint is the simplex, and J is also convex in e: J is convex and
+decreasing in each d_m, and d_m = e_m^(1/p) is concave.
 
-Each iterate d costs the SVMs at K(d), started from the solutions at the last one, and one pass
-over the kernels for the bounds. The next iterate minimises the second-order model of J over the
-weights, a small quadratic problem on the simplex of e. Near the optimum the free coordinates of
-the SVMs no longer change, and the model is exact up to the third order. For larger norms the next
-iterate is a closed form instead, the alternating minimisation of Kloft et al. (2011), as long as
-that is fast.
+Each iterate d takes the solution of the SVMs at K(d), warm-started from the last iterate, and one
+pass over the kernels for the bounds. The next iterate minimises the second-order model of J in e,
+a small quadratic problem on the simplex. Near the optimum the free coordinates of the SVMs no
+longer change, and the error of the model is of third order. For larger norms the next iterate is
+the closed form of Kloft et al. (2011), an alternating minimisation, as long as it converges fast.
 """
 
 from __future__ import annotations
@@ -46,101 +45,102 @@ from pliant.methods.svm.dual import MarginDual
 from pliant.methods.svm.rows import DenseRows, Rows
 
 COARSEST, FINEST, INNER_SHARE = 1e-3, 1e-10, 0.03
-"""Largest and smallest gap of an SVM, relative to its objective; in between, it is a share of the
-relative gap of the weights: slopes of J need more digits than its value."""
+"""Maximum and minimum tolerance of an SVM, relative to its objective, and its ratio to the relative
+gap of the weights in between: slopes of J need more digits than J."""
 
-EXHAUSTED = 5
-"""SVMs that reach their limit of steps before a fit ends as stalled: only with C of 1e6 or so."""
+MAX_EXHAUSTED = 5
+"""Number of SVMs that reach their step limit before the fit stops as stalled (C of about 1e6)."""
 
-CONTRACTS, FAST = 1.5, 0.5
-"""From this norm on Kloft's closed form is used while it reduces the gap to this share: it needs as
-many steps as Newton's method there, or fewer, and each is cheaper. (To a relative gap of 1e-3, on
-two tables with 117 and 442 kernels: 5 to 7 steps for norm 2, 15 for norm 1.2.)"""
+CLOSED_FORM_NORM, CLOSED_FORM_GAP = 1.5, 0.5
+"""For norms from the first value on, Kloft's closed form is used while each step reduces the gap to
+the second value times the previous gap. It takes no more steps than Newton's method, and each step
+is cheaper. (Steps to a relative gap of 1e-3: 5 to 7 for norm 2, 15 for norm 1.2, with 117 and 442
+kernels.)"""
 
-FALLS = 0.7
-"""For smaller norms, the closed form is used at first, while it lowers J to this share. Where the
-first weights are far from the best, J is about proportional to 1/d, of which Newton's method takes
-a third off in a step, and the closed form all. (A quarter less time over 18 problems.)"""
+CLOSED_FORM_OBJECTIVE = 0.7
+"""For smaller norms, the first steps use the closed form, while each reduces J to this fraction.
+For poor initial weights, J is about proportional to 1/d: a Newton step removes a third of it, the
+closed form all. (This saves a quarter of the time over 18 problems.)"""
 
-TINIEST = float(np.finfo(np.float64).tiny)
-"""Smallest normal float, in place of a zero divisor."""
+TINY = float(np.finfo(np.float64).tiny)
+"""Smallest normal float, a lower limit of divisors."""
 
 
 class Grams:
-    """K_1, ..., K_M on n points.
+    """Gram matrices K_1, ..., K_M of n points.
 
-    They are kept in float64 if they fit into `cache_mb`, else in float32 if that fits. Otherwise
-    some are kept in float32, those with weight before others, and the rest are computed again at
-    each use. Sums are float64.
+    All are kept in float64 if they fit into `cache_mb`, or in float32 if only that fits. Otherwise
+    some are kept in float32, preferably those with weight, and the others are recomputed at each
+    use. Sums are computed in float64.
 
     Parameters
     ----------
     kernels : sequence of Kernel
     points : array of shape (n, n_features)
     cache_mb : float
-        Largest memory of all matrices, in units of 2^20 bytes.
+        Maximum memory of all matrices, in units of 2^20 bytes.
     n_jobs : int, optional
-        Number of threads for their computation.
+        Number of threads that compute the matrices.
 
     Attributes
     ----------
     n : int
     whole : bool
-        True if all are kept.
+        True if all matrices are kept.
     dtype : dtype
-        The precision of the kept ones.
+        The precision of the kept matrices.
     """
 
     def __init__(
         self, kernels: Sequence[Kernel], points: Array, cache_mb: float, n_jobs: int | None = None
     ) -> None:
-        n, count, room = len(points), len(kernels), cache_mb * 2.0**20
-        if 8.0 * n * n > room:
+        n, count, memory = len(points), len(kernels), cache_mb * 2.0**20
+        if 8.0 * n * n > memory:
             raise ValueError(
-                f"expected cache_mb >= {np.ceil(8.0 * n * n / 2.0**20):g}, which one Gram matrix "
-                f"of {n} samples takes, got {cache_mb:g}"
+                f"expected cache_mb >= {np.ceil(8.0 * n * n / 2.0**20):g}, the size of one Gram "
+                f"matrix of {n} samples, got {cache_mb:g}"
             )
         self.kernels, self.points = list(kernels), points
         self.n = n
         self.dtype: np.dtype[Any] = np.dtype(
-            np.float32 if 8.0 * n * n * count > room else np.float64
+            np.float32 if 8.0 * n * n * count > memory else np.float64
         )
-        self._most = min(count, int(room / (self.dtype.itemsize * n * n)))
-        self.whole = self._most == count
-        # all are computed here, the kept ones or not: errors are raised now rather than later
-        compute = map(delayed(self._compute_first), range(count))
+        self._max_kept = min(count, int(memory / (self.dtype.itemsize * n * n)))
+        self.whole = self._max_kept == count
+        # matrices that are not kept are computed too, so that every error is raised here
+        compute = map(delayed(self._compute_kept), range(count))
         grams = Parallel(n_jobs=n_jobs, require="sharedmem")(compute)
         self._kept = {m: gram for m, gram in enumerate(grams) if gram is not None}
         self._weighted = np.zeros(count, dtype=bool)
 
     @classmethod
     def of_arrays(cls, matrices: Sequence[Array]) -> Self:
-        """Build a stack of given Gram matrices."""
-        stack = cls.__new__(cls)
-        stack._kept = {m: np.asarray(matrix) for m, matrix in enumerate(matrices)}
-        stack.kernels, stack.n, stack.dtype = [], len(matrices[0]), stack._kept[0].dtype
-        stack._most, stack.whole = len(matrices), True
-        stack._weighted = np.zeros(len(matrices), dtype=bool)
-        return stack
+        """Build the object from computed Gram matrices."""
+        grams = cls.__new__(cls)
+        grams._kept = {m: np.asarray(matrix) for m, matrix in enumerate(matrices)}
+        grams.kernels, grams.n, grams.dtype = [], len(matrices[0]), grams._kept[0].dtype
+        grams._max_kept, grams.whole = len(matrices), True
+        grams._weighted = np.zeros(len(matrices), dtype=bool)
+        return grams
 
     def __len__(self) -> int:
         """Return M."""
         return len(self._weighted)
 
     def __getitem__(self, m: int) -> Array:
-        """Return K_m, shape (n, n), which callers must not change."""
+        """Return K_m, shape (n, n); callers must not modify it."""
         if m in self._kept:
             return self._kept[m]
         gram = self._compute(m)
-        if self._weighted[m]:  # it replaces a kept one without weight
-            others = [k for k in self._kept if not self._weighted[k]]
-            if others:
-                del self._kept[others[0]]
+        if self._weighted[m]:  # it replaces a kept matrix without weight
+            unweighted = [k for k in self._kept if not self._weighted[k]]
+            if unweighted:
+                del self._kept[unweighted[0]]
                 self._kept[m] = gram.astype(self.dtype, copy=False)
         return gram
 
     def combined(self, weights: Array) -> Array:
-        """Compute sum_m weights_m K_m, shape (n, n), float64."""
+        """Compute sum_m weights_m K_m in float64, shape (n, n)."""
         total = np.zeros((self.n, self.n))
         self._weighted = weights != 0.0
         for m in np.flatnonzero(weights):
@@ -148,22 +148,22 @@ class Grams:
         return total
 
     def products(self, b: Array, some: Indices | None = None) -> Array:
-        """Compute K_m b for all kernels, or some, shape (n_kernels, n)."""
+        """Compute K_m b for all kernels, or `some`, shape (n_kernels, n)."""
         chosen = range(len(self)) if some is None else some.tolist()
         used = np.flatnonzero(b)
         values = b[used]
         result = np.zeros((len(chosen), self.n))
-        for place, m in enumerate(chosen):
+        for row, m in zip(result, chosen, strict=True):
             if m not in self._kept:  # only the columns with b_i != 0
-                result[place] = self.kernels[m](self.points, self.points[used]) @ values
+                row[:] = self.kernels[m](self.points, self.points[used]) @ values
             elif self.dtype == np.float64:
-                result[place] = self._kept[m] @ b
+                row[:] = self._kept[m] @ b
             else:
-                _add_rows(result[place], self._kept[m], used, values)  # sums in float64
+                _add_rows(row, self._kept[m], used, values)  # sums in float64
         return result
 
     def quadratics(self, vectors: Array) -> Array:
-        """Compute b'K_m b for each column b of `vectors`, shape (n, k); the result: (M, k)."""
+        """Compute b'K_m b for each column b of `vectors`, shape (n, k); return shape (M, k)."""
         supports = [np.flatnonzero(b) for b in vectors.T]
         values = [b[used] for b, used in zip(vectors.T, supports, strict=True)]
         result = np.empty((len(self), len(supports)))
@@ -174,10 +174,10 @@ class Grams:
         return result
 
     def slab(self, low: int, high: int) -> Array:
-        """Return rows `low` to `high` of all K_m, columns from `low` on, float64.
+        """Return the rows `low` to `high` of all K_m in float64, from column `low` on.
 
-        The shape is (M, high - low, n - low). Consecutive slabs cover the upper triangles, and read
-        or compute each value once.
+        The shape is (M, high - low, n - low). Consecutive slabs cover the upper triangles; each
+        value is read or computed once.
         """
         result = np.empty((len(self), high - low, self.n - low))
         for m in range(len(self)):
@@ -188,13 +188,13 @@ class Grams:
         return result
 
     @blas_limited
-    def _compute_first(self, m: int) -> Array | None:
-        """Compute K_m; return it in the kept precision, None beyond the memory."""
+    def _compute_kept(self, m: int) -> Array | None:
+        """Compute K_m; return it in the kept precision, or None if it does not fit in memory."""
         gram = self._compute(m)
-        return gram.astype(self.dtype, copy=False) if m < self._most else None
+        return gram.astype(self.dtype, copy=False) if m < self._max_kept else None
 
     def _compute(self, m: int) -> Array:
-        """Compute K_m; raise ValueError unless its numbers are finite."""
+        """Compute K_m; raise ValueError unless its values are finite."""
         kernel = self.kernels[m]
         gram = kernel._gram(self.points, self.points)
         if not np.isfinite(gram.sum()):
@@ -206,7 +206,7 @@ class Grams:
 
 
 def check_psd(gram: Array, m: int, kernel: Kernel) -> None:
-    """Raise ValueError unless a given matrix is a positive semi-definite Gram matrix."""
+    """Raise ValueError unless a matrix is a positive semi-definite Gram matrix."""
     try:
         check_gram(gram)
         proved = isinstance(kernel, Precomputed) and kernel.proved
@@ -230,7 +230,7 @@ def _add_scaled(total: Array, gram: Array, weight: float) -> None:
 
 @compiled
 def _add_rows(total: Array, gram: Array, used: Indices, values: Array) -> None:
-    """Add sum_a values_a gram[used_a] to `total`, the product with a symmetric matrix, float64."""
+    """Add sum_a values_a gram[used_a], a product with a symmetric matrix, to `total` in float64."""
     for a in range(used.size):
         for j in range(gram.shape[1]):
             total[j] += values[a] * gram[used[a], j]
@@ -239,7 +239,7 @@ def _add_rows(total: Array, gram: Array, used: Indices, values: Array) -> None:
 @compiled
 def _quadratic(gram: Array, used: Indices, values: Array) -> float:
     """Compute sum_ab values_a values_b gram[used_a, used_b] for a symmetric matrix."""
-    total = 0.0  # of the lower triangle, with half of the diagonal
+    total = 0.0  # sum over the lower triangle and half of the diagonal
     for a in range(used.size):
         row = 0.5 * values[a] * gram[used[a], used[a]]
         for b in range(a):
@@ -250,18 +250,18 @@ def _quadratic(gram: Array, used: Indices, values: Array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class WeightLearning:
-    """The problem of the module docstring.
+    """The minimisation problem of the module docstring.
 
     Parameters
     ----------
     grams : Grams
         K_1, ..., K_M on n points.
     places : sequence of arrays
-        For each SVM, the sorted numbers of its training points.
+        For each SVM, the sorted indices of its points among the n points.
     margins : sequence of callables
-        For each SVM, rows -> MarginDual: its dual with a Gram matrix of its points.
+        For each SVM, a function that returns its dual for the rows of a Gram matrix.
     norm : float
-        p >= 1.
+        The p of the constraint, >= 1.
     """
 
     grams: Grams
@@ -270,7 +270,7 @@ class WeightLearning:
     norm: float = 1.0
 
     def duals(self, gram: Array) -> list[MarginDual]:
-        """Return the dual of each SVM, given K(d)."""
+        """Return the dual of each SVM for the Gram matrix K(d)."""
         duals = []
         for places, margin in zip(self.places, self.margins, strict=True):
             rows = DenseRows(gram)
@@ -280,12 +280,12 @@ class WeightLearning:
         return duals
 
     def products(self, solutions: Sequence[Array], some: Indices | None = None) -> list[Array]:
-        """Compute K_m b_t of each SVM for all kernels, or some, shape (n_kernels, n_t)."""
+        """Compute K_m b_t of each SVM for all kernels, or `some`, shape (n_kernels, n_t)."""
         products = []
         for places, b in zip(self.places, solutions, strict=True):
-            whole = np.zeros(self.grams.n)  # b_t on the points of all SVMs
-            whole[places] = b
-            products.append(self.grams.products(whole, some)[:, places])
+            padded = np.zeros(self.grams.n)  # b_t on the points of all SVMs
+            padded[places] = b
+            products.append(self.grams.products(padded, some)[:, places])
         return products
 
     def quadratic(self, solutions: Sequence[Array], products: Sequence[Array]) -> Array:
@@ -294,9 +294,9 @@ class WeightLearning:
         return np.mean([product @ b for b, product in pairs], axis=0)
 
     def lower_bound(self, gain: float, q: Array) -> float:
-        """Compute the lower bound from mean_t kappa_t(b_t) and q: the best for multiples of b.
+        """Compute the best lower bound for multiples s b_t, from gain = mean_t kappa_t(b_t) and q.
 
-        It is the largest s gain - s^2/2 |q|, 0 <= s <= 1.
+        The bound is the maximum of s gain - s^2/2 |q| over 0 <= s <= 1.
         """
         cost = self.dual_norm(np.maximum(q, 0.0))
         share = 0.0 if gain <= 0.0 else min(1.0, gain / max(cost, gain))
@@ -311,15 +311,14 @@ class WeightLearning:
         return largest * float(((q / largest) ** order).sum() ** (1.0 / order))
 
     def closed_form(self, d: Array, q: Array) -> Array:
-        """Return the best weights for the present normal vectors of the SVMs.
+        """Return the optimal weights for the current normal vectors of the SVMs.
 
-        In the feature space of kernel m the normal vector of SVM t is w_mt, with
-        |w_mt|^2 = d_m^2 b_t'K_m b_t.
-        For given vectors, sum_mt |w_mt|^2 / d_m is least at d_m proportional to
-        (d_m^2 q_m)^(1/(p+1)), on |d|_p = 1 (Kloft et al. 2011).
+        In the feature space of kernel m, SVM t has the normal vector w_mt, with
+        |w_mt|^2 = d_m^2 b_t'K_m b_t. For fixed vectors, d_m proportional to
+        (d_m^2 q_m)^(1/(p+1)) minimises sum_mt |w_mt|^2 / d_m on |d|_p = 1 (Kloft et al. 2011).
         """
         sizes = (d * d * np.maximum(q, 0.0)) ** (1.0 / (self.norm + 1.0))
-        if self.norm == 1.0:  # the formula alone never reaches zero
+        if self.norm == 1.0:  # set small weights to zero, which the formula never reaches
             sizes[sizes < 1e-6 * sizes.max()] = 0.0
         total = float((sizes**self.norm).sum())
         return sizes / total ** (1.0 / self.norm) if total > 0.0 else d
@@ -331,16 +330,16 @@ class WeightLearning:
         products: Sequence[Array],
         duals: Sequence[MarginDual],
     ) -> tuple[Array, list[tuple[Indices, Array]]]:
-        """Compute the Hessian of J where no b_i moves to a bound or from it.
+        """Compute the Hessian of J, assuming that no b_i reaches or leaves a bound.
 
-        With F the free coordinates of b, those between their bounds (and not at zero, where
-        epsilon > 0), d(b_F)/d(d_m) = -S (K_m b)_F, where S is the inverse of K(d)_FF on vectors
-        that sum to zero. The Hessian is the mean over t of (K_m b)_F' S (K_n b)_F.
+        The free coordinates F of b lie between their bounds and are not zero. Their derivatives are
+        d(b_F)/d(d_m) = -S (K_m b)_F, where S is the inverse of K(d)_FF on vectors that sum to zero.
+        The Hessian is the mean over t of (K_m b)_F' S (K_n b)_F.
 
         Returns
         -------
         hessian : array of shape (n_kernels, n_kernels)
-        slopes : for each SVM, the free coordinates and the changes of b there with each weight,
+        slopes : for each SVM, the free coordinates and the derivatives of b_F by the weights,
             shape (n_free, n_kernels)
         """
         count = len(products[0])
@@ -358,9 +357,9 @@ class WeightLearning:
 
 
 def _solve_constrained(matrix: Array, right: Array) -> Array:
-    """Return X with matrix X = right + 1 c' for some c, and columns that sum to zero."""
+    """Return the X with matrix X = right + 1 c' for some c, and with zero column sums."""
     matrix = matrix.copy()
-    # a ridge of 1e-10 of the mean diagonal: points can coincide
+    # a ridge of 1e-10 times the mean diagonal, since points can coincide
     matrix[np.diag_indices_from(matrix)] += 1e-10 * max(float(matrix.trace()), 1.0) / len(matrix)
     ones = np.ones((len(matrix), 1))
     try:
@@ -368,7 +367,7 @@ def _solve_constrained(matrix: Array, right: Array) -> Array:
         solved = scipy.linalg.cho_solve(factor, np.hstack([right, ones]), check_finite=False)
     except np.linalg.LinAlgError:
         solved = np.asarray(np.linalg.lstsq(matrix, np.hstack([right, ones]), rcond=None)[0])
-    # X = A^-1 right - u c' with u = A^-1 1; 1'X = 0 gives c
+    # X = A^-1 right - u c' with u = A^-1 1, and 1'X = 0 determines c
     X, unit = solved[:, :-1], solved[:, -1:]
     total = float(unit.sum())
     return np.asarray(X - unit * (X.sum(axis=0) / total)) if total > 0.0 else X
@@ -376,9 +375,9 @@ def _solve_constrained(matrix: Array, right: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Bounds of the optimum, and the solutions and intercepts of the SVMs of the upper one.
+    """Bounds on the optimum, and the solutions and intercepts of the SVMs at the upper bound.
 
-    `exhausted` is True if several SVMs reached their limit of steps.
+    `exhausted` is True if `MAX_EXHAUSTED` SVMs reached their step limit.
     """
 
     upper: float
@@ -389,10 +388,10 @@ class Weights:
 
 
 class WeightPoint(NamedTuple):
-    """The SVMs at some weights d.
+    """The SVMs at weights d.
 
-    `gram` is K(d), and `value`, `gain` and `upper` are means over the SVMs: of the dual
-    objectives at the `solutions`, of kappa, and of the primal objectives.
+    `gram` is K(d). `value`, `gain` and `upper` are the means over the SVMs of the dual objective,
+    of kappa and of the primal objective at the `solutions`.
     """
 
     d: Array
@@ -406,7 +405,7 @@ class WeightPoint(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """A step of the weights `some`, in e: the changes, and the slope of J along them."""
+    """Search direction: changes of e for the weights `some`, and the slope of J along them."""
 
     some: Indices
     change: Array
@@ -414,7 +413,7 @@ class Direction(NamedTuple):
 
 
 class NewtonState:
-    """The best point, the bounds, their history and the accuracy of the SVMs of a minimisation."""
+    """State of a minimisation: best point, bounds and history, and the tolerance of the SVMs."""
 
     def __init__(
         self, problem: WeightLearning, start: Array, inner: float, callback: Callback | None
@@ -424,22 +423,22 @@ class NewtonState:
         self.n_iter = 0
         self.stopped = False
         self.exhausted = 0
-        self.falls_fast = True
+        self.decreases_fast = True
         self.damping = 0.1
         self.history: list[Progress] = []
         self.lower = -np.inf
         self.best = self.solve_svms(start)
 
     def solve_svms(self, d: Array, starts: Sequence[Array] | None = None) -> WeightPoint:
-        """Solve the SVMs at d to the present accuracy, from b = 0 at first."""
-        first = starts is None
+        """Solve the SVMs at d to the current tolerance, starting from b = 0 by default."""
+        cold = starts is None
         gram = self.problem.grams.combined(d)
         duals = self.problem.duals(gram)
-        # smo.solve takes gaps relative to 1 + its objective, `inner` is relative to the objective
+        # the tolerance of smo.solve is relative to 1 + its objective, `inner` to the objective
         if starts is None:
             starts = [np.zeros_like(dual.linear) for dual in duals]
             loss = float(np.mean([dual.loss(dual.linear).sum() for dual in duals]))
-            self.unit = max(TINIEST, min(1.0, loss))
+            self.unit = max(TINY, min(1.0, loss))
         solutions, intercepts, values, gains, uppers = [], [], [], [], []
         for dual, b in zip(duals, starts, strict=True):
             result = smo.solve(
@@ -458,13 +457,13 @@ class NewtonState:
             d, gram, duals, solutions, intercepts, value=float(np.mean(values)),
             gain=float(np.mean(gains)), upper=float(np.mean(uppers)),
         )  # fmt: skip
-        if not first and point.upper <= self.best.upper:
+        if not cold and point.upper <= self.best.upper:
             self.best = point
-            self.unit = max(TINIEST, min(1.0, point.upper))
+            self.unit = max(TINY, min(1.0, point.upper))
         return point
 
     def _is_stopped(self, _progress: Progress) -> bool:
-        """Report the last bounds to the callback; return True if it stops the fit."""
+        """Report the last bounds to the callback; return True if the callback stops the fit."""
         if self.callback is not None and not self.stopped:
             last = self.history[-1] if self.history else Progress(0, np.nan, np.nan)
             self.stopped = self.callback(last._replace(n_iter=self.n_iter)) is True
@@ -473,21 +472,21 @@ class NewtonState:
     @property
     def relative_gap(self) -> float:
         """The gap between the bounds, relative to the objective."""
-        return max(0.0, self.best.upper - self.lower) / max(abs(self.best.upper), TINIEST)
+        return max(0.0, self.best.upper - self.lower) / max(abs(self.best.upper), TINY)
 
     def record(self, lower: float) -> None:
         """Update the lower bound and the history."""
         upper = self.best.upper
         self.lower = max(self.lower, lower)
-        if self.history and not upper <= FALLS * self.history[-1].objective:
-            self.falls_fast = False
+        if self.history and not upper <= CLOSED_FORM_OBJECTIVE * self.history[-1].objective:
+            self.decreases_fast = False
         self.history.append(Progress(self.n_iter, upper, max(0.0, upper - self.lower)))
 
     def result(self, status: Status) -> Result[Weights]:
-        """Return the best weights with their bounds."""
+        """Return the best weights and their bounds."""
         best, gap = self.best, max(0.0, self.best.upper - self.lower)
-        late = self.exhausted >= EXHAUSTED
-        proof = Weights(best.upper, self.lower, best.solutions, best.intercepts, late)
+        exhausted = self.exhausted >= MAX_EXHAUSTED
+        proof = Weights(best.upper, self.lower, best.solutions, best.intercepts, exhausted)
         return Result(best.d, best.upper, gap, self.n_iter, status, self.history, proof)
 
 
@@ -505,18 +504,18 @@ def solve(
     ----------
     problem : WeightLearning
     start : array of shape (M,), optional
-        The first weights, feasible; equal ones by default.
+        Feasible initial weights; equal weights by default.
     tol : float
-        Largest relative gap at which the solver stops.
+        Relative gap at which the solver stops.
     max_iter : int
-        Largest number of Newton steps; -1 for no limit.
+        Maximum number of steps; -1 for no limit.
     callback : callable, optional
-        Called with a `Progress` between slices of work; returning True stops the solver.
+        Called with a `Progress` at short intervals; returning True stops the solver.
 
     Returns
     -------
     Result
-        `x` are the weights, `certificate` the bounds.
+        `x` holds the weights, and `certificate` the bounds.
     """
     count = len(problem.grams)
     start = np.full(count, count ** (-1.0 / problem.norm)) if start is None else start
@@ -532,30 +531,30 @@ def solve(
         status = _status(state, gap <= tol, max_iter, idle)
         if status is not None:
             return state.result(status)
-        # steps without progress get SVMs of a higher accuracy
+        # after a step without progress, solve the SVMs more accurately
         share = INNER_SHARE if idle == 0 else 0.1 * INNER_SHARE
         state.inner = max(FINEST, min(share * gap, state.inner if idle < 3 else 0.1 * state.inner))
         state.n_iter += 1
-        if problem.norm >= CONTRACTS:
-            closed = gap <= FAST * before
+        if problem.norm >= CLOSED_FORM_NORM:
+            use_closed_form = gap <= CLOSED_FORM_GAP * before
         else:
-            closed = state.falls_fast and state.best.upper > 0.0
-        if closed:
+            use_closed_form = state.decreases_fast and state.best.upper > 0.0
+        if use_closed_form:
             point = state.solve_svms(problem.closed_form(point.d, q), point.solutions)
         else:
             point = _take_newton_step(state, point, products, q)
 
 
-def _status(state: NewtonState, closed: bool, max_iter: int, idle: int) -> Status | None:
+def _status(state: NewtonState, converged: bool, max_iter: int, idle: int) -> Status | None:
     """Return the reason to stop, or None."""
-    if closed:
+    if converged:
         return Status.CONVERGED
     if state.stopped:
         return Status.STOPPED
     if state.n_iter == max_iter:
         return Status.MAX_ITER
     stalled = idle > 5 and state.inner <= FINEST
-    return Status.STALLED if stalled or state.exhausted >= EXHAUSTED else None
+    return Status.STALLED if stalled or state.exhausted >= MAX_EXHAUSTED else None
 
 
 def solve_at(
@@ -565,11 +564,11 @@ def solve_at(
     tol: float = 1e-3,
     callback: Callback | None = None,
 ) -> Result[Weights]:
-    """Solve the SVMs at given weights; the bounds are those of the objective there."""
+    """Solve the SVMs at fixed weights; the bounds are on the objective at these weights."""
     state = NewtonState(problem, weights, min(COARSEST, tol), callback)
     lower = state.best.value
     while state.best.upper - lower > tol * abs(state.best.upper) and state.inner > FINEST:
-        if state.stopped or state.exhausted >= EXHAUSTED:
+        if state.stopped or state.exhausted >= MAX_EXHAUSTED:
             break
         state.inner = max(FINEST, 0.1 * state.inner)
         lower = max(lower, state.solve_svms(weights, state.best.solutions).value)
@@ -582,17 +581,17 @@ def solve_at(
 def _take_newton_step(
     state: NewtonState, point: WeightPoint, products: list[Array], q: Array
 ) -> WeightPoint:
-    """Solve the SVMs at the next weights, the minimum of a damped second-order model of J."""
+    """Solve the SVMs at the minimiser of a damped second-order model of J."""
     problem, d = state.problem, point.d
-    # a step changes the weights that may be positive afterwards: those whose slope -q_m/2 is below
-    # the mean d'(-q/2) too; for norms above 1 the tiny ones follow the others
+    # for norm 1 the step changes positive weights, and zero ones with a slope -q_m/2 below the
+    # mean -d'q/2; for norms above 1 it leaves tiny weights unchanged up to scale
     chosen = (d > 0.0) | (q > d @ q) if problem.norm == 1.0 else d > 1e-10 * d.max()
     some = np.flatnonzero(chosen)
     parts = [product[some] for product in products]
     hessian, changes = problem.curvature(point.gram, point.solutions, parts, point.duals)
-    # The Hessian of J holds for the free coordinates of the SVMs at one point only; where they are
-    # few, J bends more. So a share of its diagonal and of the mean of that is added. (Halves the
-    # time on wdbc with C = 100 and traces of 1, where 10 coordinates are free.)
+    # The Hessian holds for the current free coordinates of the SVMs only. If they are few, J has
+    # a larger curvature, so a fraction of the diagonal and of its mean is added. (On wdbc with
+    # C = 100, traces of 1 and 10 free coordinates, this halves the time.)
     diagonal = hessian.diagonal()
     damping = state.damping * (diagonal + 0.1 * diagonal.mean())
     hessian[np.diag_indices_from(hessian)] += damping
@@ -606,34 +605,34 @@ def _search_line(
     direction: Direction,
     changes: list[tuple[Indices, Array]],
 ) -> WeightPoint:
-    """Solve the SVMs at points along a direction, until J is flatter there.
+    """Solve the SVMs along a direction, until the slope of J is at most half the initial slope.
 
-    J is convex: its minimum along the direction lies between the largest length of negative slope
-    and the smallest one of positive slope, nearer to the one of smaller slope.
+    J is convex: its minimum along the direction lies between the largest step size of negative
+    slope and the smallest step size of positive slope.
     """
     problem, some, p = state.problem, direction.some, state.problem.norm
-    length, ends, slopes, tried = 1.0, [0.0, 1.0], [direction.slope, 0.0], []
+    size, ends, slopes, tried = 1.0, [0.0, 1.0], [direction.slope, 0.0], []
     for _ in range(8):
-        # e + length times its change; d = e^(1/p) on |d|_p = 1
+        # e + size * change, then d = e^(1/p), scaled to |d|_p = 1
         d = point.d.copy()
-        d[some] = np.maximum(d[some] ** p + length * direction.change, 0.0) ** (1.0 / p)
+        d[some] = np.maximum(d[some] ** p + size * direction.change, 0.0) ** (1.0 / p)
         d = d / (d**p).sum() ** (1.0 / p)
         new = state.solve_svms(d, _predict(point.solutions, changes, d[some] - point.d[some]))
         tried.append(new)
         q = problem.quadratic(new.solutions, problem.products(new.solutions, some))
         slope = float(_slopes(problem, d[some], q) @ direction.change)
         flat = abs(slope) <= 0.5 * abs(direction.slope) and new.value < point.value
-        over = state.stopped or state.exhausted >= EXHAUSTED
-        if over or flat or (slope <= 0.0 and length == 1.0):
+        ended = state.stopped or state.exhausted >= MAX_EXHAUSTED
+        if ended or flat or (slope <= 0.0 and size == 1.0):
             break
-        # regula falsi, at a quarter of the interval or more from its ends
+        # regula falsi, kept a quarter of the interval from its ends
         side = int(slope > 0.0)
-        ends[side], slopes[side] = length, slope
+        ends[side], slopes[side] = size, slope
         share = slopes[0] / (slopes[0] - slopes[1])
-        length = ends[0] + min(max(share, 0.25), 0.75) * (ends[1] - ends[0])
+        size = ends[0] + min(max(share, 0.25), 0.75) * (ends[1] - ends[0])
     else:
         new = min(tried, key=lambda each: each.value)
-    # more damping after a step whose full length was too long, less after others
+    # increase the damping if the full step was too long, otherwise decrease it
     state.damping = max(4.0 * state.damping, 0.03) if len(tried) > 1 else state.damping / 4.0
     return new
 
@@ -641,17 +640,17 @@ def _search_line(
 def _predict(
     solutions: Sequence[Array], changes: list[tuple[Indices, Array]], step: Array
 ) -> list[Array]:
-    """Return the coefficients of the SVMs after a step of the weights, to first order."""
+    """Return the first-order prediction of the SVM coefficients after a step of the weights."""
     starts = []
     for b, (free, change) in zip(solutions, changes, strict=True):
-        moved = b.copy()
-        moved[free] += change @ step
-        starts.append(moved)
+        predicted = b.copy()
+        predicted[free] += change @ step
+        starts.append(predicted)
     return starts
 
 
 def _slopes(problem: WeightLearning, d: Array, q: Array) -> Array:
-    """Compute the slopes of J in e = d^p: dJ/de = dJ/dd dd/de = -q/2 d^(1 - p)/p."""
+    """Compute the gradient of J in e = d^p: dJ/de = dJ/dd dd/de = -q/2 d^(1 - p)/p."""
     if problem.norm == 1.0:
         return -0.5 * q
     return -0.5 * q * d ** (1.0 - problem.norm) / problem.norm
@@ -660,10 +659,10 @@ def _slopes(problem: WeightLearning, d: Array, q: Array) -> Array:
 def _direction(
     problem: WeightLearning, d: Array, q: Array, some: Indices, hessian: Array
 ) -> Direction:
-    """Minimise the second-order model of J in e = d^p over the simplex, from d, for `some`.
+    """Minimise the second-order model of J in e = d^p at d over the simplex, for `some` weights.
 
-    With the derivatives f' and f'' of d_m = e_m^(1/p), the Hessian in e is
-    diag(f') H diag(f') + diag(dJ/dd f''), with H the Hessian in d.
+    With the derivatives f' and f'' of d_m = e_m^(1/p), and the Hessian H in d, the Hessian in e is
+    diag(f') H diag(f') + diag(dJ/dd f'').
     """
     p, d, q = problem.norm, d[some], q[some]
     slopes, e, share = _slopes(problem, d, q), d**p, 1.0
@@ -672,11 +671,11 @@ def _direction(
         second = (1.0 / p) * (1.0 / p - 1.0) * d ** (1.0 - 2.0 * p)
         hessian = hessian * first * first[:, None]
         hessian[np.diag_indices_from(hessian)] += -0.5 * q * second
-        share = 0.98  # of the way to zero, where slopes in e are infinite
-    # minimise slopes'x + x'Hx/2 over 1'x = 0, x >= -share e: the dual of an SVM. A constant added
-    # to all slopes changes nothing.
+        share = 0.98  # keeps e > 0, as the slopes are infinite at e = 0
+    # minimise slopes'x + x'Hx/2 over 1'x = 0, x >= -share e: the dual of an SVM; a constant added
+    # to all slopes does not change the solution
     linear = float(slopes.mean()) - slopes
-    unit = max(TINIEST, min(1.0, float(np.abs(slopes).max())))
+    unit = max(TINY, min(1.0, float(np.abs(slopes).max())))
     model = MarginDual(DenseRows(hessian / unit), linear / unit, -share * e, np.ones_like(e))
     change = smo.solve(model, tol=1e-9, max_iter=100_000).x
     return Direction(some, change, float(slopes @ change))

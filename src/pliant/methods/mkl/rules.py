@@ -1,7 +1,9 @@
-"""Rules for the weights of kernels, besides "simple", which is solved in `newton`.
+"""Rules that set the weights of the kernels before the support vector machines (SVMs) are solved.
 
-A rule takes the weight problem, the SVMs in its order, and True for classification. It returns
-the weights, shape (M,), with sum 1.
+To add a rule, write a function of type `Rule` and add it to `RULES`, or to `CLASS_RULES` if it
+needs classes. The key is then a value of the parameter ``weights``; document it in
+`MKLClassifier` and `MKLRegressor`. The value "simple" has no rule: `newton` learns its
+weights together with the SVMs.
 """
 
 from __future__ import annotations
@@ -12,41 +14,44 @@ from itertools import combinations
 import numpy as np
 
 from pliant.core.typing import Array, Indices
-from pliant.methods.mkl.alignment import Weighting, align, alignf, normalised
+from pliant.methods.mkl.alignment import Weighting, align, alignf, normalize_weights
 from pliant.methods.mkl.newton import Grams, WeightLearning
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual
 from pliant.methods.svm.estimators import SVMProblem
 from pliant.methods.svm.rows import DenseRows
 
-Rule = Callable[[WeightLearning, Sequence[SVMProblem], bool], Array]
-"""(problem of the weights, its SVMs, True for classes) -> weights, shape (M,)."""
+Rule = Callable[[WeightLearning, Sequence[SVMProblem]], Array]
+"""(learning, problems) -> non-negative weights with sum 1, shape (M,).
+
+`learning.grams` holds the M Gram matrices of the training samples. `problems` are the SVMs: one,
+or one per pair of classes (0, 1), (0, 2), ..., (1, 2), ... The samples of SVM t are the rows
+`learning.places[t]` of the Gram matrices; `problems[t]` has their targets and weights.
+"""
 
 
-def uniform(learning: WeightLearning, problems: Sequence[SVMProblem], classes: bool) -> Array:
-    """Return equal weights that sum to 1."""
+def uniform(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+    """Return equal weights."""
     count = len(learning.grams)
     return np.full(count, 1.0 / count)
 
 
-def by_alignment(learning: WeightLearning, problems: Sequence[SVMProblem], classes: bool) -> Array:
-    """Return weights in proportion to the alignment of each kernel."""
-    target, weights = _target(learning, problems, classes), _sample_weights(learning, problems)
-    return align(learning.grams, target, weights).weights
+def by_alignment(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+    """Return weights proportional to the alignment of each kernel with the target."""
+    target = _alignment_target(learning, problems)
+    return align(learning.grams, target, _sample_weights(learning, problems)).weights
 
 
-def by_best_alignment(
-    learning: WeightLearning, problems: Sequence[SVMProblem], classes: bool
-) -> Array:
-    """Return the weights of the sum that is best aligned."""
-    target, weights = _target(learning, problems, classes), _sample_weights(learning, problems)
-    return alignf(learning.grams, target, weights).weights
+def by_best_alignment(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+    """Return the weights of the best-aligned sum."""
+    target = _alignment_target(learning, problems)
+    return alignf(learning.grams, target, _sample_weights(learning, problems)).weights
 
 
-def by_easy(learning: WeightLearning, problems: Sequence[SVMProblem], classes: bool) -> Array:
+def by_easy(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
     """Return the mean weights of EasyMKL over the pairs of classes."""
-    several = easy(learning.grams, _signs(learning, problems), 0.1)  # lam as in MKLpy
-    return np.asarray(np.mean([each.weights for each in several], axis=0))
+    pairs = easy(learning.grams, _signs(learning, problems), 0.1)  # lam as in MKLpy
+    return np.asarray(np.mean([pair.weights for pair in pairs], axis=0))
 
 
 def easy(
@@ -57,51 +62,50 @@ def easy(
         g* = argmin (1 - lam) g'Y (sum_m K_m) Y g + lam |g|^2   over g >= 0, sum over each class 1
         d_m proportional to g*'Y K_m Y g*,    Y = diag(y)
 
-    Yg are the coefficients of the difference of two points, one of the convex hull of each class:
-    the closest two for lam near 0, and the means of the classes for lam = 1. A kernel has as much
-    weight as it contributes to their squared distance. The kernels are *summed*, as in MKLpy, so
-    that the more kernels there are, the less lam counts.
+    Yg are the coefficients of the difference of two points, one in the convex hull of each class.
+    These are the closest points for lam near 0, and the class means for lam = 1. The weight of a
+    kernel is its share of their squared distance. The kernels are *summed*, as in MKLpy, so the
+    effect of lam decreases with the number of kernels.
 
-    With H = (1 - lam) sum_m K_m + lam I this is the support vector machine
+    With H = (1 - lam) sum_m K_m + lam I this is the SVM
 
         max 1'alpha - 1/2 alpha'Y H Y alpha    over alpha >= 0, y'alpha = 0
 
-    in other units: alpha = t g with a sum of t in each class, and along that ray the maximum is
-    2/q at t = 2/q, with q the objective at g. So a lower bound h of the SVM's optimum and an upper
-    one h + gap enclose min q between 2/(h + gap) and 2/h.
+    in other units: alpha = t g, with sum t in each class. Over t the objective has the maximum 2/q
+    at t = 2/q, where q is the EasyMKL objective at g. Bounds h and h + gap on the SVM's optimum
+    therefore enclose min q between 2/(h + gap) and 2/h.
 
-    Neurocomputing 169, 215-224: the problem is taken from the code of MKLpy, by one of the authors;
-    the text of the paper was not available, so that its equations are unverified.
+    Neurocomputing 169, 215-224. The problem follows MKLpy's code, by one of the authors; the paper
+    was not available, so its equations are unverified.
 
     Parameters
     ----------
     grams : Grams
     signs : sequence of arrays of shape (n,)
-        For each pair -1.0 and +1.0, and 0.0 for samples of other classes. For two classes there
-        is one pair.
+        For each pair of classes, -1.0 and +1.0 for its samples and 0.0 for the others.
     lam : float
-        In (0, 1].
+        Regularization, in (0, 1].
     tol : float
-        The gap of the SVM, relative to its objective.
+        Gap of the SVM, relative to its objective.
 
     Returns
     -------
     list of Weighting
-        The value is the minimum, with its certified gap. Weights are uniform, with a
-        UniformWeightsWarning, where the two points are the same for all kernels.
+        The value is the minimum, with a certified gap. The weights are uniform, with a
+        UniformWeightsWarning, if the two points coincide for all kernels.
     """
     total = grams.combined(np.ones(len(grams)))  # sum_m K_m
     floor = 1e-14 * np.abs(total.diagonal()).max()
     weightings = []
-    # d_m is proportional to (Yg)'K_m(Yg), the squared distance of the two points by kernel m
+    # d_m is proportional to (Yg)'K_m(Yg), the squared distance of the two points in kernel m
     for y in signs:
         used = np.flatnonzero(y)
         value, gap, difference = _nearest_points(total[np.ix_(used, used)], y[used], lam, tol)
-        whole = np.zeros((grams.n, 1))
-        whole[used, 0] = difference
-        distances = np.maximum(grams.quadratics(whole)[:, 0], 0.0)
+        padded = np.zeros((grams.n, 1))
+        padded[used, 0] = difference
+        distances = np.maximum(grams.quadratics(padded)[:, 0], 0.0)
         distances[:] = distances if distances.sum() > floor else 0.0
-        weights = normalised(distances, "the classes do not differ")
+        weights = normalize_weights(distances, "the classes do not differ")
         weightings.append(Weighting(weights, value, gap))
     return weightings
 
@@ -109,11 +113,11 @@ def easy(
 def _nearest_points(
     gram: Array, signs: Array, lam: float, tol: float
 ) -> tuple[float, float, Array]:
-    """Return q at the best g of `easy`, the gap of q, and Yg."""
+    """Compute min q of `easy`, its gap, and the minimiser Yg."""
     H = (1.0 - lam) * gram
     H[np.diag_indices_from(H)] += lam  # H = (1 - lam) K + lam I
     unit = float(H.diagonal().mean())
-    # alpha <= t = 2/q, and q >= lam (1/n_+ + 1/n_-) >= 4 lam/n: no alpha reaches this bound
+    # alpha <= t = 2/q <= n/(2 lam), as q >= lam (1/n_+ + 1/n_-) >= 4 lam/n: no active bound
     bound = unit * len(signs) / lam
     dual = svc_dual(DenseRows(H / unit), signs, bound)
     result = smo.solve(dual, tol=tol, max_iter=-1)
@@ -126,9 +130,9 @@ def _nearest_points(
     return value, max(0.0, value - lower), difference
 
 
-def _target(learning: WeightLearning, problems: Sequence[SVMProblem], classes: bool) -> Array:
-    """Return the target of an alignment: centred numbers, signs, or columns of 0 and 1."""
-    if not classes:
+def _alignment_target(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+    """Return the target of an alignment: a centred target, signs, or class indicators."""
+    if problems[0].epsilon is not None:  # regression
         target = problems[0].target - np.average(problems[0].target, weights=problems[0].weights)
         return np.asarray(target / max(np.abs(target).max(), np.finfo(np.float64).tiny))
     if len(problems) == 1:
@@ -138,7 +142,7 @@ def _target(learning: WeightLearning, problems: Sequence[SVMProblem], classes: b
 
 
 def _sample_weights(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
-    """Return the weight of each sample of the Gram matrices; 0 for one in no SVM."""
+    """Return the weight of each sample of the Gram matrices; 0 for samples in no SVM."""
     weights = np.zeros(learning.grams.n)
     for places, problem in zip(learning.places, problems, strict=True):
         weights[places] = problem.weights
@@ -154,7 +158,7 @@ def _signs(learning: WeightLearning, problems: Sequence[SVMProblem]) -> list[Arr
 
 
 def _labels(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Indices:
-    """Return the class of each sample, 0, 1, ..., from pairs of classes; -1 for samples of none."""
+    """Return the class of each sample, 0, 1, ..., from the class pairs; -1 for samples in none."""
     labels = np.full(learning.grams.n, -1)
     n_classes = next(k for k in range(2, len(problems) + 3) if k * (k - 1) // 2 == len(problems))
     pairs = combinations(range(n_classes), 2)
@@ -168,7 +172,7 @@ RULES: dict[str, Rule] = {
     "align": by_alignment,
     "alignf": by_best_alignment,
 }
-"""Rules by the name of the parameter ``weights``; "simple" is the problem of `newton`."""
+"""Rules for classification and regression, by the value of ``weights``."""
 
 CLASS_RULES: dict[str, Rule] = {"easy": by_easy}
-"""Rules for classification only."""
+"""Rules for classification only, by the value of ``weights``."""

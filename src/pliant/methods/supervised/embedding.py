@@ -1,4 +1,4 @@
-"""Embeddings: the coordinates in which a learned kernel varies most, with chosen settings."""
+"""Embeddings: kernel PCA of a learned kernel, with settings chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.linalg import top_eigenpairs
-from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -38,12 +37,13 @@ from pliant.methods.supervised.learner import (
     KernelLearner,
     LearnedGram,
     LogDetKernel,
+    PSDPart,
     base_kernel,
-    checked_gram,
+    check_learner,
     resolve_columns_of,
 )
 from pliant.methods.supervised.scg import (
-    FALLBACK,
+    DEFAULT_STRENGTH,
     Candidate,
     SCGLogDetLearner,
     draw_sample,
@@ -52,21 +52,21 @@ from pliant.methods.supervised.scg import (
 
 STRENGTHS = tuple(10.0**power for power in range(8))
 BETAS = (1.0, 2.0, 4.0)
-"""Candidates for the settings of an `SCGLogDetLearner` with strength="auto"."""
+"""Candidate settings of an `SCGLogDetLearner` with strength="auto"."""
 
 MAX_POINTS = 1000
-"""Maximum number of points with side information in the comparison of settings."""
+"""Maximum number of points with side information for the cross-validation of settings."""
 
 
 @dataclass(frozen=True, eq=False)
 class Components:
     """f(x) = (s(x) - centre) @ coefficients, for kernel values s(x).
 
-    s(x) are the learned kernel values between x and n fit points, or the base kernel's for a
-    `LogDetKernel`: a new point then costs O(n), not O(n^2).
-    `centre`, shape (n,), is the mean of s over the fit points, zero if the kernel is not centred;
-    `coefficients`, shape (n, r), has a column for each component, and `variances`, shape (r,), are
-    sums of squares over the fit points, descending.
+    s(x) holds the learned kernel values between x and n fit points. For a `LogDetKernel` it holds
+    base kernel values, so that a new point costs O(n) instead of O(n^2).
+    `centre`, shape (n,), is the mean of s over the fit points, or zero if the kernel is not
+    centred. `coefficients`, shape (n, r), has one column per component. `variances`, shape (r,),
+    holds the sums of squares of f over the fit points, in descending order.
     """
 
     centre: Array
@@ -79,21 +79,21 @@ class Components:
     ) -> Components:
         """Return the components of a kernel matrix of the fit points, shape (n, n).
 
-        `size` is the largest number in the computation of the matrix, if larger than its entries:
-        rounding errors are relative to it. Without `center` the matrix is decomposed uncentred.
+        Rounding errors are relative to the largest entry, or to `size` if intermediate results were
+        larger. If `center` is False, the matrix is not centred.
         """
-        # H K H = K - 1 m' - m 1' + mean(m) for H = I - 11'/n and the mean row m
+        # H K H = K - 1 m' - m 1' + mean(m) with H = I - 11'/n and the mean row m
         centre = np.asarray(gram.mean(axis=0)) if center else np.zeros(len(gram))
         centred = gram - centre - centre[:, None] + centre.mean()
         rounding = len(gram) * float(np.finfo(np.float64).eps) * max(size, np.abs(gram).max())
         values, vectors = _leading_eigenpairs(centred, n_components, rounding)
-        # U' (k(X, x) - m) has the sums of squares lambda over the fit points; f divides by the root
+        # over the fit points, U' (k(X, x) - m) has sums of squares lambda^2, and f has lambda
         return cls(centre, vectors / np.sqrt(values), values)
 
     def on_base(self, kernel: LogDetKernel, *, center: bool = True) -> Components:
-        """Return the same components as functions of the base kernel's values k0(x, P).
+        """Return the same components as functions of the base kernel values k0(x, P).
 
-        With P the points of the kernel and C the coefficients,
+        For the points P of the kernel and the coefficients C,
         k(x, P) C = (k0(x, P) + k0(x, P) Q k0(P, P)) C = k0(x, P) (C + Q k0(P, P) C).
         """
         base = kernel.base(np.asarray(kernel.points))
@@ -106,16 +106,16 @@ class Components:
         return np.asarray((inputs - self.centre) @ self.coefficients)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, are inconsistent."""
+        """Raise ValueError if attributes read from a file are inconsistent."""
         n, r = check_points(self.coefficients, "coefficients").shape
         check_vector("centre", self.centre, n)
         check_vector("variances", self.variances, r)
 
 
 def _leading_eigenpairs(matrix: Array, n_components: int, rounding: float) -> tuple[Array, Array]:
-    """Return the largest eigenvalues and their vectors, each with its largest entry positive.
+    """Return the largest eigenvalues, and eigenvectors with a positive largest entry.
 
-    Eigenvalues up to 64 `rounding`, or 1e-12 of the largest, are taken as zero.
+    Eigenvalues up to 64 `rounding`, or up to 1e-12 times the largest, count as zero.
     """
     values, vectors = top_eigenpairs(matrix, min(n_components, len(matrix)))
     positive = int((values > max(1e-12 * values[0], 64.0 * rounding)).sum())
@@ -136,38 +136,39 @@ def _check_betas(name: str, value: Any) -> None:
         check_exponent(name, number)
 
 
+@dataclass(eq=False, repr=False)
 class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Kernel PCA of a learned kernel: an embedding of all points, new ones included.
+    r"""Kernel PCA of a learned kernel: an embedding of fit points and new points.
 
     .. math::
 
         f(x) = \Lambda^{-1/2} U' \left( k(X, x) - \frac{1}{n} k(X, X) 1 \right),
 
-    where :math:`U, \Lambda` are the largest eigenvectors and eigenvalues of the centred matrix of
-    the learned kernel k on n points X: the fit points in the graph or in the pairs of the learner,
-    all of them if all are labelled. Points of the same class, or in similar pairs, are mapped near
-    each other, and so are new points that resemble them.
+    where :math:`\Lambda` holds the largest eigenvalues, and U the eigenvectors, of the centred
+    kernel matrix on n points X. These are the fit points in the graph or the pairs of the learner,
+    or all fit points if all are labelled. Points of the same class, or in similar pairs, are mapped
+    close to each other, as are new points similar to them.
 
-    Cross-validation on the training points chooses the strength and the exponent of the weights of
-    an `SCGLogDetLearner`. The score is the accuracy of nearest neighbours in f on hidden labels
-    (for pairs: the separation of hidden similar pairs from dissimilar ones by distances in f).
+    Cross-validation on the training points chooses the strength and the exponent beta of an
+    `SCGLogDetLearner`. The score is the accuracy of nearest neighbours in f on held-out labels. For
+    pairs it is the area under the ROC curve of held-out distances in f.
 
     Parameters
     ----------
     learner : estimator, optional
-        Learns the kernel: an `SCGLogDetLearner`, an `OrderSpectralLearner` or a `LogDetLearner`.
-        None means the better of two `SCGLogDetLearner`, with ``kernel="graph"`` and with
+        Kernel learner: `SCGLogDetLearner`, `OrderSpectralLearner` or `LogDetLearner`.
+        None means the better of two `SCGLogDetLearner`, with ``kernel="graph"`` and
         ``kernel="gaussian"``.
     n_components : int, default=2
         Number of coordinates.
     betas : sequence of float, optional
-        Candidates for the beta of an `SCGLogDetLearner`; by default 1, 2 and 4 if its strength is
-        "auto", else its beta alone.
+        Candidates for the beta of an `SCGLogDetLearner`. The default is 1, 2 and 4 if its strength
+        is "auto", otherwise its own beta.
     center : bool, default=True
-        If False, the kernel is not centred: f consists of the largest eigenvectors of the kernel
-        matrix, :math:`f(x) = \Lambda^{-1/2} U' k(X, x)`, as in Figure 1 of [1]_.
+        If False, the kernel is not centred: :math:`f(x) = \Lambda^{-1/2} U' k(X, x)`, with the
+        largest eigenvectors of the kernel matrix, as in Figure 1 of [1]_.
     random_state : int, RandomState or None, default=None
-        Seed of the folds.
+        Random seed of the folds.
 
     Attributes
     ----------
@@ -176,10 +177,10 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     kernel_ : Kernel
         The learned kernel.
     strength_, beta_ : float
-        The chosen settings of an `SCGLogDetLearner`.
+        The settings of an `SCGLogDetLearner`, fixed or chosen.
     choice_scores_ : dict of str to float
-        The mean score of each candidate, such as "graph, strength=100, beta=1"; nan if no label
-        or pair could be hidden.
+        Mean score of each candidate, such as "graph, strength=100, beta=1"; nan if no label or
+        pair could be held out.
     components_ : Components
         The coefficients of f; ``components_.variances`` holds the eigenvalues.
     n_features_in_ : int
@@ -187,9 +188,9 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     Notes
     -----
-    The kernel matrix is centred by default: the supervised graph damps a nearly constant direction
-    least, which would become the first coordinate. With kernel="graph" the neighbour graph holds
-    all training points, in each fold too; it uses no labels.
+    The supervised graph damps a nearly constant direction least. This direction would be the first
+    coordinate if the kernel matrix were not centred. With kernel="graph" the neighbour graph
+    contains all training points in each fold; it uses no labels.
 
     References
     ----------
@@ -212,38 +213,20 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         "betas": optional(_check_betas),
     }
 
-    learner_: KernelLearner
-    strength_: float
-    beta_: float
-    choice_scores_: dict[str, float]
-    components_: Components
-
-    def __init__(
-        self,
-        learner: KernelLearner | None = None,
-        n_components: int = 2,
-        betas: Sequence[float] | None = None,
-        center: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.learner = learner
-        self.n_components = n_components
-        self.betas = betas
-        self.center = center
-        self.random_state = random_state
+    learner: KernelLearner | None = None
+    n_components: int = 2
+    betas: Sequence[float] | None = None
+    center: bool = True
+    random_state: Any = None
 
     def _check_combinations(self) -> None:
         learner = self.learner
         if learner is None or isinstance(learner, SCGLogDetLearner):
             return
-        if not isinstance(learner, KernelLearner):
-            raise TypeError(
-                "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
-                f"LogDetLearner, got {one_line(learner)}"
-            )
+        check_learner(learner)
         if self.betas is not None:
             raise ValueError(
-                f"expected betas=None, as {type(learner).__name__} has none, got {self.betas!r}"
+                f"expected betas=None, as {type(learner).__name__} has no beta, got {self.betas!r}"
             )
 
     @blas_limited
@@ -260,7 +243,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Parameters
         ----------
         X, y, similar, dissimilar
-            Samples, and labels or pairs of row indices, as the ``fit`` of the learner takes them.
+            Samples, and labels or pairs of row indices, as in the ``fit`` of the learner.
 
         Returns
         -------
@@ -281,10 +264,10 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self
 
     def _build_learners(self, points: Array) -> list[Any]:
-        """Return the learners to choose from, with checked parameters."""
+        """Return the candidate learners, with validated parameters."""
         if self.learner is not None:
             learners = [clone(self.learner)]
-        elif len(np.unique(points, axis=0)) <= 5:  # too few for a graph of 5 neighbours
+        elif len(np.unique(points, axis=0)) <= 5:  # too few points for a graph of 5 neighbours
             learners = [SCGLogDetLearner("gaussian")]
         else:
             learners = [SCGLogDetLearner("graph"), SCGLogDetLearner("gaussian")]
@@ -296,8 +279,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return learners
 
     def _choose_learner(self, points: Array, known: dict[str, Any]) -> KernelLearner:
-        """Return the learner to fit; of an `SCGLogDetLearner` store the settings and all scores."""
-        seed = check_random_state(self.random_state).randint(2**31 - 1)  # equal folds for all
+        """Return the learner to fit; store the settings and scores of an `SCGLogDetLearner`."""
+        seed = check_random_state(self.random_state).randint(2**31 - 1)  # same folds for all
         learners = self._build_learners(points)
         if not isinstance(learners[0], SCGLogDetLearner):
             return learners[0]
@@ -310,8 +293,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         scored = not np.isnan(scores).all()
         learner, (strength, beta) = trials[int(np.nanargmax(scores)) if scored else 0]
         if not scored and learner.strength == "auto":
-            strength = FALLBACK
-        self.choice_scores_ = {}
+            strength = DEFAULT_STRENGTH
+        self.choice_scores_: dict[str, float] = {}
         for (each, (s, b)), score in zip(trials, scores.tolist(), strict=True):
             name = each.kernel if isinstance(each.kernel, str) else type(each.kernel).__name__
             self.choice_scores_[f"{name}, strength={s:g}, beta={b:g}"] = score
@@ -319,29 +302,29 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return learner.set_params(strength=strength, beta=beta)
 
     def _list_candidates(self, learner: SCGLogDetLearner) -> list[Candidate]:
-        """Return the settings to compare for one learner."""
+        """Return the candidate settings of a learner."""
         auto = learner.strength == "auto"
         strengths = STRENGTHS if auto else (float(learner.strength),)
         betas = self.betas
         if betas is None:
             betas = BETAS if auto else (learner.beta,)
-        # the outer loop is over strengths: all exponents share the resolvent of a strength
+        # strengths vary slowest, so that all exponents share the resolvent of a strength
         return list(product(strengths, map(float, betas)))
 
     def _score_learner(
         self, learner: SCGLogDetLearner, X: Array, known: dict[str, Any], seed: int
     ) -> Array:
-        """Return the mean score of each candidate for one learner, on at most `MAX_POINTS`."""
+        """Return the mean score of each candidate setting of a learner, on a sample of points."""
         points, information = learner._validate(X, **known)
         rng = check_random_state(seed)
         rows, sample = draw_sample(information, learner.graph, MAX_POINTS, rng)
-        places, base = learner.support_vectors_[rows], learner._base_kernel(points)
+        sampled, base = learner.support_vectors_[rows], learner._base_kernel(points)
         on_graph = isinstance(learner.kernel, str) and learner.kernel == "graph"
         if on_graph and len(information.known) > MAX_POINTS:
-            # the graph of all points would have an advantage over kernels that see a sample only
-            base = base_kernel("graph", places, "scale")
+            # the graph of all points would have an advantage over kernels fitted to a sample
+            base = base_kernel("graph", sampled, "scale")
         return score_candidates(
-            checked_gram(base, places)[0],
+            PSDPart.of(base, sampled).gram,
             sample,
             self._list_candidates(learner),
             partial(Components.of_gram, n_components=self.n_components, center=self.center),
@@ -351,14 +334,14 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         )
 
     def _compute_components(self, learned: LearnedGram) -> Components:
-        """Compute the components of the points in the graph or in a pair, or of all points.
+        """Compute the components from the points in the graph or in pairs, or from all points.
 
-        Those of a `LogDetKernel` are functions of its base kernel.
+        The components of a `LogDetKernel` are functions of its base kernel.
         """
         kernel, gram = self.learner_.kernel_, learned(self.learner_._members())
         if not isinstance(kernel, LogDetKernel):
             return Components.of_gram(gram, self.n_components, center=self.center)
-        # a strong learner leaves a small difference K of numbers of the size of k0(x, x)
+        # for a strong learner K is a small difference of numbers of the size of k0(x, x)
         size = float(kernel.base.diag(kernel.points).max())
         components = Components.of_gram(gram, self.n_components, size, center=self.center)
         return components.on_base(kernel, center=self.center)
@@ -376,13 +359,14 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            For a learner with kernel="precomputed" kernel values between new and fit points.
+            Points. For a learner with kernel="precomputed", kernel values between new and fit
+            points.
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
         kernel, inputs = self.learner_.kernel_, self.learner_.support_vectors_
-        width = len(inputs)  # numbers held for each row
-        if isinstance(kernel, LogDetKernel):  # its components are functions of the base kernel
+        width = len(inputs)  # values in memory per row
+        if isinstance(kernel, LogDetKernel):  # the components are functions of the base kernel
             kernel, inputs = kernel.base, np.asarray(kernel.points)
         coordinates = self.components_
         return np.asarray(in_blocks(points, width, lambda X: coordinates(kernel(X, inputs))))
@@ -397,7 +381,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return len(self.components_.variances)
 
     def __sklearn_tags__(self) -> Any:
-        """Declare that targets are required, and that X holds kernel values if the learner does."""
+        """Declare that y is required, and that X is pairwise if the learner's X is."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         if isinstance(self.learner, KernelLearner):
@@ -405,9 +389,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, are inconsistent."""
-        learner = self.learner_
-        if not isinstance(learner, KernelLearner):
-            raise ValueError(f"expected a kernel learner, got {type(learner).__name__}")
+        """Raise ValueError if attributes read from a file are inconsistent."""
+        check_learner(self.learner_)
         if not isinstance(self.components_, Components):
             raise ValueError(f"expected Components, got {self.components_!r:.100}")

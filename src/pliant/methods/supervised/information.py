@@ -1,13 +1,13 @@
-"""Side information on pairs of points, and the supervised complete graph that it defines.
+"""Side information on pairs of points, and the supervised complete graph.
 
-In the graph every pair of points is an edge. Its weight follows from T_ij = +1 for similar points,
--1 for dissimilar ones, and 0 for unknown pairs:
+Every pair of points is an edge of the graph. Its weight depends on T_ij, which is +1 for similar
+points, -1 for dissimilar points and 0 for unknown pairs:
 
-    W = exp(beta T) entry by entry,  D = diag(W 1),  S = I - D^{-1/2} W D^{-1/2}
+    W = exp(beta T) entrywise,  D = diag(W 1),  S = I - D^{-1/2} W D^{-1/2}
 
-(Pan, Chen, Chen, Xu, section 3; beta = 1 there). S is positive semi-definite, and
-S D^{1/2} 1 = 0. An (n, n) array is formed only on request: with labels W is constant on pairs of
-classes, with pairs it is 11' plus a sparse matrix.
+(Pan, Chen, Chen, Xu, section 3, with beta = 1). S is positive semi-definite, and S D^{1/2} 1 = 0.
+(n, n) arrays are formed only on request. With labels, W is constant on pairs of classes; with
+pairs, it is 11' plus a sparse matrix.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from pliant.core.validation import (
 )
 
 GraphKind: TypeAlias = Literal["complete", "labeled"]
-"""Points of a supervised graph: all points, or the points with side information."""
+"""The points of a supervised graph: all points, or the points with side information."""
 
 GRAPHS: tuple[GraphKind, ...] = get_args(GraphKind)
 
 
 def check_exponent(name: str, value: Any) -> float:
-    """Return the exponent beta of the weights exp(beta T), if it is in (0, 100]."""
+    """Return the exponent beta of the weights exp(beta T); raise ValueError if not in (0, 100]."""
     beta = check_real(name, value, above=0)
-    # exp(100) = 2.7e43: beyond it the other weights, 1 and exp(-beta), vanish next to exp(beta)
+    # for larger beta, the weights 1 and exp(-beta) are negligible next to exp(beta)
     if beta > 100.0:
         raise ValueError(f"expected {name} <= 100, as weights are exp(beta), got {value}")
     return beta
@@ -53,7 +53,7 @@ def check_exponent(name: str, value: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SideInformation:
-    """The similar (T_ij = +1) and dissimilar (-1) pairs of n points; all others are unknown.
+    """Similar (T_ij = +1) and dissimilar (T_ij = -1) pairs of n points; other pairs are unknown.
 
     Created by `from_labels` or `from_pairs`.
 
@@ -62,12 +62,12 @@ class SideInformation:
     n_samples : int
         Number of points, n.
     labels, classes : array of shape (n_samples,) or None, array of shape (n_classes,) or None
-        For labels: the index of the class of each point, -1 for an unknown class, and the classes,
-        sorted. T_ii = 1 on labelled points.
+        For labels: the class index of each point, -1 for an unknown class, and the sorted classes.
+        T_ii = 1 for labelled points.
     pairs : array of shape (n_pairs, 2)
         The known pairs, i < j. For labels these are all pairs of labelled points.
     signs : array of shape (n_pairs,)
-        +1.0 for a similar pair, -1.0 for a dissimilar one.
+        +1.0 for similar pairs, -1.0 for dissimilar pairs.
 
     Examples
     --------
@@ -91,26 +91,26 @@ class SideInformation:
 
     @classmethod
     def from_labels(cls, y: npt.ArrayLike, unlabeled: Any = None) -> Self:
-        """Take points of the same class as similar, points of different classes as dissimilar.
+        """Treat points of the same class as similar, and points of different classes as dissimilar.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
-            Class labels: numbers or text.
+            Class labels, numbers or strings.
         unlabeled : object, optional
-            The value in `y` that marks an unknown class; without it all points are labelled.
-            None means -1, unless `y` holds -1 and +1 only: these may be two classes.
+            The value in `y` that marks an unknown class. None means -1; it must be given if `y`
+            contains only -1 and +1, which may be two classes.
 
         Raises
         ------
         ValueError
-            If no point is labelled, if all labels are of one class, or if `y` holds -1 and +1
-            only and `unlabeled` is not given.
+            If no point is labelled, if there is only one class, or if `y` contains only -1 and +1
+            and `unlabeled` is None.
         """
         values = check_labels(y)
         known = ~where_equal(values, _resolve_unlabeled(values, unlabeled))
         if not known.any():
-            raise ValueError(f"expected some labelled points, got {plain(values[0])!r} for all")
+            raise ValueError(f"expected labelled points, got {plain(values[0])!r} for all points")
         classes, codes = np.unique(values[known], return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -128,7 +128,7 @@ class SideInformation:
         similar: npt.ArrayLike | None = None,
         dissimilar: npt.ArrayLike | None = None,
     ) -> Self:
-        """Take pairs of row indices; the order within a pair and repetitions do not matter.
+        """Build the side information from pairs, ignoring their order and repetitions.
 
         Parameters
         ----------
@@ -140,16 +140,16 @@ class SideInformation:
         Raises
         ------
         ValueError
-            If there are no pairs, an index is out of range, a pair joins a point to itself, or a
-            pair is in both sets.
+            If there are no pairs, an index is out of range, a pair consists of equal indices, or a
+            pair is both similar and dissimilar.
         """
         n = check_integer("n_samples", n_samples, least=2)
         alike, unlike = check_pairs("similar", similar, n), check_pairs("dissimilar", dissimilar, n)
         pairs = np.concatenate([alike, unlike])
-        # the pair (i, j) has the number i n + j: equal pairs have equal numbers
+        # the number i n + j identifies the pair (i, j)
         numbers, order = np.unique(pairs[:, 0] * n + pairs[:, 1], return_index=True)
         if not len(pairs):
-            raise ValueError("expected some similar or dissimilar pairs, got none")
+            raise ValueError("expected similar or dissimilar pairs, got none")
         if len(numbers) < len(pairs):
             both = set(map(tuple, alike.tolist())) & set(map(tuple, unlike.tolist()))
             raise ValueError(
@@ -167,17 +167,17 @@ class SideInformation:
 
     @cached_property
     def signs(self) -> Array:
-        """+1.0 for each similar pair, -1.0 for each dissimilar one."""
+        """+1.0 for similar pairs, -1.0 for dissimilar pairs."""
         return self._signs_from_labels(self.pairs) if self._signs is None else self._signs
 
     def _signs_from_labels(self, pairs: Indices) -> Array:
-        """Return the signs of some pairs of labelled points."""
+        """Return the signs of pairs of labelled points."""
         assert self.labels is not None
         return np.where(self.labels[pairs[:, 0]] == self.labels[pairs[:, 1]], 1.0, -1.0)
 
     @cached_property
     def known(self) -> Indices:
-        """Row indices of the points that are labelled or in a pair, ascending."""
+        """Sorted row indices of the points with a label or in a pair."""
         if self.labels is not None:
             return np.flatnonzero(self.labels >= 0)
         return np.unique(self.pairs)
@@ -194,25 +194,27 @@ class SideInformation:
         return target
 
     def graph(self, kind: GraphKind = "labeled", beta: float = 1.0) -> SupervisedGraph:
-        """Return the supervised complete graph, with weights W = exp(beta T) entry by entry.
+        """Return the supervised complete graph, with entrywise weights W = exp(beta T).
 
-        Its points are those with side information ("labeled") or all points ("complete").
+        It contains all points ("complete"), or the points with side information ("labeled").
         """
         complete = check_choice("graph", kind, GRAPHS) == "complete"
         members = np.arange(self.n_samples) if complete else self.known
         if self.labels is not None:
             return LabelGraph(members, self.labels[members], beta)
-        places = np.searchsorted(members, self.pairs)  # positions among the members
-        return PairGraph(members, places, self.signs, beta)
+        positions = np.searchsorted(members, self.pairs)
+        return PairGraph(members, positions, self.signs, beta)
 
     def sample_pairs(self, max_pairs: int, rng: np.random.RandomState) -> tuple[Indices, Array]:
-        """Draw at most `max_pairs` known pairs, without replacement; return them and their signs.
+        """Draw at most `max_pairs` known pairs without replacement; return pairs and signs.
 
-        For labels the known pairs are not listed: memory is O(max_pairs).
+        For labels the known pairs are not enumerated: memory is O(max_pairs).
         """
         check_integer("max_pairs", max_pairs, least=1)
-        if self.labels is not None:
-            pairs = self.known[_draw_pairs(len(self.known), max_pairs, rng)]
+        n_pairs = len(self.known) * (len(self.known) - 1) // 2 if self.labels is not None else 0
+        if n_pairs > max_pairs:
+            ranks = np.sort(sample_without_replacement(n_pairs, max_pairs, random_state=rng))
+            pairs = self.known[_pairs_of_ranks(ranks.astype(np.intp))]
             return pairs, self._signs_from_labels(pairs)
         if len(self.pairs) <= max_pairs:
             return self.pairs, self.signs
@@ -220,21 +222,25 @@ class SideInformation:
         return self.pairs[chosen], self.signs[chosen]
 
 
-def check_information(information: object) -> SideInformation:
-    """Return `information`; raise TypeError if it is no `SideInformation`."""
+def check_information(information: SideInformation, n: int) -> None:
+    """Raise an error unless `information` is a `SideInformation` on n points."""
     if not isinstance(information, SideInformation):
         raise TypeError(
-            f"expected a SideInformation, got {type(information).__name__}: create one by "
-            "SideInformation.from_labels or .from_pairs"
+            f"expected a SideInformation, got {type(information).__name__}: create it with "
+            "SideInformation.from_labels or SideInformation.from_pairs"
         )
-    return information
+    if information.n_samples != n:
+        raise ValueError(
+            f"expected side information on {n} points, as in the Gram matrix, got "
+            f"{information.n_samples} points"
+        )
 
 
 def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indices:
-    """Return pairs with i < j, sorted and without repetitions, shape (n_pairs, 2).
+    """Return the distinct pairs, sorted, with i < j, shape (n_pairs, 2).
 
-    Raises ValueError for a wrong shape, numbers that are not integers, an index out of range, or a
-    pair of equal indices.
+    Raises ValueError for a wrong shape, non-integers, an index out of range, or a pair of equal
+    indices.
     """
     if pairs is None or np.size(pairs) == 0:
         return np.empty((0, 2), dtype=np.intp)
@@ -245,36 +251,23 @@ def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indic
         raise ValueError(
             f"expected {name} to hold integer row indices, got an array of {array.dtype}"
         )
-    for wrong, expected in (
-        (
-            (array < 0) | (array >= n_samples),
-            f"expected row indices from 0 to {n_samples - 1}, as there are {n_samples} points "
-            "(where rows are sliced, as in cross-validation, pass partial labels)",
-        ),
-        (array[:, :1] == array[:, 1:], "expected two points in a pair"),
-    ):
-        places = np.flatnonzero(wrong.any(axis=1))
-        if len(places):
-            pair = tuple(array[places[0]].tolist())
-            raise ValueError(f"{expected}, got {name}[{places[0]}] = {pair}")
-    # sort by the numbers i n + j of pairs i < j, without repetitions
+    inside = ((array >= 0) & (array < n_samples)).all(axis=1)
+    invalid = np.flatnonzero(~inside | (array[:, 0] == array[:, 1]))
+    if len(invalid):
+        raise ValueError(
+            f"expected pairs of different row indices from 0 to {n_samples - 1} (pass partial "
+            "labels if rows are sliced, as in cross-validation), got "
+            f"{name}[{invalid[0]}] = {tuple(array[invalid[0]].tolist())}"
+        )
+    # the number i n + j identifies the pair (i, j)
     array = np.sort(array.astype(np.intp), axis=1)
     numbers = np.unique(array[:, 0] * n_samples + array[:, 1])
     return np.column_stack(np.divmod(numbers, n_samples))
 
 
-def _draw_pairs(n: int, max_pairs: int, rng: np.random.RandomState) -> Indices:
-    """Draw at most `max_pairs` of the pairs i < j of n points, without replacement."""
-    total = n * (n - 1) // 2
-    if total <= max_pairs:
-        return np.column_stack(np.triu_indices(n, 1))
-    numbers = sample_without_replacement(total, max_pairs, random_state=rng)
-    return _pairs_of_ranks(np.sort(numbers).astype(np.intp))
-
-
 def _pairs_of_ranks(ranks: Indices) -> Indices:
-    """Return the pairs i < j of the given ranks j (j - 1)/2 + i."""
-    # j is the larger root of j (j - 1) = 2 rank, corrected by one where rounding is wrong
+    """Return the pairs i < j with the ranks j (j - 1)/2 + i."""
+    # j is the larger root of j (j - 1) = 2 rank, rounded down and corrected for rounding errors
     j = ((1.0 + np.sqrt(1.0 + 8.0 * ranks)) / 2.0).astype(np.intp)
     j -= j * (j - 1) // 2 > ranks
     j += (j + 1) * j // 2 <= ranks
@@ -284,23 +277,24 @@ def _pairs_of_ranks(ranks: Indices) -> Indices:
 def _resolve_unlabeled(values: npt.NDArray[Any], unlabeled: Any) -> Any:
     """Return the value that marks an unknown class."""
     if np.ndim(unlabeled):
-        raise ValueError(f"expected unlabeled to be one value, got {unlabeled!r}")
+        raise ValueError(f"expected unlabeled to be a single value, got {unlabeled!r}")
     if unlabeled is not None:
         return unlabeled
     if values.dtype.kind in "iuf" and set(np.unique(values).tolist()) == {-1, 1}:
         raise ValueError(
-            "expected `unlabeled` to be given, since y holds -1 and +1 only: unlabeled=-1 if -1 "
-            "marks points without a label, or unlabeled=0 (a value that y does not hold) if both "
-            "are classes"
+            "expected `unlabeled` to be given, since y contains only -1 and +1: pass unlabeled=-1 "
+            "if -1 marks points without a label, or unlabeled=0 (a value not in y) if both are "
+            "classes"
         )
     return -1
 
 
 class SupervisedGraph(ABC):
-    """The supervised complete graph over some of the points.
+    """Base class of supervised complete graphs over a subset of the points, the members.
 
-    `members`, shape (a,), are their row indices, and `degrees` are D_ii = sum_j W_ij. The default
-    coordinates are the points: q = a, and S is an array.
+    `members`, shape (a,), holds row indices, and `degrees` holds D_ii = sum_j W_ij. The methods
+    work in q coordinates, outside of which S is the identity. By default these are the members:
+    q = a, and S is a dense array.
     """
 
     members: Indices
@@ -326,33 +320,33 @@ class SupervisedGraph(ABC):
 
     @cached_property
     def reduced(self) -> Array:
-        """S in q coordinates, shape (q, q); S is the identity outside of them."""
+        """S in the q coordinates, shape (q, q)."""
         return self.toarray()
 
     def coordinates(self, B: Array) -> Array:
-        """Return the q coordinates of B, shape (q, m), for B of shape (a, m); here B itself."""
+        """Return the q coordinates of B, shape (q, m), for B of shape (a, m)."""
         return B
 
     @cached_property
     def _square_root(self) -> Array:
-        """S^{1/2} by an eigendecomposition, shape (a, a)."""
+        """S^{1/2}, from an eigendecomposition, shape (a, a)."""
         values, vectors = np.linalg.eigh(self.reduced)
         values = np.maximum(values, 0.0)
-        values[0] = 0.0  # of the null vector, the only one as all weights are > 0
+        values[0] = 0.0  # S has a single null vector, as all weights are > 0
         return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
 
     def root(self, B: Array) -> Array:
-        """Return S^{1/2} B for B of shape (a, m); the null vector of S is mapped to zero."""
+        """Return S^{1/2} B for B of shape (a, m); it maps the null vector of S to zero."""
         return np.asarray(self._square_root @ B)
 
 
 class LabelGraph(SupervisedGraph):
-    """The graph of labels: S = I - U H U', a rank-q change of the identity.
+    """The graph of labels: S = I - U H U', a rank-q update of the identity.
 
-    The q groups are the classes and, if there are any, the points without a label (-1). U has one
-    orthonormal column per group, constant on its points; H_gh = W_gh sqrt(n_g n_h / (D_g D_h)) for
-    groups of n_g points. `modes`, shape (q, q), are the eigenvectors of H, and `damping`, shape
-    (q,), is 1 minus its eigenvalues, ascending; the first is exactly 0, for the null vector.
+    The q groups are the classes and, if present, the unlabelled points (-1). U has one orthonormal
+    column per group, constant on the group, and H_gh = W_gh sqrt(n_g n_h / (D_g D_h)) for groups of
+    n_g points. `modes`, shape (q, q), holds the eigenvectors of H. `damping`, shape (q,), holds 1
+    minus the eigenvalues in ascending order; the first, of the null vector, is exactly 0.
     """
 
     def __init__(self, members: Indices, labels: Indices, beta: float = 1.0) -> None:
@@ -360,7 +354,7 @@ class LabelGraph(SupervisedGraph):
         kinds, groups = np.unique(labels, return_inverse=True)
         self.groups: Indices = groups.reshape(-1)
         self.sizes: Array = np.bincount(self.groups).astype(np.float64)
-        # T between groups: +1 within a class, -1 between classes, 0 for points without a label
+        # T is +1 within a class, -1 between classes, and 0 for unlabelled points
         T = 2.0 * np.eye(len(kinds)) - 1.0
         T[kinds < 0] = 0.0
         T[:, kinds < 0] = 0.0
@@ -370,17 +364,17 @@ class LabelGraph(SupervisedGraph):
         scale = np.sqrt(self.sizes / group_degrees)  # H = diag(scale) W diag(scale)
         values, modes = np.linalg.eigh(scale[:, None] * self._between * scale)
         self.damping: Array = np.maximum(1.0 - values[::-1], 0.0)
-        self.damping[0] = 0.0  # a large gamma would multiply the rounding of S D^{1/2} 1 = 0
+        self.damping[0] = 0.0  # S D^{1/2} 1 = 0; a large gamma would amplify the rounding error
         self.modes: Array = modes[:, ::-1]
 
     @cached_property
     def reduced(self) -> Array:
-        """S in the eigenvectors of H, shape (q, q): diagonal, with `damping`."""
+        """S in the eigenvectors of H, the diagonal matrix of `damping`, shape (q, q)."""
         return np.diag(self.damping)
 
     @cached_property
     def _indicator(self) -> scipy.sparse.csr_array:
-        """Indicator of the groups, shape (q, a): row g is 1 on the members of group g."""
+        """Indicator matrix of the groups, shape (q, a): row g is 1 on group g."""
         shape = (len(self.sizes), len(self))
         return scipy.sparse.csr_array(
             (np.ones(shape[1]), (self.groups, np.arange(shape[1]))), shape
@@ -397,7 +391,7 @@ class LabelGraph(SupervisedGraph):
 
     def root(self, B: Array) -> Array:
         """Return S^{1/2} B for B of shape (a, m), in O((a + q^2) m)."""
-        # S^{1/2} B = B - U V (I - damping^{1/2}) V'U'B: outside of the q coordinates S = I
+        # S^{1/2} B = B - U V (I - damping^{1/2}) V'U'B, as S = I outside of the q coordinates
         change = self.modes @ scale_rows(1.0 - np.sqrt(self.damping), self.coordinates(B))
         return B - scale_rows(1.0 / np.sqrt(self.sizes), change)[self.groups]
 
@@ -405,23 +399,23 @@ class LabelGraph(SupervisedGraph):
 class PairGraph(SupervisedGraph):
     """The graph of pairs: W = 11' plus a sparse matrix.
 
-    The pairs i < j, shape (m, 2), are positions among the members, without repetitions; `signs` are
+    `pairs`, shape (m, 2), holds distinct pairs i < j of positions among the members; `signs` holds
     +1.0 or -1.0.
     """
 
     def __init__(self, members: Indices, pairs: Indices, signs: Array, beta: float = 1.0) -> None:
         self.members = members
         i, j = pairs.T
-        # W_ij = exp(beta T_ij) is 1 except on the pairs: the sparse part is exp(beta T) - 1
-        extra = np.expm1(check_exponent("beta", beta) * signs)
-        places = (np.concatenate([i, j]), np.concatenate([j, i]))
+        # W_ij = exp(beta T_ij) is 1 outside of the pairs, so the sparse part is exp(beta T) - 1
+        entries = np.expm1(check_exponent("beta", beta) * signs)
+        indices = (np.concatenate([i, j]), np.concatenate([j, i]))
         a = len(members)
-        self._extra = scipy.sparse.csr_array((np.tile(extra, 2), places), shape=(a, a))
-        self.degrees = np.asarray(a + self._extra.sum(axis=1), dtype=np.float64)
+        self._sparse = scipy.sparse.csr_array((np.tile(entries, 2), indices), shape=(a, a))
+        self.degrees = np.asarray(a + self._sparse.sum(axis=1), dtype=np.float64)
 
     def weights(self, B: Array) -> Array:
         """Return W B for B of shape (a,) or (a, m), in O((a + n_pairs) m)."""
-        return np.asarray(self._extra @ B) + B.sum(axis=0)
+        return np.asarray(self._sparse @ B) + B.sum(axis=0)
 
 
 def scg_loss(
@@ -439,18 +433,18 @@ def scg_loss(
         \frac{\phi(x_i)}{\sqrt{D_{ii}}} - \frac{\phi(x_j)}{\sqrt{D_{jj}}} \right\|^2,
         \qquad W_{ij} = e^{\beta T_{ij}}, \; D_{ii} = \sum_j W_{ij}
 
-    (Pan et al., Eq. 10, which lacks the factor 1/2). O(n^2).
+    (Pan et al., Eq. 10, which omits the factor 1/2). The cost is O(n^2).
 
     Parameters
     ----------
     gram : array-like of shape (n_samples, n_samples)
-        Symmetric kernel values.
+        Symmetric kernel matrix.
     information : SideInformation
-        On the same points.
+        Side information on the same points.
     beta : float, default=1.0
         Exponent of the weights, in (0, 100].
     graph : {"complete", "labeled"}, default="complete"
-        All points, as in the paper, or the points with side information.
+        The points of the graph: all points, as in the paper, or those with side information.
 
     Examples
     --------
@@ -463,20 +457,16 @@ def scg_loss(
     >>> round(scg_loss(same_class.astype(float), known), 6)
     0.476812
     """
-    K = gram_of(gram, check_information(information))
+    K = gram_of(gram, information)
     edges = information.graph(graph, beta)
-    # <K, S> = tr(S K), in O(a^2) by products with W
+    # <K, S> = tr(S K), computed in O(a^2) from products with W
     return float(np.trace(edges.laplacian(K[np.ix_(edges.members, edges.members)])))
 
 
 def gram_of(gram: npt.ArrayLike, information: SideInformation) -> Array:
-    """Return kernel values as an array; raise ValueError unless they fit the side information."""
+    """Return a Gram matrix as an array; raise an error unless it fits the side information."""
     K = check_gram(check_points(gram, "gram"))
-    if len(K) != information.n_samples:
-        raise ValueError(
-            f"expected kernel values of {information.n_samples} points, as the side information "
-            f"has, got {len(K)}"
-        )
+    check_information(information, len(K))
     return K
 
 

@@ -1,8 +1,9 @@
-"""A learner of kernels and a classifier on kernel values, joined into one estimator."""
+"""A kernel learner and a classifier on kernel values, combined into one estimator."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,57 +33,53 @@ from pliant.core.validation import (
 )
 from pliant.kernels.base import Kernel, Scaled
 from pliant.methods.summary import Summary, summarize
-from pliant.methods.supervised.learner import KernelLearner, resolve_columns_of
+from pliant.methods.supervised.learner import KernelLearner, check_learner, resolve_columns_of
 from pliant.methods.supervised.scg import SCGLogDetLearner, unit_scale
 
 
 def _has(name: str) -> Callable[[Any], bool]:
     """Return a check for `available_if` that the classifier on the kernel has a method."""
-
-    def check(self: LearnedKernelClassifier) -> bool:
-        getattr(vars(self).get("machine_", self._machine()), name)  # raises its own reason
-        return True
-
-    return check
+    # getattr raises the AttributeError of the classifier
+    return lambda self: bool(getattr(vars(self).get("machine_", self._machine()), name))
 
 
+@dataclass(eq=False, repr=False)
 class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
-    """Learn a kernel from labels, then a classifier on it, as one estimator.
+    """Learn a kernel from labels, then a classifier on the kernel, as one estimator.
 
-    Cross-validation then learns the kernel again in every fold. A kernel learned once from all
-    labels, before settings are compared, would leak the held-out labels.
+    Cross-validation thus learns the kernel again in each fold. A kernel learned once from all
+    labels would leak the held-out labels.
 
-    The learned kernel is scaled to a variance of 1 of the fit points in its feature space,
-    mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the kernel, and the meaning
-    of the classifier's C would depend on the strength.
+    The learned kernel is scaled to unit variance of the fit points in its feature space,
+    mean_i k(x_i, x_i) - mean_ij k(x_i, x_j) = 1. Without scaling, the effect of the classifier's C
+    would depend on the strength of the learner, as a strong learner shrinks the kernel.
 
     Parameters
     ----------
     learner : estimator, optional
-        Learns the kernel: `SCGLogDetLearner` (the default), `OrderSpectralLearner` or
+        Kernel learner: `SCGLogDetLearner` (the default), `OrderSpectralLearner` or
         `LogDetLearner`.
     machine : estimator, optional
-        A classifier that takes kernel values, by default ``SVC(kernel="precomputed")``.
+        Classifier on kernel values, by default ``SVC(kernel="precomputed")``.
     unlabeled : object, optional
-        The value in y of samples of unknown class. The kernel is learned with them; the
-        classifier is fitted without. None means that all samples are labelled. No prediction
-        equals this value, and a score counts such samples as errors: use a scorer that leaves
-        them out.
+        The value in y that marks an unknown class. These samples are used to learn the kernel, but
+        not to fit the classifier. None means that all samples are labelled. This value is never
+        predicted, so ``score`` counts such samples as errors: use a scorer that omits them.
     random_state : int, RandomState or None, default=None
-        If given, passed on to the learner.
+        Random state of the learner; None leaves the learner's own random state unchanged.
 
     Attributes
     ----------
     learner_, machine_ : estimators
         The fitted learner and classifier.
     kernel_ : Kernel
-        The learned kernel times `scale_`.
+        The learned kernel multiplied by `scale_`.
     scale_ : float
-        Factor of the kernel.
+        Scale factor of the kernel.
     support_vectors_ : array of shape (n_labelled, n_features)
-        The labelled points: the classifier takes ``kernel_(X, support_vectors_)``.
+        The labelled points; the input of the classifier is ``kernel_(X, support_vectors_)``.
     classes_ : array of shape (n_classes,)
-        The classes, sorted.
+        The sorted classes.
     n_features_in_ : int
         Number of features seen during fit.
 
@@ -100,26 +97,13 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
 
-    learner_: KernelLearner
-    machine_: BaseEstimator
-    scale_: float
-    support_vectors_: Array
-    classes_: npt.NDArray[Any]
-
-    def __init__(
-        self,
-        learner: KernelLearner | None = None,
-        machine: Any = None,
-        unlabeled: object = None,
-        random_state: Any = None,
-    ) -> None:
-        self.learner = learner
-        self.machine = machine
-        self.unlabeled = unlabeled
-        self.random_state = random_state
+    learner: KernelLearner | None = None
+    machine: Any = None
+    unlabeled: object = None
+    random_state: Any = None
 
     def _machine(self) -> Any:
-        """Return the classifier to fit on the kernel, not fitted."""
+        """Return the unfitted classifier."""
         return SVC(kernel="precomputed") if self.machine is None else self.machine
 
     @blas_limited
@@ -129,9 +113,10 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            For a learner with kernel="precomputed" kernel values, (n_samples, n_samples).
+            Points. For a learner with kernel="precomputed", the kernel matrix of shape
+            (n_samples, n_samples).
         y : array-like of shape (n_samples,)
-            Class labels, and `unlabeled` where they are unknown.
+            Class labels, or `unlabeled` for unknown classes.
 
         Returns
         -------
@@ -142,7 +127,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If a parameter is out of range, or the data are unsuitable.
         TypeError
-            If `learner` is no learner of kernels, or `machine` does not take kernel values.
+            If `learner` is not a kernel learner, or `machine` does not take kernel values.
         """
         with fresh(self):
             check_parameters(self)
@@ -166,35 +151,30 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             self.learner_ = self._prepare_learner(points.shape[1])
             gram = self.learner_._fit(points, codes)(rows)
             self.support_vectors_ = self.learner_.support_vectors_[rows]
-            self.scale_ = unit_scale(gram)  # the classifier's C then suits any strength
+            self.scale_ = unit_scale(gram)  # the effect of C then does not depend on the strength
             gram *= self.scale_
             self.machine_ = clone(machine).fit(gram, labels[known])
         return self
 
     def _prepare_learner(self, n_features: int) -> KernelLearner:
-        """Return a copy of the learner for integer labels, with the given random state."""
-        learner = SCGLogDetLearner() if self.learner is None else clone(self.learner)
-        if not isinstance(learner, KernelLearner):
-            raise TypeError(
-                "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
-                f"LogDetLearner, got {one_line(learner)}"
-            )
+        """Return a clone of the learner for integer labels, with the given random state."""
+        learner = SCGLogDetLearner() if self.learner is None else clone(check_learner(self.learner))
         if learner.unlabeled is not None:
             raise ValueError(
-                f"expected unlabeled to be given to {type(self).__name__}, got a learner with "
+                f"expected unlabeled as a parameter of {type(self).__name__}, got a learner with "
                 f"unlabeled={learner.unlabeled!r}"
             )
         if self.random_state is not None and "random_state" in learner.get_params(deep=False):
             learner.set_params(random_state=self.random_state)
         resolve_columns_of(learner, self, n_features)
-        return learner.set_params(unlabeled=-1)  # the mark in the integer labels
+        return learner.set_params(unlabeled=-1)  # marks an unknown class in the integer labels
 
     def _check_machine(self) -> Any:
-        """Return the machine if it is a classifier that takes kernel values."""
+        """Return the machine; raise TypeError unless it is a classifier on kernel values."""
         machine = self._machine()
         if not hasattr(machine, "fit") or isinstance(machine, type):
             raise TypeError(f"expected machine to be an estimator, got {one_line(machine)}")
-        # nearest neighbours with metric="precomputed" are pairwise too, but take distances
+        # nearest neighbours with metric="precomputed" are also pairwise, but take distances
         names, tags = machine.get_params(deep=False), get_tags(machine)
         if "metric" in names or not tags.input_tags.pairwise:
             raise TypeError(
@@ -207,12 +187,12 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def kernel_(self) -> Kernel:
-        """The learned kernel, scaled."""
+        """The scaled learned kernel."""
         check_is_fitted(self)
         return Scaled(self.learner_.kernel_, self.scale_)
 
     def _outputs(self, method: str, X: npt.ArrayLike) -> Any:
-        """Compute the outputs of a method of the classifier on the kernel, in blocks of samples."""
+        """Call a method of the classifier on the kernel values, in blocks of samples."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
         kernel, outputs = self.kernel_, getattr(self.machine_, method)
@@ -221,24 +201,25 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
 
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> Any:
-        """Return the prediction for each sample, shape (n_samples,).
+        """Return the predicted class of each sample, shape (n_samples,).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            For a learner with kernel="precomputed" kernel values between new and fit points.
+            Points. For a learner with kernel="precomputed", kernel values between new and fit
+            points.
         """
         return self._outputs("predict", X)
 
     def summary(self) -> Summary:
         """Return the functions of the classifier, the scaled kernel, and the learner's results.
 
-        The results include the number of ``labelled`` samples, and of all ``rows``.
+        The results include the number of ``labelled`` samples, and the number of ``rows``.
         """
         check_is_fitted(self)
         learner, machine = summarize(self.learner_), summarize(self.machine_)
         drawings = {"gram"} if self.kernel_.symmetric else set()
-        if len(machine.functions) == 1:  # a plot of the convergence shows one function
+        if len(machine.functions) == 1:  # the convergence plot shows a single function
             drawings |= machine.drawings & {"convergence"}
         n = len(self.support_vectors_)
         return Summary(
@@ -252,21 +233,20 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def __sklearn_tags__(self) -> Any:
-        """Declare that X holds kernel values if the learner takes these."""
+        """Declare that X is pairwise if the learner's X is."""
         tags = super().__sklearn_tags__()
         if isinstance(self.learner, KernelLearner):
             tags.input_tags.pairwise = get_tags(self.learner).input_tags.pairwise
         return tags
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, are inconsistent."""
+        """Raise ValueError if attributes read from a file are inconsistent."""
         check_real("scale_", self.scale_, above=0)
         n = len(check_points(self.support_vectors_, "support_vectors_"))
-        taken = getattr(self.machine_, "n_features_in_", None)  # a file may hold any object here
-        if taken != n:
-            raise ValueError(f"expected machine_ to take {n} kernel values, got {taken}")
-        if not isinstance(self.learner_, KernelLearner):
-            raise ValueError(f"expected a kernel learner, got {type(self.learner_).__name__}")
+        width = getattr(self.machine_, "n_features_in_", None)  # machine_ may be any object
+        if width != n:
+            raise ValueError(f"expected machine_ to take {n} kernel values, got {width}")
+        check_learner(self.learner_)
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     @blas_limited

@@ -1,7 +1,7 @@
-"""The base class of kernel learners, their base kernels, and the kernel that LogDet learners set.
+"""The base class of kernel learners, their base kernels, and the kernel of LogDet learners.
 
-A learner validates, states the problem, solves it and stores the kernel in its method ``_fit``. A
-LogDet learner corrects a base kernel k0 by a matrix Q on some of the fit points (`LogDetKernel`).
+The method ``_fit`` of a learner validates, states the problem, solves it and stores the kernel. A
+LogDet learner corrects a base kernel k0 by a matrix Q on some fit points (`LogDetKernel`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -28,6 +29,7 @@ from pliant.core.validation import (
     check_gram,
     check_parameters,
     check_points,
+    check_row_numbers,
     stack_level,
     validate_data,
 )
@@ -46,25 +48,24 @@ from pliant.methods.supervised.information import SideInformation
 from pliant.methods.supervised.neighbor_graph import NeighborGraphKernel
 
 Gamma: TypeAlias = float | Literal["scale", "auto"]
-"""Coefficient of a kernel given by name."""
+"""The parameter gamma of a kernel given by name."""
 
 KernelLike: TypeAlias = str | Kernel | Callable[..., Any]
 """A base kernel: a name, a kernel object, or a function of two matrices."""
 
 LearnedGram: TypeAlias = Callable[[Indices], Array]
-"""Computes the learned kernel values between m fit points from their row indices, (m, m)."""
+"""Computes the learned kernel matrix, shape (m, m), of the fit points with given row indices."""
 
 
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base class: learn a kernel from partial labels or pairs.
+    """Base class of estimators that learn a kernel from partial labels or pairs.
 
-    A subclass validates, states the problem, solves it and stores ``kernel_`` in `_fit`, and
-    reports scalar results in `_results`.
+    A subclass implements `_fit` and `_results`.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]]
 
-    kernel: KernelLike | None = None  # the parameter, of learners with a base kernel
+    kernel: KernelLike | None = None  # None for learners without a base kernel
     gamma: Gamma
     unlabeled: object
     kernel_: Kernel
@@ -75,11 +76,11 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
     ) -> LearnedGram:
-        """Set the fitted attributes; return a function that computes learned kernel values."""
+        """Set the fitted attributes; return a function that computes learned kernel matrices."""
 
     @abstractmethod
     def _results(self) -> dict[str, Any]:
-        """Return the scalar results of the fit, by the names that `summary` uses."""
+        """Return the scalar results of the fit by name, for `summary`."""
 
     @blas_limited
     def fit(
@@ -90,15 +91,15 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         similar: npt.ArrayLike | None = None,
         dissimilar: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn the kernel from labels, some of which may be unknown, or from pairs.
+        """Learn the kernel from partial labels or from pairs.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            All points, with or without side information. For kernel="precomputed" the kernel
-            values between them, of shape (n_samples, n_samples).
+            All points, with or without side information. For kernel="precomputed", their kernel
+            matrix, shape (n_samples, n_samples).
         y : array-like of shape (n_samples,), optional
-            Class labels; the value `unlabeled` for points of unknown class.
+            Class labels, with the value `unlabeled` for unknown classes.
         similar, dissimilar : array-like of shape (n_pairs, 2), optional
             Pairs of row indices, instead of `y`.
 
@@ -110,7 +111,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ------
         ValueError
             If a parameter is out of range, the data or the side information are unsuitable, or
-            if both `y` and pairs are given, or neither.
+            unless exactly one of `y` and pairs is given.
         """
         self._fit(X, y, similar, dissimilar)
         return self
@@ -118,8 +119,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def fit_gram(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any) -> Array:
         """Fit, and return the learned kernel matrix of the fit points, (n_samples, n_samples).
 
-        This is cheaper than ``kernel_(X)`` after a fit, and equal up to rounding. Parameters as
-        in `fit`.
+        This is cheaper than ``kernel_(X)`` after a fit, and equal up to rounding. The parameters
+        are the same as in `fit`.
         """
         learned = self._fit(X, y, **pairs)
         return learned(np.arange(len(self.support_vectors_)))
@@ -128,19 +129,19 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def fit_transform(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any
     ) -> Array:
-        """Fit, and transform the fit points. Parameters as in `fit`."""
+        """Fit, and transform the fit points. The parameters are the same as in `fit`."""
         return self.fit_gram(X, y, **pairs)
 
     @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the learned kernel between new points and the fit points.
 
-        An estimator with ``kernel="precomputed"`` takes these values.
+        These values are the input of an estimator with ``kernel="precomputed"``.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            For kernel="precomputed" the kernel values between new points and fit points.
+            New points. For kernel="precomputed", kernel values between new and fit points.
 
         Returns
         -------
@@ -154,19 +155,19 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _validate(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any, dissimilar: Any
     ) -> tuple[Array, SideInformation]:
-        """Check parameters and data, store the fit points; return them and their information."""
+        """Validate parameters and data; store the fit points, and return X and side information."""
         check_parameters(self)
-        given_pairs = similar is not None or dissimilar is not None
-        if y is not None and given_pairs:
+        has_pairs = similar is not None or dissimilar is not None
+        if y is not None and has_pairs:
             raise ValueError("expected either y or pairs as side information, got both")
-        if y is None and not given_pairs:
+        if y is None and not has_pairs:
             raise ValueError(
-                "this learner requires y to be passed, but the target y is None: expected y, or "
-                "pairs as similar, dissimilar"
+                "this learner requires y to be passed, but the target y is None: pass y, or pairs "
+                "as similar and dissimilar"
             )
         points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         n = len(points)
-        # a precomputed kernel takes row indices as its points
+        # the points of a precomputed kernel are row indices
         self.support_vectors_ = np.arange(float(n))[:, None] if self._precomputed else points.copy()
         if self._precomputed:
             check_gram(points)
@@ -176,22 +177,23 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             information = SideInformation.from_labels(y, self.unlabeled)
             if information.n_samples != n:
                 shape = np.shape(y)
-                raise ValueError(f"expected y of shape ({n},), as X has {n} rows, got {shape}")
+                raise ValueError(f"expected y of shape ({n},), since X has {n} rows, got {shape}")
         self.classes_ = information.classes
         return points, information
 
     def _base_kernel(self, points: Array) -> Kernel:
-        """Return k0 for the parameters ``kernel`` and ``gamma``."""
+        """Return k0, from the parameters ``kernel`` and ``gamma``."""
         names = getattr(self, "feature_names_in_", None)
         return base_kernel(self.kernel, points, self.gamma, names)
 
     def _members(self) -> Indices:
-        """Return the row indices of the fit points that principal components are computed from.
+        """Return the row indices of the fit points that determine principal components.
 
-        A strong learner shrinks the kernel at the points with side information alone.
+        These are the points with side information if a strong learner shrinks the kernel only
+        there, otherwise all fit points.
         """
-        every = np.arange(len(self.support_vectors_))
-        return np.asarray(getattr(self, "members_", every))
+        rows = np.arange(len(self.support_vectors_))
+        return np.asarray(getattr(self, "members_", rows))
 
     def summary(self) -> Summary:
         """Return the learned kernel, the base kernel (None on a neighbour graph), and the results.
@@ -216,33 +218,29 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def __sklearn_tags__(self) -> Any:
-        """Declare that targets are required, and that X holds kernel values if precomputed."""
+        """Declare that y is required, and that X is pairwise for kernel="precomputed"."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.pairwise = self._precomputed
         return tags
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, are inconsistent."""
+        """Raise ValueError if attributes read from a file are inconsistent."""
         if not isinstance(self.kernel_, Kernel):
             raise ValueError(f"expected a kernel, got {type(self.kernel_).__name__}")
-        shape = np.shape(self.support_vectors_)
-        if len(shape) != 2 or not np.isfinite(self.support_vectors_).all():
-            raise ValueError(
-                f"expected support_vectors_ of shape (n_samples, n_features), got {shape}"
-            )
-        members = self._members()
-        if members.dtype.kind not in "iu" or not ((members >= 0) & (members < shape[0])).all():
-            raise ValueError(f"expected members_ to be row indices, 0 to {shape[0] - 1}")
+        n, members = len(check_points(self.support_vectors_, "support_vectors_")), self._members()
+        check_row_numbers("members_", members)
+        if (members >= n).any():
+            raise ValueError(f"expected members_ below {n}, the number of points")
 
 
 def base_kernel(
     kernel: KernelLike | None, points: Array, gamma: Gamma, names: Sequence[str] | None = None
 ) -> Kernel:
-    """Return the kernel for a parameter ``kernel``, if it is symmetric and PSD.
+    """Return the kernel for a parameter ``kernel``; raise ValueError unless it is symmetric PSD.
 
-    Names are those of `pliant.kernels.as_kernel`, and "graph" for the
-    `pliant.kernels.NeighborGraphKernel` of the points. Any other kernel raises ValueError.
+    Valid names are the names of `pliant.kernels.as_kernel`, and "graph" for the
+    `pliant.kernels.NeighborGraphKernel` of the points.
     """
     if isinstance(kernel, str) and kernel == "graph":
         if not (isinstance(gamma, str) and gamma == "scale"):
@@ -254,46 +252,31 @@ def base_kernel(
     if isinstance(kernel, str):
         check_choice("kernel", kernel, (*KERNEL_NAMES, "graph", "precomputed"))
     base = as_kernel(kernel, points, gamma, names)
-    for holds, meaning in ((base.symmetric, "symmetric"), (base.psd, "positive semi-definite")):
+    for holds, name in ((base.symmetric, "symmetric"), (base.psd, "positive semi-definite")):
         if not holds:
-            raise ValueError(f"expected a kernel that is {meaning}, got {one_line(base)}")
+            raise ValueError(f"expected a {name} kernel, got {one_line(base)}")
     return base
 
 
-def resolve_columns_of(learner: KernelLearner, outer: BaseEstimator, n_features: int) -> None:
-    """Replace column names in a learner's kernel by the positions in the data of `outer`.
+def check_learner(learner: object) -> KernelLearner:
+    """Return `learner`; raise TypeError unless it is a kernel learner."""
+    if not isinstance(learner, KernelLearner):
+        raise TypeError(
+            "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or LogDetLearner, "
+            f"got {one_line(learner)}"
+        )
+    return learner
 
-    `outer` is the estimator around the learner: it is fitted on a data frame, the learner on an
-    array.
+
+def resolve_columns_of(learner: KernelLearner, outer: BaseEstimator, n_features: int) -> None:
+    """Replace column names in a learner's kernel by column positions in the data of `outer`.
+
+    `outer` is the meta-estimator, which is fitted on a data frame, while the learner gets an array.
     """
     kernel = learner.get_params(deep=False).get("kernel")
     if isinstance(kernel, Kernel):
         names = getattr(outer, "feature_names_in_", None)
         learner.set_params(kernel=resolve_columns(kernel, names, n_features))
-
-
-def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
-    """Return kernel values, shape (a, a), and their smallest eigenvalue if it is clearly negative.
-
-    Raises ValueError for values that are not finite, or not symmetric; warns of the eigenvalue.
-    """
-    gram = base(points)
-    if not np.isfinite(gram).all():
-        raise ValueError(f"expected finite kernel values, got inf or NaN from {one_line(base)}")
-    # symmetric and PSD by construction
-    if isinstance(base, (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)):
-        return gram, None
-    check_gram(gram)
-    gram = 0.5 * gram + 0.5 * gram.T
-    value = negative_eigenvalue(gram)
-    if value is not None:
-        warnings.warn(
-            "expected positive semi-definite kernel values, as a LogDet divergence needs, got a "
-            f"matrix with the eigenvalue {value:.6g}: negative eigenvalues are taken as zero",
-            NonPSDWarning,
-            stacklevel=stack_level(),
-        )
-    return gram, value
 
 
 class PSDPart(NamedTuple):
@@ -308,23 +291,41 @@ class PSDPart(NamedTuple):
 
     @classmethod
     def of(cls, base: Kernel, points: Array) -> PSDPart:
-        """Return the PSD part of the kernel values between some points; see `checked_gram`."""
-        gram, smallest = checked_gram(base, points)
+        """Return the PSD part of the kernel matrix of points; warn of negative eigenvalues.
+
+        Raises ValueError unless the kernel values are finite and symmetric.
+        """
+        gram = base(points)
+        if not np.isfinite(gram).all():
+            raise ValueError(f"expected finite kernel values, got inf or NaN from {one_line(base)}")
+        smallest = None
+        # the other kernels are symmetric and PSD by construction
+        if not isinstance(
+            base, (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)
+        ):
+            check_gram(gram)
+            gram = 0.5 * gram + 0.5 * gram.T
+            smallest = negative_eigenvalue(gram)
         if smallest is None:
             return cls(gram, np.empty((len(gram), 0)), np.empty(0))
+        warnings.warn(
+            "expected a positive semi-definite kernel matrix, as the LogDet divergence requires, "
+            f"got the eigenvalue {smallest:.6g}; negative eigenvalues are set to zero",
+            NonPSDWarning,
+            stacklevel=stack_level(),
+        )
         values, vectors = np.linalg.eigh(gram)
-        # eigenvalues down to -1e-8 times the largest k0(x, x) are rounding, as in `checked_gram`
+        # eigenvalues above -1e-8 times the largest k0(x, x) are rounding errors
         negative = values < -1e-8 * float(np.abs(gram.diagonal()).max())
         values, vectors = values[negative], vectors[:, negative]
         gram = gram - (vectors * values) @ vectors.T  # K0 - sum_i lambda_i v_i v_i'
         return cls(0.5 * (gram + gram.T), vectors, values)
 
     def extend(self, Q: Array) -> Array:
-        """Return Q for the whole K0, given the Q that was learned from its PSD part.
+        """Return Q for K0, given the Q learned from its PSD part.
 
-        With it, k0 + k0 Q k0 is the learned kernel on the PSD part and 0 on the removed
-        eigenvectors v_i: it is P Q P - sum_i v_i v_i'/lambda_i for the projection
-        P = I - sum_i v_i v_i'.
+        For the projection P = I - sum_i v_i v_i', the result is P Q P - sum_i v_i v_i'/lambda_i.
+        The learned kernel k0 + k0 Q k0 is then zero on the removed eigenvectors v_i.
         """
         if not len(self.values):
             return Q
@@ -333,20 +334,21 @@ class PSDPart(NamedTuple):
         return np.asarray(0.5 * (extended + extended.T))
 
 
+@dataclass(eq=False, repr=False)
 class LogDetKernel(Kernel):
     """k(x, y) = k0(x, y) + k0(x, P) Q k0(P, y) for the points P.
 
     A kernel matrix K that minimises a LogDet divergence from K0 = k0(P, P) extends to new points
-    by Q = K0^{-1} (K - K0) K0^{-1}. Q has closed forms without inverses.
+    with Q = K0^{-1} (K - K0) K0^{-1}. Q has closed forms without the inverse of K0.
 
     Parameters
     ----------
     base : Kernel
-        k0.
+        The base kernel k0.
     points : array of shape (a, n_features)
-        P.
+        The points P.
     matrix : array of shape (a, a)
-        Q, symmetric.
+        The symmetric matrix Q.
 
     References
     ----------
@@ -354,10 +356,9 @@ class LogDetKernel(Kernel):
     function, Eqs. 6 and 32.
     """
 
-    def __init__(self, base: Kernel, points: npt.ArrayLike, matrix: npt.ArrayLike) -> None:
-        self.base = base
-        self.points = points
-        self.matrix = matrix
+    base: Kernel
+    points: npt.ArrayLike
+    matrix: npt.ArrayLike
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
@@ -366,14 +367,14 @@ class LogDetKernel(Kernel):
 
     @property
     def psd(self) -> bool:  # type: ignore[override]
-        """True if the base kernel is PSD, and so is k on the points; takes one factorisation."""
+        """True if the base kernel and the matrix k(P, P) are PSD; costs one factorisation."""
         if not self.base.psd:
             return False
         gram = self(np.asarray(self.points))
         return negative_eigenvalue(0.5 * gram + 0.5 * gram.T) is None
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if the parameters, read from a file, are inconsistent."""
+        """Raise ValueError if parameters read from a file are inconsistent."""
         super()._check_loaded()
         points = check_points(self.points, "points")
         matrix = check_gram(check_points(self.matrix, "matrix"))
@@ -385,7 +386,7 @@ class LogDetKernel(Kernel):
         self.base._check_pair(X, Y)
 
     def _points_and_matrix(self, X: Array) -> tuple[Array, Array]:
-        """Return P and Q; raise ValueError unless X has the features of P."""
+        """Return P and Q; raise ValueError unless X and P have the same number of features."""
         points = check_points(self.points, "points")
         check_width(self.base, points, X)
         return points, check_points(self.matrix, "matrix")
@@ -399,5 +400,5 @@ class LogDetKernel(Kernel):
     def _diagonal(self, X: Array) -> Array:
         points, matrix = self._points_and_matrix(X)
         cross = self.base._gram(X, points)
-        # k0(x, P) Q k0(P, x) row by row: the diagonal of cross Q cross'
+        # k0(x, P) Q k0(P, x) is the diagonal of cross Q cross'
         return self.base._diagonal(X) + np.einsum("ij,ij->i", cross @ matrix, cross)

@@ -1,15 +1,16 @@
-"""The graph of nearest neighbours, its smoothest functions, and kernels made of these.
+"""The nearest-neighbour graph, the smoothest eigenvectors of its Laplacian, and their kernels.
 
-    A_ij = 1 if x_i is among the k nearest neighbours of x_j, or x_j among those of x_i, else 0
+    A_ij = 1 if x_i is one of the k nearest neighbours of x_j, or x_j one of x_i's, otherwise 0
     D = diag(A 1),   L = I - D^{-1/2} A D^{-1/2},   L v_i = lambda_i v_i,   0 <= lambda_i <= 2
 
-L is the normalised Laplacian. Its null space is known: for each connected component c the vector
-D^{1/2} 1_c. The other eigenvectors are computed from I - L with the null vectors moved from
-eigenvalue 1 to -2, below the rest of the spectrum: none of them is mixed into the others.
+L is the normalised Laplacian. Its null space is spanned by the vectors D^{1/2} 1_c of the connected
+components c. The other eigenvectors are computed from I - L after the eigenvalue of the null
+vectors is shifted from 1 to -2, below the rest of the spectrum, which keeps them separate.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -26,17 +27,17 @@ from pliant.core.validation import check_integer, check_points, check_real, chec
 from pliant.kernels.base import Kernel
 from pliant.kernels.extension import CoordinateNeighbors, row_parts
 
-SMALL = 500
-"""Components of up to this number of points are decomposed by LAPACK."""
+MAX_DENSE_POINTS = 500
+"""Maximum number of points of a component that is always decomposed by LAPACK."""
 
-BLOCK = 1_000_000
-"""Number of distances held in memory at once."""
+MAX_DISTANCES = 1_000_000
+"""Maximum number of distances in memory at once."""
 
 
 class SmoothVectors(NamedTuple):
-    """The smallest eigenvalues of L, ascending, (r,), and their orthonormal vectors, (m, r).
+    """The r smallest eigenvalues of L in ascending order, and orthonormal eigenvectors, (m, r).
 
-    The first `n_null` vectors span the null space of L, or a part of it.
+    The first `n_null` vectors span the null space of L, or a subspace of it.
     """
 
     values: Array
@@ -47,11 +48,10 @@ class SmoothVectors(NamedTuple):
 class NeighborGraph:
     """The graph of the k nearest neighbours of m > k distinct points, shape (m, n_features).
 
-    Raises ValueError for fewer points, and for a distance that is not finite. Of equally near
-    points the first ones are neighbours; each component has at least k + 1 points. Time
-    O(m^2 n_features), memory O(m k). `weights` are A, sparse; `degrees` D_ii, at least k; `radii`
-    the distances of the points to their k-th neighbours; `components` the connected component of
-    each point.
+    Raises ValueError for too few points or a distance that is not finite. Ties between neighbours
+    are broken by row order. Each component has at least k + 1 points. Time is O(m^2 n_features),
+    memory O(m k). `weights` is the sparse A, `degrees` holds D_ii >= k, `radii` holds the distance
+    of each point to its k-th neighbour, and `components` its connected component.
     """
 
     def __init__(self, points: Array, n_neighbors: int) -> None:
@@ -67,26 +67,26 @@ class NeighborGraph:
 
     @property
     def n_components(self) -> int:
-        """Number of connected components, the dimension of the null space of L."""
+        """The number of connected components, which is the dimension of the null space of L."""
         return int(self.components.max()) + 1
 
     @cached_property
     def similarity(self) -> scipy.sparse.csr_array:
-        """I - L = D^{-1/2} A D^{-1/2}, sparse, shape (m, m)."""
+        """The sparse matrix I - L = D^{-1/2} A D^{-1/2}, shape (m, m)."""
         scale = scipy.sparse.diags_array(1.0 / np.sqrt(self.degrees))
         return scipy.sparse.csr_array(scale @ self.weights @ scale)
 
     def null_vectors(self, count: int) -> Array:
-        """Return D^{1/2} 1_c / |D^{1/2} 1_c| for `count` components c, most edges first."""
-        volumes = np.bincount(self.components, weights=self.degrees)
+        """Return D^{1/2} 1_c / |D^{1/2} 1_c| for the `count` components c with the most edges."""
+        volumes = np.bincount(self.components, weights=self.degrees)  # |D^{1/2} 1_c|^2
         largest = np.argsort(-volumes, kind="stable")[:count]
-        inside = self.components[:, None] == largest  # 1_c, and |D^{1/2} 1_c|^2 is the volume
-        return np.sqrt(inside * self.degrees[:, None] / volumes[largest])
+        indicators = self.components[:, None] == largest
+        return np.sqrt(indicators * self.degrees[:, None] / volumes[largest])
 
     def smoothest(self, n_vectors: int, *, drop_null: bool) -> SmoothVectors:
-        """Compute at most `n_vectors` >= 1 of the smallest eigenvalues of L and their vectors.
+        """Compute at most `n_vectors` >= 1 of the smallest eigenvalues of L, and eigenvectors.
 
-        `drop_null` leaves the null space out.
+        `drop_null` omits the null space.
         """
         n_null = 0 if drop_null else min(n_vectors, self.n_components)
         r = min(n_vectors - n_null, len(self.degrees) - self.n_components)
@@ -95,34 +95,34 @@ class NeighborGraph:
         return SmoothVectors(all_values, np.hstack([self.null_vectors(n_null), vectors]), n_null)
 
     def _decompose(self, r: int) -> tuple[Array, Array]:
-        """Compute the r smallest eigenvalues of L outside its null space, ascending, and vectors.
+        """Compute the r smallest eigenpairs of L outside its null space, in ascending order.
 
-        Each component is decomposed on its own: similar components have equal eigenvalues, and
-        Lanczos iterations over all of them would miss some of these.
+        Each component is decomposed separately: Lanczos iterations on L could miss some of the
+        equal eigenvalues of similar components.
         """
-        rows = [np.flatnonzero(self.components == c) for c in range(self.n_components)]
-        parts = [self._decompose_component(own, min(r, len(own) - 1)) for own in rows]
-        all_values = np.concatenate([values for values, _ in parts])
+        components = [np.flatnonzero(self.components == c) for c in range(self.n_components)]
+        pairs = [self._decompose_component(rows, min(r, len(rows) - 1)) for rows in components]
+        all_values = np.concatenate([values for values, _ in pairs])
         chosen = np.argsort(all_values, kind="stable")[:r]
-        # a vector of L is one of its component, zero elsewhere; `first` counts earlier components
-        vectors, first = np.zeros((len(self.degrees), r)), 0
-        for own, (values, own_vectors) in zip(rows, parts, strict=True):
-            here = np.flatnonzero((chosen >= first) & (chosen < first + len(values)))
-            vectors[np.ix_(own, here)] = own_vectors[:, chosen[here] - first]
-            first += len(values)
+        # an eigenvector of a component is extended by zeros; `start` is its first eigenvalue
+        vectors, start = np.zeros((len(self.degrees), r)), 0
+        for rows, (values, own_vectors) in zip(components, pairs, strict=True):
+            columns = np.flatnonzero((chosen >= start) & (chosen < start + len(values)))
+            vectors[np.ix_(rows, columns)] = own_vectors[:, chosen[columns] - start]
+            start += len(values)
         return all_values[chosen], vectors
 
     def _decompose_component(self, rows: Indices, r: int) -> tuple[Array, Array]:
-        """Compute the r smallest eigenpairs of one component, without its null vector."""
+        """Compute the r smallest eigenpairs of a component, without its null vector."""
         if r == 0:
             return np.empty(0), np.empty((len(rows), 0))
         null = np.sqrt(self.degrees[rows] / self.degrees[rows].sum())
         similarity = self.similarity[rows][:, rows]
-        # Lanczos iterations for at most a tenth of the eigenvectors of many points
-        few = len(rows) > SMALL and r <= 0.1 * len(rows)
+        # Lanczos iterations compute at most a tenth of the eigenvectors of a large component
+        few = len(rows) > MAX_DENSE_POINTS and r <= 0.1 * len(rows)
         pairs = _iterate_lanczos(similarity, null, r) if few else None
         if pairs is None:
-            # eigenvalues of I - L are >= -1; the null vector's eigenvalue 1 becomes 1 - 3 = -2
+            # I - L has eigenvalues >= -1; the eigenvalue 1 of the null vector becomes 1 - 3 = -2
             pairs = last_eigenpairs(similarity.toarray() - 3.0 * np.outer(null, null), r)
         values, vectors = pairs
         order = np.argsort(-values, kind="stable")
@@ -132,14 +132,14 @@ class NeighborGraph:
 def _iterate_lanczos(
     similarity: scipy.sparse.csr_array, null: Array, r: int
 ) -> tuple[Array, Array] | None:
-    """Compute the r largest eigenpairs of I - L besides the null vector; None without success."""
+    """Compute the r largest eigenpairs of I - L besides the null vector; None on failure."""
     m = len(null)
 
-    def times(b: Array) -> Array:
-        # I - L with the null vector moved from the eigenvalue 1 to -2
+    def multiply(b: Array) -> Array:
+        # I - L, with the eigenvalue of the null vector shifted from 1 to -2
         return np.asarray(similarity @ b - 3.0 * (null @ b) * null)
 
-    operator = LinearOperator((m, m), matvec=times, dtype=np.float64)
+    operator = LinearOperator((m, m), matvec=multiply, dtype=np.float64)
     start = np.random.RandomState(0).standard_normal(m)
     try:
         return eigsh(operator, r, which="LA", v0=start)
@@ -148,51 +148,51 @@ def _iterate_lanczos(
 
 
 def _connect(points: Array, k: int) -> tuple[scipy.sparse.csr_array, Array]:
-    """Compute A and the distance of each point to its k-th neighbour."""
+    """Compute A, and the distance of each point to its k-th neighbour."""
     m = len(points)
     columns, radii = [], []
-    for rows in row_parts(np.arange(m), m, BLOCK):
+    for rows in row_parts(np.arange(m), m, MAX_DISTANCES):
         distances = cdist(points[rows], points)
-        distances[np.arange(len(rows)), rows] = np.inf  # no point is its own neighbour
+        distances[np.arange(len(rows)), rows] = np.inf  # a point is not its own neighbour
         near, radius = _find_nearest(distances, k)
         columns.append(np.nonzero(near)[1])
         radii.append(radius)
     radius = np.concatenate(radii)
     if not np.isfinite(radius).all():
         raise ValueError("expected finite distances between points, got inf; scale the features")
-    places = (np.repeat(np.arange(m), k), np.concatenate(columns))
-    directed = scipy.sparse.csr_array((np.ones(m * k), places), shape=(m, m))
-    return directed.maximum(directed.T), radius  # i and j are linked if either is near the other
+    indices = (np.repeat(np.arange(m), k), np.concatenate(columns))
+    directed = scipy.sparse.csr_array((np.ones(m * k), indices), shape=(m, m))
+    return directed.maximum(directed.T), radius
 
 
 def _find_nearest(distances: Array, k: int) -> tuple[Mask, Array]:
     """Return a mask of the k smallest entries of each row, and the k-th smallest entry.
 
-    Of equal entries the first ones are taken.
+    Ties are broken by column order.
     """
-    # all entries below the k-th smallest, and the first ones equal to it, up to k
+    # entries below the k-th smallest, then the first ties with it until there are k
     radius = np.partition(distances, k - 1, axis=1)[:, k - 1]
-    near, level = distances < radius[:, None], distances == radius[:, None]
-    room = k - near.sum(axis=1)
-    return near | (level & (level.cumsum(axis=1) <= room[:, None])), radius
+    near, tied = distances < radius[:, None], distances == radius[:, None]
+    n_missing = k - near.sum(axis=1)
+    return near | (tied & (tied.cumsum(axis=1) <= n_missing[:, None])), radius
 
 
-def links(X: Array, points: Array, radii: Array, n_neighbors: int) -> Mask:
+def link_points(X: Array, points: Array, radii: Array, n_neighbors: int) -> Mask:
     """Return a mask of the links between n new points X and the points of the graph, shape (n, m).
 
-    As in the graph, a new point is linked to its k nearest points, and to the points at a distance
-    below their `radii`, the distances of their k-th neighbours. The graph does not change, and the
-    new points do not affect each other.
+    As in the graph, a new point is linked to its k nearest points, and to the points nearer than
+    `radii`, the distances to their k-th neighbours. New points are never linked to each other.
     """
     distances = cdist(X, points)
     return np.asarray(_find_nearest(distances, n_neighbors)[0] | (distances < radii))
 
 
+@dataclass(eq=False, repr=False)
 class SpectralKernel(Kernel):
     r"""k(x, y) = sum_i mu_i v_i(x) v_i(y), for eigenvectors v_i of a neighbour graph's Laplacian.
 
-    At a point of the graph, recognised bit for bit, v_i(x) is its entry. At a new point it
-    follows from the Laplacian's eigenvalue equation (the Nystroem extension),
+    At a point of the graph (an exactly equal point), v_i(x) is the entry of the eigenvector. At a
+    new point it follows from the eigenvalue equation of the Laplacian (Nystroem extension),
 
     .. math::
 
@@ -201,59 +201,49 @@ class SpectralKernel(Kernel):
 
     where a(x, x_j), as in the graph, is 1 if x_j is among the k nearest points of x, or x is
     nearer to x_j than its k-th neighbour, and 0 otherwise. The value at a new point does not depend
-    on other new points. As 1 - lambda_i approaches zero, v_i changes sign from neighbour to
-    neighbour and has no meaning between the points: at new points it is zero if 1 - lambda_i < 0.1.
+    on other new points. For 1 - lambda_i < 0.1 the value at new points is zero: such a v_i
+    oscillates between neighbours and cannot be interpolated.
 
     Parameters
     ----------
     points : array of shape (m, n_features)
-        The points of the graph, distinct.
+        The distinct points of the graph.
     vectors : array of shape (m, r)
-        v_i, one per column.
+        The eigenvectors v_i, one per column.
     eigenvalues : array of shape (r,)
-        lambda_i.
+        The eigenvalues lambda_i of the Laplacian.
     spectrum : array of shape (r,)
-        mu_i >= 0.
+        The weights mu_i >= 0.
     n_neighbors : int
-        k, 1 <= k <= m.
+        The number of neighbours k, 1 <= k <= m.
     radii, degrees : arrays of shape (m,)
-        For each point of the graph: the distance of its k-th neighbour, and d_j > 0.
+        For each point of the graph, the distance to its k-th neighbour and its degree d_j > 0.
     """
 
-    def __init__(
-        self,
-        points: npt.ArrayLike,
-        vectors: npt.ArrayLike,
-        eigenvalues: npt.ArrayLike,
-        spectrum: npt.ArrayLike,
-        n_neighbors: int,
-        radii: npt.ArrayLike,
-        degrees: npt.ArrayLike,
-    ) -> None:
-        self.points = points
-        self.vectors = vectors
-        self.eigenvalues = eigenvalues
-        self.spectrum = spectrum
-        self.n_neighbors = n_neighbors
-        self.radii = radii
-        self.degrees = degrees
+    points: npt.ArrayLike
+    vectors: npt.ArrayLike
+    eigenvalues: npt.ArrayLike
+    spectrum: npt.ArrayLike
+    n_neighbors: int
+    radii: npt.ArrayLike
+    degrees: npt.ArrayLike
 
     def eigenfunctions(self, X: npt.ArrayLike) -> Array:
         """Evaluate v_i(x) for each sample x of X, shape (n_samples, r)."""
         points = check_points(self.points, "points")
         X = check_points(X, "X", n_features=points.shape[1])
         twins = CoordinateNeighbors(points).twins(X)
-        # at a point of the graph its row of v; rows of new points (twin -1) are replaced
+        # rows of v at points of the graph; the rows of new points (twin -1) are replaced
         values = check_points(self.vectors, "vectors")[twins]
         new = np.flatnonzero(twins < 0)
-        for part in row_parts(new, len(points), BLOCK):
+        for part in row_parts(new, len(points), MAX_DISTANCES):
             values[part] = self._at_new_points(X[part])
         return values
 
     def _at_new_points(self, X: Array) -> Array:
         """Evaluate the Nystroem extension of v_i, shape (n_samples, r)."""
         points, degrees = check_points(self.points, "points"), np.asarray(self.degrees)
-        linked = links(X, points, np.asarray(self.radii), self.n_neighbors)
+        linked = link_points(X, points, np.asarray(self.radii), self.n_neighbors)
         means = (linked / np.sqrt(degrees)) @ np.asarray(self.vectors)
         return np.asarray(means * self._gains() / np.sqrt(linked.sum(axis=1))[:, None])
 
@@ -263,7 +253,7 @@ class SpectralKernel(Kernel):
         return np.divide(1.0, similarity, out=np.zeros_like(similarity), where=similarity >= 0.1)
 
     def _features(self, X: Array) -> Array:
-        """Return sqrt(mu_i) v_i(x): k is their inner product."""
+        """Return the features sqrt(mu_i) v_i(x), with the inner product k."""
         return self.eigenfunctions(X) * np.sqrt(np.asarray(self.spectrum, dtype=np.float64))
 
     def _check_pair(self, X: Array, Y: Array) -> None:
@@ -279,7 +269,7 @@ class SpectralKernel(Kernel):
         return np.einsum("ij,ij->i", features, features)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if the parameters, read from a file, are inconsistent."""
+        """Raise ValueError if parameters read from a file are inconsistent."""
         super()._check_loaded()
         m, vectors = len(check_points(self.points)), check_points(self.vectors, "vectors")
         if len(vectors) != m:
@@ -291,7 +281,9 @@ class SpectralKernel(Kernel):
         if not (check_vector("degrees", self.degrees, m) > 0).all():
             raise ValueError("expected degrees > 0")
         if check_integer("n_neighbors", self.n_neighbors, least=1) > m:
-            raise ValueError(f"expected n_neighbors <= {m}, the points, got {self.n_neighbors}")
+            raise ValueError(
+                f"expected n_neighbors <= {m}, the number of points, got {self.n_neighbors}"
+            )
 
 
 class NeighborGraphKernel(SpectralKernel):
@@ -302,13 +294,13 @@ class NeighborGraphKernel(SpectralKernel):
         k(x, y) = c \sum_i \frac{u_i(x) \, u_i(y)}{\epsilon + \lambda_i},
 
     where :math:`(I - D^{-1} A) u_i = \lambda_i u_i` for the 0/1 weights A of the graph, and c
-    scales the mean of k(x, x) over the points to 1. Points are near in its feature space if many
-    short paths lead from one to the other. Created by `from_points`.
+    scales the mean of k(x, x) over the points to 1. Points are close in feature space if many short
+    paths connect them. Created by `from_points`.
 
-    At a new point each function is its mean over the points that the new one would be linked to,
-    divided by 1 - lambda_i (the Nystroem extension; zero where 1 - lambda_i < 0.1).
+    At a new point each function is its mean over the linked points, divided by 1 - lambda_i
+    (Nystroem extension), or zero if 1 - lambda_i < 0.1.
 
-    The parameters are those of `SpectralKernel`, with u_i as `vectors`.
+    The parameters are the same as in `SpectralKernel`, with u_i as `vectors`.
 
     Examples
     --------
@@ -324,34 +316,34 @@ class NeighborGraphKernel(SpectralKernel):
     def from_points(
         cls, X: npt.ArrayLike, n_neighbors: int = 5, n_components: int = 100, epsilon: float = 0.01
     ) -> Self:
-        """Build the kernel of the graph of some points. O(n^2 d), and O(n^3) for small n.
+        """Build the kernel of the graph of points X, in O(n^2 d), and O(n^3) for small n.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Equal points count once.
+            Points; equal points count once.
         n_neighbors : int, default=5
             Two points are linked if one is among the `n_neighbors` nearest of the other.
         n_components : int, default=100
-            Maximum number of functions, the smoothest first.
+            Maximum number of functions, in order of smoothness.
         epsilon : float, default=0.01
-            > 0; functions with much smaller eigenvalues have nearly equal weights.
+            Regularization, > 0; functions with much smaller eigenvalues have nearly equal weights.
 
         Raises
         ------
         ValueError
-            Unless there are more than `n_neighbors` distinct points.
+            If there are at most `n_neighbors` distinct points.
         """
         points = check_points(X)
         k = check_integer("n_neighbors", n_neighbors, least=1)
         count = check_integer("n_components", n_components, least=1)
         points = points[np.unique(CoordinateNeighbors(points).twins(points))]
         graph = NeighborGraph(points, k)
-        # the null vector of a single component is the constant function, which separates nothing
+        # the null vector of a single component is constant, so it is omitted
         smooth = graph.smoothest(count, drop_null=graph.n_components == 1)
-        # u = D^{-1/2} v: eigenvectors of the random walk from those of the symmetric Laplacian
+        # u = D^{-1/2} v are the eigenvectors of the random walk
         vectors = smooth.vectors / np.sqrt(graph.degrees)[:, None]
-        # c: the mean of k(x, x) over the points is sum_i mu_i |u_i|^2 / n
+        # the mean of k(x, x) over the points is sum_i mu_i |u_i|^2 / n, which c scales to 1
         spectrum = 1.0 / (check_real("epsilon", epsilon, above=0) + smooth.values)
         spectrum *= len(points) / float((vectors * vectors).sum(axis=0) @ spectrum)
         return cls(points, vectors, smooth.values, spectrum, k, graph.radii, graph.degrees)
@@ -359,6 +351,6 @@ class NeighborGraphKernel(SpectralKernel):
     def _at_new_points(self, X: Array) -> Array:
         """Evaluate the Nystroem extension of u_i, a mean over the linked points."""
         points = check_points(self.points, "points")
-        linked = links(X, points, np.asarray(self.radii), self.n_neighbors)
+        linked = link_points(X, points, np.asarray(self.radii), self.n_neighbors)
         means = (linked @ np.asarray(self.vectors)) / linked.sum(axis=1)[:, None]
         return np.asarray(means * self._gains())

@@ -1,10 +1,11 @@
-"""SCG-LDK: a kernel learned in closed form from partial labels or pairs (Pan et al.)."""
+"""SCG-LDK: learning a kernel in closed form from partial labels or pairs (Pan et al.)."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -34,26 +35,26 @@ from pliant.methods.supervised.learner import (
     LearnedGram,
     LogDetKernel,
     PSDPart,
-    checked_gram,
 )
 from pliant.methods.supervised.scg_problem import SCGLogDet, SCGLogDetPath, graph_size
 
 Candidate: TypeAlias = tuple[float, float]
-"""A strength and an exponent of the weights."""
+"""A strength, and the exponent beta of the weights."""
 
 Embed: TypeAlias = Callable[[Array], Callable[[Array], Array]]
-"""Computes the components of a kernel matrix; raises ValueError if it has fewer."""
+"""Computes the components of a kernel matrix; raises ValueError if there are too few."""
 
 STRENGTHS = tuple(10.0**power for power in range(-1, 7))
-"""The candidates of strength="auto"."""
+"""Candidates for strength="auto"."""
 
-FALLBACK = 100.0
-"""The strength where no label or pair can be held out."""
+DEFAULT_STRENGTH = 100.0
+"""The result of strength="auto" if no label or pair can be held out."""
 
 N_FOLDS = 5
-"""Each fold holds out a fifth of the labels, or of the pairs."""
+"""Number of folds of the labels or pairs."""
 
 
+@dataclass(eq=False, repr=False)
 class SCGLogDetLearner(KernelLearner):
     r"""Learn a kernel that is smooth over the graph of known pairs, in closed form (SCG-LDK).
 
@@ -62,72 +63,72 @@ class SCGLogDetLearner(KernelLearner):
         \min_K \; D_{ld}(K, K_0) + \gamma \, \mathrm{tr}(K S), \qquad
         K = (K_0^{-1} + \gamma S)^{-1},
 
-    Eqs. 27 and 29 of [1]_, where S is the normalised Laplacian of the supervised complete graph.
-    Its weights are :math:`W_{ij} = e^{\beta T_{ij}}`, with T = +1 for similar points, -1 for
-    dissimilar ones, and 0 where nothing is known. The learned kernel is a function of any two
-    points,
+    Eqs. 27 and 29 of [1]_, where S is the normalised Laplacian of the supervised complete graph
+    with the weights :math:`W_{ij} = e^{\beta T_{ij}}`. T is +1 for similar points, -1 for
+    dissimilar points, and 0 for unknown pairs. The learned kernel is a function of any two points,
 
     .. math:: k(x, x') = k_0(x, x') + k_0(x, X_A) \, Q \, k_0(X_A, x'),
 
-    with the points :math:`X_A` of the graph. No matrix that may be singular is inverted.
+    where :math:`X_A` are the points of the graph. No potentially singular matrix is inverted.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="gaussian"
-        k0, symmetric and PSD: a name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, a
-        function of two matrices, "precomputed", or "graph": the
+        The base kernel k0, symmetric and PSD: a name in ``pliant.kernels.KERNEL_NAMES``, a kernel
+        object, a function of two matrices, "precomputed", or "graph", the
         `pliant.kernels.NeighborGraphKernel` of the fit points, which suits embeddings.
     gamma : float or {"scale", "auto"}, default="scale"
-        Coefficient of kernels given by name: "scale" is 1/(n_features var(X)), "auto" is
+        The parameter gamma of kernels given by name: "scale" is 1/(n_features var(X)), "auto" is
         1/n_features.
     strength : float or "auto", default="auto"
-        > 0: weight of the labels or pairs. "auto" chooses the power of ten from 1e-1 to 1e6
-        with the best score in 5-fold cross-validation over the labels. The score is the accuracy
-        of a support vector machine with C = 1 on the learned kernel. (For pairs it is the area
-        under the ROC curve of distances, for hidden similar pairs against dissimilar ones.)
+        Weight of the labels or pairs, > 0. "auto" selects the power of ten from 1e-1 to 1e6 with
+        the best score in 5-fold cross-validation over the labels. The score is the accuracy of a
+        support vector machine with C = 1 on the learned kernel. For pairs it is the area under the
+        ROC curve of held-out distances.
     scale_strength : bool, default=True
-        If True, the strength is divided by the sum of k0(x, x) over the points in the graph, for a
-        Gaussian kernel their number. It then depends neither on their number nor on the units of
-        the kernel. If False, it is the :math:`\gamma` of the paper ("auto" then divides its
-        choice by that sum).
+        If True, the strength is divided by the sum of k0(x, x) over the points in the graph, which
+        is their number for a Gaussian kernel. A good strength then depends neither on this number
+        nor on the units of the kernel. If False, the strength is the :math:`\gamma` of the paper;
+        "auto" then divides its choice by the sum.
     beta : float, default=1.0
         Exponent of the weights, in (0, 100]; 1 in the paper.
     graph : {"labeled", "complete"}, default="labeled"
-        "labeled" is the graph over the points with side information. "complete" is the graph
-        over all points, as in the paper; it whitens the kernel at unlabelled points, and hurts
-        if few labels are known.
+        "labeled" is the graph of the points with side information. "complete" is the graph of all
+        points, as in the paper. It whitens the kernel at unlabelled points, which reduces the
+        accuracy if few labels are known.
     unlabeled : object, optional
-        The value in y of points of unknown class. None means -1, unless y holds -1 and +1 only.
+        The value in y that marks an unknown class. None means -1; it must be given if y contains
+        only -1 and +1.
     random_state : int, RandomState or None, default=None
-        Seed of the folds of ``strength="auto"``.
+        Random seed of the folds of ``strength="auto"``.
 
     Attributes
     ----------
     kernel_ : LogDetKernel
         The learned kernel.
     support_vectors_ : array of shape (n_samples, n_features)
-        The fit points; their row indices if the kernel is precomputed.
+        The fit points, or their row indices if the kernel is precomputed.
     members_ : array of shape (a,)
-        The row indices of the points in the graph.
+        Row indices of the points in the graph.
     strength_ : float
-        The strength used, before it is divided.
+        The fixed or selected strength, before scaling.
     objective_ : float
         The optimal value, log det(I + gamma S K0).
     classes_ : array of shape (n_classes,) or None
-        The classes, sorted; None for pairs.
+        The sorted classes; None for pairs.
     n_features_in_ : int
         Number of features seen during fit.
 
     Notes
     -----
-    For a points in the graph, a fit takes one Cholesky factorisation, O(a^3), whatever the number
-    of labels or pairs, memory O(a^2), and each new point O(n a). Of many points fit a sample of
-    some thousands; the learned kernel is a function of any two points.
-    Choose the strength together with everything that depends on it: by a search over a
-    `LearnedKernelClassifier`, which learns again in every fold, or by a `KernelEmbedding`.
+    For a points in the graph, a fit takes one Cholesky factorisation, O(a^3), for any number of
+    labels or pairs, and memory O(a^2). Each new point costs O(n a). For large data, fit a sample of
+    several thousand points: the learned kernel is a function of any two points.
+    Select the strength together with the parameters that depend on it, by a search over a
+    `LearnedKernelClassifier`, which learns the kernel in each fold, or by a `KernelEmbedding`.
 
-    As S D^{1/2} 1 = 0, the direction D^{1/2} 1 is damped least: centre the kernel before its
-    principal components are computed, as `KernelEmbedding` does.
+    As S D^{1/2} 1 = 0, the direction D^{1/2} 1 is damped least. Centre the kernel before computing
+    principal components, as `KernelEmbedding` does.
 
     References
     ----------
@@ -143,8 +144,6 @@ class SCGLogDetLearner(KernelLearner):
     >>> learner = SCGLogDetLearner(strength=1000.0).fit(X, y)
     >>> learner.transform(X[:3]).shape
     (3, 150)
-    >>> learner.kernel_(X[:3], X[50:52]).shape
-    (3, 2)
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -154,30 +153,14 @@ class SCGLogDetLearner(KernelLearner):
         "graph": one_of(GRAPHS),
     }
 
-    kernel_: LogDetKernel
-    members_: Indices
-    strength_: float
-    objective_: float
-
-    def __init__(
-        self,
-        kernel: KernelLike = "gaussian",
-        gamma: Gamma = "scale",
-        strength: float | Literal["auto"] = "auto",
-        scale_strength: bool = True,
-        beta: float = 1.0,
-        graph: GraphKind = "labeled",
-        unlabeled: object = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.strength = strength
-        self.scale_strength = scale_strength
-        self.beta = beta
-        self.graph = graph
-        self.unlabeled = unlabeled
-        self.random_state = random_state
+    kernel: KernelLike = "gaussian"
+    gamma: Gamma = "scale"
+    strength: float | Literal["auto"] = "auto"
+    scale_strength: bool = True
+    beta: float = 1.0
+    graph: GraphKind = "labeled"
+    unlabeled: object = None
+    random_state: Any = None
 
     def _fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
@@ -205,7 +188,7 @@ class SCGLogDetLearner(KernelLearner):
             self.objective_ = optimum.value
 
         def gram(rows: Indices) -> Array:
-            # K of the closed form has smaller rounding errors than k0 + k0 Q k0
+            # the closed form of K has smaller rounding errors than k0 + k0 Q k0
             return optimum.gram if np.array_equal(rows, members) else learned(support[rows])
 
         return gram
@@ -215,14 +198,14 @@ class SCGLogDetLearner(KernelLearner):
     ) -> float:
         """Return the scaled strength with the best mean score; `gram` is K0 on the graph."""
         rows, sample = draw_sample(information, self.graph, 500, rng)
-        if len(rows) != len(gram):  # else the sample is the whole graph
-            gram, _ = checked_gram(kernel, self.support_vectors_[rows])
+        if len(rows) != len(gram):  # otherwise the sample is the entire graph
+            gram = PSDPart.of(kernel, self.support_vectors_[rows]).gram
         candidates = [(strength, self.beta) for strength in STRENGTHS]
-        # a scaled strength: the best one on a sample suits all points
+        # the best scaled strength does not depend on the sample size
         scores = score_candidates(
             gram, sample, candidates, graph=self.graph, scale_strength=True, rng=rng
         )
-        return FALLBACK if np.isnan(scores).all() else STRENGTHS[int(np.nanargmax(scores))]
+        return DEFAULT_STRENGTH if np.isnan(scores).all() else STRENGTHS[int(np.nanargmax(scores))]
 
     def _results(self) -> dict[str, Any]:
         return {"strength": float(self.strength_), "objective": float(self.objective_)}
@@ -231,30 +214,30 @@ class SCGLogDetLearner(KernelLearner):
 def unit_scale(gram: Array) -> float:
     """Return the factor that scales the variance of the points of a Gram matrix to 1.
 
-    For points that are all equal it scales k(x, x) to 1: the solver of an SVM may not terminate
-    on huge equal values.
+    If all points are equal, the factor scales k(x, x) to 1, since an SVM solver may not terminate
+    for large equal values.
     """
-    # |phi(x_i) - mean phi|^2 has the mean: mean of the diagonal minus mean of the matrix
+    # the mean of |phi(x_i) - mean phi|^2 is the mean of the diagonal minus the mean of the matrix
     size = float(gram.diagonal().mean())
     variance = size - float(gram.mean())
-    spread = variance if variance > 1e-10 * size else size  # below it the difference is rounding
+    spread = variance if variance > 1e-10 * size else size  # smaller differences are rounding
     return 1.0 / spread if spread > np.finfo(np.float64).tiny else 1.0
 
 
 def draw_sample(
     information: SideInformation, graph: GraphKind, max_points: int, rng: RandomState
 ) -> tuple[Indices, SideInformation]:
-    """Return the row indices of a sample of the points, and the side information on it.
+    """Return the row indices of a sample of the points, and its side information.
 
-    It has at most `max_points` known points, and with labels and the complete graph as many unknown
-    points too.
+    The sample has at most `max_points` known points. For labels and the complete graph, it also has
+    at most `max_points` unknown points.
     """
     if information.labels is None:
         drawn = _draw_stratified(information.signs, max_points // 4, rng)
         pairs, signs = information.pairs[drawn], information.signs[drawn]
-        rows, places = np.unique(pairs, return_inverse=True)
-        places = places.reshape(-1, 2)
-        parts = [places[signs == sign] for sign in (1, -1)]
+        rows, positions = np.unique(pairs, return_inverse=True)
+        positions = positions.reshape(-1, 2)
+        parts = [positions[signs == sign] for sign in (1, -1)]
         return rows, SideInformation.from_pairs(len(rows), *parts)
     rows = information.known
     rows = rows[_draw_stratified(information.labels[rows], max_points, rng)]
@@ -278,9 +261,9 @@ def score_candidates(
 ) -> Array:
     """Return the mean score of each candidate over the folds; nan if no fold has a score.
 
-    The score is the accuracy on hidden labels of a support vector machine with C = 1 or, with
-    `embed`, of nearest neighbours in its components; for pairs the area under the ROC curve of
-    distances. `gram` is the base kernel's matrix of the points of `known`; `graph` and
+    The score is the accuracy on held-out labels, for a support vector machine with C = 1 or, with
+    `embed`, for nearest neighbours in the components. For pairs it is the area under the ROC curve
+    of distances. `gram` is the base kernel matrix of the points of `known`. `graph` and
     `scale_strength` are parameters of `SCGLogDetLearner`.
     """
     folds = _assign_folds(known, rng)
@@ -293,19 +276,19 @@ def score_candidates(
         )
         for fold in range(N_FOLDS):
             row[fold] = score(learn, known, folds == fold, embed)
-    # folds without a score for any candidate are left out; a candidate that fails in one has nan
+    # omit folds without any score; a candidate that fails in another fold gets nan
     scores = scores[:, ~np.isnan(scores).all(axis=0)]
     return scores.mean(axis=1) if scores.size else np.full(len(candidates), np.nan)
 
 
 def _assign_folds(known: SideInformation, rng: RandomState) -> Indices:
     """Return the fold of each labelled point, or of each pair, stratified by class or sign."""
-    kinds = known.signs if known.labels is None else known.labels[known.known]
-    # in random order within each kind, the items get the folds 0, 1, 2, 3, 4, 0, 1, ...
-    order = rng.permutation(len(kinds))
-    order = order[np.argsort(kinds[order], kind="stable")]
-    folds = np.empty(len(kinds), dtype=np.intp)
-    folds[order] = np.arange(len(kinds)) % N_FOLDS
+    strata = known.signs if known.labels is None else known.labels[known.known]
+    # in random order within each stratum, the items get the folds 0, 1, 2, 3, 4, 0, 1, ...
+    order = rng.permutation(len(strata))
+    order = order[np.argsort(strata[order], kind="stable")]
+    folds = np.empty(len(strata), dtype=np.intp)
+    folds[order] = np.arange(len(strata)) % N_FOLDS
     return folds
 
 
@@ -315,27 +298,27 @@ def _score_labels(
     """Return the score on the held-out labels; nan if they cannot be held out."""
     labels, rows = known.labels, known.known
     assert labels is not None
-    out, left = rows[held], rows[~held]
-    # some hidden class and two classes must remain visible
-    if not np.isin(labels[out], labels[left]).any() or len(np.unique(labels[left])) < 2:
+    test, train = rows[held], rows[~held]
+    # the training rows must contain two classes, and a class of the held-out rows
+    if not np.isin(labels[test], labels[train]).any() or len(np.unique(labels[train])) < 2:
         return math.nan
     visible = np.full(known.n_samples, -1)
-    visible[left] = labels[left]
-    gram = learn(SideInformation.from_labels(visible, unlabeled=-1), columns=left)
-    inside, outside = gram[left], gram[out]
+    visible[train] = labels[train]
+    gram = learn(SideInformation.from_labels(visible, unlabeled=-1), columns=train)
+    train_inputs, test_inputs = gram[train], gram[test]
     model: Any = SVC(kernel="precomputed")
     try:
         if embed is None:
-            scale = unit_scale(inside)
-            inside, outside = scale * inside, scale * outside
+            scale = unit_scale(train_inputs)
+            train_inputs, test_inputs = scale * train_inputs, scale * test_inputs
         else:
-            components = embed(inside)
-            inside, outside = components(inside), components(outside)
-            model = KNeighborsClassifier(min(5, len(left)))
-        with warnings.catch_warnings():  # about many classes with few points
+            components = embed(train_inputs)
+            train_inputs, test_inputs = components(train_inputs), components(test_inputs)
+            model = KNeighborsClassifier(min(5, len(train)))
+        with warnings.catch_warnings():  # classes with few points
             warnings.simplefilter("ignore", UserWarning)
-            return float(model.fit(inside, labels[left]).score(outside, labels[out]))
-    except ValueError:  # the kernel has fewer components, or values that SVC cannot take
+            return float(model.fit(train_inputs, labels[train]).score(test_inputs, labels[test]))
+    except ValueError:  # too few components, or values that SVC rejects
         return math.nan
 
 
@@ -344,34 +327,34 @@ def _score_pairs(
 ) -> float:
     """Return the score on the held-out pairs; nan if they cannot be held out."""
     pairs, signs = known.pairs, known.signs
-    if len(np.unique(signs[held])) < 2 or held.all():  # no ROC curve, or nothing to learn from
+    if len(np.unique(signs[held])) < 2 or held.all():  # no ROC curve, or no training pairs
         return math.nan
     parts = [pairs[~held & (signs == sign)] for sign in (1, -1)]
-    left = SideInformation.from_pairs(known.n_samples, *parts)
-    gram, (i, j) = learn(left), pairs[held].T
-    # the score of a pair is minus its squared distance: similar pairs should be the nearer ones
+    train = SideInformation.from_pairs(known.n_samples, *parts)
+    gram, (i, j) = learn(train), pairs[held].T
+    # the decision value of a pair is its negative squared distance
     if embed is None:
         return float(roc_auc_score(signs[held], 2.0 * gram[i, j] - gram[i, i] - gram[j, j]))
-    columns = gram[:, left.known]
+    columns = gram[:, train.known]
     try:
-        places = embed(columns[left.known])(columns)
-    except ValueError:  # the kernel has fewer components
+        points = embed(columns[train.known])(columns)
+    except ValueError:  # too few components
         return math.nan
-    return float(roc_auc_score(signs[held], -((places[i] - places[j]) ** 2).sum(axis=1)))
+    return float(roc_auc_score(signs[held], -((points[i] - points[j]) ** 2).sum(axis=1)))
 
 
-def _draw_stratified(kinds: Indices | Array, most: int, rng: RandomState) -> Indices:
-    """Return the positions of at most `most` items, in proportion to their kinds.
+def _draw_stratified(strata: Indices | Array, max_items: int, rng: RandomState) -> Indices:
+    """Return the positions of at most `max_items` items, in proportion to their strata.
 
-    The first `N_FOLDS` items of each kind, in random order, come before all others.
+    The first `N_FOLDS` items of each stratum, in random order, are drawn before all others.
     """
-    if len(kinds) <= most:
-        return np.arange(len(kinds))
-    order = rng.permutation(len(kinds))
-    _, kind, sizes = np.unique(kinds[order], return_inverse=True, return_counts=True)
-    by_kind = np.argsort(kind, kind="stable")
-    # rank of each item within its kind, then the fraction of the kind that precedes it
-    rank = np.empty(len(kinds), dtype=np.intp)
-    rank[by_kind] = np.arange(len(kinds)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    share = np.where(rank < N_FOLDS, 0.0, (rank + 0.5) / sizes[kind])
-    return np.sort(order[np.argsort(share, kind="stable")[:most]])
+    if len(strata) <= max_items:
+        return np.arange(len(strata))
+    order = rng.permutation(len(strata))
+    _, stratum, sizes = np.unique(strata[order], return_inverse=True, return_counts=True)
+    by_stratum = np.argsort(stratum, kind="stable")
+    # the rank of each item within its stratum, and the fraction of the stratum before it
+    rank = np.empty(len(strata), dtype=np.intp)
+    rank[by_stratum] = np.arange(len(strata)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    share = np.where(rank < N_FOLDS, 0.0, (rank + 0.5) / sizes[stratum])
+    return np.sort(order[np.argsort(share, kind="stable")[:max_items]])
