@@ -136,13 +136,13 @@ def shares(y):
     return np.eye(y.max() + 1)[y]
 
 
-@pytest.mark.parametrize("small", [0, logistic.SMALL])
+@pytest.mark.parametrize("small", [0, logistic.MAX_NEWTON])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_it_is_the_minimiser_that_scikit_learn_finds(monkeypatch, classes, weighted, small):
-    monkeypatch.setattr(logistic, "SMALL", small)  # quasi-Newton steps, or Newton's
-    monkeypatch.setattr(logistic, "GRADIENT", 1e-9)
-    monkeypatch.setattr(logistic, "FREE", 1e-12)
+    monkeypatch.setattr(logistic, "MAX_NEWTON", small)  # quasi-Newton steps, or Newton's
+    monkeypatch.setattr(logistic, "GRADIENT_TOLERANCE", 1e-9)
+    monkeypatch.setattr(logistic, "INTERCEPT_PENALTY", 1e-12)
     y = labels(classes)
     weights = RNG.uniform(0.1, 3, size=150) if weighted else None
     path = logistic.logistic_path(F, shares(y), weights, np.array([10.0, 0.3]))
@@ -164,15 +164,15 @@ def test_the_gradient_and_the_hessian(classes):
     weight = RNG.uniform(0.1, 3, size=150)
     penalised = logistic.PenalisedLogLoss(A, shares(y), weight, np.full((7, 1), 0.3))
     W, V = RNG.normal(size=(2, 7, q))
-    at = penalised.at(W)
+    at = penalised.evaluate(W)
     error = check_grad(
-        lambda w: penalised.at(w.reshape(7, q)).value,
-        lambda w: penalised.at(w.reshape(7, q)).gradient.ravel(),
+        lambda w: penalised.evaluate(w.reshape(7, q)).value,
+        lambda w: penalised.evaluate(w.reshape(7, q)).gradient.ravel(),
         W.ravel(),
     )
     assert error < 1e-5 * np.linalg.norm(at.gradient)
     # The Hessian, along a direction.
-    up, down = (penalised.at(W + h * V).gradient for h in (1e-5, -1e-5))
+    up, down = (penalised.evaluate(W + h * V).gradient for h in (1e-5, -1e-5))
     hessian = penalised.hessian(at.probabilities)
     product = (hessian @ V.T.ravel()).reshape(q, 7).T + penalised.ridge * V
     np.testing.assert_allclose(product, (up - down) / 2e-5, atol=1e-6 * np.abs(product).max())

@@ -43,7 +43,7 @@ def _in_this_thread():
 
 @pytest.fixture
 def sampled(monkeypatch):
-    monkeypatch.setattr(collection, "SAMPLED", SIZE)
+    monkeypatch.setattr(collection, "SAMPLE_ROWS", SIZE)
 
 
 def parted(array, *lengths):
@@ -58,7 +58,7 @@ def quick(**options):
 
 def sample_of(model, *data):
     """The sample that a model learns from."""
-    drawn = collection.draw(*data, seed=model.random_state, encoder=model._label_encoder())
+    drawn = collection.draw_sample(*data, seed=model.random_state, encoder=model._label_encoder())
     return drawn.sample
 
 
@@ -119,7 +119,7 @@ def test_a_classification_that_fits_the_sample_is_the_one_in_memory(y):
         else:
             np.testing.assert_allclose(lazy.compute(), expected, rtol=0, atol=1e-6)
     unknown = parted(np.full(50, "zebra" if y is LABELS else 7), 20)
-    with pytest.raises(ValueError, match=r"expected y out of .* got ('zebra'|7)"):
+    with pytest.raises(ValueError, match=r"expected labels in .* got ('zebra'|7)"):
         there.refit_coefficients(new, unknown)
 
 
@@ -176,7 +176,7 @@ def twin(model, rows, points, y, weights=None):
     ("y", "weights"), [(Y, None), (Y, 1 + WEIGHTS), (SKEWED, None)], ids=["plain", "weights", "log"]
 )
 def test_beyond_the_sample_a_fit_is_that_of_the_twin(y, weights, monkeypatch):
-    monkeypatch.setattr("pliant.methods.lab_rbf.regressor.LEAST_ROWS", 100)
+    monkeypatch.setattr("pliant.methods.lab_rbf.regressor.MIN_LOG_ROWS", 100)
     pieces = None if weights is None else parted(weights, 500)
     model = quick().fit(parted(X, 100, 350), parted(y, 600), pieces)
     rows = sample_of(quick(), parted(X, 9), parted(y, 600), pieces).numbers
@@ -226,7 +226,7 @@ def test_the_sample_depends_on_the_rows_and_the_seed_alone():
 
 @pytest.mark.usefixtures("sampled")
 def test_a_low_target_beyond_the_sample_forbids_the_logarithm(monkeypatch):
-    monkeypatch.setattr("pliant.methods.lab_rbf.regressor.LEAST_ROWS", 100)
+    monkeypatch.setattr("pliant.methods.lab_rbf.regressor.MIN_LOG_ROWS", 100)
     pieces = parted(X, 450)
     low = SKEWED.copy()
     beyond = np.setdiff1d(np.arange(900), sample_of(quick(), pieces, low, None).numbers)
@@ -235,7 +235,7 @@ def test_a_low_target_beyond_the_sample_forbids_the_logarithm(monkeypatch):
     model = quick().fit(pieces, SKEWED)
     assert model.target_transform_ == "log"
     with pytest.raises(
-        ValueError, match=r"expected y > 0, since its logarithm was learned, got -1"
+        ValueError, match=r"expected y > 0, as the model was fitted to log y, got -1"
     ):
         model.refit_coefficients(pieces, low)
 
@@ -292,7 +292,7 @@ MIXED = da.concatenate(
          "partition 1 (rows 450 to 899): expected finite numbers"),
         ({"X": parted(X.astype(str), 450)}, "expected X to hold numbers, got dtype <U"),
         ({"sample_weight": da.from_array(at(WEIGHTS, 5, -2.0))}, ">= 0, got -2"),
-        ({"y": None}, "expected y, the targets of LABRBFRegressor, got None"),
+        ({"y": None}, "expected targets y for LABRBFRegressor, got None"),
         ({"X": da.ones(900)}, "expected X of shape (n_samples, n_features), got (900,)"),
         ({"X": parted(X[:1]), "y": Y[:1]}, "expected at least 2 rows in X, got 1"),
         ({"y": da.ones(900)}, "expected a target that varies, got y = 1.0 in all 900 rows"),

@@ -26,7 +26,7 @@ def quick(**options):
 @pytest.mark.parametrize("phase", ["sample", "reduction", "prediction"])
 @pytest.mark.usefixtures("on_dask_workers")
 def test_a_worker_that_is_killed_changes_nothing(phase, tmp_path, monkeypatch):
-    monkeypatch.setattr(collection, "SAMPLED", 500)
+    monkeypatch.setattr(collection, "SAMPLE_ROWS", 500)
     kill_at = {"sample": 3, "reduction": ROWS // LENGTH + 4, "prediction": 3}[phase]
     with dask.config.set(scheduler="synchronous"):
         here = quick().fit(table()[:, :3], table()[:, 3])

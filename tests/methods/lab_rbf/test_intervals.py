@@ -13,10 +13,10 @@ from pliant import LABRBFRegressor
 from pliant.methods import LABRBFErrorModel
 from pliant.methods.lab_rbf import regressor
 from pliant.methods.lab_rbf.constants import (
-    FEWEST_PAIRS,
-    LARGEST_RATIO,
-    LEAST_NOISE,
-    LEAST_SHARED,
+    MIN_PAIRS,
+    MAX_RATIO,
+    MIN_NOISE_SHARE,
+    MIN_COMMON_SHARE,
 )
 from tests.methods.lab_rbf.building import build
 
@@ -56,9 +56,9 @@ def naive_errors(target, predicted, after):
             n_pairs += 1
     single /= n_single
     shared, ratio = single, 1.0
-    if n_pairs >= FEWEST_PAIRS:
-        shared = min(max(common / n_pairs, LEAST_SHARED * single), single)
-        ratio = min(max(math.sqrt(apart / near), 1.0), LARGEST_RATIO)
+    if n_pairs >= MIN_PAIRS:
+        shared = min(max(common / n_pairs, MIN_COMMON_SHARE * single), single)
+        ratio = min(max(math.sqrt(apart / near), 1.0), MAX_RATIO)
     errors, spreads = [], []
     for i in range(n):
         mine = [target[i] - p for p in predicted[:, i] if not math.isnan(p)]
@@ -66,7 +66,7 @@ def naive_errors(target, predicted, after):
         errors.append(math.sqrt(expected[0] / expected[1]) * sum(mine) / len(mine))
         spreads.append(np.std(after[:, i]))
     size = np.mean(np.square(errors))
-    noise = max(size - np.mean((ratio * np.array(spreads)) ** 2), LEAST_NOISE * size)
+    noise = max(size - np.mean((ratio * np.array(spreads)) ** 2), MIN_NOISE_SHARE * size)
     s = np.sqrt(noise + (ratio * np.array(spreads)) ** 2)
     return math.sqrt(noise), ratio, np.sort(np.array(errors) / s)
 
@@ -181,7 +181,7 @@ def test_a_model_without_held_out_samples_can_be_calibrated():
     model = build(LABRBFRegressor, **settings).fit(X, Y)
     with pytest.raises(ValueError, match=r"validation_fraction=0 and no calibration samples"):
         model.predict_interval(NEW)
-    with pytest.raises(ValueError, match=r"expected held-out samples"):
+    with pytest.raises(ValueError, match=r"expected held-out or calibration samples"):
         model.predict(NEW, return_std=True)
     low, high = model.calibrate(NEW[:200], NEW_Y[:200]).predict_interval(NEW[200:], 0.9).T
     assert np.mean((low <= NEW_Y[200:]) & (NEW_Y[200:] <= high)) == pytest.approx(0.9, abs=0.08)
@@ -204,8 +204,8 @@ def test_several_outputs_have_intervals_of_their_own():
 
 
 def test_the_ends_of_a_logarithmic_target_are_positive(monkeypatch):
-    monkeypatch.setattr(regressor, "LEAST_ROWS", 2)
-    monkeypatch.setattr(regressor, "GAIN", np.inf)
+    monkeypatch.setattr(regressor, "MIN_LOG_ROWS", 2)
+    monkeypatch.setattr(regressor, "MAX_LOG_LOSS", np.inf)
     rng = np.random.default_rng(1)
     Z = rng.normal(size=(150, 3))
     y = np.exp(1.5 * Z[:, 0] + 0.7 * Z[:, 1] + 0.3 * rng.normal(size=150))
@@ -235,7 +235,7 @@ def test_new_coefficients_drop_a_calibration_only():
     model = LABRBFRegressor(**QUICK).fit(X, Y).refit_coefficients(X, Y)
     assert np.isfinite(model.predict_interval(NEW)).all()
     model.calibrate(NEW[:50], NEW_Y[:50]).refit_coefficients(X, Y)
-    with pytest.raises(ValueError, match="once more after refit_coefficients"):
+    with pytest.raises(ValueError, match="also after refit_coefficients"):
         model.predict_interval(NEW)
     assert np.isfinite(model.calibrate(NEW[:50], NEW_Y[:50]).predict_interval(NEW)).all()
 

@@ -100,7 +100,7 @@ def test_a_product_with_coefficients_takes_a_few_rows_at_a_time(monkeypatch, pro
     coefficients = np.random.default_rng(2).normal(size=(9, 2))
     expected = kernel(X, centres) @ coefficients
     for cached in (1, 20, 10**6):
-        monkeypatch.setattr(lab_rbf_kernel, "CACHED", cached)
+        monkeypatch.setattr(lab_rbf_kernel, "BLOCK_VALUES", cached)
         product = kernel.times(X, coefficients)
         np.testing.assert_allclose(product, expected, rtol=0, atol=1e-12)
 

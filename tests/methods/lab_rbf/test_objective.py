@@ -14,7 +14,7 @@ from sklearn.kernel_ridge import KernelRidge
 from pliant.core.device import get_device
 from pliant.kernels import Gaussian, Matern
 from pliant.methods.lab_rbf import objective
-from pliant.methods.lab_rbf.constants import HIGHEST, JITTER, LOWEST
+from pliant.methods.lab_rbf.constants import MAX_LOG_SQUARE, JITTER, MIN_LOG_SQUARE
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import (
     Bandwidths,
@@ -58,7 +58,7 @@ class Case:
         features = LocalFeatures(
             self.centres, PROFILES[self.profile], self.linear, get_device(device, dtype)
         )
-        return LocalRows.of(features, self.X, self.Y, self.weights)
+        return LocalRows.from_arrays(features, self.X, self.Y, self.weights)
 
     def problem(self, **kinds):
         rows = self.rows(**kinds)
@@ -102,7 +102,7 @@ def relative(difference, reference):
 
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_value_and_gradient_are_those_of_the_slow_twin(case):
-    point = case.problem().at(case.s, LEVEL)
+    point = case.problem().evaluate(case.s, LEVEL)
     assert point.value == pytest.approx(case.naive(case.s), rel=1e-10, abs=1e-10)
     expected = naive.differences(case.naive, case.s)
     assert relative(point.gradient - expected, expected) < 1e-7
@@ -113,15 +113,15 @@ def test_value_and_gradient_are_those_of_the_slow_twin(case):
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_values_alone_and_points_kept_from_the_last_evaluation_are_the_same(case):
     problem = case.problem()
-    point = problem.at(case.s, LEVEL)
+    point = problem.evaluate(case.s, LEVEL)
     assert problem.value(case.s, LEVEL) == point.value
-    assert problem.at(case.s.copy(), LEVEL) is point
+    assert problem.evaluate(case.s.copy(), LEVEL) is point
     s, moved = case.s.copy(), case.s.copy()
     moved[-1, -1] += 0.1
-    for other in (problem.at(moved, LEVEL), problem.at(s, LEVEL)):
+    for other in (problem.evaluate(moved, LEVEL), problem.evaluate(s, LEVEL)):
         assert other is not point
     s += 0.1  # the array that a point was kept for may change
-    assert problem.at(s, LEVEL).value == case.problem().at(s, LEVEL).value
+    assert problem.evaluate(s, LEVEL).value == case.problem().evaluate(s, LEVEL).value
 
 
 @settings(deadline=None, max_examples=30)
@@ -139,9 +139,9 @@ def test_directional_derivatives_over_wide_bandwidths(seed, objective, profile, 
         rng.choice([-1.0, 1.0], size=case.s.shape),
     )
     problem, h = case.problem(), 1e-4
-    values = [problem.at(s + t * h * direction, LEVEL).value for t in (-2, -1, 1, 2)]
+    values = [problem.evaluate(s + t * h * direction, LEVEL).value for t in (-2, -1, 1, 2)]
     slope = (8 * (values[2] - values[1]) - (values[3] - values[0])) / (12 * h)
-    gradient = problem.at(s, LEVEL).gradient
+    gradient = problem.evaluate(s, LEVEL).gradient
     size = max(1e-2, abs(values[0]), np.abs(gradient).sum())
     assert slope == pytest.approx(float((gradient * direction).sum()), rel=0, abs=1e-6 * size)
 
@@ -164,14 +164,17 @@ def assert_alike(one, other):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_orders_weights_of_one_and_samples_of_rows(objective):
     case = Case(objective, "matern52", 2, weighted=True)
-    point, order = case.problem().at(case.s, LEVEL), np.random.default_rng(1).permutation(case.n)
-    assert_alike(point, of_rows(case, order, case.weights[order]).at(case.s, LEVEL))
+    point, order = (
+        case.problem().evaluate(case.s, LEVEL),
+        np.random.default_rng(1).permutation(case.n),
+    )
+    assert_alike(point, of_rows(case, order, case.weights[order]).evaluate(case.s, LEVEL))
     chosen = np.array([3, 7, 8, 12])
-    expected = of_rows(case, chosen, case.weights[chosen]).at(case.s, LEVEL)
-    assert_alike(expected, case.problem().sample(chosen).at(case.s, LEVEL))
+    expected = of_rows(case, chosen, case.weights[chosen]).evaluate(case.s, LEVEL)
+    assert_alike(expected, case.problem().sample(chosen).evaluate(case.s, LEVEL))
     every = np.arange(case.n)
-    expected = of_rows(case, every).at(case.s, LEVEL)
-    assert_alike(expected, of_rows(case, every, np.ones(case.n)).at(case.s, LEVEL))
+    expected = of_rows(case, every).evaluate(case.s, LEVEL)
+    assert_alike(expected, of_rows(case, every, np.ones(case.n)).evaluate(case.s, LEVEL))
 
 
 @pytest.mark.parametrize("objective", ["ridge", "interpolation"])
@@ -179,7 +182,7 @@ def test_a_weight_of_two_is_the_row_twice(objective):
     case = Case(objective, outputs=2)
     case.weights = np.random.default_rng(2).integers(0, 3, size=case.n).astype(float)
     rows = np.repeat(np.arange(case.n), case.weights.astype(int))
-    one, other = case.problem().at(case.s, LEVEL), of_rows(case, rows).at(case.s, LEVEL)
+    one, other = case.problem().evaluate(case.s, LEVEL), of_rows(case, rows).evaluate(case.s, LEVEL)
     share = len(rows) / case.n  # both divide by their number of rows
     assert other.value * share == pytest.approx(one.value, rel=1e-12)
     np.testing.assert_allclose(other.gradient * share, one.gradient, rtol=0, atol=1e-12)
@@ -202,14 +205,14 @@ def test_equal_bandwidths_are_kernel_ridge(profile, kernel):
     np.testing.assert_allclose(ours, theirs.dual_coef_, rtol=0, atol=1e-10)
     loss = np.sum((theirs.predict(kernel(case.X, case.centres)) - case.Y) ** 2) / (40 * SCALE)
     exact = 1e-10 if profile != "laplacian" else 1e-7  # exp(-r) at r = 0 in product form
-    assert case.problem().at(s).value == pytest.approx(loss, rel=exact)
+    assert case.problem().evaluate(s).value == pytest.approx(loss, rel=exact)
 
 
 @pytest.mark.parametrize("case", CASES[::3], ids=name)
 def test_pytorch_computes_the_same(case):
     pytest.importorskip("torch")
-    one = case.problem().at(case.s, LEVEL)
-    other = case.problem(device="torch").at(case.s, LEVEL)
+    one = case.problem().evaluate(case.s, LEVEL)
+    other = case.problem(device="torch").evaluate(case.s, LEVEL)
     assert other.value == pytest.approx(one.value, rel=1e-10)
     assert relative(other.gradient - one.gradient, one.gradient) < 1e-8
 
@@ -255,7 +258,7 @@ def test_bandwidths_stay_in_their_box(shrinkage):
     problem = Bandwidths(Case().problem(), shrinkage)
     x = problem.pack(np.array([[-99.0, 99.0, 0.0]] * 4), 0.0)
     s, _ = problem.unpack(x)
-    np.testing.assert_allclose(s, [[LOWEST, HIGHEST, 0.0]] * 4)
+    np.testing.assert_allclose(s, [[MIN_LOG_SQUARE, MAX_LOG_SQUARE, 0.0]] * 4)
     assert np.isfinite(problem.value_and_gradient(x)[0])
 
 
@@ -269,8 +272,8 @@ def test_a_ridge_path_is_the_ridge_of_each_alpha(alpha):
 
 
 TRAPS = {
-    "dirac": lambda case: case.s.fill(HIGHEST),
-    "flat": lambda case: case.s.fill(LOWEST),
+    "dirac": lambda case: case.s.fill(MAX_LOG_SQUARE),
+    "flat": lambda case: case.s.fill(MIN_LOG_SQUARE),
     "equal centres": lambda case: case.centres.__setitem__(1, case.centres[0]),
     "constant feature": lambda case: case.X.__setitem__((slice(None), 0), 0.0),
     "constant target": lambda case: case.Y.fill(0.0),
@@ -284,7 +287,7 @@ TRAPS = {
 def test_traps_leave_finite_values(objective, profile, trap):
     case = Case(objective, profile, 2)
     TRAPS[trap](case)
-    point = case.problem().at(case.s, LEVEL)
+    point = case.problem().evaluate(case.s, LEVEL)
     assert math.isfinite(point.value)
     assert np.isfinite(point.gradient).all()
     unbounded = objective == "evidence" and trap == "constant target"  # no noise: log 0
@@ -301,7 +304,7 @@ LARGE = Case(n=1500, m=60, d=3, outputs=2, linear=True, weighted=True)
 def products(case=LARGE):
     """Rows in float32, their F'F and F'y in float64, and F."""
     rows = case.rows(dtype="float32")
-    features = rows.at(case.s).features
+    features = rows.evaluate(case.s).features
     F = np.float64(features)
     return rows, F.T @ F, F.T @ np.float64(rows.target), features
 
@@ -319,7 +322,7 @@ def test_products_are_in_float32_only_where_the_ridge_penalty_allows_it():
     few, _, _, features = products(replace(LARGE, n=200))
     assert not few.normal_equations(features, 1e6).rounded
     double = LARGE.rows()
-    assert not double.normal_equations(double.at(LARGE.s).features, 1e6).rounded
+    assert not double.normal_equations(double.evaluate(LARGE.s).features, 1e6).rounded
 
 
 def test_refinement_removes_most_of_the_rounding_error():
@@ -341,7 +344,7 @@ def test_rounding_errors_above_the_penalty_are_no_error(kind):
     case.X = np.where(case.X < 0.8, -1.0, 1.0)
     case.centres, s = case.X[:300].copy(), np.full((300, 30), -7.0)
     rows = case.rows(dtype="float32")
-    rounded = rows.normal_equations(rows.at(s).features, case.alpha)
+    rounded = rows.normal_equations(rows.evaluate(s).features, case.alpha)
     assert rounded.rounded
     assert np.linalg.eigvalsh(rounded.gram)[0] < -case.alpha
     exact, single = (

@@ -68,8 +68,8 @@ def positive_table():
 @pytest.fixture
 def logarithms(monkeypatch):
     """Learn a logarithm wherever it may be learned."""
-    monkeypatch.setattr(regressor, "LEAST_ROWS", 2)
-    monkeypatch.setattr(regressor, "GAIN", np.inf)
+    monkeypatch.setattr(regressor, "MIN_LOG_ROWS", 2)
+    monkeypatch.setattr(regressor, "MAX_LOG_LOSS", np.inf)
 
 
 def line(model, points):
@@ -582,12 +582,12 @@ def test_it_goes_on(objective, transforms):
 
 def test_the_start_is_where_the_fit_before_ended():
     model = warm().fit(X, Y)
-    table, member = Table.of(X, Y[:, None], None), model.members_[0]
+    table, member = Table.from_arrays(X, Y[:, None], None), model.members_[0]
     start = model._trainer(table, None, None).continue_members(table, [member])[0]
     u, W = member.warp_(X[:20]), np.exp(start.log_squares)
     squares = (((u[:, None] - start.centres) ** 2) * W).sum(axis=2)
     np.testing.assert_allclose(squares, member.kernel_.squares(X[:20]), atol=1e-9)
-    assert start.first[0] == member.shrinkage_
+    assert start.first_stage[0] == member.shrinkage_
 
 
 def test_more_members():
@@ -611,7 +611,7 @@ def test_scales_stay(monkeypatch):
     assert model.target_transform_ == "log"
     assert [member.warp_.key() for member in model.members_[:2]] == scales
     assert model.members_[2].warp_.key() in scales
-    with pytest.raises(ValueError, match="expected y > 0, since its logarithm was learned"):
+    with pytest.raises(ValueError, match="expected y > 0, as the model was fitted to log y"):
         model.fit(points, Y)
 
 

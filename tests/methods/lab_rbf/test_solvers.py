@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import rosen, rosen_der
 
 from pliant.core.progress import Status
-from pliant.methods.lab_rbf.solvers import CAP, FIRST, IDLE, adam, descend
+from pliant.methods.lab_rbf.solvers import STEP_CAP, GRADIENT_STEP_CAP, PATIENCE, adam, descend
 
 
 class Recorded:
@@ -81,8 +81,8 @@ def test_no_coordinate_moves_by_more_than_the_cap_and_no_step_rises(seed, reach)
     np.testing.assert_array_equal(accepted[-1], result.x)
     np.testing.assert_array_equal(start, reach)
     steps = [np.abs(b - a).max() for a, b in pairwise(accepted)]
-    assert steps[0] <= FIRST + 1e-12
-    assert max(steps) <= CAP * (1 + 1e-12)
+    assert steps[0] <= GRADIENT_STEP_CAP + 1e-12
+    assert max(steps) <= STEP_CAP * (1 + 1e-12)
     values = [problem.function(start), *result.objectives]
     assert all(b <= a for a, b in pairwise(values))
     assert result.value == values[-1] == problem.function(result.x)
@@ -124,8 +124,8 @@ def test_small_gains_in_a_row_end_the_run(tol):
     assert result.status is Status.SETTLED
     values = np.array([rosen(np.full(4, -1.2)), *result.objectives])
     small = (values[:-1] - values[1:]) < tol * np.maximum(np.abs(values[:-1]), 1e-12)
-    assert small[-IDLE:].all()
-    runs = [small[k : k + IDLE].all() for k in range(len(small) - IDLE)]
+    assert small[-PATIENCE:].all()
+    runs = [small[k : k + PATIENCE].all() for k in range(len(small) - PATIENCE)]
     assert not any(runs)
 
 
