@@ -583,7 +583,7 @@ def test_it_goes_on(objective, transforms):
 def test_the_start_is_where_the_fit_before_ended():
     model = warm().fit(X, Y)
     table, member = Table.from_arrays(X, Y[:, None], None), model.members_[0]
-    start = model._trainer(table, None, None).continue_members(table, [member])[0]
+    start = model._build_trainer(table, None, None).continue_members(table, [member])[0]
     u, W = member.warp_(X[:20]), np.exp(start.log_squares)
     squares = (((u[:, None] - start.centres) ** 2) * W).sum(axis=2)
     np.testing.assert_allclose(squares, member.kernel_.squares(X[:20]), atol=1e-9)

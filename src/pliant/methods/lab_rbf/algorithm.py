@@ -38,7 +38,7 @@ class LABRBFAlgorithm(BaseEstimator):
         member with "interpolation".
     shrinkage : float or "auto", default="auto"
         Penalty >= 0 on the variance of log theta^2 over the support points; inf means one bandwidth
-        per feature. "auto" selects it from a decreasing path on the held-out samples.
+        per feature. "auto" selects the penalty from a decreasing path on the held-out samples.
     support : {"kmeans++", "residual", "random"}, default="kmeans++"
         Selection of the support points. "kmeans++" spreads them in features and target; "random"
         draws them at random; "residual" draws half of them at random and adds samples with the
@@ -47,7 +47,8 @@ class LABRBFAlgorithm(BaseEstimator):
         Initial theta of all support points and features, for features on [-1, 1]. "auto" selects
         the best of seven values, then learns one theta per feature.
     solver : {"lbfgs", "adam"}, default="lbfgs"
-        Quasi-Newton steps of bounded size on all samples, or Adam on mini-batches of 128 samples.
+        "lbfgs" takes quasi-Newton steps of bounded size on all samples; "adam" uses mini-batches of
+        128 samples.
     learning_rate : float, default=0.01
         Learning rate of Adam, > 0.
     dtype : {"float32", "float64"}, default="float32"

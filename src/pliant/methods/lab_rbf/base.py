@@ -76,7 +76,7 @@ FLOAT_TYPES = (np.float64, np.float32)
 PARAMETERS = """
 n_support : int or "auto", default="auto"
     Maximum number of support points per member. "auto" is a third of the samples, at most 200,
-    and 400 from 4000 samples on. The number of distinct training samples is another limit.
+    and 400 from 4000 samples on. It cannot exceed the number of distinct training samples.
 profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
     Profile of the kernel: h(D) = exp(-D) (the paper's text), exp(-sqrt(D)) (the authors' code),
     or the Matern function with smoothness 5/2.
@@ -91,11 +91,11 @@ transforms : "auto" or None, default="auto"
     target. Members alternate between the transforms with nearly the lowest held-out loss. None
     disables transforms.
 alpha : float or "auto", default="auto"
-    Ridge penalty > 0, for features on [-1, 1] and a sum over samples. "auto" uses 0.1 for learning
-    the bandwidths, or 0.01 with fewer than 150 support points, times the mean sample weight. It
-    then selects the penalty of the coefficients on the held-out samples. With "interpolation",
-    "auto" is 1e-3 for both. "evidence" always learns the penalty for the bandwidths; a number is
-    then the penalty of the coefficients only.
+    Ridge penalty > 0, for features on [-1, 1] and squared errors summed over samples. "auto" uses
+    0.1 for learning the bandwidths, or 0.01 with fewer than 150 support points, times the mean
+    sample weight. It then selects the penalty of the coefficients on the held-out samples. With
+    "interpolation", "auto" is 1e-3 for both. "evidence" always learns the penalty for the
+    bandwidths; a number is then the penalty of the coefficients only.
 validation_fraction : float, default=0.2
     Fraction of the samples, in [0, 1), that each member holds out. 0 requires numbers for `alpha`
     and for the algorithm's ``shrinkage``.
@@ -250,13 +250,13 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         table, reserved = self._encode_arrays(*drawn.arrays, refit=refit)
         return drawn.attach_rows(table, reserved), reserved
 
-    def _trainer(
+    def _build_trainer(
         self, table: Table, progress: FitProgress, loss: Loss, layer: Layer | None = None
     ) -> Trainer:
         """Build the trainer of the members."""
         rng, n = check_random_state(self.random_state), self.n_members
         return Trainer(
-            settings=list(map(partial(self._member_settings, table), range(n))),
+            settings=list(map(partial(self._resolve_settings, table), range(n))),
             seeds=rng.randint(2**31 - 1, size=n + PROBES).astype(np.intp),
             device=get_device(self.device, self._algorithm.dtype),
             deadline=Deadline(progress, self.max_seconds),
@@ -267,7 +267,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             n_jobs=self.n_jobs,
         )
 
-    def _member_settings(self, table: Table, k: int) -> MemberSettings:
+    def _resolve_settings(self, table: Table, k: int) -> MemberSettings:
         """Resolve the automatic parameters of the k-th member, k = 0, 1, ..."""
         algorithm, n_rows, weight = self._algorithm, len(table), table.mean_weight
         objective = algorithm.objective
@@ -332,7 +332,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Return a function that builds an encoding from labels, or None for real targets."""
         return None
 
-    def _update_target_range(self, table: Table) -> Table:
+    def _set_target(self, table: Table) -> Table:
         """Return the table of new data, with targets on the scale of the previous fit."""
         return table
 
@@ -367,7 +367,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """
         check_is_fitted(self)
         data, _ = self._build_table(X, y, sample_weight, refit=True)
-        table = self._update_target_range(data)
+        table = self._set_target(data)
         points = table.points(np.arange(len(table))[:: max(1, len(table) // SLOPE_ROWS)])
         (low, high), new = self.limits_, feature_limits(table)
         for member in self.members_:

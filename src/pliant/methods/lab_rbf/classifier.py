@@ -117,7 +117,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             if state is not None:
                 self._check_warm_start(state)
             progress = FitProgress(self, X, y)
-            trainer = self._trainer(table, progress, _squared_error, self._logistic_layer)
+            trainer = self._build_trainer(table, progress, _squared_error, self._logistic_layer)
             if state is None:
                 scales = trainer.choose_scales(table)
                 starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])

@@ -35,10 +35,10 @@ from pliant.methods.lab_rbf.constants import JITTER, MAX_LOG_SQUARE, MIN_LOG_SQU
 from pliant.methods.lab_rbf.kernel import Profile, centre_products, point_products
 
 DeviceArray: TypeAlias = Any
-"""An array of NumPy or PyTorch, in the floating-point type of the device."""
+"""NumPy or PyTorch array with the floating-point type of the device."""
 
 LUFactors: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]
-"""The result of `scipy.linalg.lu_factor`."""
+"""Result of `scipy.linalg.lu_factor`."""
 
 
 class LocalValues(NamedTuple):
@@ -75,7 +75,7 @@ class LocalFeatures:
             noise = 16.0 * float(xp.finfo(distances.dtype).eps) * parameters[:, -1]
             distances[distances < noise] = 0.0
         if profile.needs_distance:
-            kernel = profile.value(xp, distances * 1.0)  # the profile overwrites the copy
+            kernel = profile.value(xp, distances * 1.0)  # a copy, which the profile overwrites
         else:
             kernel, distances = profile.value(xp, distances), None
         features = kernel
@@ -281,7 +281,7 @@ class Interpolation(RowObjective):
         features = self.rows.features
         centres = features.evaluate(features.moments(features.centres), log_squares)
         matrix = features.device.numpy(centres.kernel).copy()
-        matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha  # exact
+        matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha  # without rounding errors
         factor = scipy.linalg.lu_factor(matrix, check_finite=False)
         return np.asarray(scipy.linalg.lu_solve(factor, self.target)), factor, centres
 

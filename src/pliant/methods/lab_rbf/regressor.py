@@ -105,8 +105,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         Objective of each member after each step of all stages.
     feature_relevance_ : array of shape (n_features,)
         Relevance of each feature; sums to 1. It is proportional to the mean squared change of f
-        when the feature is permuted among at most 200 training points, divided by the variance of
-        f for each output.
+        when the feature is permuted among at most 200 training points, relative to the variance of
+        each output of f.
     feature_relevance_spread_ : array of shape (n_features,)
         Standard deviation of the relevance over the members; nan for a single member.
     support_relevance_ : array of shape (n_support, n_features)
@@ -137,7 +137,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     Notes
     -----
     Evaluating the objective and gradient costs O(n m (4 d + m)) for n samples, d features and m
-    support points; a member needs about a hundred evaluations. `sample_weight` multiplies squared
+    support points; a member needs a few hundred evaluations. `sample_weight` multiplies squared
     errors. Held-out samples are drawn regardless of the weights, so that a weight of two differs
     from a repeated sample.
 
@@ -255,7 +255,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             if state is not None:
                 self._check_warm_start(state)
             progress = FitProgress(self, X, y)
-            trainer = self._trainer(table, progress, self._loss)
+            trainer = self._build_trainer(table, progress, self._loss)
             if state is None:
                 scales = trainer.choose_scales(table)
                 table = self._choose_target(table, trainer, scales[0])
@@ -323,15 +323,12 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         return self.n_outputs_
 
     def _choose_target(self, table: Table, trainer: Trainer, scale: str) -> Table:
-        """Return the table with log y if this sufficiently lowers the held-out loss of y."""
-        skewed = len(table) >= MIN_LOG_ROWS and not (self.target_low_ <= 0).any()
-        if (
-            not skewed
-            or not trainer.tries_scales
-            or not (skewness(table.Y) > MIN_TARGET_SKEWNESS).all()
-        ):
+        """Return the table with log y if this lowers the held-out loss sufficiently."""
+        large = trainer.tries_scales and len(table) >= MIN_LOG_ROWS
+        positive = (self.target_low_ > 0).all()
+        if not (large and positive and (skewness(table.Y) > MIN_TARGET_SKEWNESS).all()):
             return table
-        # The probe of y precedes the probe of log y: a probe returns inf if the fit must stop.
+        # Probe y before log y: a probe returns inf if the fit must stop.
         loss, log_table = trainer.probe(table, scale), table.with_logarithms()
         return log_table if trainer.probe(log_table, scale) < MAX_LOG_LOSS * loss else table
 
@@ -358,7 +355,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             a = ridge_path(gram, right, np.array([member.alpha_]))[0]
             member.set_coefficients(a, table.mean)
 
-    def _update_target_range(self, table: Table) -> Table:
+    def _set_target(self, table: Table) -> Table:
         """Store the range of new targets, delete a calibration, return targets as in the fit."""
         transformed = table.with_logarithms() if self.target_transform_ == "log" else table
         self.target_low_, self.target_high_ = table.target_range
@@ -602,9 +599,9 @@ class LABRBFErrorModel(BaseEstimator):
     def quantile(self, probability: float) -> Array:
         """Compute the quantile of z for each output.
 
-        With calibration rows it is the conformal quantile, an order statistic, and infinite with
-        too few rows. A new z is below it with at most this probability for probabilities below
-        1/2, and at least this probability otherwise.
+        With calibration rows it is the conformal quantile: an order statistic, or infinite with too
+        few rows. A new z is smaller with at most this probability if it is below 1/2, and with at
+        least this probability otherwise.
         """
         n = len(self.errors)
         if self.exact:
@@ -653,7 +650,7 @@ def fit_error_model(table: Table, fits: list[FitState]) -> LABRBFErrorModel | No
     if not held_out:
         return None
     (middle, half), rows = table.scale, np.unique(np.concatenate(held_out))
-    # Held-out predictions of each member, shape (m, n, q); nan for rows in its training set.
+    # Held-out predictions of each member, shape (m, n, q); nan for its other rows.
     predicted = np.full((len(fits), len(rows), table.Y.shape[1]), np.nan)
     for k, fit in enumerate(fits):
         scaled = np.asarray(fit.predicted)[:ERROR_ROWS].clip(-1.0, 1.0)

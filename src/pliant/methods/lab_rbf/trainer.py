@@ -76,7 +76,7 @@ class MemberSettings:
 
 
 class Split(NamedTuple):
-    """Training rows, validation rows (None without), and rows of the last stage."""
+    """Training rows, held-out rows or None, and rows of the last stage."""
 
     train: Indices
     held_out: Indices | None
@@ -137,7 +137,7 @@ class Trainer:
     lock: threading.Lock = field(default_factory=threading.Lock)  # protects the deadline
 
     def choose_scales(self, table: Table) -> list[str]:
-        """Return the feature scales with nearly the lowest held-out loss, in increasing order."""
+        """Return the feature scales with nearly the lowest held-out loss, ordered by loss."""
         nonlinear = []
         if self.tries_scales:
             nonlinear = [scale for scale in WARPS[1:] if not Warp.learn(table.X, scale).affine]
@@ -150,7 +150,7 @@ class Trainer:
     def choose_starts(
         self, table: Table, warps: list[Warp], n_continued: int = 0
     ) -> list[MemberStart]:
-        """Choose rows, centres and initial bandwidths of all members after the `n_continued`."""
+        """Choose rows, centres and initial bandwidths of members from number `n_continued` on."""
         tasks = []
         for k in range(n_continued, len(self.settings)):
             # The shift by k // len(warps) combines each warp with both objectives.
@@ -182,19 +182,10 @@ class Trainer:
         searches = settings.initial_bandwidth is None and not by_residual
         # Two thirds of the steps, rounded up, learn one bandwidth per feature.
         n_steps = -(-2 * settings.max_iter // 3) if searches else 0
-        stage, s, level = (shrinkage, n_steps), np.zeros((m, d)), math.log(settings.alpha)
+        stage, path = (shrinkage, n_steps), settings.shrinkages
+        s, level = np.zeros((m, d)), math.log(settings.alpha)
         start = MemberStart(
-            settings,
-            split,
-            rng,
-            warp,
-            rows,
-            positions,
-            centres,
-            s,
-            level,
-            stage,
-            settings.shrinkages,
+            settings, split, rng, warp, rows, positions, centres, s, level, stage, path
         )
         if settings.initial_bandwidth is not None:
             log_square = 2.0 * math.log(settings.initial_bandwidth)
@@ -241,7 +232,7 @@ class Trainer:
     def train(self, table: Table, starts: list[MemberStart]) -> list[FitState]:
         """Learn the bandwidths of all members, or of at least one if the fit is stopped."""
         limits = feature_limits(table)
-        # Members with the evidence take longest: they start first to balance the threads.
+        # Members with the evidence objective take longest and start first, to balance the threads.
         faster = np.array([start.settings.objective != "evidence" for start in starts])
         order = np.argsort(faster, kind="stable")
         tasks = []
