@@ -1,4 +1,4 @@
-"""Objectives of the bandwidths: slow twins, gradients, precision, traps."""
+"""Objectives of the bandwidths: slow twins, gradients, precision and degenerate data."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ from sklearn.kernel_ridge import KernelRidge
 from pliant.core.device import get_device
 from pliant.kernels import Gaussian, Matern
 from pliant.methods.lab_rbf import objective
-from pliant.methods.lab_rbf.constants import MAX_LOG_SQUARE, JITTER, MIN_LOG_SQUARE
+from pliant.methods.lab_rbf.constants import JITTER, MAX_LOG_SQUARE, MIN_LOG_SQUARE
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import (
     Bandwidths,
@@ -33,7 +33,7 @@ SCALE, LEVEL = 1.3, 0.2
 
 @dataclass
 class Case:
-    """Rows, centres among them, and how to look at them, by the library and by its twin."""
+    """Data and parameters of an objective, evaluated by the library and by a slow twin."""
 
     objective: str = "ridge"
     profile: str = "gaussian"
@@ -87,7 +87,7 @@ CASES = [
     for objective, profile, outputs, linear, weighted in itertools.product(
         OBJECTIVES, PROFILES, (1, 2), (False, True), (False, True)
     )
-    if not (linear and objective == "interpolation")  # it has no linear features
+    if not (linear and objective == "interpolation")  # has no linear part
 ]
 
 
@@ -101,7 +101,7 @@ def relative(difference, reference):
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-def test_value_and_gradient_are_those_of_the_slow_twin(case):
+def test_value_and_gradient_match_the_slow_twin(case):
     point = case.problem().evaluate(case.s, LEVEL)
     assert point.value == pytest.approx(case.naive(case.s), rel=1e-10, abs=1e-10)
     expected = naive.differences(case.naive, case.s)
@@ -111,7 +111,7 @@ def test_value_and_gradient_are_those_of_the_slow_twin(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-def test_values_alone_and_points_kept_from_the_last_evaluation_are_the_same(case):
+def test_value_without_gradient_and_cache(case):
     problem = case.problem()
     point = problem.evaluate(case.s, LEVEL)
     assert problem.value(case.s, LEVEL) == point.value
@@ -120,7 +120,7 @@ def test_values_alone_and_points_kept_from_the_last_evaluation_are_the_same(case
     moved[-1, -1] += 0.1
     for other in (problem.evaluate(moved, LEVEL), problem.evaluate(s, LEVEL)):
         assert other is not point
-    s += 0.1  # the array that a point was kept for may change
+    s += 0.1  # the caller may modify the array of a cached point
     assert problem.evaluate(s, LEVEL).value == case.problem().evaluate(s, LEVEL).value
 
 
@@ -131,7 +131,7 @@ def test_values_alone_and_points_kept_from_the_last_evaluation_are_the_same(case
     profile=st.sampled_from(sorted(PROFILES)),
     spread=st.floats(0.1, 4.0),
 )
-def test_directional_derivatives_over_wide_bandwidths(seed, objective, profile, spread):
+def test_directional_derivatives(seed, objective, profile, spread):
     case = Case(objective, profile, 2, alpha=1.0, seed=seed, n=30, m=6)
     rng = np.random.default_rng(seed)
     s, direction = (
@@ -147,7 +147,7 @@ def test_directional_derivatives_over_wide_bandwidths(seed, objective, profile, 
 
 
 def of_rows(case, rows, weights=None):
-    """The problem of some rows of a case; the centres and their targets stay."""
+    """Build the objective on some rows of a case, with the same centres and their targets."""
     other = replace(case)
     other.X, other.Y, other.weights = case.X[rows], case.Y[rows], weights
     problem = other.problem()
@@ -162,7 +162,7 @@ def assert_alike(one, other):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_orders_weights_of_one_and_samples_of_rows(objective):
+def test_row_order_unit_weights_and_samples(objective):
     case = Case(objective, "matern52", 2, weighted=True)
     point, order = (
         case.problem().evaluate(case.s, LEVEL),
@@ -178,12 +178,12 @@ def test_orders_weights_of_one_and_samples_of_rows(objective):
 
 
 @pytest.mark.parametrize("objective", ["ridge", "interpolation"])
-def test_a_weight_of_two_is_the_row_twice(objective):
+def test_weight_of_two_is_a_repeated_row(objective):
     case = Case(objective, outputs=2)
     case.weights = np.random.default_rng(2).integers(0, 3, size=case.n).astype(float)
     rows = np.repeat(np.arange(case.n), case.weights.astype(int))
     one, other = case.problem().evaluate(case.s, LEVEL), of_rows(case, rows).evaluate(case.s, LEVEL)
-    share = len(rows) / case.n  # both divide by their number of rows
+    share = len(rows) / case.n  # both are averages over rows
     assert other.value * share == pytest.approx(one.value, rel=1e-12)
     np.testing.assert_allclose(other.gradient * share, one.gradient, rtol=0, atol=1e-12)
 
@@ -196,7 +196,7 @@ def test_a_weight_of_two_is_the_row_twice(objective):
         ("laplacian", Matern(0.5, 0.245)),
     ],
 )
-def test_equal_bandwidths_are_kernel_ridge(profile, kernel):
+def test_equal_bandwidths_give_kernel_ridge(profile, kernel):
     case = Case("interpolation", profile, 2, n=40, m=25)
     s = np.full((25, 3), 2 * math.log(0.7))
     ours = case.problem().coefficients(s)
@@ -209,7 +209,7 @@ def test_equal_bandwidths_are_kernel_ridge(profile, kernel):
 
 
 @pytest.mark.parametrize("case", CASES[::3], ids=name)
-def test_pytorch_computes_the_same(case):
+def test_pytorch_matches_numpy(case):
     pytest.importorskip("torch")
     one = case.problem().evaluate(case.s, LEVEL)
     other = case.problem(device="torch").evaluate(case.s, LEVEL)
@@ -218,7 +218,7 @@ def test_pytorch_computes_the_same(case):
 
 
 @pytest.mark.parametrize("learns_level", [False, True])
-def test_the_penalty_holds_the_bandwidths_of_a_feature_together(learns_level):
+def test_shrinkage_penalty(learns_level):
     case = Case("evidence", outputs=2)
     problem = Bandwidths(case.problem(), 0.7, learns_level)
     x = problem.pack(case.s, LEVEL)
@@ -238,7 +238,7 @@ def test_the_penalty_holds_the_bandwidths_of_a_feature_together(learns_level):
 
 
 @pytest.mark.parametrize("learns_level", [False, True])
-def test_shared_bandwidths_are_one_row_for_all_centres(learns_level):
+def test_shared_bandwidths(learns_level):
     case = Case("evidence", "matern52", 2)
     problem = Bandwidths(case.problem(), math.inf, learns_level)
     row = np.array([0.3, -1.0, 0.5])
@@ -254,7 +254,7 @@ def test_shared_bandwidths_are_one_row_for_all_centres(learns_level):
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, math.inf])
-def test_bandwidths_stay_in_their_box(shrinkage):
+def test_bandwidths_are_bounded(shrinkage):
     problem = Bandwidths(Case().problem(), shrinkage)
     x = problem.pack(np.array([[-99.0, 99.0, 0.0]] * 4), 0.0)
     s, _ = problem.unpack(x)
@@ -263,7 +263,7 @@ def test_bandwidths_stay_in_their_box(shrinkage):
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 1.0, 1e4])
-def test_a_ridge_path_is_the_ridge_of_each_alpha(alpha):
+def test_ridge_path_matches_each_alpha(alpha):
     case = Case(outputs=2, linear=True)
     F = naive.features(case.X, case.centres, case.s, "gaussian", True)
     path = ridge_path(F.T @ F, F.T @ case.Y, np.array([0.5, alpha]))
@@ -271,7 +271,7 @@ def test_a_ridge_path_is_the_ridge_of_each_alpha(alpha):
     np.testing.assert_allclose(path[1], naive.ridge_coefficients(F, case.Y, alpha), atol=1e-8)
 
 
-TRAPS = {
+DEGENERATE = {
     "dirac": lambda case: case.s.fill(MAX_LOG_SQUARE),
     "flat": lambda case: case.s.fill(MIN_LOG_SQUARE),
     "equal centres": lambda case: case.centres.__setitem__(1, case.centres[0]),
@@ -281,35 +281,35 @@ TRAPS = {
 }
 
 
-@pytest.mark.parametrize("trap", TRAPS)
+@pytest.mark.parametrize("data", DEGENERATE)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_traps_leave_finite_values(objective, profile, trap):
+def test_degenerate_data_give_finite_values(objective, profile, data):
     case = Case(objective, profile, 2)
-    TRAPS[trap](case)
+    DEGENERATE[data](case)
     point = case.problem().evaluate(case.s, LEVEL)
     assert math.isfinite(point.value)
     assert np.isfinite(point.gradient).all()
-    unbounded = objective == "evidence" and trap == "constant target"  # no noise: log 0
-    if trap != "far rows" and not unbounded:
+    unbounded = objective == "evidence" and data == "constant target"  # log 0
+    if data != "far rows" and not unbounded:
         assert point.value == pytest.approx(case.naive(case.s), rel=1e-6, abs=1e-9)
 
 
-# Products in float32
+# float32 products
 
 
 LARGE = Case(n=1500, m=60, d=3, outputs=2, linear=True, weighted=True)
 
 
 def products(case=LARGE):
-    """Rows in float32, their F'F and F'y in float64, and F."""
+    """Return rows in float32, F'F and F'y in float64, and F."""
     rows = case.rows(dtype="float32")
     features = rows.evaluate(case.s).features
     F = np.float64(features)
     return rows, F.T @ F, F.T @ np.float64(rows.target), features
 
 
-def test_products_are_in_float32_only_where_the_ridge_penalty_allows_it():
+def test_small_ridge_penalties_use_float64():
     rows, gram, right, features = products()
     coarse = rows.normal_equations(features, 1e-3 * gram.diagonal().mean())
     assert coarse.rounded
@@ -338,8 +338,8 @@ def test_refinement_removes_most_of_the_rounding_error():
 
 
 @pytest.mark.parametrize("kind", ["ridge", "evidence"])
-def test_rounding_errors_above_the_penalty_are_no_error(kind):
-    """Features that are nearly equal: in float32 their Gram matrix has negative eigenvalues."""
+def test_rounding_errors_above_the_penalty(kind):
+    """The float32 Gram matrix of nearly equal features has negative eigenvalues."""
     case = Case(kind, n=1500, m=300, d=30, alpha=3e-5 * 1500)
     case.X = np.where(case.X < 0.8, -1.0, 1.0)
     case.centres, s = case.X[:300].copy(), np.full((300, 30), -7.0)

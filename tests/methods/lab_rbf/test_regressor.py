@@ -1,4 +1,4 @@
-"""LABRBFRegressor: prediction in one line, stages of learning, stable results, parameters."""
+"""LABRBFRegressor: predictions, training, invariances, parameters and warm starts."""
 
 import math
 import pickle
@@ -25,7 +25,7 @@ from tests.methods.lab_rbf.building import build
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 10, "random_state": 0}
 FIXED = {"transforms": None, "alpha": 0.01, "shrinkage": 0.01, "validation_fraction": 0}
-"""Settings under which nothing is chosen on held-out rows."""
+"""Settings without held-out rows."""
 
 NEW = np.random.default_rng(9).uniform(-1.2, 1.2, size=(25, 3))
 
@@ -37,7 +37,7 @@ def table(n=80, d=3, seed=0):
 
 
 def dyadic(n=60, d=3, seed=0):
-    """Points and targets on a grid of 1/64, so that moving and doubling them is exact."""
+    """Return points and targets on a grid of 1/64: shifts and scaling by 2 are exact."""
     X, y = table(n, d, seed)
     return np.round(64 * X) / 64, np.round(64 * y) / 64
 
@@ -59,7 +59,7 @@ def fitted():
 
 
 def positive_table():
-    """Log-normal features and a log-linear target: both are learned on the scale of logarithms."""
+    """Return log-normal features and a log-linear target, which need log transforms."""
     rng = np.random.default_rng(1)
     Z = rng.normal(size=(150, 3))
     return np.exp(2 * Z), np.exp(1.5 * Z[:, 0] + 0.7 * Z[:, 1] + 0.02 * rng.normal(size=150))
@@ -67,13 +67,13 @@ def positive_table():
 
 @pytest.fixture
 def logarithms(monkeypatch):
-    """Learn a logarithm wherever it may be learned."""
+    """Fit log y for all positive, skewed targets."""
     monkeypatch.setattr(regressor, "MIN_LOG_ROWS", 2)
     monkeypatch.setattr(regressor, "MAX_LOG_LOSS", np.inf)
 
 
-def line(model, points):
-    """The prediction as the class docstring writes it."""
+def formula(model, points):
+    """Compute predictions by the formula of the class docstring."""
     moved = points if model.kernel_.warp is None else model.kernel_.warp(points)
     f = model.kernel_(points, model.support_vectors_) @ model.dual_coef_
     f = f + moved @ model.coef_ + model.intercept_
@@ -85,9 +85,9 @@ def line(model, points):
 
 @pytest.mark.parametrize("outputs", [1, 2])
 @pytest.mark.parametrize("objective", ["mixed", "ridge", "evidence", "interpolation"])
-def test_a_prediction_is_one_line(objective, outputs):
+def test_prediction_matches_the_formula(objective, outputs):
     model = quick(objective=objective).fit(X, Y if outputs == 1 else TWO)
-    np.testing.assert_allclose(model.predict(NEW), line(model, NEW), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(model.predict(NEW), formula(model, NEW), rtol=0, atol=1e-10)
     m = len(model.support_)
     shape = (lambda k: (k,)) if outputs == 1 else (lambda k: (k, 2))
     assert model.dual_coef_.shape == shape(m)
@@ -98,18 +98,18 @@ def test_a_prediction_is_one_line(objective, outputs):
 
 @pytest.mark.parametrize("outputs", [1, 2])
 @pytest.mark.usefixtures("logarithms")
-def test_a_prediction_is_one_line_on_other_scales(outputs):
+def test_prediction_matches_the_formula_with_transforms(outputs):
     points, y = positive_table()
     new = points[:20] * 1.01
     y = y if outputs == 1 else np.column_stack([y, 2 * y])
     model = quick(n_support=20, max_iter=20, n_members=1, random_state=1).fit(points, y)
     assert model.target_transform_ == "log"
     assert model.kernel_.warp is not None
-    np.testing.assert_allclose(model.predict(new), line(model, new), rtol=1e-10)
+    np.testing.assert_allclose(model.predict(new), formula(model, new), rtol=1e-10)
     assert model.score(points, y) > 0.9
 
 
-def test_members_that_map_the_features_differently_have_no_kernel_in_common():
+def test_members_with_different_transforms_have_no_common_kernel():
     model = quick().fit(np.exp(2 * X), Y)
     model.members_[0].warp_ = Warp.learn(np.exp(2 * X), "log")
     model.members_[1].warp_ = Warp.learn(np.exp(2 * X), "raw")
@@ -120,7 +120,7 @@ def test_members_that_map_the_features_differently_have_no_kernel_in_common():
     assert np.isfinite(model.predict(np.exp(2 * NEW))).all()
 
 
-def test_members_that_are_much_worse_than_the_others_do_not_predict():
+def test_bad_members_are_not_averaged():
     points = np.random.default_rng(0).normal(size=(100, 3))
     left_out = 0
     for seed in range(3):
@@ -138,7 +138,7 @@ def test_predictions_do_not_depend_on_the_blocks(monkeypatch):
     np.testing.assert_allclose(fitted().distance_to_support(NEW), expected[1], rtol=0, atol=1e-7)
 
 
-def test_points_beyond_the_limits_are_taken_to_be_there():
+def test_points_are_clipped_to_the_limits():
     model = quick(transforms=None).fit(X, Y)
     low, high = model.limits_
     range_ = X.max(axis=0) - X.min(axis=0)
@@ -148,7 +148,7 @@ def test_points_beyond_the_limits_are_taken_to_be_there():
     np.testing.assert_array_equal(model.predict(far), model.predict(far.clip(low, high)))
 
 
-def test_coefficients_for_new_samples_extend_the_limits():
+def test_refit_extends_the_limits():
     model = quick().fit(X, Y)
     before = model.limits_
     model.refit_coefficients(np.vstack([X, [[5.0, 0.0, 0.0]]]), np.append(Y, 0.0))
@@ -157,11 +157,11 @@ def test_coefficients_for_new_samples_extend_the_limits():
     np.testing.assert_array_equal(model.limits_[0], np.minimum(before[0], model.limits_[0]))
 
 
-# The same answer again
+# Reproducibility
 
 
 @pytest.mark.parametrize("entries", [4_000_000, 300])
-def test_the_number_of_jobs_changes_no_byte(monkeypatch, entries):
+def test_result_does_not_depend_on_n_jobs(monkeypatch, entries):
     monkeypatch.setattr(members, "BLOCK_ENTRIES", entries)
     points, y = table(300)
     one, two = (quick(n_members=3, n_jobs=jobs).fit(points, y) for jobs in (1, 2))
@@ -170,7 +170,7 @@ def test_the_number_of_jobs_changes_no_byte(monkeypatch, entries):
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
-def test_any_backend_of_joblib_will_do(backend):
+def test_joblib_backends(backend):
     with parallel_config(backend, n_jobs=2):
         model = quick().fit(X, Y)
     assert model.predict(NEW).tobytes() == fitted().predict(NEW).tobytes()
@@ -179,7 +179,7 @@ def test_any_backend_of_joblib_will_do(backend):
 # Weights
 
 
-def test_rows_of_weight_zero_are_left_out():
+def test_rows_with_weight_zero_are_ignored():
     kept = np.arange(80) % 3 > 0
     points, y = X.copy(), Y.copy()
     points[~kept], y[~kept] = 1e6, -1e6
@@ -192,7 +192,7 @@ def test_rows_of_weight_zero_are_left_out():
 
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_a_weight_of_two_is_a_row_twice_for_the_coefficients(seed):
+def test_weight_of_two_is_a_repeated_row_for_the_coefficients(seed):
     weights = np.random.default_rng(seed).integers(0, 4, size=80)
     weights[0] = 1
     one, other = clone(fitted()).fit(X, Y), clone(fitted()).fit(X, Y)
@@ -203,12 +203,12 @@ def test_a_weight_of_two_is_a_row_twice_for_the_coefficients(seed):
     np.testing.assert_allclose(one.intercept_, other.intercept_, rtol=1e-10)
 
 
-# Coefficients again
+# Refitting the coefficients
 
 
 @pytest.mark.parametrize("linear", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_new_rows_give_a_ridge_fit(linear, weighted):
+def test_refit_is_a_ridge_fit(linear, weighted):
     model = quick(linear=linear, alpha=0.01).fit(X, TWO)
     bandwidths, centres = model.bandwidths_.copy(), model.support_vectors_.copy()
     points, _ = table(200, seed=5)
@@ -233,7 +233,7 @@ def test_new_rows_give_a_ridge_fit(linear, weighted):
 
 
 @pytest.mark.usefixtures("logarithms")
-def test_a_logarithm_needs_positive_targets():
+def test_log_target_requires_positive_targets():
     points, y = positive_table()
     model = quick(n_support=20).fit(points, y)
     before = model.predict(points)
@@ -242,12 +242,12 @@ def test_a_logarithm_needs_positive_targets():
     np.testing.assert_array_equal(model.predict(points), before)
 
 
-# The way of learning
+# Training
 
 
 @pytest.mark.parametrize("profile", ["gaussian", "laplacian", "matern52"])
 @pytest.mark.parametrize("objective", ["ridge", "evidence", "interpolation"])
-def test_the_objective_falls(objective, profile):
+def test_objective_decreases(objective, profile):
     model = quick(objective=objective, profile=profile, **FIXED).fit(X, Y)
     for history in model.objective_history_:
         assert len(history) > 5
@@ -265,7 +265,7 @@ SUPPORTS = {
 
 @pytest.mark.parametrize("support", SUPPORTS)
 @pytest.mark.parametrize("objective", ["ridge", "interpolation"])
-def test_every_choice_of_support_points_learns(support, objective):
+def test_choices_of_support_points(support, objective):
     model = quick(support=support, objective=objective, max_iter=20).fit(X, Y)
     assert SUPPORTS[support](model.support_)
     for member in model.members_:
@@ -275,7 +275,7 @@ def test_every_choice_of_support_points_learns(support, objective):
 
 
 @pytest.mark.parametrize("profile", ["gaussian", "laplacian"])
-def test_the_setting_of_the_paper(profile):
+def test_from_paper(profile):
     paper = LABRBFRegressor.from_paper(
         10, learning_rate=0.02, max_iter=150, profile=profile, random_state=0
     )
@@ -285,7 +285,7 @@ def test_the_setting_of_the_paper(profile):
     np.testing.assert_array_equal(model.alpha_, 1e-3)
     C, y = model.support_vectors_, Y[model.support_]
     K = model.kernel_(C, C.copy())
-    c = np.linalg.solve(K + 1e-3 * np.eye(10), y - model.intercept_)  # Theorem 1 on the support
+    c = np.linalg.solve(K + 1e-3 * np.eye(10), y - model.intercept_)  # Theorem 1
     np.testing.assert_allclose(model.dual_coef_, c, atol=1e-8 * np.abs(c).max())
     assert model.score(X, Y) > 0.9
 
@@ -294,7 +294,7 @@ def test_the_setting_of_the_paper(profile):
 
 
 class Recorder:
-    """A callback that asks to stop after some steps."""
+    """Callback that stops the fit after some steps."""
 
     def __init__(self, stop_after=math.inf):
         self.stop_after = stop_after
@@ -321,7 +321,7 @@ needs_callbacks = pytest.mark.skipif(
 
 @needs_callbacks
 @pytest.mark.parametrize("jobs", [None, 2])
-def test_callbacks_see_progress(jobs):
+def test_callbacks_record_progress(jobs):
     recorder = Recorder()
     model = quick(n_jobs=jobs).set_callbacks(recorder).fit(X, Y)
     assert recorder.seen[0] == "setup"
@@ -333,7 +333,7 @@ def test_callbacks_see_progress(jobs):
 @needs_callbacks
 @pytest.mark.parametrize("steps", [1, 5, 12, 20])
 @pytest.mark.parametrize("objective", ["ridge", "evidence", "interpolation"])
-def test_a_callback_ends_learning_with_what_there_is(objective, steps):
+def test_stopped_fit_keeps_the_best_result(objective, steps):
     full = quick(objective=objective, transforms=None).fit(X, Y)
     stopped = clone(full).set_callbacks(Recorder(steps)).fit(X, Y)
     assert len(stopped.members_) == 1
@@ -342,11 +342,11 @@ def test_a_callback_ends_learning_with_what_there_is(objective, steps):
     assert len(history) == stopped.n_iter_ == steps
     assert stopped.members_[0].validation_score_ <= full.members_[0].validation_score_ + 1e-12
     assert stopped.score(X, Y) > 0.2
-    np.testing.assert_allclose(stopped.predict(NEW), line(stopped, NEW), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(stopped.predict(NEW), formula(stopped, NEW), rtol=0, atol=1e-10)
 
 
 @needs_callbacks
-def test_interpolation_that_was_stopped_has_coefficients_of_its_own_mean():
+def test_stopped_interpolation_uses_the_mean_of_its_training_rows():
     model = quick(objective="interpolation", transforms=None, alpha=1e-3, n_members=1)
     model.set_callbacks(Recorder(3)).fit(X, Y)
     C = model.support_vectors_
@@ -358,7 +358,7 @@ def test_interpolation_that_was_stopped_has_coefficients_of_its_own_mean():
 @pytest.mark.parametrize("transforms", ["auto", None])
 @pytest.mark.parametrize("support", ["kmeans++", "residual"])
 @pytest.mark.parametrize("objective", ["ridge", "evidence", "interpolation"])
-def test_no_time_is_enough_for_a_fitted_model(objective, support, transforms):
+def test_tiny_time_limit_gives_a_fitted_model(objective, support, transforms):
     model = quick(
         objective=objective, support=support, transforms=transforms, max_seconds=1e-9
     ).fit(np.exp(X), np.exp(3 * Y))  # fmt: skip
@@ -368,7 +368,7 @@ def test_no_time_is_enough_for_a_fitted_model(objective, support, transforms):
     assert sum(len(h) for h in model.objective_history_) < 10
 
 
-def test_an_interrupted_fit_leaves_nothing_half_learned(monkeypatch):
+def test_interrupted_fit_leaves_no_attributes(monkeypatch):
     model = clone(fitted()).fit(X, Y)
 
     def interrupted(*_, **__):
@@ -385,7 +385,7 @@ def test_an_interrupted_fit_leaves_nothing_half_learned(monkeypatch):
 # Relevance and distance
 
 
-def test_the_relevance_of_a_line_is_its_share_of_the_variance():
+def test_relevance_of_a_linear_function():
     points, _ = table(200, 3)
     y = 2.0 * points[:, 0] - 1.0 * points[:, 2]
     model = quick(linear=True, n_support=3, max_iter=30).fit(points, y)
@@ -393,8 +393,8 @@ def test_the_relevance_of_a_line_is_its_share_of_the_variance():
     np.testing.assert_allclose(model.feature_relevance_, spread / spread.sum(), atol=0.02)
 
 
-def test_shares_of_a_support_point_far_from_all_points():
-    """Rounding made the sum of squares of its slopes negative: shares were as large as 1e294."""
+def test_shares_of_a_distant_support_point():
+    """Rounding errors can make its squared slopes negative, and its shares as large as 1e294."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(120, 2))
     points[0], points[1] = 10.0, -10.0
@@ -404,7 +404,7 @@ def test_shares_of_a_support_point_far_from_all_points():
     assert shares.max() <= 1.0 + 1e-12
 
 
-def test_the_relevance_does_not_depend_on_units():
+def test_relevance_does_not_depend_on_units():
     units = np.array([2.0**20, 1.0, 2.0**-30])
     model = clone(fitted()).fit(X * units, Y)
     np.testing.assert_allclose(model.feature_relevance_, fitted().feature_relevance_, rtol=1e-8)
@@ -415,7 +415,7 @@ def test_the_relevance_does_not_depend_on_units():
     )
 
 
-def test_the_distance_to_the_support():
+def test_distance_to_support():
     np.testing.assert_allclose(
         fitted().distance_to_support(fitted().support_vectors_), 0.0, rtol=0, atol=1e-6
     )
@@ -438,7 +438,7 @@ def test_the_distance_to_the_support():
     factor=st.sampled_from([-4.0, 0.25, 2.0**40, -(2.0**-40)]),
     offset=st.sampled_from([0.0, -3.0, 1024.0]),
 )
-def test_another_unit_of_the_target_is_another_unit_of_the_prediction(seed, factor, offset):
+def test_predictions_scale_with_the_target(seed, factor, offset):
     points, y = dyadic(seed=seed)
     if abs(factor) < 1e-6:
         offset *= abs(factor)
@@ -455,7 +455,7 @@ def test_another_unit_of_the_target_is_another_unit_of_the_prediction(seed, fact
     powers=st.lists(st.integers(-40, 40), min_size=3, max_size=3),
     moves=st.lists(st.integers(-1000, 1000), min_size=3, max_size=3),
 )
-def test_units_and_origins_of_features_change_nothing(seed, powers, moves):
+def test_predictions_do_not_depend_on_units_of_features(seed, powers, moves):
     points, y = dyadic(seed=seed)
     new = np.round(64 * NEW) / 64
     units, origins = 2.0 ** np.array(powers), np.array(moves, dtype=float)
@@ -471,7 +471,7 @@ def test_units_and_origins_of_features_change_nothing(seed, powers, moves):
 
 @cache
 def score_on(device, dtype, objective):
-    """R2 on new rows after few steps: in many, rounding may choose another local optimum."""
+    """Return the R2 on new rows after few steps; rounding may change later steps."""
     points, y = table(1000)
     y += 0.3 * np.random.default_rng(1).normal(size=1000)
     model = quick(
@@ -485,7 +485,7 @@ def score_on(device, dtype, objective):
 @pytest.mark.parametrize(
     ("device", "dtype"), [("cpu", "float32"), ("torch", "float64"), ("torch", "float32")]
 )
-def test_every_device_gives_the_same_score(device, dtype, objective):
+def test_devices_give_the_same_score(device, dtype, objective):
     if device == "torch":
         pytest.importorskip("torch")
     assert score_on(device, dtype, objective) == pytest.approx(
@@ -496,10 +496,10 @@ def test_every_device_gives_the_same_score(device, dtype, objective):
     pickle.dumps(model)
 
 
-def test_a_gpu_gives_the_same_score():
+def test_gpu_gives_the_same_score():
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
-        pytest.skip("no GPU at hand")
+        pytest.skip("requires a GPU")
     for dtype in ("float64", "float32"):
         for objective in ("ridge", "evidence", "interpolation"):
             expected = score_on("cpu", "float64", objective)
@@ -517,7 +517,7 @@ def test_a_gpu_gives_the_same_score():
         ({"objective": "interpolation", "linear": True}, "expected linear=False"),
     ],
 )
-def test_parameters_that_contradict_each_other(options, message):
+def test_incompatible_parameters(options, message):
     with pytest.raises(ValueError, match=message):
         quick(**options).fit(X, Y)
 
@@ -526,7 +526,7 @@ def test_parameters_that_contradict_each_other(options, message):
 
 
 @pytest.mark.parametrize("cls", [LABRBFRegressor, LABRBFClassifier])
-def test_the_summary_is_that_of_the_members_that_predict(cls):
+def test_summary_covers_the_averaged_members(cls):
     y = Y if cls is LABRBFRegressor else np.digitize(Y, [0.0, 0.5])
     model = cls(**{**QUICK, "n_members": 3}).fit(X, y)
     model.averaged_ = np.array([True, False, True])
@@ -550,13 +550,13 @@ def test_the_summary_is_that_of_the_members_that_predict(cls):
     assert not summary.learner
 
 
-def test_without_held_out_samples_no_intervals_can_be_drawn():
+def test_drawings_without_held_out_samples():
     model = quick(validation_fraction=0.0, alpha=0.1, shrinkage=0.0).fit(X, Y)
     assert model.summary().drawings == {"bandwidths", "relevance"}
     assert "intervals" in model.calibrate(X, Y).summary().drawings
 
 
-# Going on from an earlier fit
+# Warm start
 
 
 def warm(**options):
@@ -565,7 +565,7 @@ def warm(**options):
 
 @pytest.mark.parametrize("transforms", ["auto", None])
 @pytest.mark.parametrize("objective", ["ridge", "evidence", "mixed"])
-def test_it_goes_on(objective, transforms):
+def test_warm_start_continues(objective, transforms):
     points = np.exp(2 * X)
     model = warm(objective=objective, transforms=transforms).fit(points, Y)
     support, first = model.support_vectors_, model.score(points, Y)
@@ -580,7 +580,7 @@ def test_it_goes_on(objective, transforms):
         assert history[-1] < before
 
 
-def test_the_start_is_where_the_fit_before_ended():
+def test_warm_start_keeps_the_bandwidths():
     model = warm().fit(X, Y)
     table, member = Table.from_arrays(X, Y[:, None], None), model.members_[0]
     start = model._build_trainer(table, None, None).continue_members(table, [member])[0]
@@ -590,7 +590,7 @@ def test_the_start_is_where_the_fit_before_ended():
     assert start.first_stage[0] == member.shrinkage_
 
 
-def test_more_members():
+def test_warm_start_adds_members():
     model = warm().fit(X, Y)
     support = model.support_vectors_
     model.set_params(n_members=3).fit(X, Y)
@@ -599,7 +599,7 @@ def test_more_members():
 
 
 @pytest.mark.usefixtures("logarithms")
-def test_scales_stay(monkeypatch):
+def test_warm_start_keeps_the_transforms(monkeypatch):
     points, positive = np.exp(2 * X), np.exp(2 * Y)
     model = warm().fit(points, positive)
     assert model.target_transform_ == "log"
@@ -616,7 +616,7 @@ def test_scales_stay(monkeypatch):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_classes(classes):
+def test_warm_start_of_a_classifier(classes):
     y = np.digitize(Y, [0.0, 0.5][: classes - 1])
     model = LABRBFClassifier(**QUICK, warm_start=True).fit(X, y)
     support, last = model.support_vectors_, [h[-1] for h in model.objective_history_]
@@ -645,7 +645,7 @@ def test_classes(classes):
         ),
     ],
 )
-def test_what_does_not_go_together(change, data, message):
+def test_incompatible_warm_starts(change, data, message):
     model = warm().fit(X, Y)
     with pytest.raises(ValueError, match=message):
         model.set_params(**change).fit(*data)
