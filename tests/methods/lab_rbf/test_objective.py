@@ -102,7 +102,7 @@ def relative(difference, reference):
 
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_value_and_gradient_match_the_slow_twin(case):
-    point = case.problem().evaluate(case.s, LEVEL)
+    point = case.problem().at(case.s, LEVEL)
     assert point.value == pytest.approx(case.naive(case.s), rel=1e-10, abs=1e-10)
     expected = naive.differences(case.naive, case.s)
     assert relative(point.gradient - expected, expected) < 1e-7
@@ -113,15 +113,15 @@ def test_value_and_gradient_match_the_slow_twin(case):
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_value_without_gradient_and_cache(case):
     problem = case.problem()
-    point = problem.evaluate(case.s, LEVEL)
+    point = problem.at(case.s, LEVEL)
     assert problem.value(case.s, LEVEL) == point.value
-    assert problem.evaluate(case.s.copy(), LEVEL) is point
+    assert problem.at(case.s.copy(), LEVEL) is point
     s, moved = case.s.copy(), case.s.copy()
     moved[-1, -1] += 0.1
-    for other in (problem.evaluate(moved, LEVEL), problem.evaluate(s, LEVEL)):
+    for other in (problem.at(moved, LEVEL), problem.at(s, LEVEL)):
         assert other is not point
     s += 0.1  # the caller may modify the array of a cached point
-    assert problem.evaluate(s, LEVEL).value == case.problem().evaluate(s, LEVEL).value
+    assert problem.at(s, LEVEL).value == case.problem().at(s, LEVEL).value
 
 
 @settings(deadline=None, max_examples=30)
@@ -139,9 +139,9 @@ def test_directional_derivatives(seed, objective, profile, spread):
         rng.choice([-1.0, 1.0], size=case.s.shape),
     )
     problem, h = case.problem(), 1e-4
-    values = [problem.evaluate(s + t * h * direction, LEVEL).value for t in (-2, -1, 1, 2)]
+    values = [problem.at(s + t * h * direction, LEVEL).value for t in (-2, -1, 1, 2)]
     slope = (8 * (values[2] - values[1]) - (values[3] - values[0])) / (12 * h)
-    gradient = problem.evaluate(s, LEVEL).gradient
+    gradient = problem.at(s, LEVEL).gradient
     size = max(1e-2, abs(values[0]), np.abs(gradient).sum())
     assert slope == pytest.approx(float((gradient * direction).sum()), rel=0, abs=1e-6 * size)
 
@@ -165,16 +165,16 @@ def assert_alike(one, other):
 def test_row_order_unit_weights_and_samples(objective):
     case = Case(objective, "matern52", 2, weighted=True)
     point, order = (
-        case.problem().evaluate(case.s, LEVEL),
+        case.problem().at(case.s, LEVEL),
         np.random.default_rng(1).permutation(case.n),
     )
-    assert_alike(point, of_rows(case, order, case.weights[order]).evaluate(case.s, LEVEL))
+    assert_alike(point, of_rows(case, order, case.weights[order]).at(case.s, LEVEL))
     chosen = np.array([3, 7, 8, 12])
-    expected = of_rows(case, chosen, case.weights[chosen]).evaluate(case.s, LEVEL)
-    assert_alike(expected, case.problem().sample(chosen).evaluate(case.s, LEVEL))
+    expected = of_rows(case, chosen, case.weights[chosen]).at(case.s, LEVEL)
+    assert_alike(expected, case.problem().sample(chosen).at(case.s, LEVEL))
     every = np.arange(case.n)
-    expected = of_rows(case, every).evaluate(case.s, LEVEL)
-    assert_alike(expected, of_rows(case, every, np.ones(case.n)).evaluate(case.s, LEVEL))
+    expected = of_rows(case, every).at(case.s, LEVEL)
+    assert_alike(expected, of_rows(case, every, np.ones(case.n)).at(case.s, LEVEL))
 
 
 @pytest.mark.parametrize("objective", ["ridge", "interpolation"])
@@ -182,7 +182,7 @@ def test_weight_of_two_is_a_repeated_row(objective):
     case = Case(objective, outputs=2)
     case.weights = np.random.default_rng(2).integers(0, 3, size=case.n).astype(float)
     rows = np.repeat(np.arange(case.n), case.weights.astype(int))
-    one, other = case.problem().evaluate(case.s, LEVEL), of_rows(case, rows).evaluate(case.s, LEVEL)
+    one, other = case.problem().at(case.s, LEVEL), of_rows(case, rows).at(case.s, LEVEL)
     share = len(rows) / case.n  # both are averages over rows
     assert other.value * share == pytest.approx(one.value, rel=1e-12)
     np.testing.assert_allclose(other.gradient * share, one.gradient, rtol=0, atol=1e-12)
@@ -205,14 +205,14 @@ def test_equal_bandwidths_give_kernel_ridge(profile, kernel):
     np.testing.assert_allclose(ours, theirs.dual_coef_, rtol=0, atol=1e-10)
     loss = np.sum((theirs.predict(kernel(case.X, case.centres)) - case.Y) ** 2) / (40 * SCALE)
     exact = 1e-10 if profile != "laplacian" else 1e-7  # exp(-r) at r = 0 in product form
-    assert case.problem().evaluate(s).value == pytest.approx(loss, rel=exact)
+    assert case.problem().at(s).value == pytest.approx(loss, rel=exact)
 
 
 @pytest.mark.parametrize("case", CASES[::3], ids=name)
 def test_pytorch_matches_numpy(case):
     pytest.importorskip("torch")
-    one = case.problem().evaluate(case.s, LEVEL)
-    other = case.problem(device="torch").evaluate(case.s, LEVEL)
+    one = case.problem().at(case.s, LEVEL)
+    other = case.problem(device="torch").at(case.s, LEVEL)
     assert other.value == pytest.approx(one.value, rel=1e-10)
     assert relative(other.gradient - one.gradient, one.gradient) < 1e-8
 
@@ -287,7 +287,7 @@ DEGENERATE = {
 def test_degenerate_data_give_finite_values(objective, profile, data):
     case = Case(objective, profile, 2)
     DEGENERATE[data](case)
-    point = case.problem().evaluate(case.s, LEVEL)
+    point = case.problem().at(case.s, LEVEL)
     assert math.isfinite(point.value)
     assert np.isfinite(point.gradient).all()
     unbounded = objective == "evidence" and data == "constant target"  # log 0

@@ -182,7 +182,7 @@ class RowObjective:
         default_factory=list, init=False, repr=False
     )
 
-    def evaluate(self, log_squares: Array, level: float = 0.0) -> ObjectivePoint:
+    def at(self, log_squares: Array, level: float = 0.0) -> ObjectivePoint:
         """Evaluate the value and gradients; only the evidence depends on `level`, log lam."""
         for s, cached_level, point in self.cache:
             # Different points usually differ in the first entry, which is cheap to compare.
@@ -396,7 +396,7 @@ class Bandwidths:
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Evaluate the regularised objective and its gradient."""
         s, level = self.unpack(x)
-        point = self.objective.evaluate(s, level)
+        point = self.objective.at(s, level)
         if self.shared:
             value, gradient = point.value, point.gradient.sum(axis=0)
         else:  # deviations sum to zero, so that the derivative of the mean vanishes
