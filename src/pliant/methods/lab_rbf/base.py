@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from inspect import cleandoc
 from itertools import compress
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +51,7 @@ from pliant.methods.lab_rbf.constants import (
     SLOPE_ROWS,
     TINY,
 )
-from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain, std_over_rows
+from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
     LABRBFMember,
@@ -136,14 +137,6 @@ def _check_algorithm(name: str, value: Any) -> None:
         check_choice(f"{name}, if not a LABRBFAlgorithm,", value, ("default",))
 
 
-class WarmStartState(NamedTuple):
-    """State of a previous fit, for warm starts."""
-
-    members: list[LABRBFMember]
-    log_target: bool
-    classes: npt.NDArray[Any] | None  # None for a regressor
-
-
 @dataclass(eq=False, repr=False)
 class BaseLABRBF(CallbackSupport, BaseEstimator):
     """Mean of several LAB-RBF expansions."""
@@ -201,19 +194,17 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
                 f"or numbers for alpha and shrinkage, got validation_fraction={fraction:g}"
             )
 
-    def _warm_start_state(self) -> WarmStartState | None:
-        """Return the state to warm-start from, or None."""
-        if not check_flag("warm_start", self.warm_start) or not self.__sklearn_is_fitted__():
-            return None
-        log_target = getattr(self, "target_transform_", None) == "log"
-        return WarmStartState(self.members_, log_target, getattr(self, "classes_", None))
+    def _warm_start_state(self) -> Self | None:
+        """Return a copy of the fitted model to warm-start from, or None."""
+        warm = check_flag("warm_start", self.warm_start) and self.__sklearn_is_fitted__()
+        return copy(self) if warm else None
 
-    def _check_warm_start(self, state: WarmStartState) -> None:
-        """Raise ValueError if the data or parameters do not match the members of `state`."""
-        members = state.members
-        if state.classes is not None and not np.array_equal(state.classes, self.classes_):
+    def _check_warm_start(self, state: Self) -> None:
+        """Raise ValueError if the data or parameters do not match the previous fit `state`."""
+        members, classes = state.members_, getattr(state, "classes_", None)
+        if classes is not None and not np.array_equal(classes, self.classes_):
             raise ValueError(
-                f"expected labels {list(state.classes)} with warm_start=True, as in the "
+                f"expected labels {list(classes)} with warm_start=True, as in the "
                 f"previous fit, got {list(self.classes_)}"
             )
         shape = members[0].kernel_.centres.shape[1], len(members[0].intercept_)
@@ -236,11 +227,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _build_table(
         self, X: Any, y: Any, sample_weight: Any, *, refit: bool = False
     ) -> tuple[Table, Table | None]:
-        """Return the table of rows with positive weight, and the table of calibration rows.
-
-        If `refit` is True, the data must match the previous fit. For a Dask collection, the table
-        is a `DaskTable`.
-        """
+        """Build the tables of training and calibration rows; `refit` keeps the fitted encoding."""
         if not is_collection(X):
             return self._encode_arrays(X, y, sample_weight, refit=refit)
         if y is None:
@@ -495,7 +482,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @property
     def feature_relevance_spread_(self) -> Array:
         """Standard deviation of each feature's share over the members; nan for one member."""
-        return std_over_rows(np.array([member.relevance() for member in self._active]))
+        shares = np.array([member.relevance() for member in self._active])
+        n_members, n_features = shares.shape
+        return shares.std(axis=0, ddof=1) if n_members > 1 else np.full(n_features, np.nan)
 
     @property
     def support_relevance_(self) -> Array:

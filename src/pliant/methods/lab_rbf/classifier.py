@@ -122,7 +122,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
                 scales = trainer.choose_scales(table)
                 starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
             else:
-                starts = trainer.continue_members(table, state.members)
+                starts = trainer.continue_members(table, state.members_)
             fits = trainer.train(table, starts)
             self._choose_penalty(table, fits)
             self._solve_coefficients([fit.member for fit in fits], table)

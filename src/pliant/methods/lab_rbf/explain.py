@@ -96,7 +96,8 @@ def explain(
         constant = float(constant[0])
         for name in ("prediction", "kernel_part", "linear_part", "contributions", "effects"):
             whole[name] = whole[name][..., 0]
-    rows, shares = support[whole["nearest"]], _squared_shares(whole["effects"])
+    rows, squares = support[whole["nearest"]], whole["effects"] ** 2
+    shares = squares / np.maximum(squares.sum(axis=1, keepdims=True), TINY)
     return LABRBFExplanation(**whole, constant=constant, rows=rows, shares=shares)
 
 
@@ -133,16 +134,3 @@ def _gradient(terms: Terms, c: Array, v: Array) -> Array:
     weighted = terms.slopes * c
     pull = terms.points * (weighted @ terms.squares) - weighted @ (terms.squares * terms.centres)
     return np.asarray(2.0 * pull + v)
-
-
-def _squared_shares(effects: Array) -> Array:
-    """Divide the squared effects by their sum over the features."""
-    squares = effects**2
-    return np.asarray(squares / np.maximum(squares.sum(axis=1, keepdims=True), TINY))
-
-
-def std_over_rows(values: Array) -> Array:
-    """Compute the standard deviation over the rows, or nan for a single row."""
-    if len(values) < 2:
-        return np.full(values.shape[1:], np.nan)
-    return np.asarray(values.std(axis=0, ddof=1))

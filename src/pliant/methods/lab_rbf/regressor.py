@@ -261,8 +261,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
                 table = self._choose_target(table, trainer, scales[0])
                 starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
             else:
-                table = table.with_logarithms() if state.log_target else table
-                starts = trainer.continue_members(table, state.members)
+                table = table.with_logarithms() if state.target_transform_ == "log" else table
+                starts = trainer.continue_members(table, state.members_)
             fits = trainer.train(table, starts)
             if self._algorithm.objective != "interpolation":  # which sets coefficients in training
                 self._solve_coefficients([fit.member for fit in fits], table)
@@ -296,16 +296,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         """Validate the points and targets; return targets of shape (n_samples, n_outputs)."""
         if np.asarray(y).dtype.kind in "SUmM" or scipy.sparse.issparse(y):
             check_targets(y)  # raises an error that names y
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=FLOAT_TYPES,
-            y_numeric=True,
-            multi_output=True,
-            ensure_min_samples=2,
-            reset=reset,
-        )
+        options = {"dtype": FLOAT_TYPES, "y_numeric": True, "multi_output": True, "reset": reset}
+        X, y = validate_data(self, X, y, ensure_min_samples=2, **options)
         Y = check_targets(y)
         if reset:
             self.single_output_, self.n_outputs_ = Y.ndim == 1, Y[:1].size
