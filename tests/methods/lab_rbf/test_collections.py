@@ -176,7 +176,7 @@ def twin(model, rows, points, y, weights=None):
     ("y", "weights"), [(Y, None), (Y, 1 + WEIGHTS), (SKEWED, None)], ids=["plain", "weights", "log"]
 )
 def test_large_fit_equals_the_twin(y, weights, monkeypatch):
-    monkeypatch.setattr("pliant.methods.lab_rbf.regressor.MIN_LOG_ROWS", 100)
+    monkeypatch.setattr("pliant.methods.lab_rbf.constants.MIN_LOG_ROWS", 100)
     pieces = None if weights is None else partition(weights, 500)
     model = quick().fit(partition(X, 100, 350), partition(y, 600), pieces)
     rows = sample_of(quick(), partition(X, 9), partition(y, 600), pieces).numbers
@@ -229,7 +229,7 @@ def test_sample_depends_only_on_rows_and_seed():
 
 @pytest.mark.usefixtures("sampled")
 def test_nonpositive_target_outside_the_sample_disables_the_logarithm(monkeypatch):
-    monkeypatch.setattr("pliant.methods.lab_rbf.regressor.MIN_LOG_ROWS", 100)
+    monkeypatch.setattr("pliant.methods.lab_rbf.constants.MIN_LOG_ROWS", 100)
     pieces = partition(X, 450)
     low = SKEWED.copy()
     beyond = np.setdiff1d(np.arange(900), sample_of(quick(), pieces, low, None).numbers)

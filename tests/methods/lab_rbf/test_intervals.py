@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pliant import LABRBFRegressor
 from pliant.methods import LABRBFErrorModel
-from pliant.methods.lab_rbf import regressor
+from pliant.methods.lab_rbf import constants, regressor
 from pliant.methods.lab_rbf.constants import (
     MAX_RATIO,
     MIN_COMMON_SHARE,
@@ -204,8 +204,8 @@ def test_intervals_of_several_outputs():
 
 
 def test_log_target_gives_positive_endpoints(monkeypatch):
-    monkeypatch.setattr(regressor, "MIN_LOG_ROWS", 2)
-    monkeypatch.setattr(regressor, "MAX_LOG_LOSS", np.inf)
+    monkeypatch.setattr(constants, "MIN_LOG_ROWS", 2)
+    monkeypatch.setattr(constants, "MAX_LOG_LOSS", np.inf)
     rng = np.random.default_rng(1)
     Z = rng.normal(size=(150, 3))
     y = np.exp(1.5 * Z[:, 0] + 0.7 * Z[:, 1] + 0.3 * rng.normal(size=150))

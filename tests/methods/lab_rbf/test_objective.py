@@ -14,7 +14,7 @@ from sklearn.kernel_ridge import KernelRidge
 from pliant.core.device import get_device
 from pliant.kernels import Gaussian, Matern
 from pliant.methods.lab_rbf import objective
-from pliant.methods.lab_rbf.constants import JITTER, MAX_LOG_SQUARE, MIN_LOG_SQUARE
+from pliant.methods.lab_rbf.constants import JITTER, LOG_SQUARE_RANGE
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import (
     Bandwidths,
@@ -258,7 +258,7 @@ def test_bandwidths_are_bounded(shrinkage):
     problem = Bandwidths(Case().problem(), shrinkage)
     x = problem.pack(np.array([[-99.0, 99.0, 0.0]] * 4), 0.0)
     s, _ = problem.unpack(x)
-    np.testing.assert_allclose(s, [[MIN_LOG_SQUARE, MAX_LOG_SQUARE, 0.0]] * 4)
+    np.testing.assert_allclose(s, [[*LOG_SQUARE_RANGE, 0.0]] * 4)
     assert np.isfinite(problem.value_and_gradient(x)[0])
 
 
@@ -272,8 +272,8 @@ def test_ridge_path_matches_each_alpha(alpha):
 
 
 DEGENERATE = {
-    "dirac": lambda case: case.s.fill(MAX_LOG_SQUARE),
-    "flat": lambda case: case.s.fill(MIN_LOG_SQUARE),
+    "dirac": lambda case: case.s.fill(LOG_SQUARE_RANGE[1]),
+    "flat": lambda case: case.s.fill(LOG_SQUARE_RANGE[0]),
     "equal centres": lambda case: case.centres.__setitem__(1, case.centres[0]),
     "constant feature": lambda case: case.X.__setitem__((slice(None), 0), 0.0),
     "constant target": lambda case: case.Y.fill(0.0),

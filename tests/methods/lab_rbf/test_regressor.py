@@ -18,7 +18,7 @@ from pliant.core import blocks
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import Warp
 from pliant.methods import LABRBFAlgorithm
-from pliant.methods.lab_rbf import members, regressor, solvers, trainer
+from pliant.methods.lab_rbf import constants, members, solvers, trainer
 from pliant.methods.lab_rbf.members import Table
 from pliant.methods.summary import summarize
 from tests.methods.lab_rbf.building import build
@@ -68,8 +68,8 @@ def positive_table():
 @pytest.fixture
 def logarithms(monkeypatch):
     """Fit log y for all positive, skewed targets."""
-    monkeypatch.setattr(regressor, "MIN_LOG_ROWS", 2)
-    monkeypatch.setattr(regressor, "MAX_LOG_LOSS", np.inf)
+    monkeypatch.setattr(constants, "MIN_LOG_ROWS", 2)
+    monkeypatch.setattr(constants, "MAX_LOG_LOSS", np.inf)
 
 
 def formula(model, points):

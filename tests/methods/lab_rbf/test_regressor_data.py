@@ -12,7 +12,7 @@ from pliant import LABRBFRegressor, ModelFileError
 from pliant.core import blocks
 from pliant.kernels import Gaussian, Warp
 from pliant.methods import LABRBFMember
-from pliant.methods.lab_rbf import members, trainer
+from pliant.methods.lab_rbf import constants, members
 from pliant.persistence import load_model, save_model
 from tests.methods.lab_rbf.building import build
 
@@ -79,7 +79,7 @@ def test_memory_maps_are_not_copied(tmp_path, monkeypatch, dtype, share, transfo
     np.exp(points, out=points)
     y = np.log(points[:, 0]) + points[:, 1]
     file = memory_map(tmp_path / "X.npy", points)
-    monkeypatch.setattr(trainer, "BANDWIDTH_ROWS", 500)
+    monkeypatch.setattr(constants, "BANDWIDTH_ROWS", 500)
     model = quick(transforms=transforms, max_iter=2)
     for action in (
         lambda: model.fit(file, y),
@@ -92,7 +92,7 @@ def test_memory_maps_are_not_copied(tmp_path, monkeypatch, dtype, share, transfo
 
 
 def test_coefficients_use_all_rows(monkeypatch):
-    monkeypatch.setattr(trainer, "BANDWIDTH_ROWS", 100)
+    monkeypatch.setattr(constants, "BANDWIDTH_ROWS", 100)
     points, y = table(2000)
     model = quick().fit(points, y)
     assert model.score(points, y) > 0.9

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +22,7 @@ from pliant.core.blocks import in_blocks
 from pliant.core.dask import by_partition
 from pliant.core.device import get_device
 from pliant.core.progress import CallbackSupport, Deadline, FitProgress
-from pliant.core.threads import blas_limited
+from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     Constraint,
@@ -39,37 +40,21 @@ from pliant.core.validation import (
     real_number,
     validate_data,
 )
-from pliant.kernels.base import Kernel
+from pliant.kernels.base import Kernel, WeightedSum
+from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.collection import Encode, draw_sample
-from pliant.methods.lab_rbf.constants import (
-    ALPHAS,
-    FEW_CENTRES,
-    MANY_ROWS,
-    PROBES,
-    SHRINKAGES,
-    SLOPE_ROWS,
-    TINY,
-)
 from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
     LABRBFMember,
     Table,
-    check_members,
-    correlated_features,
+    correlated_pairs,
     feature_limits,
     join_kernels,
-    mean_of,
-    symmetric_kernel,
+    mean_expansion,
 )
-from pliant.methods.lab_rbf.trainer import (
-    FitState,
-    Layer,
-    Loss,
-    MemberSettings,
-    Trainer,
-)
+from pliant.methods.lab_rbf.trainer import FitState, Layer, Loss, MemberSettings, Trainer
 from pliant.methods.summary import FunctionSummary, Summary
 
 FLOAT_TYPES = (np.float64, np.float32)
@@ -244,7 +229,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         rng, n = check_random_state(self.random_state), self.n_members
         return Trainer(
             settings=list(map(partial(self._resolve_settings, table), range(n))),
-            seeds=rng.randint(2**31 - 1, size=n + PROBES).astype(np.intp),
+            seeds=rng.randint(2**31 - 1, size=n + constants.PROBES).astype(np.intp),
             device=get_device(self.device, self._algorithm.dtype),
             deadline=Deadline(progress, self.max_seconds),
             loss=loss,
@@ -259,51 +244,53 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         algorithm, n_rows, weight = self._algorithm, len(table), table.mean_weight
         objective = algorithm.objective
         if objective == "mixed":
-            objective = "evidence" if k % 2 and n_rows < MANY_ROWS else "ridge"
-        n_support = 400 if n_rows >= MANY_ROWS else max(1, min(200, n_rows // 3))
+            objective = "evidence" if k % 2 and n_rows < constants.MANY_ROWS else "ridge"
+        n_support = 400 if n_rows >= constants.MANY_ROWS else max(1, min(200, n_rows // 3))
         if self.n_support != "auto":
             n_support = int(self.n_support)
-        few = n_support < FEW_CENTRES
+        few = n_support < constants.FEW_CENTRES
         # The objective is a sum over rows: penalties are proportional to the mean weight.
         alpha = 1e-3 if objective == "interpolation" else (0.01 if few else 0.1) * weight
-        alphas = weight * ALPHAS
+        alphas = weight * constants.ALPHAS
         if self.alpha != "auto":
             alpha = float(self.alpha)
             alphas = np.array([alpha])
-        shrinkages: tuple[float, ...] = (*SHRINKAGES, 1e-5, 0.0) if few else SHRINKAGES
+        shrinkages = (*constants.SHRINKAGES, *((1e-5, 0.0) if few else ()))
         if algorithm.shrinkage != "auto":
             shared = algorithm.shrinkage >= 1e6  # the bandwidths of a feature are then equal
             shrinkages = (math.inf if shared else float(algorithm.shrinkage),)
-        linear, bandwidth = algorithm.linear, algorithm.initial_bandwidth
-        if linear == "auto":
+        linear = bool(algorithm.linear)
+        if algorithm.linear == "auto":
             linear = objective != "interpolation" and k % 4 != 1
         return MemberSettings(
+            algorithm=algorithm,
             n_support=n_support,
             objective=objective,
-            linear=bool(linear),
+            linear=linear,
             alpha=alpha,
             alphas=alphas,
             shrinkages=shrinkages,
             profile=self.profile,
             support=algorithm.support,
-            solver=algorithm.solver,
             max_iter=self.max_iter,
-            learning_rate=algorithm.learning_rate,
-            initial_bandwidth=None if bandwidth == "auto" else float(bandwidth),
         )
 
     def _store_members(self, table: Table, fits: list[FitState]) -> None:
         """Store the members and their relevances, and select the members to average."""
         self.members_, self.n_iter_, losses = [], 0, []
         for member, split, *_ in fits:
-            member.measure(table.points(split.final[:SLOPE_ROWS]))
+            member.measure(table.points(split.final[: constants.SLOPE_ROWS]))
             self.members_.append(member)
             self.n_iter_ += len(member.objective_history_)
             losses.append(1.0 - member.validation_score_)
         self.n_iter_ = max(1, self.n_iter_)
         # Members with more than twice the median loss are not averaged; nan losses exclude none.
         self.averaged_ = ~(np.array(losses) > 2.0 * np.median(losses))
-        self.correlated_features_ = correlated_features(table, self.feature_relevance_)
+        # Correlations are among the 1000 most relevant features, on 1000 training rows.
+        rows = np.linspace(0, len(table) - 1, min(len(table), 1000)).astype(np.intp)
+        features = np.sort(np.argsort(-self.feature_relevance_, kind="stable")[:1000])
+        pairs = correlated_pairs(table.points(rows)[:, features])
+        self.correlated_features_ = features[pairs]
 
     @abstractmethod
     def _encode_arrays(
@@ -355,7 +342,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         check_is_fitted(self)
         data, _ = self._build_table(X, y, sample_weight, refit=True)
         table = self._set_target(data)
-        points = table.points(np.arange(len(table))[:: max(1, len(table) // SLOPE_ROWS)])
+        points = table.points(np.arange(len(table))[:: max(1, len(table) // constants.SLOPE_ROWS)])
         (low, high), new = self.limits_, feature_limits(table)
         for member in self.members_:
             member.limits_ = np.stack([np.minimum(low, new[0]), np.maximum(high, new[1])])
@@ -391,8 +378,12 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     def _expand(self, X: npt.ArrayLike) -> Array:
         """Compute the mean of the members' expansions, shape (n_samples, n_outputs)."""
-        points = self._validate_points(X)
-        return mean_of(self._active, points, self.n_jobs)
+        points, members = self._validate_points(X), self._active
+        n_centres = sum(len(member.support_) for member in members)
+        worth_it = len(points) * n_centres >= 10 * constants.MIN_THREADED
+        parallel = Parallel(threads_for(self.n_jobs, worth_it=worth_it), require="sharedmem")
+        blocks = (points[start : start + 8192] for start in range(0, len(points), 8192))
+        return np.concatenate(parallel(delayed(mean_expansion)(members, X) for X in blocks))
 
     def _map_blocks(self, points: Array, outputs: Callable[[Array], Array]) -> Array:
         """Apply a function to blocks of points, converted to float64."""
@@ -414,7 +405,14 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         Each feature has one bandwidth, the geometric mean over the support points of all members.
         If members transform the features differently, it is the mean of one kernel per transform.
         """
-        return symmetric_kernel(self._active)
+        groups: dict[bytes, list[LocalRBFKernel]] = {}
+        for member in self._active:
+            groups.setdefault(member.warp_.key(), []).append(member.kernel_)
+        kernels = [join_kernels(parts).symmetric_kernel() for parts in groups.values()]
+        if len(kernels) == 1:
+            return kernels[0]
+        n_members = len(self._active)
+        return WeightedSum(kernels, [len(parts) / n_members for parts in groups.values()])
 
     @property
     def support_(self) -> Indices:
@@ -477,7 +475,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def feature_relevance_(self) -> Array:
         """Share of each feature in the change of f under permutation, shape (n_features,)."""
         relevance = np.sum(list(map(LABRBFMember.relevance, self._active)), axis=0)
-        return np.asarray(relevance / max(relevance.sum(), TINY))
+        return np.asarray(relevance / max(relevance.sum(), constants.TINY))
 
     @property
     def feature_relevance_spread_(self) -> Array:
@@ -490,7 +488,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def support_relevance_(self) -> Array:
         """Feature shares of each support point's squared slope, (n_support, n_features)."""
         slopes = np.vstack([member.support_slopes_ for member in self._active])
-        return np.asarray(slopes / np.maximum(slopes.sum(axis=1, keepdims=True), TINY))
+        return np.asarray(slopes / np.maximum(slopes.sum(axis=1, keepdims=True), constants.TINY))
 
     @by_partition
     @blas_limited
@@ -571,4 +569,12 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes loaded from a file are inconsistent."""
-        check_members(self.members_, self.averaged_, self.n_features_in_, self._n_outputs)
+        members: object = self.members_
+        if not isinstance(members, list) or not all(isinstance(m, LABRBFMember) for m in members):
+            raise ValueError("expected members_ to be a list of LABRBFMember")
+        mask, n = np.asarray(self.averaged_), len(members)
+        if mask.shape != (n,) or mask.dtype != bool or not mask.any():
+            raise ValueError(f"expected averaged_ of shape ({n},), bool, some entries True")
+        shape = self.n_features_in_, self._n_outputs
+        if {(m.kernel_.centres.shape[1], len(m.intercept_)) for m in members} != {shape}:
+            raise ValueError(f"expected members with {shape[0]} features and {shape[1]} outputs")

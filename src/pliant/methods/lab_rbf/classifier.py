@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -141,13 +141,12 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
                 label = plain(unknown[0])
                 raise ValueError(f"expected labels in {list(self.classes_)}, got {label!r}")
             return Table.from_arrays(X, _encode_labels(self.classes_, y), sample_weight), None
-        self.classes_, codes = class_codes(y)
-        table = Table.from_arrays(X, class_signs(codes, len(self.classes_)), sample_weight)
-        used = np.unique(codes[table.numbers])
+        self.classes_, _ = class_codes(y)
+        table = Table.from_arrays(X, _encode_labels(self.classes_, y), sample_weight)
+        used = np.unique(y[table.numbers])
         if len(used) < 2:
-            raise ValueError(
-                f"expected at least two classes, got one class: {plain(self.classes_[used[0]])!r}"
-            )
+            label = plain(used[0])
+            raise ValueError(f"expected at least two classes, got one class: {label!r}")
         return table, None
 
     def _label_encoder(self) -> Callable[[Any], Encode]:
@@ -181,7 +180,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             rows = np.concatenate(held_out)
             scores = np.concatenate([np.asarray(fit.layer_output) for fit in fits], axis=1)
             indicators, weights = class_indicators(table.Y[rows]), table.weights_of(rows)
-            best = int(np.argmin([log_loss(each, indicators, weights) for each in scores]))
+            losses = [(indicators * log_softmax(class_scores(each))).sum(axis=1) for each in scores]
+            best = int(np.argmin([-np.average(loss, weights=weights) for loss in losses]))
         for fit in fits:
             fit.member.alpha_ = float(penalties[best])
 
@@ -253,15 +253,11 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         super()._check_loaded()
 
 
-def class_signs(codes: Indices, n_classes: int) -> Array:
-    """Return +1 in the column of the class and -1 elsewhere; one column for two classes."""
-    signs = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
-    return signs[:, 1:] if n_classes == 2 else signs
-
-
 def _encode_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> Array:
-    """Encode labels as signs, given the sorted classes."""
-    return class_signs(np.searchsorted(classes, y), len(classes))
+    """Return +1 in the column of the class and -1 elsewhere; one column for two classes."""
+    codes = np.searchsorted(classes, y)
+    signs = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
+    return signs[:, 1:] if len(classes) == 2 else signs
 
 
 def _squared_error(table: Table, rows: Indices) -> Callable[[Array], float]:
@@ -273,10 +269,6 @@ def _squared_error(table: Table, rows: Indices) -> Callable[[Array], float]:
     return lambda scores: float(
         np.average((scores - signs) ** 2, axis=0, weights=weights).sum() / scale
     )
-
-
-Coefficients: TypeAlias = tuple[Array, Array]
-"""W, shape (p, q), and b, shape (q,); q is 1 for two classes, else the number of classes."""
 
 
 def class_scores(scores: Array) -> Array:
@@ -293,8 +285,11 @@ def class_indicators(signs: Array) -> Array:
 
 def logistic_path(
     F: Array, indicators: Array, weights: Array | None, penalties: Array
-) -> list[Coefficients]:
-    """Minimise the objective for decreasing penalties, warm-starting from the last solution."""
+) -> list[tuple[Array, Array]]:
+    """Minimise the objective for decreasing penalties, warm-starting from the last solution.
+
+    Return W, shape (p, q), and b, shape (q,), for each; q is 1 for two classes.
+    """
     n, k = indicators.shape
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
@@ -402,9 +397,3 @@ def log_softmax(scores: Array) -> Array:
     shifted = scores - scores.max(axis=1, keepdims=True)
     shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return np.asarray(shifted)
-
-
-def log_loss(scores: Array, indicators: Array, weights: Array | None) -> float:
-    """Compute the mean log loss of the softmax of scores."""
-    logs = log_softmax(class_scores(scores))
-    return -float(np.average((indicators * logs).sum(axis=1), weights=weights))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,39 +25,29 @@ Encode: TypeAlias = Callable[[npt.NDArray[Any]], Array]
 """Convert targets or labels to training targets, shape (n, q), float64."""
 
 
-class Extent(NamedTuple):
-    """Ranges of features and targets, means of targets and of their logarithms (or nan)."""
-
-    low: Array
-    high: Array
-    target_low: Array
-    target_high: Array
-    mean: Array
-    log_mean: Array
-
-
 @dataclass(frozen=True, eq=False)
 class DaskTable(Table):
     """Sample of a collection, with the ranges, mean and normal equations of all rows."""
 
     _: KW_ONLY
     all_rows: DaskRows  # y holds training targets; calibration rows have weight 0
-    extent: Extent
+    ranges: tuple[Array, Array]  # minimum and maximum of each feature
+    targets: Table  # targets of the rows with positive weight
 
     @property
     def feature_range(self) -> tuple[Array, Array]:
         """Minimum and maximum of each feature, float64."""
-        return self.extent.low, self.extent.high
+        return self.ranges
 
     @property
     def target_range(self) -> tuple[Array, Array]:
         """Minimum and maximum of each target, before any logarithm."""
-        return self.extent.target_low, self.extent.target_high
+        return self.targets.target_range
 
-    @property
+    @cached_property
     def mean(self) -> Array:
         """Weighted mean of the targets, shape (q,)."""
-        return np.asarray(self.extent.log_mean if self.log_target else self.extent.mean)
+        return (self.targets.with_logarithms() if self.log_target else self.targets).mean
 
     def normal_equations(
         self, members: list[LABRBFMember], n_jobs: int | None, mean: Array | None = None
@@ -93,18 +83,12 @@ class DrawnSample(NamedTuple):
         sampled = self.sample.rows.rows(np.flatnonzero(kept[numbers]))
         ranges = [_feature_range(sampled), *self.sample.rest]
         low, high = zip(*(pair for pair in ranges if pair is not None), strict=True)
-        targets = Table(
-            Y[kept], Y[kept], np.flatnonzero(kept), weights if weights is None else weights[kept]
-        )
-        log_mean = np.full(Y.shape[1], np.nan)
-        if (targets.Y > 0).all():
-            log_mean = targets.with_logarithms().mean
-        extent = Extent(
-            np.min(low, axis=0), np.max(high, axis=0), *targets.target_range, targets.mean, log_mean
-        )
+        ranges = np.min(low, axis=0), np.max(high, axis=0)
+        Y_kept, kept_weights = Y[kept], weights if weights is None else weights[kept]
+        targets = Table(Y_kept, Y_kept, np.flatnonzero(kept), kept_weights)
         all_rows = replace(self.rows, y=Y, weights=weights)
         sample = (table.X, table.Y, numbers[table.numbers], table.weights, table.log_target)
-        return DaskTable(*sample, all_rows=all_rows, extent=extent)
+        return DaskTable(*sample, all_rows=all_rows, ranges=ranges, targets=targets)
 
 
 def draw_sample(

@@ -12,8 +12,7 @@ import numpy as np
 FEW_CENTRES = 150  # With fewer support points, the ridge and shrinkage penalties are lower.
 MANY_ROWS = 4000  # From this number of rows, members use 400 support points and no evidence.
 INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # Candidates for d theta^2.
-# Bounds on log theta^2, for features on [-1, 1].
-MIN_LOG_SQUARE, MAX_LOG_SQUARE = math.log(1e-6), math.log(1e4)
+LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2, features on [-1, 1].
 
 # Penalties, for features and targets on [-1, 1]
 ALPHAS = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0])  # Ridge penalties of the coefficients.

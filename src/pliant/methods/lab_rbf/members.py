@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Literal, NamedTuple, Self, TypeAlias
@@ -18,7 +18,6 @@ from pliant.core.blocks import BLOCK_ENTRIES
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real, check_row_numbers, check_weights
-from pliant.kernels.base import Kernel, WeightedSum
 from pliant.methods.lab_rbf.constants import MIN_THREADED, TINY
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 
@@ -69,7 +68,7 @@ class Table:
         """Mean weight of the rows."""
         return 1.0 if self.weights is None else float(self.weights.mean())
 
-    @property
+    @cached_property
     def mean(self) -> Array:
         """Weighted mean of the targets, shape (q,)."""
         return np.asarray(np.average(self.Y, axis=0, weights=self.weights))
@@ -283,17 +282,9 @@ class LABRBFMember(BaseEstimator):
             raise ValueError("expected kernel_ to be a LocalRBFKernel and warp_ to be a Warp")
         m, d = self.kernel_.centres.shape
         q = check_points(self.dual_coef_, "dual_coef_").shape[1]
-        shapes = {
-            "dual_coef_": (m, q),
-            "coef_": (d, q),
-            "intercept_": (q,),
-            "limits_": (2, d),
-            "support_": (m,),
-            "changes_": (d,),
-            "deviations_": (d,),
-            "support_slopes_": (m, d),
-            "level_": (),
-        }
+        shapes = {"dual_coef_": (m, q), "coef_": (d, q), "intercept_": (q,), "limits_": (2, d)}
+        shapes |= {"support_": (m,), "support_slopes_": (m, d), "changes_": (d,)}
+        shapes |= {"deviations_": (d,), "level_": ()}
         for name, shape in shapes.items():
             value = np.asarray(getattr(self, name))
             numeric = value.dtype.kind in "iuf"
@@ -305,24 +296,11 @@ class LABRBFMember(BaseEstimator):
         check_real("alpha_", self.alpha_, above=0)
 
 
-def mean_of(members: list[LABRBFMember], X: Array, n_jobs: int | None) -> Array:
-    """Compute the mean of the members' expansions, shape (n_samples, n_outputs)."""
-    size = sum(len(member.support_) for member in members)
-    n_jobs = threads_for(n_jobs, worth_it=len(X) * size >= 10 * MIN_THREADED)
-    blocks = (X[low : low + 8192] for low in range(0, len(X), 8192))
-    parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
-    return np.concatenate(parallel(delayed(_mean_of)(members, block) for block in blocks))
-
-
 @blas_limited
-def _mean_of(members: list[LABRBFMember], X: Array) -> Array:
+def mean_expansion(members: list[LABRBFMember], X: Array) -> Array:
+    """Compute the mean of the members' expansions, shape (n_samples, n_outputs)."""
     points = np.asarray(X, dtype=np.float64)
-    return mean_over([member.expand(points) for member in members])
-
-
-def mean_over(values: Sequence[Array] | Array) -> Array:
-    """Compute the mean of arrays of the same shape."""
-    return np.asarray(sum(values) / len(values))
+    return np.asarray(sum(member.expand(points) for member in members) / len(members))
 
 
 def feature_limits(table: Table) -> Array:
@@ -342,47 +320,14 @@ def join_kernels(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
     )
 
 
-def symmetric_kernel(members: list[LABRBFMember]) -> Kernel:
-    """Build the mean of one symmetric kernel per transform, with mean bandwidths."""
-    groups: dict[bytes, list[LocalRBFKernel]] = {}
-    for member in members:
-        groups.setdefault(member.warp_.key(), []).append(member.kernel_)
-    kernels = [join_kernels(parts).symmetric_kernel() for parts in groups.values()]
-    if len(kernels) == 1:
-        return kernels[0]
-    return WeightedSum(kernels, [len(parts) / len(members) for parts in groups.values()])
-
-
-def check_members(members: object, averaged: object, n_features: int, n_outputs: int) -> None:
-    """Raise ValueError if members loaded from a file are inconsistent."""
-    if not isinstance(members, list) or not all(isinstance(m, LABRBFMember) for m in members):
-        raise ValueError("expected members_ to be a list of LABRBFMember")
-    mask = np.asarray(averaged)
-    if mask.shape != (len(members),) or mask.dtype != bool or not mask.any():
-        raise ValueError(f"expected averaged_ of shape ({len(members)},), bool, some entries True")
-    shapes = {(m.kernel_.centres.shape[1], len(m.intercept_)) for m in members}
-    if shapes != {(n_features, n_outputs)}:
-        raise ValueError(f"expected members with {n_features} features and {n_outputs} outputs")
-
-
 def correlated_pairs(X: Array) -> Indices:
     """Find pairs of columns with |Spearman's correlation| > 0.8, in decreasing order."""
-    ranks = rankdata(X, axis=0)
-    ranks -= ranks.mean(axis=0)
-    size = np.sqrt((ranks * ranks).sum(axis=0))
-    ranks /= np.where(size > 0, size, 1.0)
-    # Spearman's correlations of the columns are R'R, with R the centred ranks of unit norm.
-    strength = np.triu(np.abs(ranks.T @ ranks), k=1)
+    with np.errstate(invalid="ignore"):  # constant columns have the correlation nan
+        correlations = np.corrcoef(rankdata(X, axis=0), rowvar=False)
+    strength = np.triu(np.abs(np.atleast_2d(correlations)), k=1)
     pairs = np.argwhere(strength > 0.8)
     order = np.argsort(-strength[pairs[:, 0], pairs[:, 1]], kind="stable")
     return np.asarray(pairs[order[:1000]], dtype=np.intp)
-
-
-def correlated_features(table: Table, relevance: Array) -> Indices:
-    """Find correlated pairs among the 1000 most relevant features, on 1000 training rows."""
-    rows = np.linspace(0, len(table) - 1, min(len(table), 1000)).astype(np.intp)
-    features = np.sort(np.argsort(-relevance, kind="stable")[:1000])
-    return np.asarray(features[correlated_pairs(table.points(rows)[:, features])])
 
 
 @blas_limited

@@ -31,7 +31,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from pliant.core.device import Device
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf.constants import JITTER, MAX_LOG_SQUARE, MIN_LOG_SQUARE
+from pliant.methods.lab_rbf.constants import JITTER, LOG_SQUARE_RANGE
 from pliant.methods.lab_rbf.kernel import Profile, centre_products, point_products
 
 DeviceArray: TypeAlias = Any
@@ -391,7 +391,7 @@ class Bandwidths:
         s = np.tile(x[:d], (m, 1)) if self.shared else x[: m * d].reshape(m, d)
         # Keeps lam and its inverse finite: exp(690) is 1e299.
         level = min(max(float(x[-1]), -690.0), 690.0) if self.learns_level else 0.0
-        return s.clip(MIN_LOG_SQUARE, MAX_LOG_SQUARE), level
+        return s.clip(*LOG_SQUARE_RANGE), level
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Evaluate the regularised objective and its gradient."""

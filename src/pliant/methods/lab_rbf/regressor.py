@@ -41,23 +41,12 @@ from pliant.core.validation import (
     plain,
     validate_data,
 )
+from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF, document_parameters
 from pliant.methods.lab_rbf.collection import draw_sample
-from pliant.methods.lab_rbf.constants import (
-    ERROR_ROWS,
-    MAX_LOG_LOSS,
-    MAX_RATIO,
-    MIN_COMMON_SHARE,
-    MIN_HALF_RANGE,
-    MIN_LOG_ROWS,
-    MIN_NOISE_SHARE,
-    MIN_PAIRS,
-    MIN_TARGET_SKEWNESS,
-    TINY,
-)
 from pliant.methods.lab_rbf.kernel import Warp, skewness
-from pliant.methods.lab_rbf.members import LABRBFMember, Table, mean_over
+from pliant.methods.lab_rbf.members import LABRBFMember, Table
 from pliant.methods.lab_rbf.objective import ridge_path
 from pliant.methods.lab_rbf.trainer import FitState, Trainer
 
@@ -285,7 +274,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         if self.calibration is not None:
             table, reserved = self._split_calibration(table, self.calibration)
         low, high = table.Y.min(axis=0), table.Y.max(axis=0)
-        for k in np.flatnonzero(high / 2 - low / 2 <= MIN_HALF_RANGE):
+        for k in np.flatnonzero(high / 2 - low / 2 <= constants.MIN_HALF_RANGE):
             name = "y" if self.single_output_ else f"y[:, {k}]"
             values = plain(low[k]), plain(high[k])
             got = f"{name} = {values[0]}" if low[k] == high[k] else f"{name} from %s to %s" % values
@@ -316,13 +305,14 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
     def _choose_target(self, table: Table, trainer: Trainer, scale: str) -> Table:
         """Return the table with log y if this lowers the held-out loss sufficiently."""
-        large = trainer.tries_scales and len(table) >= MIN_LOG_ROWS
+        large = trainer.tries_scales and len(table) >= constants.MIN_LOG_ROWS
         positive = (self.target_low_ > 0).all()
-        if not (large and positive and (skewness(table.Y) > MIN_TARGET_SKEWNESS).all()):
+        if not (large and positive and (skewness(table.Y) > constants.MIN_TARGET_SKEWNESS).all()):
             return table
         # Probe y before log y: a probe returns inf if the fit must stop.
-        loss, log_table = trainer.probe(table, scale), table.with_logarithms()
-        return log_table if trainer.probe(log_table, scale) < MAX_LOG_LOSS * loss else table
+        limit = constants.MAX_LOG_LOSS * trainer.probe(table, scale)
+        log_table = table.with_logarithms()
+        return log_table if trainer.probe(log_table, scale) < limit else table
 
     def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
         """Build the mean squared error in the units of y, relative to the error of a constant."""
@@ -512,7 +502,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
         def outputs(block: Array) -> Array:
             values = np.stack([member.expand(block) for member in members])
-            return np.stack([mean_over(values), (values / unit).std(axis=0) * unit], axis=1)
+            mean = sum(values) / len(values)
+            return np.stack([mean, (values / unit).std(axis=0) * unit], axis=1)
 
         mean, spread = np.moveaxis(self._map_blocks(points, outputs), 1, 0)
         return mean, spread
@@ -638,14 +629,15 @@ class LABRBFErrorModel(BaseEstimator):
 
 def fit_error_model(table: Table, fits: list[FitState]) -> LABRBFErrorModel | None:
     """Fit the error model to the held-out rows of the members; return None without such rows."""
-    held_out = [f.split.held_out[:ERROR_ROWS] for f in fits if f.split.held_out is not None]
+    splits = [fit.split.held_out for fit in fits]
+    held_out = [rows[: constants.ERROR_ROWS] for rows in splits if rows is not None]
     if not held_out:
         return None
     (middle, half), rows = table.scale, np.unique(np.concatenate(held_out))
     # Held-out predictions of each member, shape (m, n, q); nan for its other rows.
     predicted = np.full((len(fits), len(rows), table.Y.shape[1]), np.nan)
     for k, fit in enumerate(fits):
-        scaled = np.asarray(fit.predicted)[:ERROR_ROWS].clip(-1.0, 1.0)
+        scaled = np.asarray(fit.predicted)[: constants.ERROR_ROWS].clip(-1.0, 1.0)
         predicted[k, np.searchsorted(rows, held_out[k])] = scaled
     points, target = table.points(rows), (table.Y[rows] - middle) / half
     final = np.stack([fit.member.expand(points) - middle for fit in fits]) / half
@@ -675,19 +667,21 @@ def _scaled_errors(target: Array, predicted: Array, final: Array) -> tuple[float
     pairs = count * (count - 1) / 2
     single = squares.sum() / count.sum()  # E
     spread, ratio, common = final.std(axis=0), 1.0, single  # common is C
-    if pairs.sum() >= MIN_PAIRS:
+    if pairs.sum() >= constants.MIN_PAIRS:
         common = (total**2 - squares).sum() / 2 / pairs.sum()
-        common = min(max(common, MIN_COMMON_SHARE * single), single)
+        common = min(max(common, constants.MIN_COMMON_SHARE * single), single)
         held_out_variance = (count * squares - total**2).sum() / 2 / pairs.sum()
         final_variance = (pairs * final.var(axis=0, ddof=1)).sum() / pairs.sum()
         if final_variance > 0:
-            ratio = min(max(math.sqrt(held_out_variance / final_variance), 1.0), MAX_RATIO)
+            ratio = math.sqrt(held_out_variance / final_variance)
+            ratio = min(max(ratio, 1.0), constants.MAX_RATIO)
     # The mean of k members has squared error C + (E - C) / k, and the mean of all m members
     # C + (E - C) / m. Errors are rescaled by the square root of the ratio.
     own = single - common
-    factor = np.sqrt((common + own / m) / np.maximum(common + own / count, TINY))
+    factor = np.sqrt((common + own / m) / np.maximum(common + own / count, constants.TINY))
     mean_errors = factor * total / count
     mse = float(np.mean(mean_errors**2))
     # The mean of s^2 = noise^2 + (ratio spread)^2 is the mean squared error.
-    noise = max(mse - float(np.mean((ratio * spread) ** 2)), MIN_NOISE_SHARE * mse, TINY)
+    min_noise = max(constants.MIN_NOISE_SHARE * mse, constants.TINY)
+    noise = max(mse - float(np.mean((ratio * spread) ** 2)), min_noise)
     return math.sqrt(noise), ratio, mean_errors / np.sqrt(noise + (ratio * spread) ** 2)

@@ -21,19 +21,8 @@ from pliant.core.device import Device
 from pliant.core.progress import Deadline, Progress
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf import solvers
-from pliant.methods.lab_rbf.constants import (
-    BANDWIDTH_ROWS,
-    HELD_OUT_ROWS,
-    INITIAL_SQUARES,
-    MAX_LOG_SQUARE,
-    MIN_LOG_SQUARE,
-    MIN_THREADED,
-    PROBE_ROWS,
-    PROBES,
-    SCALE_TOLERANCE,
-    TINY,
-)
+from pliant.methods.lab_rbf import constants, solvers
+from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.members import LABRBFMember, Table, feature_limits
 from pliant.methods.lab_rbf.objective import (
@@ -61,6 +50,7 @@ Point: TypeAlias = tuple[Array, float]
 class MemberSettings:
     """Settings of one member, with all automatic parameters resolved."""
 
+    algorithm: LABRBFAlgorithm  # for the support, the initial bandwidth and the solver
     n_support: int
     objective: Literal["ridge", "evidence", "interpolation"]
     linear: bool
@@ -69,10 +59,7 @@ class MemberSettings:
     shrinkages: tuple[float, ...]  # decreasing; inf means one bandwidth per feature
     profile: str  # key of `PROFILES`
     support: Literal["kmeans++", "residual", "random"]
-    solver: Literal["lbfgs", "adam"]
     max_iter: int
-    learning_rate: float
-    initial_bandwidth: float | None  # None selects the best of INITIAL_SQUARES
 
 
 class Split(NamedTuple):
@@ -144,7 +131,7 @@ class Trainer:
         if not nonlinear:
             return ["raw"]
         losses = {scale: self.probe(table, scale) for scale in ("raw", *nonlinear)}
-        limit = SCALE_TOLERANCE * min(losses.values())
+        limit = constants.SCALE_TOLERANCE * min(losses.values())
         return sorted((s for s in losses if losses[s] <= limit), key=lambda s: losses[s])
 
     def choose_starts(
@@ -161,38 +148,33 @@ class Trainer:
 
     @blas_limited
     def _choose_start(
-        self,
-        table: Table,
-        settings: MemberSettings,
-        warp: Warp,
-        seed: int,
-        n_rows: int | None = None,
+        self, table: Table, settings: MemberSettings, warp: Warp, seed: int, *, probe: bool = False
     ) -> MemberStart:
-        """Choose rows (at most `n_rows`), centres and initial bandwidths of one member."""
+        """Choose rows (few for a `probe`), centres and initial bandwidths of one member."""
         rng, by_residual = RandomState(seed), settings.support == "residual"
         split = self._split(len(table), rng)
-        split = split._replace(train=split.train[:n_rows])
+        if probe:
+            split = split._replace(train=split.train[: constants.PROBE_ROWS])
         rows = table.sample(split.train, warp)
         # Algorithm 1 of the paper starts with a random half of the centres; see `add_centres`.
         n_centres = (settings.n_support + 1) // 2 if by_residual else settings.n_support
         positions = _choose_centres(rows, settings.support, n_centres, rng)
         centres = rows.X[positions]
         m, d = centres.shape
-        shrinkage = settings.shrinkages[-1] if by_residual else math.inf
-        searches = settings.initial_bandwidth is None and not by_residual
-        # Two thirds of the steps, rounded up, learn one bandwidth per feature.
-        n_steps = -(-2 * settings.max_iter // 3) if searches else 0
-        stage, path = (shrinkage, n_steps), settings.shrinkages
+        bandwidth, path = settings.algorithm.initial_bandwidth, settings.shrinkages
+        stage = path[-1] if by_residual else math.inf, 0
+        if bandwidth == "auto" and not by_residual:
+            # Two thirds of the steps, rounded up, learn one bandwidth per feature.
+            stage = math.inf, -(-2 * settings.max_iter // 3)
         s, level = np.zeros((m, d)), math.log(settings.alpha)
         start = MemberStart(
             settings, split, rng, warp, rows, positions, centres, s, level, stage, path
         )
-        if settings.initial_bandwidth is not None:
-            log_square = 2.0 * math.log(settings.initial_bandwidth)
-            s = np.full((m, d), min(max(log_square, MIN_LOG_SQUARE), MAX_LOG_SQUARE))
-            return start._replace(log_squares=s)
+        if bandwidth != "auto":
+            s += 2.0 * math.log(bandwidth)
+            return start._replace(log_squares=s.clip(*constants.LOG_SQUARE_RANGE))
         objective = build_objective(start, rows, self.device)
-        candidates = [np.full((m, d), math.log(square / d)) for square in INITIAL_SQUARES]
+        candidates = [np.full((m, d), math.log(square / d)) for square in constants.INITIAL_SQUARES]
         with np.errstate(invalid="ignore"):  # see `_train_member`
             values = [objective.value(s, level) for s in candidates]
         return start._replace(log_squares=candidates[int(np.argmin(values))])
@@ -203,11 +185,9 @@ class Trainer:
         for member, settings, seed in zip(members, self.settings, self.seeds, strict=False):
             rng, warp = RandomState(seed), member.warp_
             split = self._split(len(table), rng)
+            objective, profile = member.objective_, member.kernel_.profile
             settings = replace(
-                settings,
-                objective=member.objective_,
-                linear=member.linear_,
-                profile=member.kernel_.profile,
+                settings, objective=objective, linear=member.linear_, profile=profile
             )
             with np.errstate(divide="ignore"):
                 s = 2.0 * np.log(member.mapped_bandwidths())
@@ -219,7 +199,7 @@ class Trainer:
                 rows=table.sample(split.train, warp),
                 positions=np.zeros(0, dtype=np.intp),
                 centres=warp(member.kernel_.centres),
-                log_squares=s.clip(MIN_LOG_SQUARE, MAX_LOG_SQUARE),
+                log_squares=s.clip(*constants.LOG_SQUARE_RANGE),
                 level=member.level_,
                 first_stage=(member.shrinkage_, settings.max_iter),
                 shrinkages=(),
@@ -249,11 +229,9 @@ class Trainer:
         """Train one member, or return None if the fit is stopped and it is not `required`."""
         if self.deadline.stopped and not required and start.member is None:
             return None
-        split, held_out, loss, layer_output = start.split, None, None, None
-        if split.held_out is not None:
-            held_out = table.sample(split.held_out, start.warp)
-            loss = self.loss(table, split.held_out)
-        training = BandwidthTraining(start, held_out, loss, self.device, self.deadline, self.lock)
+        split, layer_output = start.split, None
+        training = self._start_training(table, start)
+        held_out = training.held_out
         # float32 products may flag an invalid operation although the result is finite. The
         # solver accepts only steps with a finite objective.
         with np.errstate(invalid="ignore"):
@@ -297,7 +275,7 @@ class Trainer:
             warp = Warp.learn(table.X, scale)
             losses = self._parallel(table, settings)(
                 delayed(self._probe_once)(table, settings, warp, int(seed))
-                for seed in self.seeds[-PROBES:]
+                for seed in self.seeds[-constants.PROBES :]
             )
             self.probe_losses[key] = float(np.exp(np.mean(np.log(losses))))
         return self.probe_losses[key]
@@ -307,29 +285,34 @@ class Trainer:
         """Compute the held-out loss of one small expansion."""
         if self.deadline.stopped:
             return math.inf
-        start = self._choose_start(table, settings, warp, seed, PROBE_ROWS)
-        rows = start.split.held_out
-        assert rows is not None
-        held_out, loss = table.sample(rows, warp), self.loss(table, rows)
-        training = BandwidthTraining(start, held_out, loss, self.device, self.deadline, self.lock)
+        start = self._choose_start(table, settings, warp, seed, probe=True)
+        training = self._start_training(table, start)
         with np.errstate(invalid="ignore"):
             stage = training.follow_path(build_objective(start, start.rows, self.device))
-        return max(stage.loss, TINY)
+        return max(stage.loss, constants.TINY)
+
+    def _start_training(self, table: Table, start: MemberStart) -> BandwidthTraining:
+        """Build the training of a member, with its held-out rows and their loss."""
+        rows, held_out, loss = start.split.held_out, None, None
+        if rows is not None:
+            held_out, loss = table.sample(rows, start.warp), self.loss(table, rows)
+        return BandwidthTraining(start, held_out, loss, self.device, self.deadline, self.lock)
 
     def _parallel(self, table: Table, settings: MemberSettings) -> Parallel:
         """Build a thread pool, with one thread for small tables."""
-        worth_it = min(len(table), BANDWIDTH_ROWS) * settings.n_support >= MIN_THREADED
+        n_values = min(len(table), constants.BANDWIDTH_ROWS) * settings.n_support
+        worth_it = n_values >= constants.MIN_THREADED
         return Parallel(n_jobs=threads_for(self.n_jobs, worth_it=worth_it), require="sharedmem")
 
     def _split(self, n: int, rng: RandomState) -> Split:
-        """Split n rows at random."""
-        order, share = rng.permutation(n), self.validation_fraction
-        final = order[:BANDWIDTH_ROWS].copy()  # a view would keep all n indices in memory
-        if share == 0:
+        """Split n rows at random; copies, as views would keep all n indices in memory."""
+        order, fraction = rng.permutation(n), self.validation_fraction
+        final = order[: constants.BANDWIDTH_ROWS].copy()
+        if fraction == 0:
             return Split(final, None, final)
-        held_out = min(max(1, int(share * n)), HELD_OUT_ROWS, n - 1)
-        train = order[held_out:][:BANDWIDTH_ROWS].copy()
-        return Split(train, order[:held_out].copy(), final)
+        n_held_out = min(max(1, int(fraction * n)), constants.HELD_OUT_ROWS, n - 1)
+        train = order[n_held_out:][: constants.BANDWIDTH_ROWS].copy()
+        return Split(train, order[:n_held_out].copy(), final)
 
 
 @dataclass(eq=False)
@@ -368,21 +351,16 @@ class BandwidthTraining:
         """Run the solver; a shrinkage of inf means one bandwidth per feature."""
         if self.stopped:
             return start
-        settings = self.start.settings
+        settings, record = self.start.settings, self._record
         problem = Bandwidths(objective, shrinkage, settings.objective == "evidence")
         x = problem.pack(*start)
-        if settings.solver == "lbfgs" or problem.shared:
+        if settings.algorithm.solver == "lbfgs" or problem.shared:
             # Smaller relative decreases do not improve the held-out loss.
-            result = solvers.descend(problem, x, tol=1e-4, max_iter=max_iter, callback=self._record)
+            result = solvers.descend(problem, x, tol=1e-4, max_iter=max_iter, callback=record)
         else:
+            n, rng, rate = len(objective.rows), self.start.rng, settings.algorithm.learning_rate
             result = solvers.adam(
-                problem,
-                x,
-                n_rows=len(objective.rows),
-                rng=self.start.rng,
-                rate=settings.learning_rate,
-                max_iter=max_iter,
-                callback=self._record,
+                problem, x, n_rows=n, rng=rng, rate=rate, max_iter=max_iter, callback=record
             )
         return problem.unpack(result.x)
 
@@ -448,7 +426,7 @@ def build_objective(start: MemberStart, sample: Table, device: Device) -> RowObj
     features = LocalFeatures(start.centres, profile, settings.linear, device)
     rows = LocalRows.from_arrays(features, sample.X, sample.Y - mean, sample.weights)
     y = device.numpy(rows.target)
-    scale = max(float(np.vdot(y, y)) / len(rows), TINY)  # v, the mean square of y
+    scale = max(float(np.vdot(y, y)) / len(rows), constants.TINY)  # v, the mean square of y
     if settings.objective == "evidence":
         return MarginalLikelihood(rows, scale)
     if settings.objective == "interpolation":
