@@ -637,7 +637,7 @@ def test_warm_start_of_a_classifier(classes):
             r"expected 3 features and 1 outputs with warm_start=True.* got 2 and 1",
         ),
         ({}, (X, np.column_stack([Y, Y])), r"expected 3 features and 1 outputs.* got 3 and 2"),
-        ({"n_members": 1}, (X, Y), r"expected n_members >= 2, .* got 1"),
+        ({"n_members": 1}, (X, Y), r"expected n_members >= 2 .* got 1"),
         (
             {"algorithm": LABRBFAlgorithm(objective="interpolation")},
             (X, Y),

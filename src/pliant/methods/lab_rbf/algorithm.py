@@ -77,10 +77,8 @@ class LABRBFAlgorithm(BaseEstimator):
     dtype: Literal["float32", "float64"] = "float32"
 
     def _check_combinations(self) -> None:
-        """Raise ValueError for incompatible parameters."""
         if self.objective == "interpolation" and self.linear and self.linear != "auto":
             raise ValueError("expected linear=False with objective='interpolation', got True")
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if a parameter loaded from a file is out of range."""
         check_parameters(self)

@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from inspect import cleandoc
 from itertools import compress
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -169,7 +168,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return algorithm if isinstance(algorithm, LABRBFAlgorithm) else LABRBFAlgorithm()
 
     def _check_combinations(self) -> None:
-        """Raise ValueError for incompatible parameters."""
         fraction = self.validation_fraction
         if fraction >= 1:
             raise ValueError(f"expected validation_fraction < 1, got {fraction:g}")
@@ -228,7 +226,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Build the trainer of the members."""
         rng, n = check_random_state(self.random_state), self.n_members
         return Trainer(
-            settings=list(map(partial(self._resolve_settings, table), range(n))),
+            settings=[self._resolve_settings(table, k) for k in range(n)],
             seeds=rng.randint(2**31 - 1, size=n + constants.PROBES).astype(np.intp),
             device=get_device(self.device, self._algorithm.dtype),
             deadline=Deadline(progress, self.max_seconds),
@@ -262,30 +260,21 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         linear = bool(algorithm.linear)
         if algorithm.linear == "auto":
             linear = objective != "interpolation" and k % 4 != 1
+        support, profile, max_iter = algorithm.support, self.profile, self.max_iter
+        penalties = alpha, alphas, shrinkages
         return MemberSettings(
-            algorithm=algorithm,
-            n_support=n_support,
-            objective=objective,
-            linear=linear,
-            alpha=alpha,
-            alphas=alphas,
-            shrinkages=shrinkages,
-            profile=self.profile,
-            support=algorithm.support,
-            max_iter=self.max_iter,
+            algorithm, n_support, objective, linear, *penalties, profile, support, max_iter
         )
 
     def _store_members(self, table: Table, fits: list[FitState]) -> None:
         """Store the members and their relevances, and select the members to average."""
-        self.members_, self.n_iter_, losses = [], 0, []
+        self.members_ = [fit.member for fit in fits]
         for member, split, *_ in fits:
             member.measure(table.points(split.final[: constants.SLOPE_ROWS]))
-            self.members_.append(member)
-            self.n_iter_ += len(member.objective_history_)
-            losses.append(1.0 - member.validation_score_)
-        self.n_iter_ = max(1, self.n_iter_)
+        self.n_iter_ = max(1, sum(map(len, self.objective_history_)))
         # Members with more than twice the median loss are not averaged; nan losses exclude none.
-        self.averaged_ = ~(np.array(losses) > 2.0 * np.median(losses))
+        losses = 1.0 - self.validation_score_
+        self.averaged_ = ~(losses > 2.0 * np.median(losses))
         # Correlations are among the 1000 most relevant features, on 1000 training rows.
         rows = np.linspace(0, len(table) - 1, min(len(table), 1000)).astype(np.intp)
         features = np.sort(np.argsort(-self.feature_relevance_, kind="stable")[:1000])
@@ -568,7 +557,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return frozenset({"bandwidths", "relevance"})
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes loaded from a file are inconsistent."""
         members: object = self.members_
         if not isinstance(members, list) or not all(isinstance(m, LABRBFMember) for m in members):
             raise ValueError("expected members_ to be a list of LABRBFMember")

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 import scipy.special
+from scipy.linalg.lapack import dpotrs, dtrtrs
 from scipy.optimize import minimize
 from sklearn.base import ClassifierMixin
 
@@ -246,7 +246,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         return np.asarray(self.classes_[best])
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes loaded from a file are inconsistent."""
         classes = np.asarray(self.classes_)
         if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) != len(classes):
             raise ValueError(f"expected at least two distinct classes_, got {classes!r:.80}")
@@ -286,10 +285,7 @@ def class_indicators(signs: Array) -> Array:
 def logistic_path(
     F: Array, indicators: Array, weights: Array | None, penalties: Array
 ) -> list[tuple[Array, Array]]:
-    """Minimise the objective for decreasing penalties, warm-starting from the last solution.
-
-    Return W, shape (p, q), and b, shape (q,), for each; q is 1 for two classes.
-    """
+    """Minimise the objective for decreasing penalties, with warm starts; return W and b of each."""
     n, k = indicators.shape
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
@@ -351,7 +347,7 @@ def _newton(loss: PenalisedLogLoss, W: Array) -> Array:
         # (H + diag(ridge)) step = gradient, with the columns of W stacked
         factor = cholesky_factor(loss.hessian(point.probabilities), ridge)
         right = point.gradient.T.ravel()
-        step = scipy.linalg.lapack.dpotrs(factor, right, lower=1)[0].reshape(q, p).T
+        step = dpotrs(factor, right, lower=1)[0].reshape(q, p).T
         slope = float(np.vdot(step, point.gradient))
         for length in 0.5 ** np.arange(12):  # Armijo's condition
             candidate = loss.evaluate(W - length * step)
@@ -372,23 +368,18 @@ def _quasi_newton(loss: PenalisedLogLoss, W: Array, gram: Array) -> Array:
 
     def coefficients(z: Array) -> Array:
         """Compute W = R'^-1 z."""
-        return _solve(R, z.reshape(len(R), -1), transpose=1)
+        return np.asarray(dtrtrs(R, z.reshape(len(R), -1), lower=1, trans=1)[0])
 
     def scaled(z: Array) -> tuple[float, Array]:
         """Evaluate the objective and its gradient as functions of z = R'W."""
         point = loss.evaluate(coefficients(z))
-        return point.value, _solve(R, point.gradient, transpose=0).ravel()
+        return point.value, np.ravel(dtrtrs(R, point.gradient, lower=1)[0])
 
     tolerance = GRADIENT_TOLERANCE * math.sqrt(float(loss.weight.sum()))
     options: Any = {"maxiter": 100, "gtol": tolerance, "ftol": 1e-10}
     start = (R.T @ W).ravel()
     result = minimize(scaled, start, method="L-BFGS-B", jac=True, options=options)
     return coefficients(result.x)
-
-
-def _solve(R: Array, right: Array, *, transpose: int) -> Array:
-    """Compute R^-1 or R'^-1 times `right`, R lower triangular."""
-    return np.asarray(scipy.linalg.lapack.dtrtrs(R, right, lower=1, trans=transpose)[0])
 
 
 def log_softmax(scores: Array) -> Array:

@@ -83,12 +83,12 @@ class DrawnSample(NamedTuple):
         sampled = self.sample.rows.rows(np.flatnonzero(kept[numbers]))
         ranges = [_feature_range(sampled), *self.sample.rest]
         low, high = zip(*(pair for pair in ranges if pair is not None), strict=True)
-        ranges = np.min(low, axis=0), np.max(high, axis=0)
+        feature_range = np.min(low, axis=0), np.max(high, axis=0)
         Y_kept, kept_weights = Y[kept], weights if weights is None else weights[kept]
         targets = Table(Y_kept, Y_kept, np.flatnonzero(kept), kept_weights)
         all_rows = replace(self.rows, y=Y, weights=weights)
         sample = (table.X, table.Y, numbers[table.numbers], table.weights, table.log_target)
-        return DaskTable(*sample, all_rows=all_rows, ranges=ranges, targets=targets)
+        return DaskTable(*sample, all_rows=all_rows, ranges=feature_range, targets=targets)
 
 
 def draw_sample(

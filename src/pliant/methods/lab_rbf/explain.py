@@ -73,7 +73,6 @@ class LABRBFExplanation:
     shares: Array
 
     def __repr__(self) -> str:
-        """Return the name and the array sizes."""
         n, count = self.nearest.shape
         sizes = f"n_samples={n}, n_features={self.effects.shape[1]}, n_nearest={count}"
         if self.prediction.ndim > 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -44,10 +44,6 @@ def _gaussian(xp: Any, D: Any) -> Any:
     return xp.exp(D, out=D)
 
 
-def _gaussian_slope(xp: Any, D: Any, values: Any) -> Any:
-    return values
-
-
 def _laplacian(xp: Any, D: Any) -> Any:
     """Compute exp(-r), r = sqrt(D)."""
     xp.sqrt(D, out=D)
@@ -76,7 +72,7 @@ def _matern52_slope(xp: Any, D: Any, values: Any) -> Any:
 
 
 PROFILES: dict[str, Profile] = {
-    "gaussian": Profile(_gaussian, _gaussian_slope, factor=-1.0, needs_distance=False),
+    "gaussian": Profile(_gaussian, lambda xp, D, values: values, -1.0, needs_distance=False),
     "laplacian": Profile(_laplacian, _laplacian_slope, factor=-0.5, cusp=True),
     "matern52": Profile(_matern52, _matern52_slope, factor=-5.0 / 6.0),
 }
@@ -118,7 +114,6 @@ class LocalRBFKernel(Kernel):
         self.warp = warp
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if parameters loaded from a file are inconsistent."""
         centres = check_points(self.centres, "centres")
         bandwidths = check_points(self.bandwidths, "bandwidths")
         if bandwidths.shape != centres.shape or (bandwidths < 0).any():
@@ -174,18 +169,38 @@ class LocalRBFKernel(Kernel):
 
     def squares(self, X: Array) -> Array:
         """Compute |theta_i o (t - c_i)|^2, shape (n_samples, n_centres)."""
-        return _SquaredDistances.from_kernel(self).compute(X)
+        return self._distances()(X)
 
     def times(self, X: Array, coefficients: Array) -> Array:
         """Compute k(X, centres) @ coefficients, shape (n_samples, q), in blocks of rows."""
-        profile, distances = PROFILES[self.profile], _SquaredDistances.from_kernel(self)
+        profile, distances = PROFILES[self.profile], self._distances()
         result = np.empty((len(X), coefficients.shape[1]))
         step = max(1, BLOCK_VALUES // len(self.centres))
         for low in range(0, len(X), step):
             rows = slice(low, low + step)
-            squares = distances.compute(X[rows], exact_zero=profile.cusp)
+            squares = distances(X[rows], exact_zero=profile.cusp)
             result[rows] = profile.value(np, squares) @ coefficients
         return result
+
+    def _distances(self) -> Callable[..., Array]:
+        """Build the function that computes squared distances of points by a matrix product."""
+        theta, warp = self.bandwidths, self.warp
+        centres = self.centres if warp is None else warp(self.centres)
+        # The product form is exact near the origin, and finite in units of the smallest bandwidth.
+        mean, scale = centres.mean(axis=0), theta.max(axis=0)
+        theta = theta / np.where(scale > 0, scale, 1.0)
+        products = centre_products(theta * theta, (centres - mean) * scale).T.copy()
+
+        def distances(X: Array, *, exact_zero: bool = True) -> Array:
+            """Compute the squared distances, (n, m); `exact_zero` sets rounding errors to 0."""
+            points = (X if warp is None else warp(X)) - mean
+            # Clipping to 1e150 bandwidths keeps the squares finite.
+            result = point_products((points * scale).clip(-1e150, 1e150)) @ products
+            if exact_zero:
+                result[result < 16.0 * np.finfo(np.float64).eps * products[-1]] = 0.0
+            return np.asarray(np.maximum(result, 0.0, out=result))
+
+        return distances
 
 
 def point_products(X: Array) -> Array:
@@ -203,34 +218,6 @@ def centre_products(W: Array, C: Array) -> Array:
     w = np.empty((m, 2 * d + 1))
     w[:, :d], w[:, d : 2 * d], w[:, -1] = W, -2.0 * shifted, (shifted * C).sum(axis=1)
     return w
-
-
-class _SquaredDistances(NamedTuple):
-    """|theta_i o (u(x) - u(c_i))|^2 for the centres c_i of a kernel, by one matrix product."""
-
-    warp: Warp | None  # u
-    mean: Array  # mean of u(c_i), subtracted because the product form is exact near the origin
-    scale: Array  # largest theta of each feature, by which the points are multiplied
-    products: Array  # w_i for the scaled centres, shape (2 d + 1, m)
-
-    @classmethod
-    def from_kernel(cls, kernel: LocalRBFKernel) -> Self:
-        """Precompute the centre products of a kernel."""
-        theta, warp = kernel.bandwidths, kernel.warp
-        centres = kernel.centres if warp is None else warp(kernel.centres)
-        mean, scale = centres.mean(axis=0), theta.max(axis=0)
-        theta = theta / np.where(scale > 0, scale, 1.0)
-        products = centre_products(theta * theta, (centres - mean) * scale).T.copy()
-        return cls(warp, mean, scale, products)
-
-    def compute(self, X: Array, *, exact_zero: bool = True) -> Array:
-        """Compute the squared distances, (n, m); `exact_zero` sets rounding errors to 0."""
-        points = (X if self.warp is None else self.warp(X)) - self.mean
-        # Clipping to 1e150 bandwidths keeps the squares finite.
-        result = point_products((points * self.scale).clip(-1e150, 1e150)) @ self.products
-        if exact_zero:
-            result[result < 16.0 * np.finfo(np.float64).eps * self.products[-1]] = 0.0
-        return np.asarray(np.maximum(result, 0.0, out=result))
 
 
 WARPS = ("raw", "log", "asinh")
@@ -287,7 +274,6 @@ class Warp(BaseEstimator):
         return warp
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if parameters loaded from a file are inconsistent."""
         d = len(np.atleast_1d(self.slopes))
         for name in ("offsets", "widths", "centres", "slopes"):
             check_vector(name, getattr(self, name), d)
@@ -358,7 +344,6 @@ class Mapped(_Wrapped):
             )
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if parameters loaded from a file are inconsistent."""
         super()._check_loaded()
         if not isinstance(self.warp, Warp):
             raise ValueError(f"expected warp to be a Warp, got {type(self.warp).__name__}")

@@ -53,7 +53,6 @@ class Table:
         return cls(X[rows], Y[rows], rows, weights[rows])
 
     def __len__(self) -> int:
-        """Return the number of rows, n."""
         return len(self.X)
 
     @cached_property
@@ -276,7 +275,6 @@ class LABRBFMember(BaseEstimator):
         return np.asarray(self.changes_ / max(float(self.changes_.sum()), TINY))
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes loaded from a file are inconsistent."""
         parts: tuple[object, object] = (self.kernel_, self.warp_)
         if not isinstance(parts[0], LocalRBFKernel) or not isinstance(parts[1], Warp):
             raise ValueError("expected kernel_ to be a LocalRBFKernel and warp_ to be a Warp")

@@ -25,7 +25,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
@@ -36,9 +35,6 @@ from pliant.methods.lab_rbf.kernel import Profile, centre_products, point_produc
 
 DeviceArray: TypeAlias = Any
 """NumPy or PyTorch array with the floating-point type of the device."""
-
-LUFactors: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]
-"""Result of `scipy.linalg.lu_factor`."""
 
 
 class LocalValues(NamedTuple):
@@ -95,8 +91,7 @@ class LocalFeatures:
         sums = self.device.numpy(derivative)
         squares, points, ones = sums[:, :d], sums[:, d : 2 * d], sums[:, 2 * d :]
         outer = self.profile.factor * np.exp(log_squares)
-        gradient: Array = outer * (squares - 2.0 * C * points + C * C * ones)
-        return gradient
+        return np.asarray(outer * (squares - 2.0 * C * points + C * C * ones))
 
 
 class NormalEquations(NamedTuple):
@@ -126,7 +121,6 @@ class LocalRows:
         return cls(features, features.moments(X), target, None if root is None else array(root))
 
     def __len__(self) -> int:
-        """Return the number of rows, n."""
         return len(self.moments)
 
     def take(self, indices: Indices) -> LocalRows:
@@ -178,9 +172,7 @@ class RowObjective:
 
     rows: LocalRows
     # Last arguments and result: each stage starts at the last point of the previous stage.
-    cache: list[tuple[Array, float, ObjectivePoint]] = field(
-        default_factory=list, init=False, repr=False
-    )
+    cache: list[tuple[Array, float, ObjectivePoint]] = field(default_factory=list, init=False)
 
     def at(self, log_squares: Array, level: float = 0.0) -> ObjectivePoint:
         """Evaluate the value and gradients; only the evidence depends on `level`, log lam."""
@@ -276,7 +268,7 @@ class Interpolation(RowObjective):
         """Compute c, shape (m, q)."""
         return self._solve(log_squares)[0]
 
-    def _solve(self, log_squares: Array) -> tuple[Array, LUFactors, LocalValues]:
+    def _solve(self, log_squares: Array) -> tuple[Array, tuple[Any, Any], LocalValues]:
         """Compute c, the LU factors of the asymmetric K_cc + alpha I, and K_cc."""
         features = self.rows.features
         centres = features.evaluate(features.moments(features.centres), log_squares)
@@ -307,10 +299,9 @@ class Interpolation(RowObjective):
 def ridge_solution(
     rows: LocalRows, F: DeviceArray, alpha: float, jitter: float = 0.0
 ) -> tuple[Array, DeviceArray, Array, float, float]:
-    """Solve (F'F + lam I) a = F'y, with lam = alpha plus `jitter` times the mean diagonal of F'F.
+    """Solve A a = F'y with A = F'F + lam I, lam = alpha + jitter times the mean diagonal of F'F.
 
-    Return a, shape (p, q), F a - y, shape (n, q), the Cholesky factor of F'F + lam I, lam, and the
-    energy |F a - y|^2 + lam |a|^2.
+    Return a, F a - y, the Cholesky factor of A, lam, and the energy |F a - y|^2 + lam |a|^2.
     """
     device = rows.features.device
     for ridge in (alpha, 0.0):  # a ridge of 0 selects float64

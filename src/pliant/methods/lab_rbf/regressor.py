@@ -526,7 +526,6 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         return self._squeeze(predicted.clip(self.target_low_, self.target_high_))
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes loaded from a file are inconsistent."""
         errors: object = self.error_model_
         shape = np.shape(getattr(errors, "errors", ()))
         if errors is not None and shape[1:] != (self.n_outputs_,):
@@ -608,16 +607,14 @@ class LABRBFErrorModel(BaseEstimator):
         return self.errors if n <= 199 else self.errors[(probabilities * n).astype(np.intp)]
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if parameters loaded from a file are inconsistent."""
         errors = np.asarray(self.errors)
         if errors.dtype != np.float64 or errors.ndim != 2 or not len(errors):
             raise ValueError(f"expected errors of shape (n, n_outputs), got {errors.shape}")
         q = errors.shape[1]
-        unit, noise = check_vector("unit", self.unit, q), check_vector("noise", self.noise, q)
-        if not (unit > 0).all() or not (noise > 0).all():
-            raise ValueError("expected unit > 0 and noise > 0")
-        if not (check_vector("ratio", self.ratio, q) >= 0).all():
-            raise ValueError("expected ratio >= 0")
+        for name in ("unit", "noise", "ratio"):
+            least = check_vector(name, getattr(self, name), q).min()
+            if least < 0 or (name != "ratio" and least == 0):
+                raise ValueError(f"expected unit > 0, noise > 0 and ratio >= 0, got {least:g}")
         if not (errors[:-1] <= errors[1:]).all() or not (errors < np.inf).all():
             raise ValueError("expected errors sorted by column, without nan or inf")
         weights = self.weights
@@ -652,11 +649,7 @@ def fit_error_model(table: Table, fits: list[FitState]) -> LABRBFErrorModel | No
 
 
 def _scaled_errors(target: Array, predicted: Array, final: Array) -> tuple[float, float, Array]:
-    """Compute noise, ratio and scaled errors of n held-out rows of one output.
-
-    `target` has shape (n,); the held-out predictions `predicted` and the final predictions `final`
-    of m members have shape (m, n).
-    """
+    """Compute noise, ratio and z of n rows from held-out and final predictions, shape (m, n)."""
     held_out = ~np.isnan(predicted)
     count = held_out.sum(axis=0)  # k, the number of members that hold out each row, >= 1
     m = len(held_out)

@@ -142,8 +142,7 @@ class Trainer:
         for k in range(n_continued, len(self.settings)):
             # The shift by k // len(warps) combines each warp with both objectives.
             warp = warps[(k + k // len(warps)) % len(warps)]
-            seed = int(self.seeds[k])
-            tasks.append(delayed(self._choose_start)(table, self.settings[k], warp, seed))
+            tasks.append(delayed(self._choose_start)(table, self.settings[k], warp, self.seeds[k]))
         return list(self._parallel(table, self.settings[0])(tasks))
 
     @blas_limited
@@ -191,21 +190,13 @@ class Trainer:
             )
             with np.errstate(divide="ignore"):
                 s = 2.0 * np.log(member.mapped_bandwidths())
+            s = s.clip(*constants.LOG_SQUARE_RANGE)
+            rows, centres = table.sample(split.train, warp), warp(member.kernel_.centres)
+            positions, stage = np.zeros(0, dtype=np.intp), (member.shrinkage_, settings.max_iter)
             start = MemberStart(
-                settings=settings,
-                split=split,
-                rng=rng,
-                warp=warp,
-                rows=table.sample(split.train, warp),
-                positions=np.zeros(0, dtype=np.intp),
-                centres=warp(member.kernel_.centres),
-                log_squares=s.clip(*constants.LOG_SQUARE_RANGE),
-                level=member.level_,
-                first_stage=(member.shrinkage_, settings.max_iter),
-                shrinkages=(),
-                member=member,
+                settings, split, rng, warp, rows, positions, centres, s, member.level_, stage, ()
             )
-            starts.append(start)
+            starts.append(start._replace(member=member))
         warps = list({member.warp_.key(): member.warp_ for member in members}.values())
         return starts + self.choose_starts(table, warps, n_continued=len(members))
 
@@ -215,10 +206,8 @@ class Trainer:
         # Members with the evidence objective take longest and start first, to balance the threads.
         faster = np.array([start.settings.objective != "evidence" for start in starts])
         order = np.argsort(faster, kind="stable")
-        tasks = []
-        for k in order:
-            required = k == order[0]
-            tasks.append(delayed(self._train_member)(table, starts[k], limits, required=required))
+        train = delayed(self._train_member)
+        tasks = [train(table, starts[k], limits, required=k == order[0]) for k in order]
         fits = self._parallel(table, self.settings[0])(tasks)
         return [fit for k in np.argsort(order) if (fit := fits[k]) is not None]
 
