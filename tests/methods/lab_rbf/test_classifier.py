@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 from scipy.special import softmax
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from pliant import LABRBFClassifier, ModelFileError
 from pliant.methods.lab_rbf import classifier as logistic
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS
-from pliant.persistence import load_model, save_model
+from pliant.persistence import save_model
 from tests.methods.lab_rbf.building import build
 
 QUICK = {"n_support": 10, "n_members": 2, "max_iter": 10, "random_state": 0}
@@ -102,22 +101,12 @@ def test_class_with_zero_weight_is_never_predicted():
         quick().fit(X, Y, np.where(Y == 1, 1.0, 0.0))
 
 
-@pytest.mark.parametrize("names", [[0, 1, 2], ["no", "perhaps", "yes"], [-1.0, 0.0, 2.0]])
-@pytest.mark.parametrize("classes", [2, 3])
-def test_model_file_round_trip(tmp_path, names, classes):
-    points, codes = table(classes=classes)
-    model = quick().fit(np.exp(3 * points), np.asarray(names)[codes])
-    path = tmp_path / "m.pliant"
-    save_model(model, path)
-    loaded = load_model(path).model
-    assert loaded.predict_proba(NEW).tobytes() == model.predict_proba(NEW).tobytes()
-    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
-    assert set(vars(loaded)) == set(vars(model))
-    assert clone(loaded).get_params() == model.get_params()
+def test_model_files_refuse_forged_classes(tmp_path):
+    model = quick().fit(X, Y)
     for forged in (model.classes_[:1], model.classes_[None], np.arange(5), "abc"):
         model.classes_ = forged
         with pytest.raises(ModelFileError, match="expected"):
-            save_model(model, path)
+            save_model(model, tmp_path / "m.pliant")
 
 
 # Logistic layer, compared to scikit-learn

@@ -1,7 +1,6 @@
 """Explanations sum to predictions and match a slow twin; relevance and its spread."""
 
 from copy import deepcopy
-from dataclasses import fields
 from functools import cache
 
 import numpy as np
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import trainer
 from pliant.methods.lab_rbf.members import correlated_pairs
-from pliant.persistence import load_model, save_model
 from tests.methods.lab_rbf.building import build
 from tests.reference import naive_local
 
@@ -127,15 +125,6 @@ def test_parts_sum_to_the_prediction(case, factor, moved, count):
     np.testing.assert_array_equal(why.rows, model.support_[why.nearest])
 
 
-@pytest.mark.parametrize("kind", TARGETS)
-def test_contributions_sum_to_the_kernel_part(kind):
-    model = fitted(kind)
-    why = model.explain(NEW, n_nearest=1000)
-    np.testing.assert_allclose(why.contributions.sum(axis=1), why.kernel_part, rtol=1e-8)
-    distances = model.distance_to_support(NEW)
-    np.testing.assert_allclose(why.distances[:, 0], distances, rtol=1e-12)
-
-
 def test_clipped_feature_has_no_effect():
     model = fitted("one", ("log",))
     bent = np.flatnonzero(model.members_[0].warp_.kinds)
@@ -149,27 +138,6 @@ def test_clipped_feature_has_no_effect():
     assert why.prediction[0] == why.prediction[1]
     assert (why.effects[:, 0] == 0).all()
     assert (why.effects[:, 1:] != 0).any()
-
-
-def test_repr_of_an_explanation():
-    why = fitted().explain(NEW, n_nearest=2)
-    assert repr(why) == "LABRBFExplanation(n_samples=6, n_features=3, n_nearest=2)"
-    assert isinstance(why.constant, float)
-    several = fitted("three classes").explain(NEW[:1])
-    assert repr(several).endswith("(n_samples=1, n_features=3, n_nearest=5, n_outputs=3)")
-
-
-@pytest.mark.parametrize("kind", TARGETS)
-def test_loaded_model_gives_the_same_explanation(tmp_path, kind):
-    model = fitted(kind, ("raw", "log"))
-    save_model(model, tmp_path / "m.pliant")
-    loaded = load_model(tmp_path / "m.pliant").model
-    why, again = model.explain(NEW), loaded.explain(NEW)
-    for each in fields(why):
-        np.testing.assert_array_equal(getattr(again, each.name), getattr(why, each.name))
-    spread = model.feature_relevance_spread_
-    np.testing.assert_array_equal(loaded.feature_relevance_spread_, spread)
-    np.testing.assert_array_equal(loaded.correlated_features_, model.correlated_features_)
 
 
 # Relevance and its spread
@@ -204,15 +172,6 @@ def test_support_slopes_match_differences_of_the_kernel():
         member.measure(NEW)
         scale = expected.max()
         np.testing.assert_allclose(member.support_slopes_, expected, rtol=1e-5, atol=1e-9 * scale)
-
-
-def test_spread_is_over_averaged_members():
-    model = LABRBFRegressor(**QUICK).fit(X, Y)
-    model.averaged_ = np.array([True, False, True])
-    shares = [model.members_[k].changes_ / model.members_[k].changes_.sum() for k in (0, 2)]
-    difference = np.abs(shares[0] - shares[1])
-    np.testing.assert_allclose(model.feature_relevance_spread_, difference / np.sqrt(2))
-    np.testing.assert_allclose(model.feature_relevance_, (shares[0] + shares[1]) / 2)
 
 
 # Correlated features

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.linalg import cho_solve
 from sklearn.kernel_ridge import KernelRidge
 
@@ -122,28 +120,6 @@ def test_value_without_gradient_and_cache(case):
         assert other is not point
     s += 0.1  # the caller may modify the array of a cached point
     assert problem.at(s, LEVEL).value == case.problem().at(s, LEVEL).value
-
-
-@settings(deadline=None, max_examples=30)
-@given(
-    seed=st.integers(0, 10**6),
-    objective=st.sampled_from(OBJECTIVES),
-    profile=st.sampled_from(sorted(PROFILES)),
-    spread=st.floats(0.1, 4.0),
-)
-def test_directional_derivatives(seed, objective, profile, spread):
-    case = Case(objective, profile, 2, alpha=1.0, seed=seed, n=30, m=6)
-    rng = np.random.default_rng(seed)
-    s, direction = (
-        spread * rng.normal(size=case.s.shape),
-        rng.choice([-1.0, 1.0], size=case.s.shape),
-    )
-    problem, h = case.problem(), 1e-4
-    values = [problem.at(s + t * h * direction, LEVEL).value for t in (-2, -1, 1, 2)]
-    slope = (8 * (values[2] - values[1]) - (values[3] - values[0])) / (12 * h)
-    gradient = problem.at(s, LEVEL).gradient
-    size = max(1e-2, abs(values[0]), np.abs(gradient).sum())
-    assert slope == pytest.approx(float((gradient * direction).sum()), rel=0, abs=1e-6 * size)
 
 
 def of_rows(case, rows, weights=None):

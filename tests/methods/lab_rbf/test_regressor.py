@@ -1,6 +1,6 @@
 """LABRBFRegressor: predictions, training, invariances, parameters and warm starts."""
 
-import math
+import itertools
 import pickle
 from functools import cache
 from itertools import pairwise
@@ -9,17 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.core import blocks
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import Warp
 from pliant.methods import LABRBFAlgorithm
 from pliant.methods.lab_rbf import constants, members, solvers, trainer
-from pliant.methods.lab_rbf.members import Table
 from pliant.methods.summary import summarize
 from tests.methods.lab_rbf.building import build
 
@@ -48,6 +45,9 @@ def quick(**options):
 
 X, Y = table()
 TWO = np.column_stack([Y, 3.0 - X[:, 2] * Y])
+
+
+INTERPOLATION = LABRBFAlgorithm(objective="interpolation")
 
 
 @cache
@@ -131,13 +131,6 @@ def test_bad_members_are_not_averaged():
     assert left_out > 0
 
 
-def test_predictions_do_not_depend_on_the_blocks(monkeypatch):
-    expected = fitted().predict(NEW), fitted().distance_to_support(NEW)
-    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 30)
-    np.testing.assert_allclose(fitted().predict(NEW), expected[0], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(fitted().distance_to_support(NEW), expected[1], rtol=0, atol=1e-7)
-
-
 def test_points_are_clipped_to_the_limits():
     model = quick(transforms=None).fit(X, Y)
     low, high = model.limits_
@@ -169,13 +162,6 @@ def test_result_does_not_depend_on_n_jobs(monkeypatch, entries):
     assert one.bandwidths_.tobytes() == two.bandwidths_.tobytes()
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
-def test_joblib_backends(backend):
-    with parallel_config(backend, n_jobs=2):
-        model = quick().fit(X, Y)
-    assert model.predict(NEW).tobytes() == fitted().predict(NEW).tobytes()
-
-
 # Weights
 
 
@@ -188,19 +174,6 @@ def test_rows_with_weight_zero_are_ignored():
     left = quick().fit(X[kept], Y[kept], weights[kept])
     assert model.predict(NEW).tobytes() == left.predict(NEW).tobytes()
     np.testing.assert_array_equal(model.support_, np.flatnonzero(kept)[left.support_])
-
-
-@settings(max_examples=10, deadline=None)
-@given(seed=st.integers(0, 10**6))
-def test_weight_of_two_is_a_repeated_row_for_the_coefficients(seed):
-    weights = np.random.default_rng(seed).integers(0, 4, size=80)
-    weights[0] = 1
-    one, other = clone(fitted()).fit(X, Y), clone(fitted()).fit(X, Y)
-    one.refit_coefficients(X, Y, weights)
-    other.refit_coefficients(np.repeat(X, weights, axis=0), np.repeat(Y, weights))
-    scale = np.abs(one.dual_coef_).max()
-    np.testing.assert_allclose(one.dual_coef_, other.dual_coef_, rtol=0, atol=1e-9 * scale)
-    np.testing.assert_allclose(one.intercept_, other.intercept_, rtol=1e-10)
 
 
 # Refitting the coefficients
@@ -232,16 +205,6 @@ def test_refit_is_a_ridge_fit(linear, weighted):
             np.testing.assert_allclose(member.coef_, a[m:], rtol=0, atol=1e-8 * np.abs(a).max())
 
 
-@pytest.mark.usefixtures("logarithms")
-def test_log_target_requires_positive_targets():
-    points, y = positive_table()
-    model = quick(n_support=20).fit(points, y)
-    before = model.predict(points)
-    with pytest.raises(ValueError, match=r"expected y > 0, .* got -1"):
-        model.refit_coefficients(points, np.append(y[:-1], -1.0))
-    np.testing.assert_array_equal(model.predict(points), before)
-
-
 # Training
 
 
@@ -256,18 +219,11 @@ def test_objective_decreases(objective, profile):
     assert model.n_iter_ == sum(len(h) for h in model.objective_history_)
 
 
-SUPPORTS = {
-    "kmeans++": lambda rows: len(rows) <= 16,
-    "random": lambda rows: len(rows) == 16,
-    "residual": lambda rows: len(rows) == 16,
-}
-
-
-@pytest.mark.parametrize("support", SUPPORTS)
+@pytest.mark.parametrize("support", ["kmeans++", "random", "residual"])
 @pytest.mark.parametrize("objective", ["ridge", "interpolation"])
 def test_choices_of_support_points(support, objective):
     model = quick(support=support, objective=objective, max_iter=20).fit(X, Y)
-    assert SUPPORTS[support](model.support_)
+    assert len(model.support_) == 16 or (support == "kmeans++" and len(model.support_) < 16)
     for member in model.members_:
         assert len(np.unique(member.support_)) == len(member.support_)
     assert model.score(X, Y) > 0.8
@@ -293,25 +249,20 @@ def test_from_paper(profile):
 # Stopping
 
 
-class Recorder:
+class StopAfter:
     """Callback that stops the fit after some steps."""
 
-    def __init__(self, stop_after=math.inf):
-        self.stop_after = stop_after
-        self.seen = []
+    def __init__(self, n_steps):
+        self.n_steps = n_steps
 
-    def setup(self, estimator, context):
-        self.seen.append("setup")
+    def ignore(self, estimator, context):
+        """Ignore an event."""
 
-    def teardown(self, estimator, context):
-        self.seen.append("teardown")
-
-    def on_fit_task_begin(self, estimator, context):
-        self.seen.append("begin")
+    setup = teardown = on_fit_task_begin = ignore
 
     def on_fit_task_end(self, estimator, context):
-        self.seen.append("end")
-        return self.seen.count("end") >= self.stop_after
+        self.n_steps -= 1
+        return self.n_steps <= 0
 
 
 needs_callbacks = pytest.mark.skipif(
@@ -320,22 +271,11 @@ needs_callbacks = pytest.mark.skipif(
 
 
 @needs_callbacks
-@pytest.mark.parametrize("jobs", [None, 2])
-def test_callbacks_record_progress(jobs):
-    recorder = Recorder()
-    model = quick(n_jobs=jobs).set_callbacks(recorder).fit(X, Y)
-    assert recorder.seen[0] == "setup"
-    assert recorder.seen[-1] == "teardown"
-    assert recorder.seen.count("begin") == recorder.seen.count("end") >= model.n_iter_
-    assert model.predict(NEW).tobytes() == fitted().predict(NEW).tobytes()
-
-
-@needs_callbacks
 @pytest.mark.parametrize("steps", [1, 5, 12, 20])
 @pytest.mark.parametrize("objective", ["ridge", "evidence", "interpolation"])
 def test_stopped_fit_keeps_the_best_result(objective, steps):
     full = quick(objective=objective, transforms=None).fit(X, Y)
-    stopped = clone(full).set_callbacks(Recorder(steps)).fit(X, Y)
+    stopped = clone(full).set_callbacks(StopAfter(steps)).fit(X, Y)
     assert len(stopped.members_) == 1
     history = stopped.members_[0].objective_history_
     np.testing.assert_array_equal(history, full.members_[0].objective_history_[:steps])
@@ -348,7 +288,7 @@ def test_stopped_fit_keeps_the_best_result(objective, steps):
 @needs_callbacks
 def test_stopped_interpolation_uses_the_mean_of_its_training_rows():
     model = quick(objective="interpolation", transforms=None, alpha=1e-3, n_members=1)
-    model.set_callbacks(Recorder(3)).fit(X, Y)
+    model.set_callbacks(StopAfter(3)).fit(X, Y)
     C = model.support_vectors_
     A = model.kernel_(C, C.copy()) + 1e-3 * np.eye(len(C))
     expected = np.linalg.solve(A, Y[model.support_] - model.intercept_)
@@ -404,21 +344,8 @@ def test_shares_of_a_distant_support_point():
     assert shares.max() <= 1.0 + 1e-12
 
 
-def test_relevance_does_not_depend_on_units():
-    units = np.array([2.0**20, 1.0, 2.0**-30])
-    model = clone(fitted()).fit(X * units, Y)
-    np.testing.assert_allclose(model.feature_relevance_, fitted().feature_relevance_, rtol=1e-8)
-    np.testing.assert_allclose(model.support_relevance_, fitted().support_relevance_, rtol=1e-6)
-    np.testing.assert_allclose(model.bandwidths_ * units, fitted().bandwidths_, rtol=1e-12)
-    np.testing.assert_allclose(
-        model.distance_to_support(NEW * units), fitted().distance_to_support(NEW), rtol=1e-9
-    )
-
-
 def test_distance_to_support():
-    np.testing.assert_allclose(
-        fitted().distance_to_support(fitted().support_vectors_), 0.0, rtol=0, atol=1e-6
-    )
+    assert fitted().distance_to_support(fitted().support_vectors_).max() <= 1e-6
     theta, C = fitted().bandwidths_, fitted().support_vectors_
     expected = np.sqrt(((theta * (NEW[:, None] - C)) ** 2).sum(axis=2)).min(axis=1)
     np.testing.assert_allclose(fitted().distance_to_support(NEW), expected, rtol=0, atol=1e-7)
@@ -483,27 +410,20 @@ def score_on(device, dtype, objective):
 
 @pytest.mark.parametrize("objective", ["ridge", "evidence", "interpolation"])
 @pytest.mark.parametrize(
-    ("device", "dtype"), [("cpu", "float32"), ("torch", "float64"), ("torch", "float32")]
+    ("device", "dtype"),
+    [("cpu", "float32"), *itertools.product(["torch", "cuda"], ["float64", "float32"])],
 )
 def test_devices_give_the_same_score(device, dtype, objective):
-    if device == "torch":
-        pytest.importorskip("torch")
+    if device != "cpu":
+        torch = pytest.importorskip("torch")
+        if device == "cuda" and not torch.cuda.is_available():
+            pytest.skip("requires a GPU")
     assert score_on(device, dtype, objective) == pytest.approx(
         score_on("cpu", "float64", objective), abs=1e-4
     )
     model = quick(device=device, dtype=dtype, objective=objective).fit(X, Y)
     assert model.dual_coef_.dtype == model.bandwidths_.dtype == np.float64
     pickle.dumps(model)
-
-
-def test_gpu_gives_the_same_score():
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("requires a GPU")
-    for dtype in ("float64", "float32"):
-        for objective in ("ridge", "evidence", "interpolation"):
-            expected = score_on("cpu", "float64", objective)
-            assert score_on("cuda", dtype, objective) == pytest.approx(expected, abs=1e-4)
 
 
 # Parameters
@@ -532,22 +452,12 @@ def test_summary_covers_the_averaged_members(cls):
     model.averaged_ = np.array([True, False, True])
     summary = summarize(model)
     (function,) = summary.functions
-    assert function.estimator is model
-    assert function.n_support == len(model.support_)
-    assert function.n_iter == model.n_iter_
-    assert function.objective is function.gap is function.relative_gap is None
-    assert function.convergence is None
+    assert (function.n_support, function.n_iter) == (len(model.support_), model.n_iter_)
     assert function.details["members"] == 2
     assert function.details["held_out_score"] == model.validation_score_[[0, 2]].mean()
-    np.testing.assert_array_equal(function.details["relevance"], model.feature_relevance_)
-    spread = model.feature_relevance_spread_
-    np.testing.assert_array_equal(function.details["relevance_spread"], spread)
-    assert function.details["correlated"] is model.correlated_features_
     assert summary.n_support == len(set(model.support_.tolist()))
     intervals = {"intervals"} if cls is LABRBFRegressor else set()
     assert summary.drawings == {"bandwidths", "relevance"} | intervals
-    assert summary.base_kernel is None
-    assert not summary.learner
 
 
 def test_drawings_without_held_out_samples():
@@ -578,24 +488,6 @@ def test_warm_start_continues(objective, transforms):
     for history, before in zip(model.objective_history_, last, strict=True):
         assert len(history) <= 4 + 2
         assert history[-1] < before
-
-
-def test_warm_start_keeps_the_bandwidths():
-    model = warm().fit(X, Y)
-    table, member = Table.from_arrays(X, Y[:, None], None), model.members_[0]
-    start = model._build_trainer(table, None, None).continue_members(table, [member])[0]
-    u, W = member.warp_(X[:20]), np.exp(start.log_squares)
-    squares = (((u[:, None] - start.centres) ** 2) * W).sum(axis=2)
-    np.testing.assert_allclose(squares, member.kernel_.squares(X[:20]), atol=1e-9)
-    assert start.first_stage[0] == member.shrinkage_
-
-
-def test_warm_start_adds_members():
-    model = warm().fit(X, Y)
-    support = model.support_vectors_
-    model.set_params(n_members=3).fit(X, Y)
-    assert len(model.members_) == 3
-    np.testing.assert_array_equal(model.support_vectors_[: len(support)], support)
 
 
 @pytest.mark.usefixtures("logarithms")
@@ -631,18 +523,10 @@ def test_warm_start_of_a_classifier(classes):
 @pytest.mark.parametrize(
     ("change", "data", "message"),
     [
-        (
-            {},
-            (X[:, :2], Y),
-            r"expected 3 features and 1 outputs with warm_start=True.* got 2 and 1",
-        ),
+        ({}, (X[:, :2], Y), r"expected 3 features and 1 outputs.* got 2 and 1"),
         ({}, (X, np.column_stack([Y, Y])), r"expected 3 features and 1 outputs.* got 3 and 2"),
         ({"n_members": 1}, (X, Y), r"expected n_members >= 2 .* got 1"),
-        (
-            {"algorithm": LABRBFAlgorithm(objective="interpolation")},
-            (X, Y),
-            r"expected warm_start=False .* got True",
-        ),
+        ({"algorithm": INTERPOLATION}, (X, Y), r"expected warm_start=False .* got True"),
     ],
 )
 def test_incompatible_warm_starts(change, data, message):

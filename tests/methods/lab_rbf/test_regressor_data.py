@@ -132,15 +132,6 @@ def test_few_rows(n, objective, options):
     assert np.isfinite(model.feature_relevance_).all()
 
 
-@pytest.mark.parametrize("n_support", [60, 61, 10_000])
-@pytest.mark.parametrize("support", ["kmeans++", "random", "residual"])
-def test_more_support_points_than_rows(n_support, support):
-    model = quick(n_support=n_support, support=support).fit(X, Y)
-    for member in model.members_:
-        assert len(member.support_) == len(np.unique(member.support_)) <= 60
-    assert model.score(X, Y) > 0.9
-
-
 # Degenerate features
 
 
@@ -225,29 +216,24 @@ def test_model_file_round_trip(tmp_path, name, outputs):
     if name == "torch":
         pytest.importorskip("torch")
     points, y = SKEWED
-    model = quick(**SAVED[name]).fit(points, y if outputs == 1 else np.column_stack([y, -y]))
+    y = y if outputs == 1 else np.column_stack([y, -y])
+    model = quick(**SAVED[name]).fit(points, y)
     loaded = round_trip(model, tmp_path / "m.pliant")
     assert loaded.predict(points).tobytes() == model.predict(points).tobytes()
-    assert loaded.distance_to_support(X).tobytes() == model.distance_to_support(X).tobytes()
-    for one, other in zip(loaded.members_, model.members_, strict=True):
-        C = other.kernel_.centres
-        np.testing.assert_array_equal(one.kernel_(points, C), other.kernel_(points, C))
+    why, again = model.explain(points), loaded.explain(points)
+    np.testing.assert_array_equal(again.effects, why.effects)
     assert repr(loaded.get_params()) == repr(model.get_params())
     assert set(vars(loaded)) == set(vars(model))
-    for attribute in ("alpha_", "shrinkage_", "validation_score_", "feature_relevance_"):
-        np.testing.assert_array_equal(getattr(loaded, attribute), getattr(model, attribute))
-    loaded.refit_coefficients(points, y if outputs == 1 else np.column_stack([y, -y]))
+    np.testing.assert_array_equal(loaded.feature_relevance_, model.feature_relevance_)
+    loaded.refit_coefficients(points, y)
 
 
 def test_model_files_pickles_and_clones_keep_the_algorithm(tmp_path):
     model = LABRBFRegressor.from_paper(8, max_iter=20, random_state=0).fit(X, Y)
     path = tmp_path / "model.pliant"
     save_model(model, path)
-    for other in (
-        load_model(path).model,
-        pickle.loads(pickle.dumps(model)),
-        clone(model).fit(X, Y),
-    ):
+    copies = load_model(path).model, pickle.loads(pickle.dumps(model)), clone(model).fit(X, Y)
+    for other in copies:
         assert other.predict(X).tobytes() == model.predict(X).tobytes()
         assert other.algorithm.get_params() == model.algorithm.get_params()
         assert other.algorithm is not model.algorithm
