@@ -232,9 +232,7 @@ def test_nonpositive_target_outside_the_sample_disables_the_logarithm(monkeypatc
     assert quick().fit(pieces, low).target_transform_ is None
     model = quick().fit(pieces, SKEWED)
     assert model.target_transform_ == "log"
-    with pytest.raises(
-        ValueError, match=r"expected y > 0, as the model was fitted to log y, got -1"
-    ):
+    with pytest.raises(ValueError, match=r"expected y > 0, .* log y, got -1"):
         model.refit_coefficients(pieces, low)
 
 

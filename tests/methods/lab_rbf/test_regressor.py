@@ -265,9 +265,7 @@ class StopAfter:
         return self.n_steps <= 0
 
 
-needs_callbacks = pytest.mark.skipif(
-    not HAS_CALLBACKS, reason="scikit-learn before 1.9 has no callbacks"
-)
+needs_callbacks = pytest.mark.skipif(not HAS_CALLBACKS, reason="requires scikit-learn 1.9")
 
 
 @needs_callbacks

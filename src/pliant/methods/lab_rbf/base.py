@@ -329,8 +329,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         self
         """
         check_is_fitted(self)
-        data, _ = self._build_table(X, y, sample_weight, refit=True)
-        table = self._set_target(data)
+        table = self._set_target(self._build_table(X, y, sample_weight, refit=True)[0])
         points = table.points(np.arange(len(table))[:: max(1, len(table) // constants.SLOPE_ROWS)])
         (low, high), new = self.limits_, feature_limits(table)
         for member in self.members_:

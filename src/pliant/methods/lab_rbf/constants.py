@@ -25,8 +25,7 @@ BANDWIDTH_ROWS = 3000  # Training rows of the bandwidths; the coefficients use a
 HELD_OUT_ROWS = 10_000  # Held-out rows of a member.
 SLOPE_ROWS = 1000  # Rows over which slopes are averaged.
 ERROR_ROWS = 1000  # Held-out rows per member for the error model.
-# Rows sampled from a Dask collection, held-out rows included. With a million rows in memory, four
-# members use 52 000 distinct rows.
+# Rows sampled from a Dask collection; in memory, four members use 52 000 rows of a million.
 SAMPLE_ROWS = 50_000
 
 # Scales of features and target. Probes are small expansions that compare scales on held-out rows.

@@ -73,8 +73,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     Attributes
     ----------
     kernel_ : LocalRBFKernel
-        Learned kernel with the support points of all members. It is not available if members
-        transform the features differently, nor are ``dual_coef_``, ``coef_``, ``intercept_`` and
+        Learned kernel with the support points of all members. If members transform the features
+        differently, it is unavailable, and so are ``dual_coef_``, ``coef_``, ``intercept_`` and
         ``bandwidths_``; use ``members_``.
     support_ : array of shape (n_support,)
         Indices of the support points of all members, in order.
@@ -508,14 +508,12 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         mean, spread = np.moveaxis(self._map_blocks(points, outputs), 1, 0)
         return mean, spread
 
-    def _split_calibration(self, table: Table, fraction: float) -> tuple[Table, Table]:
+    def _split_calibration(self, table: Table, share: float) -> tuple[Table, Table]:
         """Split the rows at random into training rows and calibration rows."""
         n = len(table)
-        n_reserved = min(max(1, int(fraction * n)), n - 2)
+        n_reserved = min(max(1, int(share * n)), n - 2)
         if n_reserved < 1:
-            raise ValueError(
-                f"expected calibration=None for fewer than 3 samples, got {fraction:g}"
-            )
+            raise ValueError(f"expected calibration=None for fewer than 3 samples, got {share:g}")
         order = check_random_state(self.random_state).permutation(n)
         reserved, rest = np.sort(order[:n_reserved]), np.sort(order[n_reserved:])
         return table.rows(rest), table.rows(reserved)

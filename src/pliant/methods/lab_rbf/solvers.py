@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.random import RandomState
 
 from pliant.core.linalg import InverseHessian
 from pliant.core.progress import Progress, Result, Status
-from pliant.core.typing import Array
-from pliant.methods.lab_rbf.objective import Bandwidths
+from pliant.core.typing import Array, Indices
 
 # Maximum change of a coordinate in a gradient step, and in a quasi-Newton step.
 GRADIENT_STEP_CAP, STEP_CAP = 0.1, 1.0
 PATIENCE = 3  # Number of consecutive steps with a small decrease before the solver stops.
+
+
+class Problem(Protocol):
+    """Function with a gradient; `adam` requires an average over rows."""
+
+    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
+        """Evaluate the value and gradient at x."""
+
+    def sample(self, indices: Indices) -> Self:
+        """Return the function restricted to the rows at given positions."""
 
 
 class _Iterate(NamedTuple):
@@ -32,7 +41,7 @@ class _Iterate(NamedTuple):
 
 
 def descend(
-    problem: Bandwidths,
+    problem: Problem,
     start: Array,
     *,
     tol: float = 1e-7,
@@ -76,7 +85,7 @@ def descend(
     return Result(point.x, point.value, math.nan, len(history), status, history)
 
 
-def _search(problem: Bandwidths, point: _Iterate, curvature: InverseHessian) -> _Iterate | None:
+def _search(problem: Problem, point: _Iterate, curvature: InverseHessian) -> _Iterate | None:
     """Find a lower point along the quasi-Newton direction, or return None."""
     direction = -curvature.times(point.gradient)  # -H^-1 g
     slope = float(direction @ point.gradient)
@@ -95,7 +104,7 @@ def _search(problem: Bandwidths, point: _Iterate, curvature: InverseHessian) -> 
 
 
 def adam(
-    problem: Bandwidths,
+    problem: Problem,
     start: Array,
     *,
     n_rows: int,

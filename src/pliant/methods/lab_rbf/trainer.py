@@ -184,10 +184,8 @@ class Trainer:
         for member, settings, seed in zip(members, self.settings, self.seeds, strict=False):
             rng, warp = RandomState(seed), member.warp_
             split = self._split(len(table), rng)
-            objective, profile = member.objective_, member.kernel_.profile
-            settings = replace(
-                settings, objective=objective, linear=member.linear_, profile=profile
-            )
+            objective, linear, profile = member.objective_, member.linear_, member.kernel_.profile
+            settings = replace(settings, objective=objective, linear=linear, profile=profile)
             with np.errstate(divide="ignore"):
                 s = 2.0 * np.log(member.mapped_bandwidths())
             s = s.clip(*constants.LOG_SQUARE_RANGE)
@@ -218,9 +216,8 @@ class Trainer:
         """Train one member, or return None if the fit is stopped and it is not `required`."""
         if self.deadline.stopped and not required and start.member is None:
             return None
-        split, layer_output = start.split, None
-        training = self._start_training(table, start)
-        held_out = training.held_out
+        training, layer_output = self._start_training(table, start), None
+        split, held_out = start.split, training.held_out
         # float32 products may flag an invalid operation although the result is finite. The
         # solver accepts only steps with a finite objective.
         with np.errstate(invalid="ignore"):
@@ -262,10 +259,9 @@ class Trainer:
                 shrinkages=(3e-2,),
             )
             warp = Warp.learn(table.X, scale)
-            losses = self._parallel(table, settings)(
-                delayed(self._probe_once)(table, settings, warp, int(seed))
-                for seed in self.seeds[-constants.PROBES :]
-            )
+            probe, seeds = delayed(self._probe_once), self.seeds[-constants.PROBES :]
+            tasks = [probe(table, settings, warp, seed) for seed in seeds]
+            losses = self._parallel(table, settings)(tasks)
             self.probe_losses[key] = float(np.exp(np.mean(np.log(losses))))
         return self.probe_losses[key]
 
@@ -386,8 +382,7 @@ class BandwidthTraining:
             objective = build_objective(start, start.rows, self.device)
             point, n_steps = (start.log_squares, start.level), max(1, settings.max_iter // n_rounds)
             s, level = self.minimise(objective, settings.shrinkages[-1], point, n_steps)
-            n_new = min(batch, n_centres - len(start.positions))
-            new = self._largest_errors(objective, s, n_new)
+            new = self._largest_errors(objective, s, min(batch, n_centres - len(start.positions)))
             positions = np.concatenate([start.positions, new])
             s = np.vstack([s, np.tile(s.mean(axis=0), (len(new), 1))])
             self.start = start._replace(
