@@ -317,12 +317,3 @@ def test_invalid_labels(y, message):
     assert model.classes_.tolist() == ["high", "low", "middle"]
 
 
-def test_missing_dask_is_named(monkeypatch):
-    from pliant.core import dask as collections
-
-    def missing(name):
-        raise ImportError(f"No module named {name!r}")
-
-    monkeypatch.setattr(collections, "import_module", missing)
-    with pytest.raises(ImportError, match=re.escape("pip install 'pliant[dask]'")):
-        quick().fit(partition(X, 450), Y)

@@ -268,13 +268,15 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     def _store_members(self, table: Table, fits: list[FitState]) -> None:
         """Store the members and their relevances, and select the members to average."""
-        self.members_ = [fit.member for fit in fits]
+        self.members_, self.n_iter_, losses = [], 0, []
         for member, split, *_ in fits:
             member.measure(table.points(split.final[: constants.SLOPE_ROWS]))
-        self.n_iter_ = max(1, sum(map(len, self.objective_history_)))
+            self.members_.append(member)
+            self.n_iter_ += len(member.objective_history_)
+            losses.append(1.0 - member.validation_score_)
+        self.n_iter_ = max(1, self.n_iter_)
         # Members with more than twice the median loss are not averaged; nan losses exclude none.
-        losses = 1.0 - self.validation_score_
-        self.averaged_ = ~(losses > 2.0 * np.median(losses))
+        self.averaged_ = ~(np.array(losses) > 2.0 * np.median(losses))
         # Correlations are among the 1000 most relevant features, on 1000 training rows.
         rows = np.linspace(0, len(table) - 1, min(len(table), 1000)).astype(np.intp)
         features = np.sort(np.argsort(-self.feature_relevance_, kind="stable")[:1000])
@@ -524,10 +526,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def summary(self) -> Summary:
         """Summarise the fitted model.
 
-        The summary has one function, the mean of the members. Its details are ``members`` (their
-        number), ``held_out_score`` (their mean held-out score, or nan), the arrays ``relevance``
-        and ``relevance_spread`` of shape (n_features,), and ``correlated``, the pairs of correlated
-        features.
+        The only function is the mean of the members. Its details are ``members`` (their number),
+        ``held_out_score`` (their mean held-out score, or nan), the arrays ``relevance`` and
+        ``relevance_spread`` of shape (n_features,), and ``correlated``, the correlated pairs.
 
         Returns
         -------

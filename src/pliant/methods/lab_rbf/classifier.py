@@ -168,9 +168,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
 
     def _penalties(self, table: Table) -> Array:
         """Return the candidate penalties."""
-        if self.alpha == "auto":
-            return LOGISTIC_ALPHAS * table.mean_weight
-        return np.array([float(self.alpha)])
+        auto = self.alpha == "auto"
+        return LOGISTIC_ALPHAS * table.mean_weight if auto else np.array([float(self.alpha)])
 
     def _choose_penalty(self, table: Table, fits: list[FitState]) -> None:
         """Choose one penalty for all members on their held-out rows."""
