@@ -203,8 +203,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             )
         if "interpolation" in (self._algorithm.objective, *(m.objective_ for m in members)):
             raise ValueError(
-                "expected warm_start=False with or after objective='interpolation', whose "
-                "coefficients depend on the samples of the previous fit, got True"
+                "expected warm_start=False with or after objective='interpolation' (its "
+                "coefficients depend on the samples of the previous fit), got True"
             )
 
     def _build_table(

@@ -196,7 +196,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     @by_partition
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Compute the scores of each point, whose softmax gives the probabilities.
+        """Compute the scores of each point; their softmax gives the probabilities.
 
         For two classes, the score is the log-odds of ``classes_[1]``.
 

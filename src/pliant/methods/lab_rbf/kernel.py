@@ -186,7 +186,7 @@ class LocalRBFKernel(Kernel):
         """Build the function that computes squared distances of points by a matrix product."""
         theta, warp = self.bandwidths, self.warp
         centres = self.centres if warp is None else warp(self.centres)
-        # The product form is exact near the origin, and finite in units of the smallest bandwidth.
+        # Products give exact distances only near the origin: points are centred and scaled.
         mean, scale = centres.mean(axis=0), theta.max(axis=0)
         theta = theta / np.where(scale > 0, scale, 1.0)
         products = centre_products(theta * theta, (centres - mean) * scale).T.copy()

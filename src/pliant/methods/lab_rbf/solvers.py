@@ -65,10 +65,10 @@ def descend(
     point = _Iterate(start, *problem.value_and_gradient(start))
     curvature, history, n_small, status = InverseHessian(12), [], 0, Status.MAX_ITER
     for n_iter in range(1, max_iter + 1):
-        new = _search(problem, point, curvature)
+        new = _line_search(problem, point, curvature)
         if new is None and len(curvature):  # try a gradient step
             curvature.forget()
-            new = _search(problem, point, curvature)
+            new = _line_search(problem, point, curvature)
         if new is None:
             status = Status.SETTLED
             break
@@ -85,7 +85,7 @@ def descend(
     return Result(point.x, point.value, math.nan, len(history), status, history)
 
 
-def _search(problem: Problem, point: _Iterate, curvature: InverseHessian) -> _Iterate | None:
+def _line_search(problem: Problem, point: _Iterate, curvature: InverseHessian) -> _Iterate | None:
     """Find a lower point along the quasi-Newton direction, or return None."""
     direction = -curvature.times(point.gradient)  # -H^-1 g
     slope = float(direction @ point.gradient)
