@@ -315,5 +315,3 @@ def test_invalid_labels(y, message):
     one_class_each = np.sort(LABELS)  # partitions with a single class are valid
     model = classifier().fit(partition(X, 300), partition(one_class_each, 200, 200))
     assert model.classes_.tolist() == ["high", "low", "middle"]
-
-
