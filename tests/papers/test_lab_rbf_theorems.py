@@ -1,4 +1,4 @@
-"""Theorems 1 and 3 and Corollary 2 of the LAB-RBF paper, with feature maps one can write down."""
+"""Theorems 1 and 3 and Corollary 2 of the LAB-RBF paper, with explicit feature maps."""
 
 import warnings
 
@@ -16,7 +16,7 @@ ridges = st.sampled_from([1e-2, 0.3, 1.0, 25.0])
 
 
 class LocalGaussian(Kernel):
-    """exp(-|theta_i o (t - c_i)|^2), a bandwidth vector for each centre."""
+    """exp(-|theta_i o (t - c_i)|^2), with a bandwidth vector per centre."""
 
     symmetric = False
     psd = False
@@ -32,7 +32,7 @@ class LocalGaussian(Kernel):
 
 
 def objective(w, v, phi, psi, y, alpha):
-    """Equation (4), term by term."""
+    """Evaluate Eq. (4)."""
     first, second = phi.T @ w, psi.T @ v
     return (
         alpha * w @ v
@@ -43,7 +43,7 @@ def objective(w, v, phi, psi, y, alpha):
 
 
 def gradients(w, v, phi, psi, y, alpha):
-    """Its derivatives with respect to w and to v."""
+    """Evaluate the derivatives of Eq. (4) with respect to w and v."""
     first, second = phi.T @ w, psi.T @ v
     return (
         alpha * v + phi @ (first - y) + phi @ (second - first),
@@ -52,7 +52,7 @@ def gradients(w, v, phi, psi, y, alpha):
 
 
 def maps(seed, kind, n=8):
-    """Feature maps phi and psi of n points, one column per point."""
+    """Return feature maps phi and psi of n points, one column per point."""
     rng = np.random.default_rng(seed)
     if kind == "random":
         n_features = int(rng.integers(2, 15))
@@ -67,7 +67,7 @@ def stationary_point(phi, psi, y, alpha):
 
 
 def size_of_terms(w, v, phi, psi, y, alpha):
-    """The largest term of the gradients, to which their rounding is relative."""
+    """Bound the terms of the gradients; rounding errors are relative to them."""
     norm = np.linalg.norm
     widest = max(norm(phi), norm(psi))
     return alpha * (norm(w) + norm(v)) + widest * (norm(phi.T @ w) + norm(psi.T @ v) + norm(y))
@@ -84,7 +84,7 @@ def test_theorem_1_the_gradients_vanish(seed, kind, alpha):
 
 
 def differences(w, v, phi, psi, y, alpha, step):
-    """Central differences of (4), which is quadratic: they are exact for any step."""
+    """Compute central differences of Eq. (4), exact for any step as Eq. (4) is quadratic."""
     point = np.concatenate([w, v])
     moves = step * np.eye(len(point))
     values = [
@@ -96,7 +96,7 @@ def differences(w, v, phi, psi, y, alpha, step):
 
 @pytest.mark.parametrize("kind", ["random", "local"])
 @pytest.mark.parametrize("alpha", [0.1, 2.0])
-def test_theorem_1_by_differences_of_the_objective(kind, alpha):
+def test_theorem_1_by_differences(kind, alpha):
     phi, psi = maps(7, kind)
     y = np.random.default_rng(8).normal(size=8)
     w, v = stationary_point(phi, psi, y, alpha)
@@ -109,7 +109,7 @@ def test_theorem_1_by_differences_of_the_objective(kind, alpha):
     assert np.abs(away).max() > 1e-3 * size
 
 
-def test_the_stationary_point_is_no_minimum():
+def test_stationary_point_is_a_saddle_point():
     phi, psi = maps(3, "random")
     y = np.random.default_rng(4).normal(size=8)
     w, v = stationary_point(phi, psi, y, 0.5)
@@ -163,7 +163,7 @@ def test_corollary_2_equal_bandwidths_are_kernel_ridge():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_kernel_ridge_of_scikit_learn_answers_wrongly_without_a_word(seed):
+def test_scikit_learn_kernel_ridge_is_silently_wrong(seed):
     rng = np.random.default_rng(seed)
     X, bandwidths = rng.uniform(size=(30, 3)), rng.uniform(0.5, 1.5, size=(30, 3))
     y = np.sin(4 * X[:, 0]) + X[:, 1]
@@ -179,12 +179,12 @@ def test_kernel_ridge_of_scikit_learn_answers_wrongly_without_a_word(seed):
 
 @settings(deadline=None)
 @given(seed=seeds, alpha=ridges)
-def test_equal_rows_get_coefficients_that_differ_by_their_targets(seed, alpha):
+def test_coefficients_of_equal_rows_differ_by_their_targets(seed, alpha):
     rng = np.random.default_rng(seed)
     X, y = rng.uniform(-1, 1, size=(9, 2)), rng.normal(size=9)
     i, j = rng.choice(9, size=2, replace=False)
     X[i] = X[j]
-    bandwidths = rng.uniform(0.3, 3.0, size=X.shape)  # that of i need not be that of j
+    bandwidths = rng.uniform(0.3, 3.0, size=X.shape)  # may differ between i and j
     model = AsymmetricKernelRidge(LocalGaussian(X, bandwidths), alpha).fit(X, y)
     c = model.dual_coef_
     atol = 1e-13 * (np.abs(y).max() + np.abs(c).sum() * (1 + alpha)) / alpha

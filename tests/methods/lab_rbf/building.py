@@ -1,4 +1,4 @@
-"""Estimators of LAB-RBF from parameters of their own and of their algorithm."""
+"""Build LAB-RBF estimators from parameters of the estimator and of its algorithm."""
 
 from pliant.methods import LABRBFAlgorithm
 
@@ -6,6 +6,6 @@ ALGORITHM = set(LABRBFAlgorithm().get_params())
 
 
 def build(cls, *args, **options):
-    """Build an estimator; options such as ``objective`` become those of its algorithm."""
+    """Build an estimator; options such as ``objective`` are set on its algorithm."""
     own = {name: options.pop(name) for name in ALGORITHM & set(options)}
     return cls(*args, algorithm=LABRBFAlgorithm(**own) if own else "default", **options)

@@ -1,4 +1,4 @@
-"""LAB-RBF on a Dask cluster of two processes, also where one of them dies."""
+"""LAB-RBF on a Dask cluster of two processes, one of which may be killed."""
 
 import os
 
@@ -25,8 +25,8 @@ def quick(**options):
 
 @pytest.mark.parametrize("phase", ["sample", "reduction", "prediction"])
 @pytest.mark.usefixtures("on_dask_workers")
-def test_a_worker_that_is_killed_changes_nothing(phase, tmp_path, monkeypatch):
-    monkeypatch.setattr(collection, "SAMPLED", 500)
+def test_killed_worker_does_not_change_the_result(phase, tmp_path, monkeypatch):
+    monkeypatch.setattr(collection, "SAMPLE_ROWS", 500)
     kill_at = {"sample": 3, "reduction": ROWS // LENGTH + 4, "prediction": 3}[phase]
     with dask.config.set(scheduler="synchronous"):
         here = quick().fit(table()[:, :3], table()[:, 3])
@@ -36,6 +36,8 @@ def test_a_worker_that_is_killed_changes_nothing(phase, tmp_path, monkeypatch):
     fitted_to = sound if phase == "prediction" else rows
     model = quick().fit(fitted_to[:, :3], fitted_to[:, 3])
     predicted = model.predict((rows if phase == "prediction" else sound)[:, :3]).compute()
-    assert len(os.listdir(tmp_path)) > kill_at  # one was killed, and what it had was made again
+    assert (
+        len(os.listdir(tmp_path)) > kill_at
+    )  # a worker was killed, and its results were recomputed
     np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(model.bandwidths_, here.bandwidths_)

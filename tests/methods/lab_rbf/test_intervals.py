@@ -1,4 +1,4 @@
-"""Prediction intervals of LAB-RBF: against naive twins, and the conformal guarantee by draws."""
+"""Prediction intervals of LAB-RBF, compared to naive twins, and their coverage by simulation."""
 
 import math
 from functools import cache
@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from pliant import LABRBFRegressor
 from pliant.methods import LABRBFErrorModel
-from pliant.methods.lab_rbf import regressor
+from pliant.methods.lab_rbf import constants, regressor
 from pliant.methods.lab_rbf.constants import (
-    FEWEST_PAIRS,
-    LARGEST_RATIO,
-    LEAST_NOISE,
-    LEAST_SHARED,
+    MAX_RATIO,
+    MIN_COMMON_SHARE,
+    MIN_NOISE_SHARE,
+    MIN_PAIRS,
 )
 from tests.methods.lab_rbf.building import build
 
@@ -38,7 +38,7 @@ def fitted(**options):
     return LABRBFRegressor(**{**QUICK, **options}).fit(X, Y)
 
 
-# The size of errors on held-out rows, against loops over rows and pairs of members
+# Scaled held-out errors, compared to loops over rows and pairs of members
 
 
 def naive_errors(target, predicted, after):
@@ -56,9 +56,9 @@ def naive_errors(target, predicted, after):
             n_pairs += 1
     single /= n_single
     shared, ratio = single, 1.0
-    if n_pairs >= FEWEST_PAIRS:
-        shared = min(max(common / n_pairs, LEAST_SHARED * single), single)
-        ratio = min(max(math.sqrt(apart / near), 1.0), LARGEST_RATIO)
+    if n_pairs >= MIN_PAIRS:
+        shared = min(max(common / n_pairs, MIN_COMMON_SHARE * single), single)
+        ratio = min(max(math.sqrt(apart / near), 1.0), MAX_RATIO)
     errors, spreads = [], []
     for i in range(n):
         mine = [target[i] - p for p in predicted[:, i] if not math.isnan(p)]
@@ -66,14 +66,14 @@ def naive_errors(target, predicted, after):
         errors.append(math.sqrt(expected[0] / expected[1]) * sum(mine) / len(mine))
         spreads.append(np.std(after[:, i]))
     size = np.mean(np.square(errors))
-    noise = max(size - np.mean((ratio * np.array(spreads)) ** 2), LEAST_NOISE * size)
+    noise = max(size - np.mean((ratio * np.array(spreads)) ** 2), MIN_NOISE_SHARE * size)
     s = np.sqrt(noise + (ratio * np.array(spreads)) ** 2)
     return math.sqrt(noise), ratio, np.sort(np.array(errors) / s)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 5), st.integers(3, 40))
 @settings(max_examples=40, deadline=None)
-def test_the_size_of_errors_is_that_of_the_naive_twin(seed, m, n):
+def test_scaled_errors_match_the_naive_twin(seed, m, n):
     rng = np.random.default_rng(seed)
     predicted = rng.normal(size=(m, n))
     predicted[rng.uniform(size=(m, n)) < 0.5] = np.nan
@@ -89,7 +89,7 @@ def test_the_size_of_errors_is_that_of_the_naive_twin(seed, m, n):
 
 
 def naive_rank(probability, n):
-    """The rank of the conformal quantile, in exact arithmetic."""
+    """Compute the rank of the conformal quantile in exact arithmetic."""
     from fractions import Fraction
 
     rank = Fraction(str(probability)) * (n + 1)
@@ -106,7 +106,7 @@ def test_conformal_quantiles_are_order_statistics(n, probability):
     assert model.quantile(probability) == [expected]
 
 
-def test_a_weight_of_two_is_two_errors():
+def test_weight_of_two_is_two_errors():
     z = np.array([[-1.0], [0.0], [2.0], [5.0]])
     weights = np.array([[1.0], [2.0], [1.0], [3.0]])
     once = LABRBFErrorModel(np.ones(1), np.ones(1), np.zeros(1), z, weights, exact=False)
@@ -119,7 +119,7 @@ def test_a_weight_of_two_is_two_errors():
 # Coverage
 
 
-def test_default_intervals_hold_about_as_many_targets_as_requested():
+def test_coverage_of_default_intervals():
     X, y = table(600, seed=2)
     model = LABRBFRegressor(**{**QUICK, "n_support": 20}).fit(X, y)
     new, target = table(4000, seed=3)
@@ -131,8 +131,8 @@ def test_default_intervals_hold_about_as_many_targets_as_requested():
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.9])
-def test_calibrated_intervals_hold_at_least_as_many_targets_as_requested(coverage):
-    """The conformal guarantee, over draws of the calibration samples and of a new point."""
+def test_coverage_of_calibrated_intervals(coverage):
+    """The guarantee holds on average over calibration samples and new points."""
     model = LABRBFRegressor(**QUICK).fit(X, Y)
     points, targets = table(6000, seed=4)
     f = model.predict_quantile(points, 0.5)  # the same for all draws
@@ -150,17 +150,17 @@ def test_calibrated_intervals_hold_at_least_as_many_targets_as_requested(coverag
     assert len(f) == len(points)
     error = math.sqrt(coverage * (1 - coverage) / draws)
     assert inside / draws >= coverage - 3 * error
-    assert inside / draws <= coverage + 2 / (n + 1) + 3 * error  # no wider than needed
+    assert inside / draws <= coverage + 2 / (n + 1) + 3 * error  # not too wide
 
 
-def test_too_few_calibration_samples_give_infinite_ends():
+def test_too_few_calibration_samples_give_infinite_endpoints():
     model = LABRBFRegressor(**QUICK).fit(X, Y)
     assert np.isinf(model.calibrate(NEW[:18], NEW_Y[:18]).predict_interval(NEW, 0.9)).all()
     assert np.isfinite(model.calibrate(NEW[:19], NEW_Y[:19]).predict_interval(NEW, 0.9)).all()
 
 
-def test_calibration_samples_are_seen_by_nothing_else():
-    """Other targets of the calibration samples change the intervals and nothing else."""
+def test_calibration_samples_are_used_only_for_intervals():
+    """Targets of the calibration samples affect only the intervals."""
     whole = LABRBFRegressor(**QUICK, calibration=0.25).fit(X, Y)
     reserved = np.sort(np.random.RandomState(0).permutation(len(X))[: len(X) // 4])
     assert not np.isin(whole.support_, np.arange(len(X))[reserved]).any()
@@ -176,22 +176,22 @@ def test_calibration_samples_are_seen_by_nothing_else():
     np.testing.assert_array_equal(alone.predict_interval(NEW), whole.predict_interval(NEW))
 
 
-def test_a_model_without_held_out_samples_can_be_calibrated():
+def test_calibration_without_held_out_samples():
     settings = {**QUICK, "validation_fraction": 0, "alpha": 0.01, "shrinkage": 0.01}
     model = build(LABRBFRegressor, **settings).fit(X, Y)
     with pytest.raises(ValueError, match=r"validation_fraction=0 and no calibration samples"):
         model.predict_interval(NEW)
-    with pytest.raises(ValueError, match=r"expected held-out samples"):
+    with pytest.raises(ValueError, match=r"expected held-out or calibration samples"):
         model.predict(NEW, return_std=True)
     low, high = model.calibrate(NEW[:200], NEW_Y[:200]).predict_interval(NEW[200:], 0.9).T
     assert np.mean((low <= NEW_Y[200:]) & (NEW_Y[200:] <= high)) == pytest.approx(0.9, abs=0.08)
-    np.testing.assert_allclose(high - low, (high - low)[0])  # nothing is known about places
+    np.testing.assert_allclose(high - low, (high - low)[0])  # the spread does not vary
 
 
 # Several outputs, logarithms, weights, files
 
 
-def test_several_outputs_have_intervals_of_their_own():
+def test_intervals_of_several_outputs():
     both = LABRBFRegressor(**QUICK).fit(X, np.column_stack([Y, 100.0 * Y[::-1]]))
     assert both.predict_interval(NEW).shape == (400, 2, 2)
     assert both.predict_quantile(NEW).shape == (400, 2)
@@ -203,9 +203,9 @@ def test_several_outputs_have_intervals_of_their_own():
     assert both.predict_interval(NEW).shape == (400, 2, 2)
 
 
-def test_the_ends_of_a_logarithmic_target_are_positive(monkeypatch):
-    monkeypatch.setattr(regressor, "LEAST_ROWS", 2)
-    monkeypatch.setattr(regressor, "GAIN", np.inf)
+def test_log_target_gives_positive_endpoints(monkeypatch):
+    monkeypatch.setattr(constants, "MIN_LOG_ROWS", 2)
+    monkeypatch.setattr(constants, "MAX_LOG_LOSS", np.inf)
     rng = np.random.default_rng(1)
     Z = rng.normal(size=(150, 3))
     y = np.exp(1.5 * Z[:, 0] + 0.7 * Z[:, 1] + 0.3 * rng.normal(size=150))
@@ -215,14 +215,14 @@ def test_the_ends_of_a_logarithmic_target_are_positive(monkeypatch):
     assert (low > 0).all()
     assert np.mean((low <= y) & (y <= high)) > 0.8
     predicted, std = model.predict(Z, return_std=True)
-    assert np.corrcoef(predicted, std)[0, 1] > 0.5  # errors of the logarithm are relative
+    assert np.corrcoef(predicted, std)[0, 1] > 0.5  # errors are proportional to y
     assert np.isfinite(
         model.calibrate(Z[:60], np.r_[-1.0, y[1:60]]).predict_interval(Z)[:, 1]
     ).all()
 
 
 @pytest.mark.parametrize("unit", [1e-90, 1e90])
-def test_intervals_have_the_unit_of_the_target(unit):
+def test_intervals_scale_with_the_target(unit):
     low, high = fitted().predict_interval(NEW).T
     other = LABRBFRegressor(**QUICK).fit(X, unit * Y)
     np.testing.assert_allclose(other.predict_interval(NEW) / unit, np.c_[low, high], rtol=1e-6)
@@ -231,16 +231,16 @@ def test_intervals_have_the_unit_of_the_target(unit):
     np.testing.assert_allclose(std / unit, expected, rtol=1e-6)
 
 
-def test_new_coefficients_drop_a_calibration_only():
+def test_refit_deletes_only_a_calibration():
     model = LABRBFRegressor(**QUICK).fit(X, Y).refit_coefficients(X, Y)
     assert np.isfinite(model.predict_interval(NEW)).all()
     model.calibrate(NEW[:50], NEW_Y[:50]).refit_coefficients(X, Y)
-    with pytest.raises(ValueError, match="once more after refit_coefficients"):
+    with pytest.raises(ValueError, match="also after refit_coefficients"):
         model.predict_interval(NEW)
     assert np.isfinite(model.calibrate(NEW[:50], NEW_Y[:50]).predict_interval(NEW)).all()
 
 
-# Bad input
+# Invalid arguments
 
 
 @pytest.mark.parametrize(
@@ -253,6 +253,6 @@ def test_new_coefficients_drop_a_calibration_only():
         (lambda m: m.calibrate(NEW, np.full(400, np.nan)), r"NaN"),
     ],
 )
-def test_wrong_requests_are_refused(call, message):
+def test_invalid_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call(fitted())

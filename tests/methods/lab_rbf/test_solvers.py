@@ -1,4 +1,4 @@
-"""Capped quasi-Newton steps arrive, never rise and never leap; Adam is its slow twin."""
+"""Quasi-Newton steps decrease and are bounded; Adam matches its slow twin."""
 
 import math
 from itertools import pairwise
@@ -10,40 +10,40 @@ from hypothesis import strategies as st
 from scipy.optimize import rosen, rosen_der
 
 from pliant.core.progress import Status
-from pliant.methods.lab_rbf.solvers import CAP, FIRST, IDLE, adam, descend
+from pliant.methods.lab_rbf.solvers import GRADIENT_STEP_CAP, PATIENCE, STEP_CAP, adam, descend
 
 
 class Recorded:
-    """A function and its gradient; every point asked for is kept."""
+    """Function with a gradient that records the points of evaluation."""
 
     def __init__(self, function, gradient):
         self.function = function
         self.gradient = gradient
-        self.asked = []
+        self.recorded = []
 
     def value_and_gradient(self, x):
-        self.asked.append(x.copy())
+        self.recorded.append(x.copy())
         return float(self.function(x)), np.asarray(self.gradient(x), dtype=float)
 
 
 class Squares:
-    """The mean of |A_i x - b_i|^2 over rows, which remembers the rows that were asked for."""
+    """Mean of |A_i x - b_i|^2 over rows, which records the sampled rows."""
 
-    def __init__(self, A, b, asked=None):
+    def __init__(self, A, b, recorded=None):
         self.A, self.b = A, b
-        self.asked = [] if asked is None else asked
+        self.recorded = [] if recorded is None else recorded
 
     def value_and_gradient(self, x):
         r = self.A @ x - self.b
         return float(r @ r) / len(r), 2.0 * self.A.T @ r / len(r)
 
     def sample(self, indices):
-        self.asked.append(np.asarray(indices).copy())
-        return Squares(self.A[indices], self.b[indices], self.asked)
+        self.recorded.append(np.asarray(indices).copy())
+        return Squares(self.A[indices], self.b[indices], self.recorded)
 
 
 def quadratic(seed, n=6, spread=2.0):
-    """(x - c)'A(x - c)/2 with eigenvalues between exp(-spread) and exp(spread), and c."""
+    """Return (x - c)'A(x - c)/2 with eigenvalues in [exp(-spread), exp(spread)], and c."""
     rng = np.random.default_rng(seed)
     Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
     A = (Q * np.exp(rng.uniform(-spread, spread, size=n))) @ Q.T
@@ -59,7 +59,7 @@ def rosenbrock(n=4, **options):
 
 @settings(deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_a_quadratic_is_minimised(seed):
+def test_quadratic(seed):
     problem, centre = quadratic(seed)
     result = descend(problem, np.zeros(6), tol=1e-15, max_iter=500)
     np.testing.assert_allclose(result.x, centre, atol=1e-4)
@@ -70,45 +70,45 @@ def test_a_quadratic_is_minimised(seed):
 
 @settings(deadline=None)
 @given(seed=st.integers(0, 10**6), reach=st.sampled_from([3.0, 100.0]))
-def test_no_coordinate_moves_by_more_than_the_cap_and_no_step_rises(seed, reach):
+def test_steps_are_bounded_and_decrease_the_objective(seed, reach):
     problem, _ = quadratic(seed, spread=5.0)
     start = np.full(6, reach)
     accepted = [start]
     result = descend(
         problem, start, max_iter=30,
-        callback=lambda _: accepted.append(problem.asked[-1]) or False,
+        callback=lambda _: accepted.append(problem.recorded[-1]) or False,
     )  # fmt: skip
     np.testing.assert_array_equal(accepted[-1], result.x)
     np.testing.assert_array_equal(start, reach)
     steps = [np.abs(b - a).max() for a, b in pairwise(accepted)]
-    assert steps[0] <= FIRST + 1e-12
-    assert max(steps) <= CAP * (1 + 1e-12)
+    assert steps[0] <= GRADIENT_STEP_CAP + 1e-12
+    assert max(steps) <= STEP_CAP * (1 + 1e-12)
     values = [problem.function(start), *result.objectives]
     assert all(b <= a for a, b in pairwise(values))
     assert result.value == values[-1] == problem.function(result.x)
     assert [step.n_iter for step in result.history] == list(range(1, result.n_iter + 1))
 
 
-def test_the_start_does_not_leap_onto_the_plateau():
+def test_first_step_does_not_reach_the_plateau():
     start = np.full(3, 0.5)
-    steep = Recorded(  # a slope of 1e6, then flat: a step of the gradient's length lands there
+    steep = Recorded(  # a gradient step would reach the plateau
         lambda x: -1e6 * math.exp(-float((x**2).sum())),
         lambda x: 2e6 * x * math.exp(-float((x**2).sum())),
     )
     result = descend(steep, start, max_iter=100)
     np.testing.assert_allclose(result.x, 0.0, atol=1e-3)
-    assert max(np.abs(x).max() for x in steep.asked) < 1.5
+    assert max(np.abs(x).max() for x in steep.recorded) < 1.5
 
 
 @pytest.mark.parametrize("beyond", [math.nan, math.inf, -math.inf])
-def test_points_without_a_value_are_stepped_back_from(beyond):
+def test_backtracking_from_nonfinite_values(beyond):
     wall = Recorded(lambda x: -x[0] if x[0] < 1.93 else beyond, lambda x: [-1.0])
     result = descend(wall, np.array([0.0]), max_iter=60)
     assert 1.9 < result.x[0] < 1.93
     assert result.value == -result.x[0]
 
 
-def test_a_stationary_start_and_a_wrong_gradient_settle_at_once():
+def test_stationary_start_and_wrong_gradient():
     problem, centre = quadratic(0)
     for result, x in (
         (descend(problem, centre), centre),
@@ -119,13 +119,13 @@ def test_a_stationary_start_and_a_wrong_gradient_settle_at_once():
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-4])
-def test_small_gains_in_a_row_end_the_run(tol):
+def test_small_decreases_stop_the_solver(tol):
     result = rosenbrock(tol=tol, max_iter=500)
     assert result.status is Status.SETTLED
     values = np.array([rosen(np.full(4, -1.2)), *result.objectives])
     small = (values[:-1] - values[1:]) < tol * np.maximum(np.abs(values[:-1]), 1e-12)
-    assert small[-IDLE:].all()
-    runs = [small[k : k + IDLE].all() for k in range(len(small) - IDLE)]
+    assert small[-PATIENCE:].all()
+    runs = [small[k : k + PATIENCE].all() for k in range(len(small) - PATIENCE)]
     assert not any(runs)
 
 
@@ -145,7 +145,7 @@ def run(problem, start=None, *, seed=0, **options):
 
 
 def naive(problem, batches, rate):
-    """The loop of Kingma and Ba, Algorithm 1, one number at a time."""
+    """Run Algorithm 1 of Kingma and Ba one number at a time."""
     x = [0.0] * problem.A.shape[1]
     m, v = list(x), list(x)
     for t, rows in enumerate(batches, start=1):
@@ -162,28 +162,28 @@ def naive(problem, batches, rate):
 @given(
     seed=st.integers(0, 10**6), rate=st.sampled_from([0.001, 0.03, 0.3]), batch=st.integers(1, 9)
 )
-def test_adam_is_its_slow_twin(seed, rate, batch):
+def test_adam_matches_the_slow_twin(seed, rate, batch):
     problem = squares(20, seed=seed)
     result = run(problem, seed=seed % 1000, rate=rate, batch=batch, max_iter=15)
-    expected = naive(problem, problem.asked, rate)
+    expected = naive(problem, problem.recorded, rate)
     np.testing.assert_allclose(result.x, expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize(("n", "batch"), [(50, 7), (5, 128), (128, 128), (1, 1)])
-def test_a_pass_takes_no_row_twice(n, batch):
+def test_epochs_use_each_row_once(n, batch):
     problem = squares(n)
     run(problem, batch=batch, max_iter=12)
     size = min(batch, n)
-    assert {len(rows) for rows in problem.asked} == {size}
+    assert {len(rows) for rows in problem.recorded} == {size}
     a_pass = n // size
-    passes = [problem.asked[k : k + a_pass] for k in range(0, 12 - a_pass + 1, a_pass)]
+    passes = [problem.recorded[k : k + a_pass] for k in range(0, 12 - a_pass + 1, a_pass)]
     for rows in map(np.concatenate, passes):
         assert len(np.unique(rows)) == a_pass * size
         assert rows.min() >= 0
         assert rows.max() < n
 
 
-# Both
+# Both solvers
 
 
 def adam_run(**options):
@@ -191,7 +191,7 @@ def adam_run(**options):
 
 
 @pytest.mark.parametrize("solver", [rosenbrock, adam_run])
-def test_limits_callbacks_and_bytes(solver):
+def test_iteration_limit_callback_and_reproducibility(solver):
     result = solver(max_iter=5)
     assert (result.n_iter, result.status) == (5, Status.MAX_ITER)
     assert solver(max_iter=5).x.tobytes() == result.x.tobytes()

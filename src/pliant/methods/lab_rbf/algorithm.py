@@ -1,4 +1,4 @@
-"""The algorithm that learns the bandwidths of a LAB-RBF model, as one parameter."""
+"""Algorithm that learns the bandwidths of a LAB-RBF model."""
 
 from __future__ import annotations
 
@@ -20,37 +20,40 @@ from pliant.core.validation import (
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LABRBFAlgorithm(BaseEstimator):
-    """Objective, start and solver of the bandwidths of LAB-RBF.
+    """Objective, initialization and solver of the LAB-RBF bandwidths.
 
-    The defaults are those of ``algorithm="default"``; `LABRBFRegressor.from_paper` has the values
-    of the paper. Parameters are tuned as ``algorithm__objective`` and so on.
+    The default values are equivalent to ``algorithm="default"``; `LABRBFRegressor.from_paper` uses
+    the paper's values. To tune a parameter, set ``algorithm__objective`` and so on.
 
     Parameters
     ----------
     objective : {"mixed", "ridge", "evidence", "interpolation"}, default="mixed"
-        Objective of the bandwidths, see `pliant.methods.lab_rbf.objective`: the penalised squared
-        error of the ridge fit to all samples; the Gaussian marginal likelihood; the error of a
-        function that interpolates the support points (the paper, Eq. 9). "mixed": "ridge" and
-        "evidence" take turns; from 4000 samples on, where the evidence does worse, "ridge".
+        Objective of the bandwidths, see `pliant.methods.lab_rbf.objective`. "ridge" is the
+        penalised squared error of a ridge fit; "evidence" is the Gaussian marginal likelihood;
+        "interpolation" is the error of the interpolant of the support points (Eq. 9 of the paper).
+        "mixed" alternates "ridge" and "evidence" between members, and uses "ridge" from 4000
+        samples on, where "evidence" is less accurate.
     linear : bool or "auto", default="auto"
-        If True, the features themselves join the kernel values; "auto": in all members but every
-        fourth, and never with "interpolation".
+        If True, the model has a linear part. "auto" adds it to three of four members, and to no
+        member with "interpolation".
     shrinkage : float or "auto", default="auto"
-        Penalty parameter >= 0 of the variance of log theta^2 over the support points; inf: one
-        bandwidth for each feature. "auto": the best of a falling path on the held-out samples.
+        Penalty >= 0 on the variance of log theta^2 over the support points; inf means one bandwidth
+        per feature. "auto" selects the penalty from a decreasing path on the held-out samples.
     support : {"kmeans++", "residual", "random"}, default="kmeans++"
-        Choice of the support points: far apart in features and target; half at random, then where
-        errors are largest (the paper, Algorithm 1); or at random.
+        Selection of the support points. "kmeans++" spreads them in features and target; "random"
+        draws them at random; "residual" draws half of them at random and adds samples with the
+        largest residuals (Algorithm 1 of the paper).
     initial_bandwidth : float or "auto", default="auto"
-        First theta of all support points and features, for features on [-1, 1]; "auto": the best
-        of seven, then one for each feature is learned.
+        Initial theta of all support points and features, for features on [-1, 1]. "auto" selects
+        the best of seven values, then learns one theta per feature.
     solver : {"lbfgs", "adam"}, default="lbfgs"
-        Quasi-Newton steps on all samples, capped; or Adam on mini-batches of 128 samples.
+        "lbfgs" takes quasi-Newton steps of bounded size on all samples; "adam" uses mini-batches of
+        128 samples.
     learning_rate : float, default=0.01
         Learning rate of Adam, > 0.
     dtype : {"float32", "float64"}, default="float32"
-        Floating-point type of the training. float32 takes about half the time and is as accurate:
-        sums of products that rounding would spoil are taken in float64.
+        Floating-point type used in training. float32 takes about half the time and is as accurate:
+        sums that are sensitive to rounding use float64.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -74,10 +77,8 @@ class LABRBFAlgorithm(BaseEstimator):
     dtype: Literal["float32", "float64"] = "float32"
 
     def _check_combinations(self) -> None:
-        """Raise ValueError for parameters that do not go together."""
         if self.objective == "interpolation" and self.linear and self.linear != "auto":
             raise ValueError("expected linear=False with objective='interpolation', got True")
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if the parameters, read from a file, are out of range."""
         check_parameters(self)

@@ -1,10 +1,10 @@
-"""Classification with locally adaptive bandwidths, by logistic regression on their features.
+"""Classification with locally adaptive bandwidths and logistic regression.
 
-With F = [K, X], targets of class k in row i t_ik and Z = F W + b, the objective is
+With F = [K, X], class indicators t_ik, weights w_i and Z = F W + b, the objective is
 
     - sum_i w_i sum_k t_ik log softmax(Z_i)_k + (penalty / 2) |W|^2.
 
-For two classes, W has one column, whose scores are log-odds: the columns of Z are [0, F W + b].
+For two classes, W has one column and F W + b are log-odds: Z = [0, F W + b].
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 import scipy.special
+from scipy.linalg.lapack import dpotrs, dtrtrs
 from scipy.optimize import minimize
 from sklearn.base import ClassifierMixin
 
@@ -26,7 +26,7 @@ from pliant.core.progress import FitProgress, with_callbacks
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_parameters, class_codes, fresh, plain, validate_data
-from pliant.methods.lab_rbf.base import FLOATS, BaseLABRBF, documented
+from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF, document_parameters
 from pliant.methods.lab_rbf.collection import Encode
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS
 from pliant.methods.lab_rbf.kernel import Warp
@@ -34,21 +34,21 @@ from pliant.methods.lab_rbf.members import LABRBFMember, Table
 from pliant.methods.lab_rbf.objective import cholesky_factor
 from pliant.methods.lab_rbf.trainer import FitState
 
-FREE = 1e-6  # Penalty of the intercept per row: it is finite where a class has no rows.
-GRADIENT = 3e-4  # Largest entry of the scaled gradient, per row, at the end.
-SMALL = 2_000_000  # Number of products in a Hessian, n (p q)^2, up to which Newton steps save time.
+INTERCEPT_PENALTY = 1e-6  # Per row; keeps the intercept finite if a class has no rows.
+GRADIENT_TOLERANCE = 3e-4  # Largest entry of the scaled gradient, per row, at convergence.
+MAX_NEWTON = 2_000_000  # Maximum products in a Hessian, n (p q)^2, for Newton steps to save time.
 
 
-@documented
+@document_parameters
 class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
-    """Classification by a mean of LAB-RBF expansions, one column of scores for each class.
+    """LAB-RBF classifier: the mean of several expansions with one score per class.
 
-    Bandwidths, which all classes share, are learned as in `LABRBFRegressor` from the squared error
-    of +1 for the class and -1 for the others. On the features that they make, the kernel values
-    and the features themselves, each member fits a multinomial logistic regression: the scores
-    minimise the log loss plus alpha / 2 times the squared coefficients, with the alpha that does
-    best on the samples that the members held out. Scores are averaged over the members;
-    probabilities are their softmax, and the class with the largest one is predicted.
+    All classes share the bandwidths. They are learned as in `LABRBFRegressor`, from the squared
+    error of targets +1 for the class and -1 for other classes. Each member then fits a multinomial
+    logistic regression to the kernel values and the features: it minimises the log loss plus
+    alpha / 2 times the squared norm of the coefficients, with alpha selected on the held-out
+    samples. Scores are averaged over the members, and probabilities are their softmax. The
+    predicted class has the largest probability.
 
     Parameters
     ----------
@@ -57,29 +57,29 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        The labels.
+        Class labels.
     alpha_ : array of shape (n_members,)
         Penalty of the coefficients, the same for all members.
     validation_score_ : array of shape (n_members,)
-        1 - the squared error on the held-out samples, relative to that of a constant.
+        1 minus the squared error on the held-out samples, relative to the error of a constant.
     dual_coef_, coef_, intercept_ : arrays
-        With a column for each class where there are more than two.
+        Coefficients and intercepts, with one column per class for more than two classes.
     kernel_, support_vectors_, bandwidths_, members_, ...
-        All other attributes, as in `LABRBFRegressor`.
+        As in `LABRBFRegressor`.
 
     See Also
     --------
-    LABRBFRegressor : Regression; describes parameters and attributes in more detail.
+    LABRBFRegressor : Regression, with more details on parameters and attributes.
 
     Notes
     -----
-    X and y may be Dask collections, as in `LABRBFRegressor`; the sample takes an equal share of
-    each class. Coefficients are fitted to at most 20 000 rows of the sample.
+    X and y may be Dask collections, as in `LABRBFRegressor`; the sample is stratified by class.
+    Coefficients are fitted to at most 20 000 rows of the sample.
 
     References
     ----------
     He, He, Shi, Huang, Suykens: Enhancing Kernel Flexibility via Learning Asymmetric
-    Locally-Adaptive Kernels, Eq. 1; classification is not in the paper.
+    Locally-Adaptive Kernels, Eq. 1. The paper does not treat classification.
 
     Examples
     --------
@@ -95,16 +95,16 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     @blas_limited
     @with_callbacks
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
-        """Learn support points, bandwidths and coefficients, as `LABRBFRegressor.fit`.
+        """Learn the support points, bandwidths and coefficients.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training points; dense, finite; may be a memory map, or a dask.array or dask.dataframe.
+            Training points, dense and finite: an array, a memory map, or a Dask collection.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the losses. Samples of weight zero are left out.
+            Weights >= 0 of the losses. Samples with weight zero are ignored.
 
         Returns
         -------
@@ -113,43 +113,44 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         state = self._warm_start_state()
         with fresh(self):
             check_parameters(self)
-            table, _ = self._table(X, y, sample_weight)
+            table, _ = self._build_table(X, y, sample_weight)
             if state is not None:
                 self._check_warm_start(state)
             progress = FitProgress(self, X, y)
-            trainer = self._trainer(table, progress, _squared_error, self._logistic_layer)
+            trainer = self._build_trainer(table, progress, _squared_error, self._logistic_layer)
             if state is None:
                 scales = trainer.choose_scales(table)
                 starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
             else:
-                starts = trainer.continue_members(table, state.members)
+                starts = trainer.continue_members(table, state.members_)
             fits = trainer.train(table, starts)
             self._choose_penalty(table, fits)
             self._solve_coefficients([fit.member for fit in fits], table)
-            self._store(table, fits)
+            self._store_members(table, fits)
             progress.end()
         return self
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, *, again: bool) -> tuple[Table, None]:
-        least = 1 if again else 2
-        X, y = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=least, reset=not again)
-        if again:
+    def _encode_arrays(
+        self, X: Any, y: Any, sample_weight: Any, *, refit: bool
+    ) -> tuple[Table, None]:
+        n_min, reset = 1 if refit else 2, not refit
+        X, y = validate_data(self, X, y, dtype=FLOAT_TYPES, ensure_min_samples=n_min, reset=reset)
+        if refit:
             unknown = np.setdiff1d(y, self.classes_)
             if len(unknown):
-                given = plain(unknown[0])
-                raise ValueError(f"expected y out of {list(self.classes_)}, got {given!r}")
-            return Table.of(X, _encoded(self.classes_, y), sample_weight), None
-        self.classes_, codes = class_codes(y)
-        table = Table.of(X, signs_of(codes, len(self.classes_)), sample_weight)
-        seen = np.unique(codes[table.numbers])
-        if len(seen) < 2:
-            raise ValueError(
-                f"expected at least two classes, got one class: {plain(self.classes_[seen[0]])!r}"
-            )
+                label = plain(unknown[0])
+                raise ValueError(f"expected labels in {list(self.classes_)}, got {label!r}")
+            return Table.from_arrays(X, _encode_labels(self.classes_, y), sample_weight), None
+        self.classes_, _ = class_codes(y)
+        table = Table.from_arrays(X, _encode_labels(self.classes_, y), sample_weight)
+        used = np.unique(y[table.numbers])
+        if len(used) < 2:
+            label = plain(used[0])
+            raise ValueError(f"expected at least two classes, got one class: {label!r}")
         return table, None
 
     def _label_encoder(self) -> Callable[[Any], Encode]:
-        return lambda labels: partial(_encoded, getattr(self, "classes_", labels))
+        return lambda labels: partial(_encode_labels, getattr(self, "classes_", labels))
 
     @property
     def _single_output(self) -> bool:
@@ -160,45 +161,44 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         return 1 if self._single_output else len(self.classes_)
 
     def _logistic_layer(self, features: Array, rows: Table, held_out: Array) -> Array:
-        """Compute logistic scores of held-out rows for each penalty, shape (penalties, n, q)."""
-        shares, scores = shares_of(rows.Y), []
-        for W, intercept in logistic_path(features, shares, rows.weights, self._penalties(rows)):
-            scores.append(held_out @ W + intercept)
-        return np.stack(scores)
+        """Compute logistic scores of held-out rows for each penalty, shape (n_penalties, n, q)."""
+        penalties = self._penalties(rows)
+        path = logistic_path(features, class_indicators(rows.Y), rows.weights, penalties)
+        return np.stack([held_out @ W + intercept for W, intercept in path])
 
     def _penalties(self, table: Table) -> Array:
-        """Return the penalties to choose from."""
-        if self.alpha == "auto":
-            return LOGISTIC_ALPHAS * table.mean_weight
-        return np.array([float(self.alpha)])
+        """Return the candidate penalties."""
+        auto = self.alpha == "auto"
+        return LOGISTIC_ALPHAS * table.mean_weight if auto else np.array([float(self.alpha)])
 
     def _choose_penalty(self, table: Table, fits: list[FitState]) -> None:
-        """Choose one penalty for all members on the rows that they hold out."""
+        """Choose one penalty for all members on their held-out rows."""
         penalties, best = self._penalties(table), 0
-        parts = [fit.split.held_out for fit in fits if fit.split.held_out is not None]
-        if parts:
-            rows = np.concatenate(parts)
-            scores = np.concatenate([np.asarray(fit.layered) for fit in fits], axis=1)
-            shares, weights = shares_of(table.Y[rows]), table.weights_of(rows)
-            best = int(np.argmin([log_loss(each, shares, weights) for each in scores]))
+        held_out = [fit.split.held_out for fit in fits if fit.split.held_out is not None]
+        if held_out:
+            rows = np.concatenate(held_out)
+            scores = np.concatenate([np.asarray(fit.layer_output) for fit in fits], axis=1)
+            indicators, weights = class_indicators(table.Y[rows]), table.weights_of(rows)
+            losses = [(indicators * log_softmax(class_scores(each))).sum(axis=1) for each in scores]
+            best = int(np.argmin([-np.average(loss, weights=weights) for loss in losses]))
         for fit in fits:
             fit.member.alpha_ = float(penalties[best])
 
     def _solve_coefficients(self, members: list[LABRBFMember], table: Table) -> None:
         step = -(-len(table) // 20_000)  # rounded up: at most 20 000 rows
-        some = table.rows(np.arange(0, len(table), step))
-        shares, X = shares_of(some.Y), np.asarray(some.X, dtype=np.float64)
+        rows = table.rows(np.arange(0, len(table), step))
+        indicators, X = class_indicators(rows.Y), np.asarray(rows.X, dtype=np.float64)
         for member in members:
             penalty = np.array([member.alpha_])
-            path = logistic_path(member.features(X), shares, some.weights, penalty)
+            path = logistic_path(member.features(X), indicators, rows.weights, penalty)
             member.set_coefficients(*path[0])
 
     @by_partition
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Compute the scores of each point; their softmax are probabilities.
+        """Compute the scores of each point; their softmax gives the probabilities.
 
-        For two classes, the log-odds of ``classes_[1]``.
+        For two classes, the score is the log-odds of ``classes_[1]``.
 
         Parameters
         ----------
@@ -207,15 +207,15 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_classes)
-            One column, positive for ``classes_[1]``, for two classes.
+            For two classes, a vector with positive scores for ``classes_[1]``.
         """
-        return self._shaped(self._mean(X))
+        return self._squeeze(self._expand(X))
 
     @by_partition
     @blas_limited
     def predict_log_proba(self, X: npt.ArrayLike) -> Array:
-        """Compute the logarithms of `predict_proba`, shape (n_samples, n_classes)."""
-        return np.asarray(scipy.special.log_softmax(columns(self._mean(X)), axis=1))
+        """Compute the log-probability of each class, shape (n_samples, n_classes)."""
+        return np.asarray(scipy.special.log_softmax(class_scores(self._expand(X)), axis=1))
 
     @by_partition
     @blas_limited
@@ -230,7 +230,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         -------
         array of shape (n_samples, n_classes)
         """
-        return np.asarray(scipy.special.softmax(columns(self._mean(X)), axis=1))
+        return np.asarray(scipy.special.softmax(class_scores(self._expand(X)), axis=1))
 
     @by_partition
     @blas_limited
@@ -241,76 +241,67 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         ----------
         X : array-like of shape (n_samples, n_features)
         """
-        best = columns(self._mean(X)).argmax(axis=1)
+        best = class_scores(self._expand(X)).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
         classes = np.asarray(self.classes_)
         if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) != len(classes):
-            raise ValueError(f"expected at least two different classes_, got {classes!r:.80}")
+            raise ValueError(f"expected at least two distinct classes_, got {classes!r:.80}")
         super()._check_loaded()
 
 
-def signs_of(codes: Indices, n_classes: int) -> Array:
-    """Return +1 in the column of the class, -1 elsewhere; one column for two classes."""
-    signs = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
-    return signs[:, 1:] if n_classes == 2 else signs
-
-
-def _encoded(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> Array:
-    """Encode labels out of sorted classes as signs."""
-    return signs_of(np.searchsorted(classes, y), len(classes))
+def _encode_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> Array:
+    """Return +1 in the column of the class and -1 elsewhere; one column for two classes."""
+    codes = np.searchsorted(classes, y)
+    signs = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
+    return signs[:, 1:] if len(classes) == 2 else signs
 
 
 def _squared_error(table: Table, rows: Indices) -> Callable[[Array], float]:
-    """Build the squared error of the signs, relative to that of the class shares."""
+    """Build the squared error of the signs, relative to the error of their mean."""
     signs, weights = table.Y[rows], table.weights_of(rows)
-    shares = np.average(signs, axis=0, weights=weights)
-    constant = np.average((signs - shares) ** 2, axis=0, weights=weights)
-    size = float(constant.sum()) or 1.0
+    mean = np.average(signs, axis=0, weights=weights)
+    variance = np.average((signs - mean) ** 2, axis=0, weights=weights)
+    scale = float(variance.sum()) or 1.0
     return lambda scores: float(
-        np.average((scores - signs) ** 2, axis=0, weights=weights).sum() / size
+        np.average((scores - signs) ** 2, axis=0, weights=weights).sum() / scale
     )
 
 
-Coefficients: TypeAlias = tuple[Array, Array]
-"""W, shape (p, q), and b, shape (q,); q is 1 for two classes, else their number."""
-
-
-def columns(scores: Array) -> Array:
-    """Return a column for each class: [0, score] for a single score, the log-odds."""
+def class_scores(scores: Array) -> Array:
+    """Return one column per class: [0, score] if the scores are log-odds in one column."""
     return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
 
 
-def shares_of(signs: Array) -> Array:
-    """Return 1 in the column of each row's class, 0 elsewhere, from signs +1 and -1."""
-    member = signs > 0
-    whole = np.hstack([~member, member]) if signs.shape[1] == 1 else member
-    return whole.astype(np.float64)
+def class_indicators(signs: Array) -> Array:
+    """Convert signs to indicators: 1 in the column of each row's class, 0 elsewhere."""
+    positive = signs > 0
+    indicators = np.hstack([~positive, positive]) if signs.shape[1] == 1 else positive
+    return indicators.astype(np.float64)
 
 
 def logistic_path(
-    F: Array, shares: Array, weights: Array | None, penalties: Array
-) -> list[Coefficients]:
-    """Minimise the objective for falling penalties, each from the solution before."""
-    n, k = shares.shape
+    F: Array, indicators: Array, weights: Array | None, penalties: Array
+) -> list[tuple[Array, Array]]:
+    """Minimise the objective for decreasing penalties, with warm starts; return W and b of each."""
+    n, k = indicators.shape
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
-    small = n * W.size**2 <= SMALL
-    # Diagonal blocks of the Hessian are at most F'F / 4, since p (1 - p) <= 1/4.
-    gram = None if small else (A * weight[:, None]).T @ A / 4.0
+    use_newton = n * W.size**2 <= MAX_NEWTON
+    # Since p (1 - p) <= 1/4, F'F / 4 is an upper bound on the diagonal blocks of the Hessian.
+    gram = None if use_newton else (A * weight[:, None]).T @ A / 4.0
     for penalty in penalties:
         ridge = np.full((A.shape[1], 1), penalty)
-        ridge[-1] = FREE * float(weight.sum())
-        penalised = PenalisedLogLoss(A, shares, weight, ridge)
-        W = _newton(penalised, W) if gram is None else _quasi_newton(penalised, W, gram)
+        ridge[-1] = INTERCEPT_PENALTY * float(weight.sum())
+        loss = PenalisedLogLoss(A, indicators, weight, ridge)
+        W = _newton(loss, W) if gram is None else _quasi_newton(loss, W, gram)
         path.append((W[:-1], W[-1]))
     return path
 
 
 class LogisticPoint(NamedTuple):
-    """The objective, its gradient, shape (p, q), and the probabilities of q classes, (n, q)."""
+    """Objective, gradient of shape (p, q), and probabilities of q classes, shape (n, q)."""
 
     value: float
     gradient: Array
@@ -318,24 +309,24 @@ class LogisticPoint(NamedTuple):
 
 
 class PenalisedLogLoss(NamedTuple):
-    """The objective for one penalty, as a function of W; its last row is b."""
+    """Objective for one penalty as a function of W, with b as its last row."""
 
     A: Array
-    shares: Array
+    indicators: Array
     weight: Array
     ridge: Array
 
-    def at(self, W: Array) -> LogisticPoint:
+    def evaluate(self, W: Array) -> LogisticPoint:
         """Evaluate the objective and its gradient."""
-        logs, q = log_softmax(columns(self.A @ W)), W.shape[1]
+        logs, q = log_softmax(class_scores(self.A @ W)), W.shape[1]
         probabilities = np.exp(logs)[:, -q:]
-        slopes = self.weight[:, None] * (probabilities - self.shares[:, -q:])
+        slopes = self.weight[:, None] * (probabilities - self.indicators[:, -q:])
         value = 0.5 * float((self.ridge * W * W).sum())
-        value -= float(self.weight @ (self.shares * logs).sum(axis=1))
+        value -= float(self.weight @ (self.indicators * logs).sum(axis=1))
         return LogisticPoint(value, self.A.T @ slopes + self.ridge * W, probabilities)
 
     def hessian(self, probabilities: Array) -> Array:
-        """Compute the Hessian without the penalty, for the columns of W one below the other."""
+        """Compute the Hessian without the penalty, with respect to the stacked columns of W."""
         p, q = self.A.shape[1], probabilities.shape[1]
         blocks = np.empty((q, p, q, p))
         for a in range(q):
@@ -347,63 +338,52 @@ class PenalisedLogLoss(NamedTuple):
         return blocks.reshape(q * p, q * p)
 
 
-def _newton(penalised: PenalisedLogLoss, W: Array) -> Array:
-    """Minimise by Newton steps from W until a step gains little per row."""
-    at, (p, q) = penalised.at(W), W.shape
-    ridge, least = np.tile(penalised.ridge[:, 0], q), GRADIENT * float(penalised.weight.sum())
+def _newton(loss: PenalisedLogLoss, W: Array) -> Array:
+    """Minimise by Newton steps from W until the decrease per row is small."""
+    point, (p, q) = loss.evaluate(W), W.shape
+    ridge, tolerance = np.tile(loss.ridge[:, 0], q), GRADIENT_TOLERANCE * float(loss.weight.sum())
     for _ in range(100):
-        # (H + diag(ridge)) step = gradient, with the columns of W one below the other
-        factor = cholesky_factor(penalised.hessian(at.probabilities), ridge)
-        right = at.gradient.T.ravel()
-        step = scipy.linalg.lapack.dpotrs(factor, right, lower=1)[0].reshape(q, p).T
-        slope = float(np.vdot(step, at.gradient))
-        for share in 0.5 ** np.arange(12):  # Armijo's condition
-            better = penalised.at(W - share * step)
-            if better.value <= at.value - 1e-4 * share * slope:
+        # (H + diag(ridge)) step = gradient, with the columns of W stacked
+        factor = cholesky_factor(loss.hessian(point.probabilities), ridge)
+        right = point.gradient.T.ravel()
+        step = dpotrs(factor, right, lower=1)[0].reshape(q, p).T
+        slope = float(np.vdot(step, point.gradient))
+        for length in 0.5 ** np.arange(12):  # Armijo's condition
+            candidate = loss.evaluate(W - length * step)
+            if candidate.value <= point.value - 1e-4 * length * slope:
                 break
-        else:  # rounding errors hide the remaining gain
+        else:  # the remaining decrease is below rounding errors
             break
-        W, at = W - share * step, better
-        if slope <= least:
+        W, point = W - length * step, candidate
+        if slope <= tolerance:
             break
     return W
 
 
-def _quasi_newton(penalised: PenalisedLogLoss, W: Array, gram: Array) -> Array:
+def _quasi_newton(loss: PenalisedLogLoss, W: Array, gram: Array) -> Array:
     """Minimise by quasi-Newton steps from W; `gram` is F'F / 4."""
-    # With R R' = F'F / 4 + penalty I, the Hessian of R'W is about the identity at first.
-    R = cholesky_factor(gram, penalised.ridge[:, 0])
+    # With R R' = F'F / 4 + penalty I, the Hessian with respect to R'W is near the identity.
+    R = cholesky_factor(gram, loss.ridge[:, 0])
 
     def coefficients(z: Array) -> Array:
         """Compute W = R'^-1 z."""
-        return _solve(R, z.reshape(len(R), -1), transpose=1)
+        return np.asarray(dtrtrs(R, z.reshape(len(R), -1), lower=1, trans=1)[0])
 
     def scaled(z: Array) -> tuple[float, Array]:
         """Evaluate the objective and its gradient as functions of z = R'W."""
-        at = penalised.at(coefficients(z))
-        return at.value, _solve(R, at.gradient, transpose=0).ravel()
+        point = loss.evaluate(coefficients(z))
+        return point.value, np.ravel(dtrtrs(R, point.gradient, lower=1)[0])
 
-    tolerance = GRADIENT * math.sqrt(float(penalised.weight.sum()))
+    tolerance = GRADIENT_TOLERANCE * math.sqrt(float(loss.weight.sum()))
     options: Any = {"maxiter": 100, "gtol": tolerance, "ftol": 1e-10}
     start = (R.T @ W).ravel()
     result = minimize(scaled, start, method="L-BFGS-B", jac=True, options=options)
     return coefficients(result.x)
 
 
-def _solve(R: Array, right: Array, *, transpose: int) -> Array:
-    """Compute R^-1 or R'^-1 times `right`, R lower triangular."""
-    return np.asarray(scipy.linalg.lapack.dtrtrs(R, right, lower=1, trans=transpose)[0])
-
-
 def log_softmax(scores: Array) -> Array:
     """Compute the logarithms of the softmax of each row."""
-    # scipy.special.log_softmax takes longer for small arrays.
+    # scipy.special.log_softmax is slower for small arrays.
     shifted = scores - scores.max(axis=1, keepdims=True)
     shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return np.asarray(shifted)
-
-
-def log_loss(scores: Array, shares: Array, weights: Array | None) -> float:
-    """Compute the mean log loss of the softmax of the columns of scores."""
-    logs = log_softmax(columns(scores))
-    return -float(np.average((shares * logs).sum(axis=1), weights=weights))

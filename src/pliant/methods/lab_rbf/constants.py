@@ -1,49 +1,48 @@
-"""Constants of LAB-RBF: starts, penalties, numbers of rows, probes and means over members.
+"""Constants of LAB-RBF: starting values, penalties, row limits, probes and the error model.
 
-papers/results/lab-rbf-defaults.md measures the default settings with them. Bounds that only
-floating point needs stand where they are used.
+papers/results/lab-rbf-defaults.md measures the default settings with these values. Limits that only
+guard against rounding are defined where they are used.
 """
 
 import math
 
 import numpy as np
 
-# Starts: number of support points and first bandwidths.
-FEW = 150  # Fewer support points than this need less ridge and shrinkage penalty.
-LARGE = 4000  # From this number of rows, members have 400 support points and no evidence.
-FIRST_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # theta^2 d to start from; large: narrow.
-LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2, for features on [-1, 1].
+# Starting values
+FEW_CENTRES = 150  # With fewer support points, the ridge and shrinkage penalties are lower.
+MANY_ROWS = 4000  # From this number of rows, members use 400 support points and no evidence.
+INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # Candidates for d theta^2.
+LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2, features on [-1, 1].
 
-# Penalties, for features and targets on [-1, 1].
-ALPHAS = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0])  # Ridge penalties, chosen on held-out rows.
-SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage of bandwidths, one for each stage.
-LOGISTIC_ALPHAS = np.array([100.0, 10.0, 1.0, 0.1, 0.01])  # The same for logistic coefficients.
-JITTER = 1e-9  # Added to lam, times the mean diagonal of F'F: its Cholesky factor must exist.
+# Penalties, for features and targets on [-1, 1]
+ALPHAS = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0])  # Ridge penalties of the coefficients.
+SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage penalties of the bandwidths, one per stage.
+LOGISTIC_ALPHAS = np.array([100.0, 10.0, 1.0, 0.1, 0.01])  # Penalties of logistic coefficients.
+JITTER = 1e-9  # Share of the mean diagonal of F'F added to lam for the Cholesky factorization.
 
-# Maximum numbers of rows.
-BANDWIDTH_ROWS = 3000  # Rows that bandwidths are learned from; coefficients take all.
-HELD_OUT_ROWS = 10_000  # Rows that a member holds out.
-SLOPE_ROWS = 1000  # Rows that slopes are averaged over.
-ERROR_ROWS = 1000  # Held-out rows of each member that the error model is learned from.
-# Sample of a Dask collection, held-out rows included: of a million rows in memory, four members
-# see 52 000 different ones.
-SAMPLED = 50_000
+# Maximum numbers of rows
+BANDWIDTH_ROWS = 3000  # Training rows of the bandwidths; the coefficients use all rows.
+HELD_OUT_ROWS = 10_000  # Held-out rows of a member.
+SLOPE_ROWS = 1000  # Rows over which slopes are averaged.
+ERROR_ROWS = 1000  # Held-out rows per member for the error model.
+# Rows sampled from a Dask collection; in memory, four members use 52 000 rows of a million.
+SAMPLE_ROWS = 50_000
 
-# Scales of features and target. Probes are small expansions that compare them on held-out rows.
+# Scales of features and target. Probes are small expansions that compare scales on held-out rows.
 PROBES, PROBE_ROWS = 3, 1000
-COMPARABLE = 1.1  # Scales of features within this factor of the lowest loss are all used.
-SMALLEST = 1e-97  # A feature whose half range is at most this counts as constant.
-BEYOND = 1.5  # Bound on features on another scale: distant points stay comparable.
-SKEWED = 1.0  # Absolute skewness of a feature above which it is tried on other scales.
-SKEWED_TARGET = 0.9  # Skewness of a positive target above which its logarithm is tried,
-LEAST_ROWS = 1000  # with at least this many rows, so that held-out losses are reliable,
-GAIN = 0.95  # and learned if it lowers the loss in the units of y to below this share.
+SCALE_TOLERANCE = 1.1  # All feature scales within this factor of the lowest loss are used.
+MIN_HALF_RANGE = 1e-97  # Features with at most this half range are treated as constant.
+WARP_BOUND = 1.5  # Bound on transformed features: they stay comparable with [-1, 1].
+MIN_SKEWNESS = 1.0  # Minimum absolute skewness of a feature to try other scales.
+MIN_TARGET_SKEWNESS = 0.9  # Minimum skewness of a positive target to try its logarithm.
+MIN_LOG_ROWS = 1000  # Minimum number of rows to try the logarithm of the target.
+MAX_LOG_LOSS = 0.95  # Maximum loss with the logarithm, relative to the loss without it.
 
-# Errors of the mean of the members.
-FEWEST_PAIRS = 10  # Number of rows held out by two members that their agreement needs.
-LEAST_SHARED = 0.3  # Lower bound on C / E, the common share of the members' squared errors.
-LEAST_NOISE = 0.25  # Lower bound on the share of squared errors beside the members' spread.
-LARGEST_RATIO = 10.0  # Upper bound on the ratio of spreads, which few rows determine badly.
+# Error model of the averaged members
+MIN_PAIRS = 10  # Minimum number of pairs of held-out predictions to compare members.
+MIN_COMMON_SHARE = 0.3  # Lower bound on C / E, the common share of the members' squared errors.
+MIN_NOISE_SHARE = 0.25  # Lower bound on the share of constant noise in the squared errors.
+MAX_RATIO = 10.0  # Upper bound on the ratio of spreads, which is unstable with few rows.
 
-WORTH_THREADS = 200_000  # From this number of kernel values of one matrix, threads save time.
+MIN_THREADED = 200_000  # Minimum number of kernel values of a matrix for threads to save time.
 TINY = float(np.finfo(np.float64).tiny)

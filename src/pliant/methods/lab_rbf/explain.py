@@ -1,12 +1,13 @@
-"""Explanations of LAB-RBF predictions by their parts.
+"""Explanations of LAB-RBF predictions.
 
-At a point t, with u_k(t) the features as member k maps them, the mean of m members is
+Let u_k(t) be the features of a point t as transformed by member k. The mean of m members is
 
     f(t) = sum_i c_i k(t, x_i) / m  +  sum_k u_k(t)'v_k / m  +  sum_k b_k / m,
 
 the kernel part (a sum over the support points x_i of all members), the linear part and the
-constant. The effect of feature j is e_j = sum_k df_k/du_kj sd(u_kj) / m, and its share
-e_j^2 / sum_l e_l^2: (df/du_j)^2 var(u_j), normalised, where all members map the features alike.
+constant. The effect of feature j is e_j = sum_k df_k/du_kj sd(u_kj) / m; its share is
+e_j^2 / sum_l e_l^2. If all members use the same transform, the share is proportional to
+(df/du_j)^2 var(u_j).
 """
 
 from __future__ import annotations
@@ -23,41 +24,40 @@ from pliant.methods.lab_rbf.members import LABRBFMember, Terms, row_blocks
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LABRBFExplanation:
-    """The parts of the predictions of a LAB-RBF model at given points.
+    """Decomposition of the predictions of a LAB-RBF model at given points.
 
-    Everything is on the scale that was learned: the scores of ``decision_function`` for a
-    classifier, the logarithm of y where ``target_transform_`` is "log", else y before it is clipped
-    to the range of the training target. With several outputs (or more than two classes), arrays
-    that belong to the prediction have a last axis for them.
+    All values are on the scale of the fit: the scores of ``decision_function`` for a classifier;
+    the logarithm of y if ``target_transform_`` is "log"; otherwise y, before clipping to the range
+    of the training target. With several outputs or more than two classes, the arrays of
+    predictions, contributions and effects have a last axis over outputs.
 
     Attributes
     ----------
     prediction : array of shape (n_samples,) or (n_samples, n_outputs)
         ``kernel_part + linear_part + constant``.
     kernel_part, linear_part : arrays of the same shape
-        The sum over all support points, and u(t)'v, where u(t) = 0 in the middle of the features'
-        ranges; both are means over the members.
+        Sum over all support points, and u(t)'v, both averaged over the members. The linear part is
+        0 at the middle of the features' transformed ranges.
     constant : float or array of shape (n_outputs,)
-        The mean of the members' constants.
+        Mean constant of the members.
     nearest : array of int of shape (n_samples, n_nearest)
-        The support points with the largest kernel values, the nearest first, as positions in
+        Support points with the largest kernel values, in decreasing order, as positions in
         ``support_``, ``support_vectors_`` and ``support_relevance_``. A sample may be a support
         point of several members.
     rows : array of int of shape (n_samples, n_nearest)
-        Their indices in the training data.
+        Indices of the nearest support points in the training data.
     distances : array of shape (n_samples, n_nearest)
-        Their distances, each in its own bandwidths.
+        Distances to the nearest support points, in units of their bandwidths.
     kernel_values : array of shape (n_samples, n_nearest)
-        k(t, x_i); 1 at the support point itself.
+        k(t, x_i); 1 at the support point.
     contributions : array of shape (n_samples, n_nearest) or (n_samples, n_nearest, n_outputs)
-        Their terms of the kernel part, c_i k(t, x_i) divided by the number of members.
+        Terms c_i k(t, x_i) of the kernel part, divided by the number of members.
     effects : array of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
-        The change of the prediction, to first order, as a feature grows by the standard deviation
-        of its training values. On another scale than its own, a feature and its standard deviation
-        are taken on that scale.
+        First-order change of the prediction for an increase of a feature by one standard deviation
+        of its training values. Both are measured on the transformed scale of the feature.
     shares : array of the same shape
-        The squares of the effects, divided by their sum over the features: they sum to 1, or are
-        0 where no feature has an effect.
+        Squared effects divided by their sum over the features. Shares sum to 1, or are 0 if no
+        feature has an effect.
     """
 
     prediction: Array
@@ -73,7 +73,6 @@ class LABRBFExplanation:
     shares: Array
 
     def __repr__(self) -> str:
-        """Return the sizes."""
         n, count = self.nearest.shape
         sizes = f"n_samples={n}, n_features={self.effects.shape[1]}, n_nearest={count}"
         if self.prediction.ndim > 1:
@@ -84,11 +83,11 @@ class LABRBFExplanation:
 def explain(
     members: list[LABRBFMember], X: Array, n_nearest: int, *, single_output: bool
 ) -> LABRBFExplanation:
-    """Explain the mean of members at the rows of X."""
+    """Explain the mean of the members at the rows of X."""
     support = np.concatenate([member.support_ for member in members])
     width = 3 * len(support) + X.shape[1] * len(members[0].intercept_)
     blocks = (np.asarray(X[rows], dtype=np.float64) for rows in row_blocks(len(X), width))
-    parts = [_part(members, block, n_nearest) for block in blocks]
+    parts = [_explain_block(members, block, n_nearest) for block in blocks]
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     constant = np.mean([member.intercept_ for member in members], axis=0)
     whole["prediction"] = whole["kernel_part"] + whole["linear_part"] + constant
@@ -96,12 +95,13 @@ def explain(
         constant = float(constant[0])
         for name in ("prediction", "kernel_part", "linear_part", "contributions", "effects"):
             whole[name] = whole[name][..., 0]
-    rows, shares = support[whole["nearest"]], _shares(whole["effects"])
+    rows, squares = support[whole["nearest"]], whole["effects"] ** 2
+    shares = squares / np.maximum(squares.sum(axis=1, keepdims=True), TINY)
     return LABRBFExplanation(**whole, constant=constant, rows=rows, shares=shares)
 
 
-def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> dict[str, Any]:
-    """Compute the arrays of an explanation for a block of points, with all outputs."""
+def _explain_block(members: list[LABRBFMember], X: Array, n_nearest: int) -> dict[str, Any]:
+    """Compute the arrays of an explanation for a block of points and all outputs."""
     terms = [member.terms(X) for member in members]
     K = np.hstack([each.kernel for each in terms])
     D = np.hstack([each.distances for each in terms])
@@ -113,7 +113,7 @@ def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> dict[str, An
         linear += each.points @ member.coef_ / len(members)
         columns = zip(member.dual_coef_.T, member.coef_.T, strict=True)
         gradient = np.stack([_gradient(each, *column) for column in columns], axis=-1)
-        inside = X.clip(*member.limits_)  # beyond the limits, f is constant
+        inside = X.clip(*member.limits_)  # f is constant beyond the limits
         gradient[member.warp_.flat(inside) | (inside != X)] = 0.0
         effects += gradient * member.deviations_[:, None] / len(members)
     return {
@@ -128,21 +128,8 @@ def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> dict[str, An
 
 
 def _gradient(terms: Terms, c: Array, v: Array) -> Array:
-    """Compute df/du of one output with the coefficients c and v, shape (n, d)."""
-    # df/du = sum_i c_i h'(D_i) 2 W_i o (u - c_i) + v, for all points by two products.
+    """Compute df/du of one output with coefficients c and v, shape (n, d)."""
+    # df/du = sum_i c_i h'(D_i) 2 W_i o (u - c_i) + v takes two matrix products.
     weighted = terms.slopes * c
     pull = terms.points * (weighted @ terms.squares) - weighted @ (terms.squares * terms.centres)
     return np.asarray(2.0 * pull + v)
-
-
-def _shares(effects: Array) -> Array:
-    """Divide the squares of effects by their sums over the features."""
-    squares = effects**2
-    return np.asarray(squares / np.maximum(squares.sum(axis=1, keepdims=True), TINY))
-
-
-def spread_over(values: Array) -> Array:
-    """Compute the standard deviation over the rows; nan for a single row."""
-    if len(values) < 2:
-        return np.full(values.shape[1:], np.nan)
-    return np.asarray(values.std(axis=0, ddof=1))

@@ -1,8 +1,8 @@
-"""Training tables, the members of a LAB-RBF model, and their coefficients and means."""
+"""Training tables and members of a LAB-RBF model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Literal, NamedTuple, Self, TypeAlias
@@ -18,8 +18,7 @@ from pliant.core.blocks import BLOCK_ENTRIES
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real, check_row_numbers, check_weights
-from pliant.kernels.base import Kernel, WeightedSum
-from pliant.methods.lab_rbf.constants import TINY, WORTH_THREADS
+from pliant.methods.lab_rbf.constants import MIN_THREADED, TINY
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 
 Sums: TypeAlias = list[tuple[Array, Array]]
@@ -30,23 +29,23 @@ Sums: TypeAlias = list[tuple[Array, Array]]
 class Table:
     """Training data: n rows of positive weight."""
 
-    X: Array  # shape (n, d), perhaps a memory map: only blocks and samples of it are copied
-    Y: Array  # targets on the scale that is learned, shape (n, q): logarithms if `log_target`
+    X: Array  # shape (n, d), or a memory map, of which only blocks and samples are copied
+    Y: Array  # targets on the scale of the fit, shape (n, q): logarithms if `log_target`
     numbers: Indices  # row numbers in the user's data
     weights: Array | None = None  # None if all are 1
     log_target: bool = False
 
     @classmethod
-    def of(cls, X: Array, Y: Array, sample_weight: npt.ArrayLike | None) -> Table:
-        """Build the table of the rows of positive weight."""
+    def from_arrays(cls, X: Array, Y: Array, sample_weight: npt.ArrayLike | None) -> Table:
+        """Build the table of the rows with positive weight."""
         if sample_weight is None:
             return cls(X, Y, np.arange(len(X)))
         weights = check_weights(sample_weight, X)
         mean = float((weights / len(weights)).sum())
-        if not 1e-20 <= mean <= 1e20:  # squares of it must fit into float32
+        if not 1e-20 <= mean <= 1e20:  # its square must be finite in float32
             raise ValueError(
-                "expected sample_weight with a mean from 1e-20 to 1e+20, got "
-                f"{mean:.3g}; divide them by their mean"
+                "expected sample_weight with a mean from 1e-20 to 1e+20, got a mean of "
+                f"{mean:.3g}; divide the weights by their mean"
             )
         rows = np.flatnonzero(weights)
         if len(rows) == len(X):  # no copy of X
@@ -54,80 +53,79 @@ class Table:
         return cls(X[rows], Y[rows], rows, weights[rows])
 
     def __len__(self) -> int:
-        """Return the number of rows, n."""
         return len(self.X)
 
     @cached_property
     def scale(self) -> tuple[Array, Array]:
-        """The middle and half the range of each target, shape (q,); half is 1 where it is 0."""
+        """Middle and half-range of each target, shape (q,); the half-range of a constant is 1."""
         low, high = self.Y.min(axis=0), self.Y.max(axis=0)
         half = high / 2 - low / 2
         return np.asarray(low + half), np.where(half > 0, half, 1.0)
 
     @property
     def mean_weight(self) -> float:
-        """The mean weight of a row."""
+        """Mean weight of the rows."""
         return 1.0 if self.weights is None else float(self.weights.mean())
 
-    @property
+    @cached_property
     def mean(self) -> Array:
-        """The weighted mean of the targets, shape (q,)."""
+        """Weighted mean of the targets, shape (q,)."""
         return np.asarray(np.average(self.Y, axis=0, weights=self.weights))
 
     @property
-    def ends(self) -> tuple[Array, Array]:
-        """The lowest and the highest value of each feature, float64."""
+    def feature_range(self) -> tuple[Array, Array]:
+        """Minimum and maximum of each feature, float64."""
         return np.asarray(self.X.min(axis=0), float), np.asarray(self.X.max(axis=0), float)
 
     @property
-    def target_ends(self) -> tuple[Array, Array]:
-        """The lowest and the highest value of each target, without a logarithm."""
+    def target_range(self) -> tuple[Array, Array]:
+        """Minimum and maximum of each target, before any logarithm."""
         return self.Y.min(axis=0), self.Y.max(axis=0)
 
     def rows(self, rows: Indices) -> Table:
-        """Select rows by their places."""
+        """Return the table of the rows at given positions."""
         weights, numbers = self.weights_of(rows), self.numbers[rows]
         return replace(self, X=self.X[rows], Y=self.Y[rows], numbers=numbers, weights=weights)
 
     def points(self, rows: Indices) -> Array:
-        """Return the points of rows, float64."""
+        """Return the points in given rows, float64."""
         return np.asarray(self.X[rows], dtype=np.float64)
 
     def weights_of(self, rows: Indices) -> Array | None:
-        """Return the weights of rows, or None."""
+        """Return the weights of given rows, or None if all are 1."""
         return None if self.weights is None else self.weights[rows]
 
     def sample(self, rows: Indices, warp: Warp) -> Table:
-        """Select rows, map their features, and scale their targets to [-1, 1]."""
+        """Return the table of given rows, with transformed features and targets on [-1, 1]."""
         middle, half = self.scale
         scaled = np.asarray((self.Y[rows] - middle) / half)
         return Table(warp(self.X[rows]), scaled, self.numbers[rows], self.weights_of(rows))
 
     def with_logarithms(self) -> Self:
-        """Take the logarithms of the targets."""
-        low = float(self.target_ends[0].min())
+        """Return the table with the logarithms of the targets."""
+        low = float(self.target_range[0].min())
         if low <= 0:
-            raise ValueError(f"expected y > 0, since its logarithm was learned, got {low:g}")
+            raise ValueError(f"expected y > 0, as the model was fitted to log y, got {low:g}")
         return replace(self, Y=np.log(self.Y), log_target=True)
 
     def normal_equations(
         self, members: list[LABRBFMember], n_jobs: int | None, mean: Array | None = None
     ) -> Sums:
-        """Sum F'F and F'(y - mean) of each member over all rows, in blocks on several threads."""
+        """Sum F'F and F'(y - mean) of each member over blocks of rows, on several threads."""
         mean = self.mean if mean is None else mean
         width = max(len(member.support_) for member in members) + self.X.shape[1]
-        threads = threads_for(n_jobs, worth_it=len(self) * width >= WORTH_THREADS)
+        threads = threads_for(n_jobs, worth_it=len(self) * width >= MIN_THREADED)
         parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
             delayed(_block_sums)(members, self, mean, rows) for rows in row_blocks(len(self), width)
         )
-        return reduce(added, parts)
+        return reduce(add_sums, parts)
 
 
 class Terms(NamedTuple):
-    """Parts of an expansion at n points, for m centres."""
+    """Intermediate values of an expansion at n points, for m centres."""
 
-    points: Array  # mapped points u, shape (n, d)
-    centres: Array  # mapped centres, shape (m, d)
+    points: Array  # transformed points u, shape (n, d)
+    centres: Array  # transformed centres, shape (m, d)
     squares: Array  # W = theta o theta, shape (m, d)
     distances: Array  # D, shape (n, m)
     kernel: Array  # h(D), shape (n, m)
@@ -135,44 +133,43 @@ class Terms(NamedTuple):
 
 
 class LABRBFMember(BaseEstimator):
-    """One LAB-RBF expansion f(t) = K(t, C) c + u(t)'v + b; `LABRBFRegressor` averages several.
+    """LAB-RBF expansion f(t) = K(t, C) c + u(t)'v + b; `LABRBFRegressor` averages several.
 
     Attributes
     ----------
     kernel_ : LocalRBFKernel
-        k(t, c_i) = h(|theta_i o (u(t) - u(c_i))|^2).
+        Kernel k(t, c_i) = h(|theta_i o (u(t) - u(c_i))|^2).
     support_ : array of shape (n_support,)
         Indices of the centres in the training data.
     dual_coef_ : array of shape (n_support, n_outputs)
-        c.
+        Coefficients c of the centres.
     coef_ : array of shape (n_features, n_outputs)
-        v, of the mapped features; zeros without a linear part.
+        Coefficients v of the transformed features; zeros without a linear part.
     intercept_ : array of shape (n_outputs,)
-        b.
+        Intercept b.
     warp_ : Warp
-        u, the map of the features to [-1, 1].
+        Transform u of the features to [-1, 1].
     limits_ : array of shape (2, n_features)
-        Lowest and highest values of the features that f distinguishes: points beyond are moved
-        there.
+        Minimum and maximum to which the features are clipped.
     linear_ : bool
         True with a linear part.
     objective_ : str
-        The objective that the bandwidths minimise.
+        Objective of the bandwidths.
     alpha_, shrinkage_ : float
-        Ridge and shrinkage penalties chosen on the held-out samples; a shrinkage of inf means one
-        bandwidth for each feature.
+        Ridge and shrinkage penalties selected on the held-out samples. A shrinkage of inf means one
+        bandwidth per feature.
     level_ : float
-        The logarithm of the ridge penalty at the end of learning; learned by the evidence.
+        Logarithm of the ridge penalty after training; learned with the objective "evidence".
     validation_score_ : float
-        1 - the loss on this member's held-out samples, relative to that of a constant.
+        1 minus the loss on the member's held-out samples, relative to the loss of a constant.
     objective_history_ : array of shape (n_iter_,)
-        The objective after each step, one stage after the other.
+        Objective after each step of all stages.
     changes_ : array of shape (n_features,)
-        The mean squared change of f as a feature is permuted, relative to the variance of f.
+        Mean squared change of f when a feature is permuted, relative to the variance of f.
     support_slopes_ : array of shape (n_support, n_features)
-        Mean squared slopes of each term of f, times the variance of each mapped feature.
+        Mean squared slopes of each term of f, times the variance of each transformed feature.
     deviations_ : array of shape (n_features,)
-        The standard deviations of the mapped features.
+        Standard deviations of the transformed features.
     """
 
     kernel_: LocalRBFKernel
@@ -201,7 +198,7 @@ class LABRBFMember(BaseEstimator):
         return np.divide(theta, slopes, out=np.zeros_like(theta), where=slopes > 0)
 
     def features(self, X: Array) -> Array:
-        """Compute F = [K(X, C), u(X)], without u(X) if there is no linear part."""
+        """Compute F = [K(X, C), u(X)], or K(X, C) without a linear part."""
         X = X.clip(*self.limits_)
         kernel = self.kernel_.values(X)
         return np.hstack([kernel, self.warp_(X)]) if self.linear_ else kernel
@@ -219,7 +216,7 @@ class LABRBFMember(BaseEstimator):
         return f + self.warp_(X) @ self.coef_ if self.linear_ else f
 
     def linear_part(self) -> tuple[Array, Array]:
-        """Return coefficients of the features, if all keep their scale, and the constant."""
+        """Return the coefficients of x, or of u(x) if u is not affine, and the intercept."""
         # u = (x - centre) o slope: u'v + b = x'(slope o v) + b - centre'(slope o v)
         if not self.warp_.affine:
             return self.coef_, self.intercept_
@@ -227,7 +224,7 @@ class LABRBFMember(BaseEstimator):
         return coef, self.intercept_ - self.warp_.centres @ coef
 
     def terms(self, X: Array) -> Terms:
-        """Compute distances, kernel values and slopes at points."""
+        """Compute squared distances, kernel values and slopes at given points."""
         X, theta = X.clip(*self.limits_), self.mapped_bandwidths()
         D = self.kernel_.squares(X)
         profile = PROFILES[self.kernel_.profile]
@@ -236,27 +233,27 @@ class LABRBFMember(BaseEstimator):
         return Terms(self.warp_(X), self.warp_(self.kernel_.centres), theta * theta, D, K, slopes)
 
     def measure(self, X: Array) -> None:
-        """Store the dependence of f and its terms on each feature, averaged over points."""
+        """Store the effects of each feature on f and its terms, averaged over given points."""
         terms = self.terms(X)
         u, C, W = terms.points, terms.centres, terms.squares
         size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)
-        size = np.where(size > 0, size, 1.0)  # outputs in any unit count alike
+        size = np.where(size > 0, size, 1.0)  # gives all outputs equal weight
         c, v = self.dual_coef_ / size, self.coef_ / size
-        self.changes_ = self._changes(terms, c, v)
+        self.changes_ = self._permutation_changes(terms, c, v)
         # The sum over points of (h'(D_i) (u - c_i))^2, expanded in powers of u: shape (m, d).
         squares = terms.slopes * terms.slopes
         ones = squares.sum(axis=0)[:, None]
         parts = squares.T @ (u * u) - 2.0 * C * (squares.T @ u) + C * C * ones
-        parts = np.maximum(parts, 0.0)  # rounding leaves less where all points are far away
+        parts = np.maximum(parts, 0.0)  # rounding may give < 0 if all points are distant
         parts *= 4.0 * W * W * (c * c).sum(axis=1)[:, None] / len(X)
         variance = u.var(axis=0)
         self.support_slopes_ = parts * variance
         self.deviations_ = np.sqrt(variance)
 
-    def _changes(self, terms: Terms, c: Array, v: Array) -> Array:
-        """Compute the mean squared change of f by a permuted feature, over its variance."""
+    def _permutation_changes(self, terms: Terms, c: Array, v: Array) -> Array:
+        """Compute the mean squared change of f by a permuted feature, relative to its variance."""
         n = len(terms.points)
-        rows = np.linspace(0, n - 1, min(n, 200)).astype(np.intp)  # as feature_relevance_ says
+        rows = np.linspace(0, n - 1, min(n, 200)).astype(np.intp)  # see feature_relevance_
         u, D, f = terms.points[rows], terms.distances[rows], terms.kernel[rows] @ c
         variance = np.maximum((f + u @ v).var(axis=0), float(np.finfo(np.float64).eps) ** 2)
         permuted = u[RandomState(0).permutation(len(u))]
@@ -264,8 +261,8 @@ class LABRBFMember(BaseEstimator):
         for j, (W, C) in enumerate(zip(terms.squares.T, terms.centres.T, strict=True)):
             moved = np.flatnonzero(permuted[:, j] != u[:, j])
             old, new = u[moved, j], permuted[moved, j]
-            # Only the terms W_ij (u_j - c_ij)^2 of the squared distances change, by
-            # (new^2 - old^2) W_ij + (old - new) 2 W_ij c_ij: one product of shape (n, m).
+            # The squared distances change by W_ij (new^2 - old^2) + 2 W_ij c_ij (old - new), from
+            # the terms W_ij (u_j - c_ij)^2: one matrix product, shape (n, m).
             distances = np.column_stack([new * new - old * old, old - new]) @ [W, 2.0 * W * C]
             distances += D[moved]
             kernel = profile.value(np, np.maximum(distances, 0.0, out=distances))
@@ -274,67 +271,45 @@ class LABRBFMember(BaseEstimator):
         return changes
 
     def relevance(self) -> Array:
-        """Compute the share of each feature in the changes of f, shape (n_features,)."""
+        """Return each feature's share of the changes of f, shape (n_features,)."""
         return np.asarray(self.changes_ / max(float(self.changes_.sum()), TINY))
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
         parts: tuple[object, object] = (self.kernel_, self.warp_)
         if not isinstance(parts[0], LocalRBFKernel) or not isinstance(parts[1], Warp):
-            raise ValueError("expected a LocalRBFKernel and a Warp")
+            raise ValueError("expected kernel_ to be a LocalRBFKernel and warp_ to be a Warp")
         m, d = self.kernel_.centres.shape
         q = check_points(self.dual_coef_, "dual_coef_").shape[1]
-        shapes = {
-            "dual_coef_": (m, q),
-            "coef_": (d, q),
-            "intercept_": (q,),
-            "limits_": (2, d),
-            "support_": (m,),
-            "changes_": (d,),
-            "deviations_": (d,),
-            "support_slopes_": (m, d),
-            "level_": (),
-        }
+        shapes = {"dual_coef_": (m, q), "coef_": (d, q), "intercept_": (q,), "limits_": (2, d)}
+        shapes |= {"support_": (m,), "support_slopes_": (m, d), "changes_": (d,)}
+        shapes |= {"deviations_": (d,), "level_": ()}
         for name, shape in shapes.items():
             value = np.asarray(getattr(self, name))
             numeric = value.dtype.kind in "iuf"
             if value.shape != shape or not numeric or not np.isfinite(value).all():
                 raise ValueError(f"expected finite {name} of shape {shape}, got {value.shape}")
         if self.warp_.slopes.shape != (d,) or not isinstance(self.linear_, bool):
-            raise ValueError(f"expected warp_ of {d} features and linear_ True or False")
+            raise ValueError(f"expected warp_ of {d} features, and linear_ to be True or False")
         check_row_numbers("support_", self.support_)
         check_real("alpha_", self.alpha_, above=0)
 
 
-def mean_of(members: list[LABRBFMember], X: Array, n_jobs: int | None) -> Array:
-    """Compute the mean of the members' expansions, shape (n_samples, n_outputs)."""
-    size = sum(len(member.support_) for member in members)
-    n_jobs = threads_for(n_jobs, worth_it=len(X) * size >= 10 * WORTH_THREADS)
-    blocks = (X[low : low + 8192] for low in range(0, len(X), 8192))
-    parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
-    return np.concatenate(parallel(delayed(_mean_of)(members, block) for block in blocks))
-
-
 @blas_limited
-def _mean_of(members: list[LABRBFMember], X: Array) -> Array:
+def mean_expansion(members: list[LABRBFMember], X: Array) -> Array:
+    """Compute the mean of the members' expansions, shape (n_samples, n_outputs)."""
     points = np.asarray(X, dtype=np.float64)
-    return mean_over([member.expand(points) for member in members])
+    return np.asarray(sum(member.expand(points) for member in members) / len(members))
 
 
-def mean_over(values: Sequence[Array] | Array) -> Array:
-    """Compute the mean of arrays of one shape."""
-    return np.asarray(sum(values) / len(values))
-
-
-def limits_of(table: Table) -> Array:
-    """Compute the range of each feature with a margin on both sides, shape (2, n_features)."""
-    low, high = table.ends
+def feature_limits(table: Table) -> Array:
+    """Compute the range of each feature, extended at both ends, shape (2, n_features)."""
+    low, high = table.feature_range
     margin = 0.25 * (high / 2 - low / 2)  # an eighth of the range
     return np.stack([low - margin, high + margin])
 
 
-def joined(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
-    """Join kernels that map the features alike: one kernel with all centres."""
+def join_kernels(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
+    """Join kernels with the same transform into one kernel with all centres."""
     return LocalRBFKernel(
         np.vstack([part.centres for part in parts]),
         np.vstack([part.bandwidths for part in parts]),
@@ -343,47 +318,14 @@ def joined(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
     )
 
 
-def symmetric_kernel(members: list[LABRBFMember]) -> Kernel:
-    """Build a symmetric kernel with mean widths; members that map features alike share one."""
-    groups: dict[bytes, list[LocalRBFKernel]] = {}
-    for member in members:
-        groups.setdefault(member.warp_.key(), []).append(member.kernel_)
-    kernels = [joined(parts).symmetric_kernel() for parts in groups.values()]
-    if len(kernels) == 1:
-        return kernels[0]
-    return WeightedSum(kernels, [len(parts) / len(members) for parts in groups.values()])
-
-
-def check_members(members: object, averaged: object, n_features: int, n_outputs: int) -> None:
-    """Raise ValueError if members, read from a file, do not belong together."""
-    if not isinstance(members, list) or not all(isinstance(m, LABRBFMember) for m in members):
-        raise ValueError("expected members_ to be a list of members of a LAB-RBF model")
-    used = np.asarray(averaged)
-    if used.shape != (len(members),) or used.dtype != bool or not used.any():
-        raise ValueError(f"expected averaged_ of {len(members)} members, some of them True")
-    shapes = {(m.kernel_.centres.shape[1], len(m.intercept_)) for m in members}
-    if shapes != {(n_features, n_outputs)}:
-        raise ValueError(f"expected members of {n_features} features and {n_outputs} outputs")
-
-
 def correlated_pairs(X: Array) -> Indices:
-    """Find the pairs of columns with abs(Spearman's correlation) > .8, the strongest first."""
-    ranks = rankdata(X, axis=0)
-    ranks -= ranks.mean(axis=0)
-    size = np.sqrt((ranks * ranks).sum(axis=0))
-    ranks /= np.where(size > 0, size, 1.0)
-    # Spearman's correlations of all columns are R'R, with centred ranks R of length 1.
-    strength = np.triu(np.abs(ranks.T @ ranks), k=1)
+    """Find pairs of columns with |Spearman's correlation| > 0.8, in decreasing order."""
+    with np.errstate(invalid="ignore"):  # constant columns have the correlation nan
+        correlations = np.corrcoef(rankdata(X, axis=0), rowvar=False)
+    strength = np.triu(np.abs(np.atleast_2d(correlations)), k=1)
     pairs = np.argwhere(strength > 0.8)
     order = np.argsort(-strength[pairs[:, 0], pairs[:, 1]], kind="stable")
     return np.asarray(pairs[order[:1000]], dtype=np.intp)
-
-
-def correlated_features(table: Table, relevance: Array) -> Indices:
-    """Find correlated pairs among the 1000 most relevant features, in 1000 training rows."""
-    rows = np.linspace(0, len(table) - 1, min(len(table), 1000)).astype(np.intp)
-    features = np.sort(np.argsort(-relevance, kind="stable")[:1000])
-    return np.asarray(features[correlated_pairs(table.points(rows)[:, features])])
 
 
 @blas_limited
@@ -400,13 +342,13 @@ def _block_sums(members: list[LABRBFMember], table: Table, mean: Array, rows: sl
     return sums
 
 
-def added(one: Sums, other: Sums) -> Sums:
+def add_sums(one: Sums, other: Sums) -> Sums:
     """Add the normal equations of two blocks."""
     return [(A + C, b + d) for (A, b), (C, d) in zip(one, other, strict=True)]
 
 
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Iterate over rows in blocks of about BLOCK_ENTRIES numbers, `width` of them per row."""
+    """Iterate over blocks of rows with about BLOCK_ENTRIES numbers, `width` per row."""
     step = max(1, BLOCK_ENTRIES // max(1, width))
     for low in range(0, n_rows, step):
         yield slice(low, low + step)

@@ -1,21 +1,20 @@
-"""Objectives of the bandwidths of a LAB-RBF expansion f = K c + X v + b, and their training rows.
+"""Objectives of the bandwidths of a LAB-RBF expansion f = K c + X v + b.
 
-With F = [K, X] (X only if asked for), rows of F and targets y times the roots of their weights, the
-coefficients a = [c; v] are eliminated (variable projection): each objective is a function of
-s = log(theta o theta), shape (m, d), alone.
+Let F = [K, X], or K without a linear part, with the rows of F and y multiplied by the square roots
+of their weights. Variable projection eliminates the coefficients a = [c; v]: each objective is a
+function of s = log(theta o theta), shape (m, d).
 
 * ridge: (|F a - y|^2 + alpha |a|^2) / (n v), a = (F'F + alpha I)^-1 F'y
 * evidence: log(R / (n q v)) + (log det A - p log lam) / n with A = F'F + lam I, a = A^-1 F'y,
-  R = |y - F a|^2 + lam |a|^2: minus twice the logarithm of the Gaussian marginal likelihood per
-  row, the noise and lam learned as well
-* interpolation: |K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c, c the centres (He et al., Eq. 9)
+  R = |y - F a|^2 + lam |a|^2: minus twice the log of the Gaussian marginal likelihood per row, with
+  the noise variance and lam learned
+* interpolation: |K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c at the centres (He et al., Eq. 9)
 
-v is the mean square of y: every objective is about 1 at f = b. None is convex.
+v is the mean square of y, so that every objective is about 1 at f = b. No objective is convex.
 
-Kernel values with one bandwidth vector per centre are matrix products: with z(x) = [x o x, x, 1]
-and w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], W = theta o theta, the squared distance
-|theta_i o (x - c_i)|^2 is z(x)'w_i. Values take one product and gradients another. Large arrays
-live on a `pliant.core.device.Device`; small ones are NumPy arrays in float64.
+Squared distances are matrix products: with z(x) = [x o x, x, 1], W = theta o theta and
+w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], |theta_i o (x - c_i)|^2 = z(x)'w_i. Gradients take one
+more product. Large arrays are stored on a `pliant.core.device.Device`, small ones as NumPy arrays.
 """
 
 from __future__ import annotations
@@ -26,35 +25,31 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from pliant.core.device import Device
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf.constants import HIGHEST, JITTER, LOWEST
+from pliant.methods.lab_rbf.constants import JITTER, LOG_SQUARE_RANGE
 from pliant.methods.lab_rbf.kernel import Profile, centre_products, point_products
 
 DeviceArray: TypeAlias = Any
-"""An array of NumPy or PyTorch, in the floating-point type of the device."""
-
-LUFactors: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]
-"""The result of `scipy.linalg.lu_factor`."""
+"""NumPy or PyTorch array with the floating-point type of the device."""
 
 
 class LocalValues(NamedTuple):
-    """Kernel values of n rows against m centres, and the p features that they are part of."""
+    """Kernel values of n rows against m centres, and p weighted features."""
 
-    distances: DeviceArray | None  # squared distances, shape (n, m), where the slope needs them
+    distances: DeviceArray | None  # squared distances, shape (n, m), if the slope needs them
     kernel: DeviceArray  # shape (n, m)
-    features: DeviceArray  # F, times the roots of the weights, shape (n, p)
+    features: DeviceArray  # F times the square roots of the weights, shape (n, p)
 
 
 @dataclass(frozen=True, eq=False)
 class LocalFeatures:
-    """The features of a LAB-RBF expansion: kernel values against m centres, and x if `linear`."""
+    """Features of a LAB-RBF expansion: kernel values against m centres, and x if `linear`."""
 
-    centres: Array  # shape (m, d), near the origin, where the product form of distances is exact
+    centres: Array  # shape (m, d), near the origin, where products give exact distances
     profile: Profile
     linear: bool
     device: Device
@@ -63,16 +58,16 @@ class LocalFeatures:
         """Return z(x) = [x o x, x, 1] of each row, shape (n, 2 d + 1)."""
         return self.device.array(point_products(X))
 
-    def at(
+    def evaluate(
         self, moments: DeviceArray, log_squares: Array, root: DeviceArray | None = None
     ) -> LocalValues:
-        """Evaluate the features of rows with moments z(x) at log W, times the roots of weights."""
+        """Evaluate the features of rows with moments z(x) at log W; `root` scales the rows."""
         xp, profile = self.device.xp, self.profile
         parameters = self.device.array(centre_products(np.exp(log_squares), self.centres))
         distances = moments @ parameters.T  # D = z W', shape (n, m)
         xp.clip(distances, 0.0, None, out=distances)
         if profile.cusp:
-            # Terms of the size of |theta_i o c_i|^2, the last column of w, cancel in D.
+            # Rounding errors of D are relative to |theta_i o c_i|^2, the last column of w.
             noise = 16.0 * float(xp.finfo(distances.dtype).eps) * parameters[:, -1]
             distances[distances < noise] = 0.0
         if profile.needs_distance:
@@ -80,7 +75,7 @@ class LocalFeatures:
         else:
             kernel, distances = profile.value(xp, distances), None
         features = kernel
-        if self.linear:  # F = [K, X]; z has x in its middle columns
+        if self.linear:  # F = [K, X]; x is in the middle columns of z
             m, d = self.centres.shape
             features = self.device.empty(len(kernel), m + d)
             features[:, :m] = kernel
@@ -91,17 +86,16 @@ class LocalFeatures:
 
     def pull_back(self, derivative: DeviceArray, log_squares: Array) -> Array:
         """Compute dL/d log W, shape (m, d), from (dL/dD / factor)'z, shape (m, 2 d + 1)."""
-        # dD_i/d log W_ij = W_ij (x_j^2 - 2 c_ij x_j + c_ij^2): z has the sums of all three terms.
+        # dD_i/d log W_ij = W_ij (x_j^2 - 2 c_ij x_j + c_ij^2); the three terms are columns of z.
         C, d = self.centres, self.centres.shape[1]
         sums = self.device.numpy(derivative)
         squares, points, ones = sums[:, :d], sums[:, d : 2 * d], sums[:, 2 * d :]
         outer = self.profile.factor * np.exp(log_squares)
-        gradient: Array = outer * (squares - 2.0 * C * points + C * C * ones)
-        return gradient
+        return np.asarray(outer * (squares - 2.0 * C * points + C * C * ones))
 
 
 class NormalEquations(NamedTuple):
-    """F'F, shape (p, p), F'y, shape (p, q), and True if products were rounded to float32."""
+    """F'F, shape (p, p), F'y, shape (p, q), and True if they were computed in float32."""
 
     gram: Array
     right: Array
@@ -110,54 +104,53 @@ class NormalEquations(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LocalRows:
-    """Training rows of the bandwidths, on a device."""
+    """Training rows for the bandwidths, on a device."""
 
     features: LocalFeatures
     moments: DeviceArray  # z(x), shape (n, 2 d + 1)
-    target: DeviceArray  # centred targets, times the roots of the weights, shape (n, q)
-    root: DeviceArray | None  # the roots of the weights, shape (n, 1); None if all are 1
+    target: DeviceArray  # centred targets times the square roots of the weights, shape (n, q)
+    root: DeviceArray | None  # square roots of the weights, shape (n, 1); None if all are 1
 
     @classmethod
-    def of(
+    def from_arrays(
         cls, features: LocalFeatures, X: Array, target: Array, weights: Array | None = None
     ) -> LocalRows:
-        """Put points, shape (n, d), centred targets, (n, q), and weights, (n,), on the device."""
+        """Copy points (n, d), centred targets (n, q) and weights (n,) to the device."""
         array, root = features.device.array, None if weights is None else np.sqrt(weights)[:, None]
         target = array(target if root is None else root * target)
         return cls(features, features.moments(X), target, None if root is None else array(root))
 
     def __len__(self) -> int:
-        """Return the number of rows, n."""
         return len(self.moments)
 
     def take(self, indices: Indices) -> LocalRows:
-        """Select rows by their places."""
-        parts = self.moments, self.target, self.root
-        return LocalRows(self.features, *(None if p is None else p[indices] for p in parts))
+        """Return the rows at given positions."""
+        arrays = self.moments, self.target, self.root
+        return LocalRows(self.features, *(None if a is None else a[indices] for a in arrays))
 
-    def at(self, log_squares: Array) -> LocalValues:
+    def evaluate(self, log_squares: Array) -> LocalValues:
         """Evaluate the weighted features at log W."""
-        return self.features.at(self.moments, log_squares, self.root)
+        return self.features.evaluate(self.moments, log_squares, self.root)
 
     def normal_equations(self, F: DeviceArray, ridge: float = 0.0) -> NormalEquations:
         """Sum F'F and F'y of weighted features, shape (n, p), in float64."""
-        # Products in float32 are enough where the penalty is above 2e-5 of the mean diagonal of
-        # F'F, estimated from 256 rows; their rounding errors stay below it.
+        # Products in float32 suffice if the penalty exceeds 2e-5 of the mean diagonal of F'F,
+        # estimated from 256 rows: their rounding errors are below the penalty.
         device, (n, p) = self.features.device, F.shape
         gram, right = np.zeros((p, p)), np.zeros((p, self.target.shape[1]))
-        some = F[:: max(1, n // 256)]
-        exact = n <= 256 or ridge < 2e-5 * (n * float((some * some).mean()))
-        for low in range(0, n, 1024):
-            part, y = F[low : low + 1024], self.target[low : low + 1024]
+        sample = F[:: max(1, n // 256)]
+        exact = n <= 256 or ridge < 2e-5 * (n * float((sample * sample).mean()))
+        for start in range(0, n, 1024):
+            block, y = F[start : start + 1024], self.target[start : start + 1024]
             if exact:
-                part, y = device.double(part), device.double(y)
-            gram += device.numpy(part.T @ part)
-            right += device.numpy(part.T @ y)
+                block, y = device.double(block), device.double(y)
+            gram += device.numpy(block.T @ block)
+            right += device.numpy(block.T @ y)
         return NormalEquations(gram, right, not exact and device.single)
 
     def gradient(self, values: LocalValues, derivative: DeviceArray, log_squares: Array) -> Array:
-        """Compute dL/d log W, shape (m, d), from dL by the weighted kernel values, shape (n, m)."""
-        # Chain rule: dL/dD = dL/dK o h'(D), with K times the root of the weight in each row.
+        """Compute dL/d log W, shape (m, d), from dL/dK for the weighted K, shape (n, m)."""
+        # Chain rule: dL/dD = dL/dK o h'(D), times the square root of the weight of each row.
         local = self.features
         derivative *= local.profile.slope(local.device.xp, values.distances, values.kernel)
         if self.root is not None:
@@ -166,61 +159,59 @@ class LocalRows:
 
 
 class ObjectivePoint(NamedTuple):
-    """An objective and its gradients."""
+    """Value and gradients of an objective."""
 
     value: float
-    gradient: Array  # by log theta^2, shape (m, d); empty if only the value was asked for
-    level: float = 0.0  # the derivative by log lam; 0 where lam is not learned
+    gradient: Array  # with respect to log theta^2, shape (m, d); empty if not computed
+    level: float = 0.0  # derivative with respect to log lam; 0 if lam is not learned
 
 
 @dataclass(frozen=True, eq=False)
 class RowObjective:
-    """A function of the bandwidths, averaged over rows."""
+    """Function of the bandwidths, averaged over rows."""
 
     rows: LocalRows
-    # The last point and its value: each stage starts where the one before ended.
-    known: list[tuple[Array, float, ObjectivePoint]] = field(
-        default_factory=list, init=False, repr=False
-    )
+    # Last arguments and result: each stage starts at the last point of the previous stage.
+    cache: list[tuple[Array, float, ObjectivePoint]] = field(default_factory=list, init=False)
 
     def at(self, log_squares: Array, level: float = 0.0) -> ObjectivePoint:
-        """Evaluate value and gradients; only the evidence depends on `level`, log lam."""
-        for s, given, point in self.known:
-            # The first entries of two points mostly differ: compare these before all others.
-            same = given == level and s.item(0) == log_squares.item(0)
+        """Evaluate the value and gradients; only the evidence depends on `level`, log lam."""
+        for s, cached_level, point in self.cache:
+            # Different points usually differ in the first entry, which is cheap to compare.
+            same = cached_level == level and s.item(0) == log_squares.item(0)
             if same and np.array_equal(s, log_squares):
                 return point
-        point = self._evaluate(log_squares, level, gradient=True)
-        self.known[:] = [(log_squares.copy(), level, point)]
+        point = self._compute(log_squares, level, gradient=True)
+        self.cache[:] = [(log_squares.copy(), level, point)]
         return point
 
     def value(self, log_squares: Array, level: float = 0.0) -> float:
-        """Evaluate the value alone."""
-        return self._evaluate(log_squares, level, gradient=False).value
+        """Evaluate the value without gradients."""
+        return self._compute(log_squares, level, gradient=False).value
 
     @abstractmethod
-    def _evaluate(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
-        """Evaluate value and, if asked for, gradients."""
+    def _compute(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
+        """Evaluate the value, and the gradients if `gradient` is True."""
 
     def sample(self, indices: Indices) -> Self:
-        """Restrict the objective to rows, given by their places."""
+        """Return the objective restricted to the rows at given positions."""
         return replace(self, rows=self.rows.take(indices))
 
 
 @dataclass(frozen=True, eq=False)
 class Ridge(RowObjective):
-    """(|F a - y|^2 + alpha |a|^2) / (n v), a its minimiser."""
+    """(|F a - y|^2 + alpha |a|^2) / (n v), minimised over a."""
 
     alpha: float  # ridge penalty, > 0
     scale: float  # v
 
-    def _evaluate(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
-        rows, values = self.rows, self.rows.at(log_squares)
+    def _compute(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
+        rows, values = self.rows, self.rows.evaluate(log_squares)
         a, residual, _, _, energy = ridge_solution(rows, values.features, self.alpha)
         factor = 1.0 / (len(rows) * self.scale)
         if not gradient:
             return ObjectivePoint(factor * energy, np.empty(0))
-        # By the envelope theorem a counts as constant: d (|F a - y|^2 / 2) / dK = (F a - y) c'.
+        # Envelope theorem: a is treated as constant, d (|F a - y|^2 / 2) / dK = (F a - y) c'.
         derivative = residual @ rows.features.device.array(a[: len(log_squares)].T)
         slopes = rows.gradient(values, derivative, log_squares)
         return ObjectivePoint(factor * energy, 2.0 * factor * slopes)
@@ -228,38 +219,38 @@ class Ridge(RowObjective):
 
 @dataclass(frozen=True, eq=False)
 class MarginalLikelihood(RowObjective):
-    """log(R / (n q v)) + (log det A - p log lam) / n, lam learned."""
+    """log(R / (n q v)) + (log det A - p log lam) / n, also a function of lam."""
 
     scale: float  # v
 
-    def _evaluate(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
-        rows, values = self.rows, self.rows.at(log_squares)
+    def _compute(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
+        rows, values = self.rows, self.rows.evaluate(log_squares)
         n, device = len(rows), rows.features.device
         a, residual, factor, lam, energy = ridge_solution(
             rows, values.features, math.exp(level), JITTER
         )
-        # R, with a lower bound for targets on [-1, 1]: its inverse must fit into float32.
+        # R, bounded below (targets are on [-1, 1]) to keep its inverse finite in float32.
         energy = max(energy, 1e-36)
-        # The terms of the evidence: log R / n measures the fit, at the best noise level. The
-        # complexity log det A - p log lam counts features that the data determine: with the
-        # eigenvalues w of F'F, it is sum log(1 + w / lam). A = L L': log det A = 2 sum log L_ii.
+        # log(R / (n q v)) measures the fit at the best noise level. log det A - p log lam is the
+        # complexity, sum log(1 + w / lam) over the eigenvalues w of F'F. It measures the number
+        # of features determined by the data. With A = L L', log det A = 2 sum log L_ii.
         complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(a) * math.log(lam)
         spread = energy / (n * self.rows.target.shape[1] * self.scale)
         value = math.log(spread) + complexity / n
         if not gradient:
             return ObjectivePoint(value, np.empty(0))
-        # LAPACK fills the lower triangle of A^-1 only.
-        half, _ = dpotri(factor, lower=1)
-        inverse = half + half.T
-        np.fill_diagonal(inverse, half.diagonal())
+        # dpotri returns only the lower triangle of A^-1.
+        triangle, _ = dpotri(factor, lower=1)
+        inverse = triangle + triangle.T
+        np.fill_diagonal(inverse, triangle.diagonal())
         m = len(log_squares)
         weights = device.array(inverse[:, :m] * (2.0 / n))
-        # d log R = 2 (F a - y) c' / R by the envelope theorem; d log det A = 2 F A^-1.
+        # d log R / dK = 2 (F a - y) c' / R (envelope theorem), d log det A / dF = 2 F A^-1.
         derivative = residual @ device.array(a[:m].T)
         derivative *= 2.0 / energy
         derivative += values.features @ weights
         slopes = rows.gradient(values, derivative, log_squares)
-        # d/d log lam: lam |a|^2 / R + (lam tr A^-1 - p) / n, times the share of lam without jitter.
+        # d / d log lam = lam |a|^2 / R + (lam tr A^-1 - p) / n; exp(level) / lam excludes jitter.
         slope = lam * float(np.vdot(a, a)) / energy
         slope += (lam * float(inverse.trace()) - len(a)) / n
         return ObjectivePoint(value, slopes, math.exp(level) / lam * slope)
@@ -267,9 +258,9 @@ class MarginalLikelihood(RowObjective):
 
 @dataclass(frozen=True, eq=False)
 class Interpolation(RowObjective):
-    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c: He et al., Eq. 9; no linear features."""
+    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c (He et al., Eq. 9), without linear part."""
 
-    target: Array  # the centred targets y_c of the centres, shape (m, q)
+    target: Array  # centred targets y_c of the centres, shape (m, q)
     alpha: float  # ridge penalty, > 0
     scale: float  # v
 
@@ -277,30 +268,30 @@ class Interpolation(RowObjective):
         """Compute c, shape (m, q)."""
         return self._solve(log_squares)[0]
 
-    def _solve(self, log_squares: Array) -> tuple[Array, LUFactors, LocalValues]:
-        """Compute c, the LU factors of K_cc + alpha I, which is not symmetric, and K_cc."""
+    def _solve(self, log_squares: Array) -> tuple[Array, tuple[Any, Any], LocalValues]:
+        """Compute c, the LU factors of the asymmetric K_cc + alpha I, and K_cc."""
         features = self.rows.features
-        centres = features.at(features.moments(features.centres), log_squares)
+        centres = features.evaluate(features.moments(features.centres), log_squares)
         matrix = features.device.numpy(centres.kernel).copy()
-        matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha  # exact
+        matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha  # without rounding errors
         factor = scipy.linalg.lu_factor(matrix, check_finite=False)
         return np.asarray(scipy.linalg.lu_solve(factor, self.target)), factor, centres
 
-    def _evaluate(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
+    def _compute(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
         rows, local, device = self.rows, self.rows.features, self.rows.features.device
         c, factor, centres = self._solve(log_squares)
-        values = rows.at(log_squares)
+        values = rows.evaluate(log_squares)
         residual = values.features @ device.array(c) - rows.target  # K c - y, shape (n, q)
         r = device.numpy(residual)
         value = float(np.vdot(r, r)) / (len(rows) * self.scale)
         if not gradient:
             return ObjectivePoint(value, np.empty(0))
         slopes = rows.gradient(values, residual @ device.array(c.T), log_squares)
-        # c depends on K_cc: with the adjoint z = (K_cc + alpha I)^-T K'(K c - y), dL/dK_cc = -z c'.
+        # c depends on K_cc: dL/dK_cc = -z c' with the adjoint z = (K_cc + alpha I)^-T K'(K c - y).
         right = device.numpy(values.features.T @ residual)
         derivative = device.array(-scipy.linalg.lu_solve(factor, right, trans=1) @ c.T)
         derivative *= local.profile.slope(device.xp, centres.distances, centres.kernel)
-        derivative[range(len(c)), range(len(c))] = 0.0  # a centre is at distance 0 from itself
+        derivative[range(len(c)), range(len(c))] = 0.0  # the diagonal distances are constant
         slopes += local.pull_back(derivative.T @ local.moments(local.centres), log_squares)
         return ObjectivePoint(value, 2.0 / (len(rows) * self.scale) * slopes)
 
@@ -308,13 +299,12 @@ class Interpolation(RowObjective):
 def ridge_solution(
     rows: LocalRows, F: DeviceArray, alpha: float, jitter: float = 0.0
 ) -> tuple[Array, DeviceArray, Array, float, float]:
-    """Solve (F'F + lam I) a = F'y, with lam = alpha plus `jitter` times the mean diagonal of F'F.
+    """Solve A a = F'y with A = F'F + lam I, lam = alpha + jitter times the mean diagonal of F'F.
 
-    Returns a of shape (p, q), F a - y of shape (n, q), the Cholesky factor of F'F + lam I, lam, and
-    the energy |F a - y|^2 + lam |a|^2.
+    Return a, F a - y, the Cholesky factor of A, lam, and the energy |F a - y|^2 + lam |a|^2.
     """
     device = rows.features.device
-    for ridge in (alpha, 0.0):  # a ridge of 0 asks for products in float64
+    for ridge in (alpha, 0.0):  # a ridge of 0 selects float64
         gram, right, rounded = rows.normal_equations(F, ridge)
         lam = alpha + jitter * float(gram.diagonal().mean())
         try:
@@ -326,8 +316,8 @@ def ridge_solution(
     a = np.asarray(dpotrs(factor, right, lower=1)[0])
     residual = F @ device.array(a) - rows.target
     if rounded:
-        # One step of iterative refinement removes most of the error of rounded products:
-        # a - A^-1 (F'(F a - y) + lam a).
+        # One step of iterative refinement, a - A^-1 (F'(F a - y) + lam a), removes most of the
+        # rounding error of float32.
         error = device.numpy(F.T @ residual) + lam * a
         a = a - np.asarray(dpotrs(factor, error, lower=1)[0])
         residual = F @ device.array(a) - rows.target
@@ -336,40 +326,40 @@ def ridge_solution(
 
 
 def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
-    """Compute the lower Cholesky factor of F'F + diag(alpha), raised where rounding needs it."""
-    for lift in (0.0, 1e-12, 1e-9, 1e-6):
-        more = alpha + lift * float(gram.diagonal().mean()) if lift else alpha
-        # LAPACK stores columns one after the other: the transpose of a symmetric matrix is itself.
-        lifted = gram.copy().T
-        lifted.T.reshape(-1)[:: len(gram) + 1] += more
-        factor, failed = dpotrf(lifted, lower=1, overwrite_a=1)
+    """Compute the lower Cholesky factor of F'F + diag(alpha), with jitter if it is singular."""
+    for jitter in (0.0, 1e-12, 1e-9, 1e-6):
+        diagonal = alpha + jitter * float(gram.diagonal().mean()) if jitter else alpha
+        # The transpose is in column-major order, which LAPACK needs to overwrite it.
+        matrix = gram.copy().T
+        matrix.T.reshape(-1)[:: len(gram) + 1] += diagonal
+        factor, failed = dpotrf(matrix, lower=1, overwrite_a=1)
         if not failed:
             return np.asarray(factor)
     raise ValueError(
-        "expected features and weights of moderate size, got sums of squares of "
-        f"{float(gram.diagonal().mean()):.3g} on average; scale the data"
+        "expected features and weights of moderate size, got a mean sum of squares of "
+        f"{float(gram.diagonal().mean()):.3g}; scale the data"
     )
 
 
 def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
     """Compute (F'F + alpha I)^-1 F'y for each alpha, shape (len(alphas), p, q)."""
-    # One eigendecomposition F'F = V diag(w) V' serves all: V (w + alpha)^-1 V'F'y.
+    # With the eigendecomposition F'F = V diag(w) V', the solutions are V (w + alpha)^-1 V'F'y.
     values, vectors = np.linalg.eigh(gram)
     rotated, solutions = vectors.T @ right, []
-    # Rounding hides penalties below this share of the largest eigenvalue.
-    least = 1e-18 * max(float(values[-1]), 0.0)
+    # Smaller penalties are below the rounding errors of the largest eigenvalue.
+    min_alpha = 1e-18 * max(float(values[-1]), 0.0)
     for alpha in alphas:
-        damped = np.maximum(values, 0.0) + max(alpha, least)
+        damped = np.maximum(values, 0.0) + max(alpha, min_alpha)
         solutions.append(vectors @ (rotated / damped[:, None]))
     return np.stack(solutions)
 
 
 @dataclass(frozen=True, eq=False)
 class Bandwidths:
-    """An objective as a function of one vector: log theta^2 of all centres, and log lam.
+    """Objective as a function of one vector: log theta^2 of all centres, and log lam if learned.
 
-    It is regularised by shrinkage * mean((s_ij - mean_i s_ij)^2). A shrinkage of inf stands for one
-    bandwidth for each feature, shared by all centres: the vector has d of them.
+    The regularizer is shrinkage * mean((s_ij - mean_i s_ij)^2). A shrinkage of inf means one
+    bandwidth per feature, shared by all centres; the vector then has d of them.
     """
 
     objective: RowObjective
@@ -378,7 +368,7 @@ class Bandwidths:
 
     @property
     def shared(self) -> bool:
-        """True if all centres share their bandwidths."""
+        """True if all centres have the same bandwidths."""
         return math.isinf(self.shrinkage)
 
     def pack(self, log_squares: Array, level: float) -> Array:
@@ -387,12 +377,12 @@ class Bandwidths:
         return np.append(s, level) if self.learns_level else s.ravel()
 
     def unpack(self, x: Array) -> tuple[Array, float]:
-        """Split the vector into log theta^2 within its bounds, shape (m, d), and log lam."""
+        """Split the vector into log theta^2, clipped to its bounds, shape (m, d), and log lam."""
         m, d = self.objective.rows.features.centres.shape
         s = np.tile(x[:d], (m, 1)) if self.shared else x[: m * d].reshape(m, d)
-        # lam and its inverse must be numbers: exp(690) is 1e299.
+        # Keeps lam and its inverse finite: exp(690) is 1e299.
         level = min(max(float(x[-1]), -690.0), 690.0) if self.learns_level else 0.0
-        return s.clip(LOWEST, HIGHEST), level
+        return s.clip(*LOG_SQUARE_RANGE), level
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Evaluate the regularised objective and its gradient."""
@@ -400,12 +390,12 @@ class Bandwidths:
         point = self.objective.at(s, level)
         if self.shared:
             value, gradient = point.value, point.gradient.sum(axis=0)
-        else:  # the derivative of the mean cancels: deviations from it sum to zero
+        else:  # deviations sum to zero, so that the derivative of the mean vanishes
             spread = s - s.sum(axis=0) / len(s)
             gradient = point.gradient + (2.0 * self.shrinkage / s.size) * spread
             value = point.value + self.shrinkage * float(np.vdot(spread, spread)) / s.size
         return value, np.append(gradient, point.level) if self.learns_level else gradient.ravel()
 
     def sample(self, indices: Indices) -> Bandwidths:
-        """Restrict the problem to rows, given by their places."""
+        """Return the problem restricted to the rows at given positions."""
         return replace(self, objective=self.objective.sample(indices))

@@ -1,8 +1,7 @@
-"""Solvers for the bandwidths: capped quasi-Newton steps, and Adam on mini-batches.
+"""Solvers for the bandwidths: quasi-Newton steps of bounded size, and Adam on mini-batches.
 
-On a logarithmic scale the objective has a plateau, where every kernel is a Dirac function. The long
-first step of L-BFGS-B ends there, at a gradient of zero: `descend` caps the change of each
-coordinate.
+For large log theta^2 every kernel is a Dirac function, and the objective has a plateau with zero
+gradient. The long first step of L-BFGS-B ends there; `descend` bounds the change per coordinate.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ from pliant.core.linalg import InverseHessian
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array, Indices
 
-# Largest change of a coordinate in a step along the gradient itself, and in any step.
-FIRST, CAP = 0.1, 1.0
-IDLE = 3  # Number of steps in a row without progress that end the run.
+# Maximum change of a coordinate in a gradient step, and in a quasi-Newton step.
+GRADIENT_STEP_CAP, STEP_CAP = 0.1, 1.0
+PATIENCE = 3  # Number of consecutive steps with a small decrease before the solver stops.
 
 
 class Problem(Protocol):
-    """A function with a gradient, for `adam` an average over rows."""
+    """Function with a gradient; `adam` requires an average over rows."""
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Evaluate value and gradient at x."""
+        """Evaluate the value and gradient at x."""
 
     def sample(self, indices: Indices) -> Self:
-        """Restrict the function to rows, given by their places."""
+        """Return the function restricted to the rows at given positions."""
 
 
-class _Step(NamedTuple):
-    """A point with its value and gradient."""
+class _Iterate(NamedTuple):
+    """Point with its value and gradient."""
 
     x: Array
     value: float
@@ -49,58 +48,58 @@ def descend(
     max_iter: int = 100,
     callback: Callable[[Progress], Any] | None = None,
 ) -> Result[None]:
-    """Minimise a smooth function, convex or not, by capped quasi-Newton steps.
+    """Minimise a smooth function, convex or not, by quasi-Newton steps of bounded size.
 
     Parameters
     ----------
     tol : float
-        Three steps in a row that gain less than tol max(|value|, 1e-12) end the run.
+        Stop after three consecutive steps with a decrease below tol max(|value|, 1e-12).
     callback : callable, optional
-        Called with a `Progress` after each step; True ends the run.
+        Called with a `Progress` after each step; returns True to stop.
 
     Returns
     -------
     Result
         Without a certificate: ``gap`` is nan.
     """
-    at = _Step(start, *problem.value_and_gradient(start))
-    curvature, history, idle, status = InverseHessian(12), [], 0, Status.MAX_ITER
+    point = _Iterate(start, *problem.value_and_gradient(start))
+    curvature, history, n_small, status = InverseHessian(12), [], 0, Status.MAX_ITER
     for n_iter in range(1, max_iter + 1):
-        after = _line_search(problem, at, curvature)
-        if after is None and len(curvature):  # try the gradient itself
+        new = _line_search(problem, point, curvature)
+        if new is None and len(curvature):  # try a gradient step
             curvature.forget()
-            after = _line_search(problem, at, curvature)
-        if after is None:
+            new = _line_search(problem, point, curvature)
+        if new is None:
             status = Status.SETTLED
             break
-        curvature.learn(after.x - at.x, after.gradient - at.gradient)
-        small = at.value - after.value < tol * max(abs(at.value), 1e-12)
-        idle, at = idle + 1 if small else 0, after
-        history.append(Progress(n_iter, at.value, math.nan))
+        curvature.learn(new.x - point.x, new.gradient - point.gradient)
+        small = point.value - new.value < tol * max(abs(point.value), 1e-12)
+        n_small, point = n_small + 1 if small else 0, new
+        history.append(Progress(n_iter, point.value, math.nan))
         if callback is not None and callback(history[-1]):
             status = Status.STOPPED
             break
-        if idle == IDLE:
+        if n_small == PATIENCE:
             status = Status.SETTLED
             break
-    return Result(at.x, at.value, math.nan, len(history), status, history)
+    return Result(point.x, point.value, math.nan, len(history), status, history)
 
 
-def _line_search(problem: Problem, at: _Step, curvature: InverseHessian) -> _Step | None:
-    """Find a lower point along the quasi-Newton direction; None without one."""
-    direction = -curvature.times(at.gradient)  # -H^-1 g
-    slope = float(direction @ at.gradient)
+def _line_search(problem: Problem, point: _Iterate, curvature: InverseHessian) -> _Iterate | None:
+    """Find a lower point along the quasi-Newton direction, or return None."""
+    direction = -curvature.times(point.gradient)  # -H^-1 g
+    slope = float(direction @ point.gradient)
     if not slope < 0:
         return None
-    largest = float(np.abs(direction).max())
-    share = min(1.0, (CAP if len(curvature) else FIRST) / largest)
+    max_change = float(np.abs(direction).max())
+    length = min(1.0, (STEP_CAP if len(curvature) else GRADIENT_STEP_CAP) / max_change)
     for trial in range(12):
-        x = at.x + share * direction
+        x = point.x + length * direction
         value, gradient = problem.value_and_gradient(x)
-        # Armijo's condition: a share of 1e-4 of the decrease that the slope predicts
-        if math.isfinite(value) and value <= at.value + 1e-4 * share * slope:
-            return _Step(x, value, gradient)
-        share *= 0.25 if trial == 0 else 0.4
+        # Armijo's condition: at least 1e-4 of the decrease predicted by the slope.
+        if math.isfinite(value) and value <= point.value + 1e-4 * length * slope:
+            return _Iterate(x, value, gradient)
+        length *= 0.25 if trial == 0 else 0.4
     return None
 
 
@@ -115,21 +114,21 @@ def adam(
     max_iter: int = 1000,
     callback: Callable[[Progress], Any] | None = None,
 ) -> Result[None]:
-    """Minimise by Adam: steps along averaged gradients of mini-batches (Kingma and Ba 2015).
+    """Minimise by Adam on mini-batches (Kingma and Ba 2015).
 
     Parameters
     ----------
     n_rows : int
-        Number of rows; each pass goes through them in a new order.
+        Number of rows; they are shuffled in each epoch.
     rate : float
-        Learning rate: approximate change of a coordinate in one step.
+        Learning rate, the approximate change of a coordinate per step.
     batch : int
-        Number of rows of a step.
+        Number of rows per mini-batch.
 
     Returns
     -------
     Result
-        ``value`` and ``history`` belong to the mini-batches; ``gap`` is nan.
+        ``value`` and ``history`` contain mini-batch objectives; ``gap`` is nan.
     """
     x, mean, square = start.copy(), np.zeros_like(start), np.zeros_like(start)
     history, status = [], Status.MAX_ITER
@@ -139,7 +138,7 @@ def adam(
             order = rng.permutation(n_rows)
         rows, order = order[:batch], order[batch:]
         value, gradient = problem.sample(rows).value_and_gradient(x)
-        # Moving averages start at 0; dividing by 1 - decay^n_iter removes that bias.
+        # Moving averages start at 0; dividing by 1 - decay^n_iter removes this bias.
         mean += (1.0 - 0.9) * (gradient - mean)
         square += (1.0 - 0.999) * (gradient * gradient - square)
         size = np.sqrt(square / (1.0 - 0.999**n_iter)) + 1e-8

@@ -1,8 +1,8 @@
 """Training of the members of a LAB-RBF model.
 
-`Trainer.choose_starts` chooses the rows, centres and first bandwidths of each member;
-`Trainer.continue_members` takes centres and bandwidths of an earlier fit. `Trainer.train` then
-learns the bandwidths along a path of falling shrinkage penalties.
+`Trainer.choose_starts` selects the rows, centres and initial bandwidths of each member;
+`Trainer.continue_members` uses the centres and bandwidths of a previous fit. `Trainer.train` then
+learns the bandwidths along a path of decreasing shrinkage penalties.
 """
 
 from __future__ import annotations
@@ -21,21 +21,10 @@ from pliant.core.device import Device
 from pliant.core.progress import Deadline, Progress
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf import solvers
-from pliant.methods.lab_rbf.constants import (
-    BANDWIDTH_ROWS,
-    COMPARABLE,
-    FIRST_SQUARES,
-    HELD_OUT_ROWS,
-    HIGHEST,
-    LOWEST,
-    PROBE_ROWS,
-    PROBES,
-    TINY,
-    WORTH_THREADS,
-)
+from pliant.methods.lab_rbf import constants, solvers
+from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
-from pliant.methods.lab_rbf.members import LABRBFMember, Table, limits_of
+from pliant.methods.lab_rbf.members import LABRBFMember, Table, feature_limits
 from pliant.methods.lab_rbf.objective import (
     Bandwidths,
     Interpolation,
@@ -48,10 +37,10 @@ from pliant.methods.lab_rbf.objective import (
 )
 
 Loss: TypeAlias = Callable[[Table, Indices], Callable[[Array], float]]
-"""(table, rows) -> the loss of scaled predictions of these rows, about 1 for a constant."""
+"""Build the loss of scaled predictions of given rows, about 1 for a constant."""
 
 Layer: TypeAlias = Callable[[Array, Table, Array], Array]
-"""(features, their rows, features of other rows) -> predictions of the other rows."""
+"""Fit coefficients to features and rows; return predictions from the features of other rows."""
 
 Point: TypeAlias = tuple[Array, float]
 """log theta^2 of all centres, shape (m, d), and log lam."""
@@ -59,49 +48,47 @@ Point: TypeAlias = tuple[Array, float]
 
 @dataclass(frozen=True, eq=False)
 class MemberSettings:
-    """Settings of one member: parameters of the model, none of them automatic."""
+    """Settings of one member, with all automatic parameters resolved."""
 
+    algorithm: LABRBFAlgorithm  # for the support, the initial bandwidth and the solver
     n_support: int
     objective: Literal["ridge", "evidence", "interpolation"]
     linear: bool
-    alpha: float  # ridge penalty while bandwidths are learned
-    alphas: Array  # penalties that the coefficients choose from
-    shrinkages: tuple[float, ...]  # falling; inf: one bandwidth for each feature
-    profile: str  # of `PROFILES`
+    alpha: float  # ridge penalty for learning the bandwidths
+    alphas: Array  # candidate ridge penalties of the coefficients
+    shrinkages: tuple[float, ...]  # decreasing; inf means one bandwidth per feature
+    profile: str  # key of `PROFILES`
     support: Literal["kmeans++", "residual", "random"]
-    solver: Literal["lbfgs", "adam"]
     max_iter: int
-    learning_rate: float
-    initial_bandwidth: float | None  # of all centres and features; None: the best of FIRST_SQUARES
 
 
 class Split(NamedTuple):
-    """Training rows, validation rows (None without), and rows of the last stage."""
+    """Training rows, held-out rows or None, and rows of the last stage."""
 
     train: Indices
     held_out: Indices | None
-    everything: Indices
+    final: Indices
 
 
 class MemberStart(NamedTuple):
-    """Rows, centres and first bandwidths of a member, and the stages of its path."""
+    """Rows, centres and initial bandwidths of a member, and its path of shrinkage penalties."""
 
     settings: MemberSettings
     split: Split
     rng: RandomState  # draws the split, the centres and the mini-batches
     warp: Warp
-    rows: Table  # training rows, features mapped and targets scaled
-    places: Indices  # places of the centres among the training rows; empty in a warm start
-    centres: Array  # mapped, shape (m, d)
+    rows: Table  # training rows, with transformed features and scaled targets
+    positions: Indices  # positions of the centres among the training rows; empty in a warm start
+    centres: Array  # transformed, shape (m, d)
     log_squares: Array  # log theta^2, shape (m, d)
     level: float  # log lam
-    first: tuple[float, int]  # shrinkage and number of steps of the first stage
-    shrinkages: tuple[float, ...]  # shrinkage penalties of all later stages
-    member: LABRBFMember | None = None  # the member that a warm start continues
+    first_stage: tuple[float, int]  # shrinkage and number of steps of the first stage
+    shrinkages: tuple[float, ...]  # shrinkage penalties of the later stages
+    member: LABRBFMember | None = None  # member to continue in a warm start
 
 
 class Stage(NamedTuple):
-    """Bandwidths, the ridge penalty that suits them, and their held-out loss."""
+    """Bandwidths, with the selected ridge penalty and the held-out loss."""
 
     log_squares: Array
     level: float  # log lam
@@ -112,178 +99,156 @@ class Stage(NamedTuple):
 
 
 class FitState(NamedTuple):
-    """A trained member, its rows, and its predictions of the validation rows."""
+    """Trained member with its split and its held-out predictions."""
 
     member: LABRBFMember
     split: Split
     predicted: Array | None
-    layered: Array | None  # by the last layer, for each of its penalties
+    layer_output: Array | None  # held-out predictions of the layer for each penalty
 
 
 @dataclass(frozen=True, eq=False)
 class Trainer:
     """Trains the members of one model."""
 
-    settings: list[MemberSettings]  # of each member
-    seeds: Indices  # of each member, then of each probe
+    settings: list[MemberSettings]  # one per member
+    seeds: Indices  # one per member, then one per probe
     device: Device
     deadline: Deadline
     loss: Loss
-    layer: Layer | None  # the fit of the coefficients, if it is not a ridge fit
+    layer: Layer | None  # fit of the coefficients; None means a ridge fit
     validation_fraction: float
-    tries_scales: bool  # of features and target, on held-out rows
+    tries_scales: bool  # True to try scales of features and target on held-out rows
     n_jobs: int | None
-    probed: dict[tuple[bool, str], float] = field(default_factory=dict)  # losses of probes
-    lock: threading.Lock = field(default_factory=threading.Lock)  # of the deadline
+    probe_losses: dict[tuple[bool, str], float] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)  # protects the deadline
 
     def choose_scales(self, table: Table) -> list[str]:
-        """Choose the scales of features whose held-out losses are close, the best one first."""
-        others = []
+        """Return the feature scales with nearly the lowest held-out loss, ordered by loss."""
+        nonlinear = []
         if self.tries_scales:
-            others = [scale for scale in WARPS[1:] if not Warp.learn(table.X, scale).affine]
-        if not others:
+            nonlinear = [scale for scale in WARPS[1:] if not Warp.learn(table.X, scale).affine]
+        if not nonlinear:
             return ["raw"]
-        losses = {scale: self.probe(table, scale) for scale in ("raw", *others)}
-        limit = COMPARABLE * min(losses.values())
+        losses = {scale: self.probe(table, scale) for scale in ("raw", *nonlinear)}
+        limit = constants.SCALE_TOLERANCE * min(losses.values())
         return sorted((s for s in losses if losses[s] <= limit), key=lambda s: losses[s])
 
     def choose_starts(
         self, table: Table, warps: list[Warp], n_continued: int = 0
     ) -> list[MemberStart]:
-        """Choose rows, centres and first bandwidths of all members but the first `n_continued`."""
+        """Choose rows, centres and initial bandwidths of members from number `n_continued` on."""
         tasks = []
         for k in range(n_continued, len(self.settings)):
-            warp = warps[(k + k // len(warps)) % len(warps)]  # each warp meets both objectives
-            seed = int(self.seeds[k])
-            tasks.append(delayed(self._choose_start)(table, self.settings[k], warp, seed))
+            # The shift by k // len(warps) combines each warp with both objectives.
+            warp = warps[(k + k // len(warps)) % len(warps)]
+            tasks.append(delayed(self._choose_start)(table, self.settings[k], warp, self.seeds[k]))
         return list(self._parallel(table, self.settings[0])(tasks))
 
     @blas_limited
     def _choose_start(
-        self,
-        table: Table,
-        settings: MemberSettings,
-        warp: Warp,
-        seed: int,
-        n_rows: int | None = None,
+        self, table: Table, settings: MemberSettings, warp: Warp, seed: int, *, probe: bool = False
     ) -> MemberStart:
-        """Choose rows (at most `n_rows`), centres and first bandwidths of one member."""
-        rng, grows = RandomState(seed), settings.support == "residual"
+        """Choose rows (few for a `probe`), centres and initial bandwidths of one member."""
+        rng, by_residual = RandomState(seed), settings.support == "residual"
         split = self._split(len(table), rng)
-        split = split._replace(train=split.train[:n_rows])
+        if probe:
+            split = split._replace(train=split.train[: constants.PROBE_ROWS])
         rows = table.sample(split.train, warp)
-        # Algorithm 1 of the paper starts from a random half of the centres (`grow`).
-        n_centres = (settings.n_support + 1) // 2 if grows else settings.n_support
-        places = _choose_centres(rows, settings.support, n_centres, rng)
-        centres = rows.X[places]
+        # Algorithm 1 of the paper starts with a random half of the centres; see `add_centres`.
+        n_centres = (settings.n_support + 1) // 2 if by_residual else settings.n_support
+        positions = _choose_centres(rows, settings.support, n_centres, rng)
+        centres = rows.X[positions]
         m, d = centres.shape
-        first, level, s = (math.inf, 0), math.log(settings.alpha), np.zeros((m, d))
-        if grows:
-            first = (settings.shrinkages[-1], 0)
-        elif settings.initial_bandwidth is None:
-            # two thirds of the steps, rounded up, with one bandwidth for each feature
-            first = (math.inf, -(-2 * settings.max_iter // 3))
+        bandwidth, path = settings.algorithm.initial_bandwidth, settings.shrinkages
+        stage = path[-1] if by_residual else math.inf, 0
+        if bandwidth == "auto" and not by_residual:
+            # Two thirds of the steps, rounded up, learn one bandwidth per feature.
+            stage = math.inf, -(-2 * settings.max_iter // 3)
+        s, level = np.zeros((m, d)), math.log(settings.alpha)
         start = MemberStart(
-            settings, split, rng, warp, rows, places, centres, s, level, first, settings.shrinkages
+            settings, split, rng, warp, rows, positions, centres, s, level, stage, path
         )
-        # First bandwidths: theta as given, or the best theta^2 = square / d for the objective.
-        if settings.initial_bandwidth is not None:
-            given = 2.0 * math.log(settings.initial_bandwidth)
-            return start._replace(log_squares=np.full((m, d), min(max(given, LOWEST), HIGHEST)))
+        if bandwidth != "auto":
+            s += 2.0 * math.log(bandwidth)
+            return start._replace(log_squares=s.clip(*constants.LOG_SQUARE_RANGE))
         objective = build_objective(start, rows, self.device)
-        tried = [np.full((m, d), math.log(square / d)) for square in FIRST_SQUARES]
-        with np.errstate(invalid="ignore"):  # as in `_train_member`
-            values = [objective.value(s, level) for s in tried]
-        return start._replace(log_squares=tried[int(np.argmin(values))])
+        candidates = [np.full((m, d), math.log(square / d)) for square in constants.INITIAL_SQUARES]
+        with np.errstate(invalid="ignore"):  # see `_train_member`
+            values = [objective.value(s, level) for s in candidates]
+        return start._replace(log_squares=candidates[int(np.argmin(values))])
 
     def continue_members(self, table: Table, members: Sequence[LABRBFMember]) -> list[MemberStart]:
-        """Start from members of an earlier fit, on new rows; further members start anew."""
+        """Continue the members of a previous fit on new rows; initialize additional members."""
         starts = []
         for member, settings, seed in zip(members, self.settings, self.seeds, strict=False):
             rng, warp = RandomState(seed), member.warp_
             split = self._split(len(table), rng)
-            settings = replace(
-                settings,
-                objective=member.objective_,
-                linear=member.linear_,
-                profile=member.kernel_.profile,
-            )
+            objective, linear, profile = member.objective_, member.linear_, member.kernel_.profile
+            settings = replace(settings, objective=objective, linear=linear, profile=profile)
             with np.errstate(divide="ignore"):
                 s = 2.0 * np.log(member.mapped_bandwidths())
+            s = s.clip(*constants.LOG_SQUARE_RANGE)
+            rows, centres = table.sample(split.train, warp), warp(member.kernel_.centres)
+            positions, stage = np.zeros(0, dtype=np.intp), (member.shrinkage_, settings.max_iter)
             start = MemberStart(
-                settings=settings,
-                split=split,
-                rng=rng,
-                warp=warp,
-                rows=table.sample(split.train, warp),
-                places=np.zeros(0, dtype=np.intp),
-                centres=warp(member.kernel_.centres),
-                log_squares=s.clip(LOWEST, HIGHEST),
-                level=member.level_,
-                first=(member.shrinkage_, settings.max_iter),
-                shrinkages=(),
-                member=member,
+                settings, split, rng, warp, rows, positions, centres, s, member.level_, stage, ()
             )
-            starts.append(start)
+            starts.append(start._replace(member=member))
         warps = list({member.warp_.key(): member.warp_ for member in members}.values())
         return starts + self.choose_starts(table, warps, n_continued=len(members))
 
     def train(self, table: Table, starts: list[MemberStart]) -> list[FitState]:
-        """Learn the bandwidths of all members; of at least one, if the fit has to stop."""
-        limits = limits_of(table)
-        # Members by evidence take longest: started first, they leave no core idle at the end.
-        others = np.array([start.settings.objective != "evidence" for start in starts])
-        order = np.argsort(others, kind="stable")
-        tasks = []
-        for k in order:
-            needed = k == order[0]
-            tasks.append(delayed(self._train_member)(table, starts[k], limits, needed=needed))
+        """Learn the bandwidths of all members, or of at least one if the fit is stopped."""
+        limits = feature_limits(table)
+        # Members with the evidence objective take longest and start first, to balance the threads.
+        faster = np.array([start.settings.objective != "evidence" for start in starts])
+        order = np.argsort(faster, kind="stable")
+        train = delayed(self._train_member)
+        tasks = [train(table, starts[k], limits, required=k == order[0]) for k in order]
         fits = self._parallel(table, self.settings[0])(tasks)
         return [fit for k in np.argsort(order) if (fit := fits[k]) is not None]
 
     @blas_limited
     def _train_member(
-        self, table: Table, start: MemberStart, limits: Array, *, needed: bool
+        self, table: Table, start: MemberStart, limits: Array, *, required: bool
     ) -> FitState | None:
-        """Learn the bandwidths of one member; None if the fit has to stop first."""
-        if self.deadline.stopped and not needed and start.member is None:
+        """Train one member, or return None if the fit is stopped and it is not `required`."""
+        if self.deadline.stopped and not required and start.member is None:
             return None
-        split, held_out, loss, layered = start.split, None, None, None
-        if split.held_out is not None:
-            held_out = table.sample(split.held_out, start.warp)
-            loss = self.loss(table, split.held_out)
-        training = BandwidthTraining(start, held_out, loss, self.device, self.deadline, self.lock)
-        # A product in float32 may flag an invalid operation although its result is finite; the
-        # solver takes a step only if the objective there is finite.
+        training, layer_output = self._start_training(table, start), None
+        split, held_out = start.split, training.held_out
+        # float32 products may flag an invalid operation although the result is finite. The
+        # solver accepts only steps with a finite objective.
         with np.errstate(invalid="ignore"):
             if start.settings.support == "residual" and start.member is None:
-                start = training.grow()
+                start = training.add_centres()
             objective, mean = build_objective(start, start.rows, self.device), start.rows.mean
             stage = training.follow_path(objective)
             if self.layer is not None and held_out is not None:
                 F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
-                others = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
-                layered = self.layer(F, start.rows, others)
+                held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
+                layer_output = self.layer(F, start.rows, held_out_F)
             if held_out is not None and not training.stopped:
-                # The last stage takes all rows, with half as many steps (rounded up).
-                everything = table.sample(split.everything, start.warp)
-                objective, mean = build_objective(start, everything, self.device), everything.mean
-                half = -(-start.settings.max_iter // 2)
+                # The last stage uses all rows, and half as many steps (rounded up).
+                final = table.sample(split.final, start.warp)
+                objective, mean = build_objective(start, final, self.device), final.mean
+                n_steps = -(-start.settings.max_iter // 2)
                 point = stage.log_squares, stage.level
-                s, level = training.minimise(objective, stage.shrinkage, point, half)
+                s, level = training.minimise(objective, stage.shrinkage, point, n_steps)
                 stage = stage._replace(log_squares=s, level=level)
         member = _build_member(start, stage, table)
         member.limits_, member.objective_history_ = limits, np.array(training.history, dtype=float)
         if isinstance(objective, Interpolation):
-            c, (middle, half_range) = objective.coefficients(stage.log_squares), table.scale
-            # Targets on [-1, 1] are (y - middle) / half.
-            member.set_coefficients(c * half_range, middle + half_range * mean)
-        return FitState(member, split, stage.predicted, layered)
+            c, (middle, half) = objective.coefficients(stage.log_squares), table.scale
+            # The scaled targets are (y - middle) / half.
+            member.set_coefficients(c * half, middle + half * mean)
+        return FitState(member, split, stage.predicted, layer_output)
 
     def probe(self, table: Table, scale: str) -> float:
-        """Compute the held-out loss of small expansions on few rows, their geometric mean."""
+        """Compute the geometric mean of the held-out losses of small expansions on few rows."""
         key = table.log_target, scale
-        if key not in self.probed:
+        if key not in self.probe_losses:
             settings = replace(
                 self.settings[0],
                 objective="ridge",
@@ -294,60 +259,64 @@ class Trainer:
                 shrinkages=(3e-2,),
             )
             warp = Warp.learn(table.X, scale)
-            losses = self._parallel(table, settings)(
-                delayed(self._probe_once)(table, settings, warp, int(seed))
-                for seed in self.seeds[-PROBES:]
-            )
-            self.probed[key] = float(np.exp(np.mean(np.log(losses))))
-        return self.probed[key]
+            probe, seeds = delayed(self._probe_once), self.seeds[-constants.PROBES :]
+            tasks = [probe(table, settings, warp, seed) for seed in seeds]
+            losses = self._parallel(table, settings)(tasks)
+            self.probe_losses[key] = float(np.exp(np.mean(np.log(losses))))
+        return self.probe_losses[key]
 
     @blas_limited
     def _probe_once(self, table: Table, settings: MemberSettings, warp: Warp, seed: int) -> float:
         """Compute the held-out loss of one small expansion."""
         if self.deadline.stopped:
             return math.inf
-        start = self._choose_start(table, settings, warp, seed, PROBE_ROWS)
-        rows = start.split.held_out
-        assert rows is not None
-        held_out, loss = table.sample(rows, warp), self.loss(table, rows)
-        training = BandwidthTraining(start, held_out, loss, self.device, self.deadline, self.lock)
+        start = self._choose_start(table, settings, warp, seed, probe=True)
+        training = self._start_training(table, start)
         with np.errstate(invalid="ignore"):
             stage = training.follow_path(build_objective(start, start.rows, self.device))
-        return max(stage.loss, TINY)
+        return max(stage.loss, constants.TINY)
+
+    def _start_training(self, table: Table, start: MemberStart) -> BandwidthTraining:
+        """Build the training of a member, with its held-out rows and their loss."""
+        rows, held_out, loss = start.split.held_out, None, None
+        if rows is not None:
+            held_out, loss = table.sample(rows, start.warp), self.loss(table, rows)
+        return BandwidthTraining(start, held_out, loss, self.device, self.deadline, self.lock)
 
     def _parallel(self, table: Table, settings: MemberSettings) -> Parallel:
-        """Build the executor of tasks: several threads, or one for small tasks."""
-        worth_it = min(len(table), BANDWIDTH_ROWS) * settings.n_support >= WORTH_THREADS
+        """Build a thread pool, with one thread for small tables."""
+        n_values = min(len(table), constants.BANDWIDTH_ROWS) * settings.n_support
+        worth_it = n_values >= constants.MIN_THREADED
         return Parallel(n_jobs=threads_for(self.n_jobs, worth_it=worth_it), require="sharedmem")
 
     def _split(self, n: int, rng: RandomState) -> Split:
-        """Split n rows at random."""
-        order, share = rng.permutation(n), self.validation_fraction
-        everything = order[:BANDWIDTH_ROWS].copy()  # not a view, which would keep all n
-        if share == 0:
-            return Split(everything, None, everything)
-        held_out = min(max(1, int(share * n)), HELD_OUT_ROWS, n - 1)
-        train = order[held_out:][:BANDWIDTH_ROWS].copy()
-        return Split(train, order[:held_out].copy(), everything)
+        """Split n rows at random; copies, as views would keep all n indices in memory."""
+        order, fraction = rng.permutation(n), self.validation_fraction
+        final = order[: constants.BANDWIDTH_ROWS].copy()
+        if fraction == 0:
+            return Split(final, None, final)
+        n_held_out = min(max(1, int(fraction * n)), constants.HELD_OUT_ROWS, n - 1)
+        train = order[n_held_out:][: constants.BANDWIDTH_ROWS].copy()
+        return Split(train, order[:n_held_out].copy(), final)
 
 
 @dataclass(eq=False)
 class BandwidthTraining:
-    """Minimises the objective of one member, with a history of its values."""
+    """Minimises the objective of one member and records its values."""
 
     start: MemberStart
-    held_out: Table | None  # with features mapped and targets scaled
-    loss: Callable[[Array], float] | None  # of predictions of the held-out rows
+    held_out: Table | None  # with transformed features and scaled targets
+    loss: Callable[[Array], float] | None  # held-out loss of predictions
     device: Device
     deadline: Deadline
-    lock: threading.Lock  # of the deadline, shared with members in other threads
+    lock: threading.Lock  # protects the deadline, which all threads share
     history: list[float] = field(default_factory=list)
     stopped: bool = False
 
     def follow_path(self, objective: RowObjective) -> Stage:
-        """Lower the shrinkage penalty from stage to stage while the held-out loss falls."""
+        """Decrease the shrinkage penalty in stages while the held-out loss decreases."""
         point = self.start.log_squares, self.start.level
-        shrinkage, n_steps = self.start.first
+        shrinkage, n_steps = self.start.first_stage
         if n_steps:
             point = self.minimise(objective, shrinkage, point, n_steps)
         best = self.validate(objective, point, shrinkage)
@@ -358,43 +327,37 @@ class BandwidthTraining:
             stage = self.validate(objective, point, shrinkage)
             if stage.loss >= best.loss:
                 break
-            best = stage  # also where losses are nan
+            best = stage  # also if the losses are nan
         return best
 
     def minimise(
         self, objective: RowObjective, shrinkage: float, start: Point, max_iter: int
     ) -> Point:
-        """Run the solver; a shrinkage of inf means one bandwidth for each feature."""
+        """Run the solver; a shrinkage of inf means one bandwidth per feature."""
         if self.stopped:
             return start
-        settings = self.start.settings
+        settings, record = self.start.settings, self._record
         problem = Bandwidths(objective, shrinkage, settings.objective == "evidence")
         x = problem.pack(*start)
-        if settings.solver == "lbfgs" or problem.shared:
-            result = solvers.descend(
-                problem, x, tol=1e-4, max_iter=max_iter, callback=self._record
-            )  # smaller relative gains do not pay on held-out rows
+        if settings.algorithm.solver == "lbfgs" or problem.shared:
+            # Smaller relative decreases do not improve the held-out loss.
+            result = solvers.descend(problem, x, tol=1e-4, max_iter=max_iter, callback=record)
         else:
+            n, rng, rate = len(objective.rows), self.start.rng, settings.algorithm.learning_rate
             result = solvers.adam(
-                problem,
-                x,
-                n_rows=len(objective.rows),
-                rng=self.start.rng,
-                rate=settings.learning_rate,
-                max_iter=max_iter,
-                callback=self._record,
+                problem, x, n_rows=n, rng=rng, rate=rate, max_iter=max_iter, callback=record
             )
         return problem.unpack(result.x)
 
     def _record(self, progress: Progress) -> bool:
-        """Keep the objective; return True if the fit has to stop."""
+        """Record the objective, and return True if the fit must stop."""
         self.history.append(progress.objective)
         with self.lock:
             self.stopped = self.stopped or self.deadline(progress)
         return self.stopped
 
     def validate(self, objective: RowObjective, point: Point, shrinkage: float) -> Stage:
-        """Choose the ridge penalty on the validation rows."""
+        """Choose the ridge penalty on the held-out rows."""
         (s, level), settings = point, self.start.settings
         fixed = settings.objective == "interpolation"
         alphas = np.array([settings.alpha]) if fixed else settings.alphas
@@ -408,58 +371,58 @@ class BandwidthTraining:
         best = int(np.argmin(losses))
         return Stage(s, level, alphas[best], shrinkage, losses[best], predictions[best])
 
-    def grow(self) -> MemberStart:
+    def add_centres(self) -> MemberStart:
         """Add the rows with the largest residuals to the centres (He et al., Algorithm 1)."""
         settings, X = self.start.settings, self.start.rows.X
-        most = min(settings.n_support, len(np.unique(X, axis=0)))
+        n_centres = min(settings.n_support, len(np.unique(X, axis=0)))
         n_rounds = 5
-        more = max(1, -(-(most - len(self.start.places)) // n_rounds))  # rounded up
-        while len(self.start.places) < most:
+        batch = max(1, -(-(n_centres - len(self.start.positions)) // n_rounds))  # rounded up
+        while len(self.start.positions) < n_centres:
             start = self.start
             objective = build_objective(start, start.rows, self.device)
-            point, steps = (start.log_squares, start.level), max(1, settings.max_iter // n_rounds)
-            s, level = self.minimise(objective, settings.shrinkages[-1], point, steps)
-            added = self._worst_rows(objective, s, min(more, most - len(start.places)))
-            places = np.concatenate([start.places, added])
-            s = np.vstack([s, np.tile(s.mean(axis=0), (len(added), 1))])
+            point, n_steps = (start.log_squares, start.level), max(1, settings.max_iter // n_rounds)
+            s, level = self.minimise(objective, settings.shrinkages[-1], point, n_steps)
+            new = self._largest_errors(objective, s, min(batch, n_centres - len(start.positions)))
+            positions = np.concatenate([start.positions, new])
+            s = np.vstack([s, np.tile(s.mean(axis=0), (len(new), 1))])
             self.start = start._replace(
-                places=places, centres=X[places], log_squares=s, level=level
+                positions=positions, centres=X[positions], log_squares=s, level=level
             )
         return self.start
 
-    def _worst_rows(self, objective: RowObjective, s: Array, count: int) -> Indices:
-        """Find the rows with the largest errors, each at a point that is not yet a centre."""
-        X, chosen, rows = self.start.rows.X, self.start.places, objective.rows
+    def _largest_errors(self, objective: RowObjective, s: Array, count: int) -> Indices:
+        """Find the distinct points with the largest errors that are not centres."""
+        X, centres, rows = self.start.rows.X, self.start.positions, objective.rows
         alpha = np.array([self.start.settings.alpha])
         a = self.device.array(_coefficients(objective, s, alpha)[0])
-        errors = self.device.numpy(rows.at(s).features @ a - rows.target)
+        errors = self.device.numpy(rows.evaluate(s).features @ a - rows.target)
         order = np.argsort(-(errors**2).sum(axis=1), kind="stable")
-        order = order[~np.isin(order, chosen)]
-        _, places = np.unique(np.vstack([X[chosen], X[order]]), axis=0, return_index=True)
-        new = np.sort(places[places >= len(chosen)]) - len(chosen)
+        order = order[~np.isin(order, centres)]
+        _, distinct = np.unique(np.vstack([X[centres], X[order]]), axis=0, return_index=True)
+        new = np.sort(distinct[distinct >= len(centres)]) - len(centres)
         return np.asarray(order[new[:count]])
 
 
 def build_objective(start: MemberStart, sample: Table, device: Device) -> RowObjective:
-    """Build the objective of a member on a sample of rows."""
+    """Build the objective of a member on the rows of `sample`."""
     settings, mean = start.settings, sample.mean
     profile = PROFILES[settings.profile]
     features = LocalFeatures(start.centres, profile, settings.linear, device)
-    rows = LocalRows.of(features, sample.X, sample.Y - mean, sample.weights)
+    rows = LocalRows.from_arrays(features, sample.X, sample.Y - mean, sample.weights)
     y = device.numpy(rows.target)
-    scale = max(float(np.vdot(y, y)) / len(rows), TINY)  # v, the mean square of y
+    scale = max(float(np.vdot(y, y)) / len(rows), constants.TINY)  # v, the mean square of y
     if settings.objective == "evidence":
         return MarginalLikelihood(rows, scale)
     if settings.objective == "interpolation":
-        targets = start.rows.Y[start.places] - mean
+        targets = start.rows.Y[start.positions] - mean
         return Interpolation(rows, targets, settings.alpha, scale)
     return Ridge(rows, settings.alpha, scale)
 
 
 def _features(objective: RowObjective, X: Array, log_squares: Array) -> Array:
-    """Evaluate the features of points, on the device, not weighted."""
+    """Evaluate the unweighted features of points on the device."""
     local = objective.rows.features
-    return local.at(local.moments(X), log_squares).features
+    return local.evaluate(local.moments(X), log_squares).features
 
 
 def _coefficients(objective: RowObjective, s: Array, alphas: Array) -> Array:
@@ -467,18 +430,18 @@ def _coefficients(objective: RowObjective, s: Array, alphas: Array) -> Array:
     if isinstance(objective, Interpolation):
         return objective.coefficients(s)[None]
     rows = objective.rows
-    gram, right, _ = rows.normal_equations(rows.at(s).features, float(alphas.min()))
+    gram, right, _ = rows.normal_equations(rows.evaluate(s).features, float(alphas.min()))
     return ridge_path(gram, right, alphas)
 
 
 def _choose_centres(rows: Table, support: str, count: int, rng: RandomState) -> Indices:
-    """Choose the places of different support points: far apart, or at random."""
-    different = np.sort(np.unique(rows.X, axis=0, return_index=True)[1])
-    X, Y, count = rows.X[different], rows.Y[different], min(count, len(different))
+    """Choose the positions of distinct support points, by k-means++ or at random."""
+    distinct = np.sort(np.unique(rows.X, axis=0, return_index=True)[1])
+    X, Y, count = rows.X[distinct], rows.Y[distinct], min(count, len(distinct))
     if support != "kmeans++":
-        return np.asarray(different[np.sort(rng.choice(len(X), count, replace=False))])
-    # k-means++ in [X, sqrt(d / q) Y]: each point is drawn by its squared distance to the points
-    # drawn before. scikit-learn's, with several trials, takes ten times as long.
+        return np.asarray(distinct[np.sort(rng.choice(len(X), count, replace=False))])
+    # k-means++ on [X, sqrt(d / q) Y]: probabilities are proportional to the squared distance to
+    # the nearest drawn point. scikit-learn's version, with several trials, is ten times slower.
     points = np.hstack([X, np.sqrt(X.shape[1] / Y.shape[1]) * Y])
     sizes = np.einsum("ij,ij->i", points, points)
     drawn = [int(rng.randint(len(points)))]
@@ -489,18 +452,18 @@ def _choose_centres(rows: Table, support: str, count: int, rng: RandomState) -> 
         np.minimum(nearest, squares, out=nearest)
         nearest[last] = 0.0
         cumulated = np.cumsum(np.maximum(nearest, 0.0))
-        place = int(np.searchsorted(cumulated, uniform * cumulated[-1], side="right"))
-        drawn.append(min(place, len(points) - 1))
-    return np.asarray(different[np.unique(drawn)])
+        index = int(np.searchsorted(cumulated, uniform * cumulated[-1], side="right"))
+        drawn.append(min(index, len(points) - 1))
+    return np.asarray(distinct[np.unique(drawn)])
 
 
 def _build_member(start: MemberStart, stage: Stage, table: Table) -> LABRBFMember:
-    """Build the member with learned bandwidths of its centres, without coefficients."""
+    """Build a member with learned bandwidths and no coefficients."""
     member, settings, warp = LABRBFMember(), start.settings, start.warp
     if start.member is not None:
         member.support_, points = start.member.support_, start.member.kernel_.centres
     else:
-        rows = start.split.train[start.places]
+        rows = start.split.train[start.positions]
         member.support_, points = table.numbers[rows], table.points(rows)
     theta = np.exp(stage.log_squares / 2)
     if warp.affine:  # u = (x - centre) o slope: theta in the inverse units of x
