@@ -335,7 +335,7 @@ def test_spaces_around_texts_do_not_matter(pliant, folder, here, command):
     for table in ("t", "plain"):
         done = pliant(command, f"{table}.csv", "--target", "y", *words, "--out", f"{table}.pliant")
         assert done.code == 0, done.err
-        note = "spaces around texts of 'b', 'y' are dropped"
+        note = "spaces around text in 'b', 'y' are removed"
         assert done.err.count(note) == (table == "t")
         for later in ("t", "plain"):
             predicted = pliant("predict", f"{table}.pliant", f"{later}.csv", "--proba")
@@ -589,11 +589,11 @@ def test_options(refused, folder, words):
 TABLES = {
     "empty column": (
         ["a,b,y", *(f"{k},,{'pq'[k % 2]}" for k in range(60))],
-        "no feature column is left: 'a' (a value of its own in nearly every row), 'b' (no value at",
+        "no feature column is left: 'a' (a different value in nearly every row), 'b' (no values",
     ),
     "one class": (["a,y", "1,p", "2,p", "3,p"], "column 'y': expected a target that varies"),
     "few": (["a,y", "1,p", "2,q", "3,p"], "class 'q'"),
-    "names": (["a,y", *(f"{k},name {k}" for k in range(60))], "expected classes that recur"),
+    "names": (["a,y", *(f"{k},name {k}" for k in range(60))], "expected fewer classes"),
     "no target": (["\x1b[31m<script>,y", "x\x1b]0;,", "y,"], "column 'y' has 2 missing values"),
 }
 

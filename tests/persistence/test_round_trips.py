@@ -238,7 +238,7 @@ def test_another_scikit_learn_is_told_once(tmp_path, monkeypatch):
     monkeypatch.setattr("sklearn.base.__version__", "0.0.1")
     save_model(model, tmp_path / "model.pliant")
     monkeypatch.undo()
-    with pytest.warns(UserWarning, match=r"saved with scikit-learn 0\.0\.1 and this is") as told:
+    with pytest.warns(UserWarning, match=r"saved with scikit-learn 0\.0\.1, but this is") as told:
         loaded = load_model(tmp_path / "model.pliant")
     assert len(told) == 1
     np.testing.assert_array_equal(loaded.model.predict(X), model.predict(X))

@@ -96,7 +96,7 @@ def test_texts_are_projected_on_singular_vectors():
 @pytest.mark.parametrize(
     ("options", "rows", "y", "message"),
     [
-        ({"categories": {9: ("a",)}}, WORDS[:, :3], None, "features below 3, got 9"),
+        ({"categories": {9: ("a",)}}, WORDS[:, :3], None, "columns < 3, got 9"),
         ({"texts": ((1, 9),)}, WORDS[:, :3], None, r"texts in columns up to 3, got \(1, 9\)"),
         ({"n_components": 0}, WORDS, None, "n_components"),
         ({"most_one_hot": -1}, WORDS, None, "most_one_hot"),

@@ -98,7 +98,7 @@ def test_a_chunk_of_long_rows_has_fewer(tmp_path, monkeypatch, name):
 
 def test_a_record_longer_than_a_block_is_refused(tmp_path):
     path = put(tmp_path, 'a,b\n1,"' + "x\n" * (1 << 20) + '"\n')
-    with pytest.raises(TableError, match="line 2: expected cells that are"):
+    with pytest.raises(TableError, match="line 2: expected cells separated"):
         read_table(path)
 
 
@@ -133,31 +133,31 @@ BAD = {
     "one endless line": ("t.csv", b"a," * (1 << 23) + b"a,", "line 1: expected at most 1048576"),
     "returns alone": ("t.csv", b"a,b\r1,2\r", "line 1: .* got: new-line character"),
     "twice the same name": ("t.csv", b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
-    "no names": ("t.csv", b",\n0,1\n", "expected a header with the names of the columns"),
+    "no names": ("t.csv", b",\n0,1\n", "expected a header with column names"),
     "controls": ("t.csv", b"a\x1b[1m,a\x1b[1m\n1,2\n", r"more than one column named 'a\[1m'"),
-    "cut": ("t.csv.gz", PACKED[:-12], "is not a whole gzip file"),
+    "cut": ("t.csv.gz", PACKED[:-12], "is not a complete gzip file"),
     "damaged": (
         "t.csv.gz",
         PACKED[:30] + b"zzzz" + PACKED[34:],
-        "is not a whole gzip file",
+        "is not a complete gzip file",
     ),
     "workbook": ("t.csv", b"PK\x03\x04\0", "line 1: expected text, got binary data"),
     "quotes lines apart": (
         "t.csv",
         b'a,y\n1,"b\n2,c\n3,"d\n4,e\n',
-        "line 2: expected cells that are separated",
+        "line 2: expected cells separated",
     ),
     "quote that opens earlier": (
         "t.csv",
         b'a,b\n"1,2\n3,4\n',
-        "line 2: expected cells that are separated",
+        "line 2: expected cells separated",
     ),
     "wide without a mark": ("t.csv", "a,b\n1,2\n".encode("utf-16-le"), "--encoding utf-16-le"),
     "empty parquet": ("t.parquet", b"", "as Parquet: "),
     "text as parquet": ("t.parquet", b"a,b\n1,2\n", "as Parquet: "),
     "damaged parquet": ("t.parquet", b"PAR1" + b"x" * 99 + b"PAR1", "as Parquet: "),
-    "other extension": ("t.xlsx", b"PK", r"expected the name of a table to end in .csv, "),
-    "no extension": ("t", b"a\n1\n", "expected the name of a table to end"),
+    "other extension": ("t.xlsx", b"PK", r"expected a file name ending in .csv, "),
+    "no extension": ("t", b"a\n1\n", "expected a file name ending"),
 }
 
 
@@ -290,11 +290,11 @@ def test_a_late_character_decides_the_encoding(tmp_path, name):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sep": ";;"}, "expected one character as separator .*, got ';;'"),
-        ({"sep": '"'}, "expected one character as separator"),
+        ({"sep": ";;"}, "expected a one-character separator .*, got ';;'"),
+        ({"sep": '"'}, "expected a one-character separator"),
         ({"decimal": ";"}, "expected --decimal . or --decimal , got ';'"),
-        ({"thousands": "x"}, "as --thousands, .* got 'x'"),
-        ({"thousands": ",", "decimal": ","}, "expected two marks, got ','"),
+        ({"thousands": "x"}, "expected --thousands to be .* got 'x'"),
+        ({"thousands": ",", "decimal": ","}, "expected different .*, got ',' for both"),
         ({"encoding": "klingon"}, "expected an encoding .* got 'klingon'"),
         ({"encoding": "base64"}, "expected an encoding .* got 'base64'"),
     ],
@@ -361,7 +361,7 @@ def test_types_of_parquet_files_are_joined(tmp_path):
     assert chunk["a"].tolist() == [0.5]
 
     pd.DataFrame({"a": ["text"], "b": ["z"], "c": ["w"]}).to_parquet(tmp_path / "2.parquet")
-    with pytest.raises(TableError, match=r"same types of columns .*double"):
+    with pytest.raises(TableError, match=r"compatible column types .*double"):
         read_table(tmp_path)
 
 
@@ -373,18 +373,18 @@ def test_what_is_no_table_of_several_files_is_named(tmp_path):
 
     folder = tmp_path / "f"
     folder.mkdir()
-    said(folder, r"f': expected files of a table, got none")
-    said(f"{folder}/*.csv", r"\*\.csv': expected files of a table, got none")
+    said(folder, r"f': expected table files, got none")
+    said(f"{folder}/*.csv", r"\*\.csv': expected table files, got none")
     (folder / "a.csv").write_text("x,y\n1,2\n")
     (folder / "notes.txt").write_text("")
-    said(folder, r"notes\.txt': expected the name of a table to end in")
+    said(folder, r"notes\.txt': expected a file name ending in")
     assert read_table(f"{folder}/*.csv")["x"].tolist() == [1]
     (folder / "notes.txt").unlink()
     pd.DataFrame({"x": [1], "y": [2]}).to_parquet(folder / "b.parquet")
-    said(folder, r"expected files of one kind, got '.*a\.csv' and '.*b\.parquet'")
+    said(folder, r"expected files of one type, got '.*a\.csv' and '.*b\.parquet'")
     (folder / "b.parquet").unlink()
     (folder / "b.csv").write_text("x,z\n1,2\n")
-    said(folder, r"columns of '.*a\.csv', got '.*b\.csv': 'y', 'z' in one of them only")
+    said(folder, r"columns of '.*a\.csv', got '.*b\.csv': only one of them has 'y', 'z'")
     (folder / "b.csv").write_text("x,y\n1\n")
     said(folder, r"b\.csv', line 2: expected 2 cells")
     (folder / "a.csv").write_text("x,y\n")

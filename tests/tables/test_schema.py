@@ -132,7 +132,7 @@ def test_rows_are_named_by_number_or_by_label():
     ("cells", "shown"),
     [
         ((np.inf, "inf", "1e999", " Infinity"), "a finite number in row 1, got inf: correct it or"),
-        ((1e200, "1e200"), r"of at most 1e\+100 in size in row 1, got 1e\+200: correct"),
+        ((1e200, "1e200"), r"of at most 1e\+100 in absolute value in row 1, got 1e\+200: correct"),
         ((pd.Timestamp("2024-01-31"), "2024-01-31"), "a number in row 1, got '2024-01-31': corr"),
         (("x", np.str_("x")), r"a number in row 1, got 'x': .* missing \(--na-values 'x'\)"),
         (("１", "１ "), "a number in row 1, got '１"),
@@ -185,8 +185,8 @@ def test_columns_without_any_value_are_left_out():
     for missing in ("impute", "error"):
         schema = TableSchema.fit(frame_of(a=[None, None], x=[1.0, 2.0]), missing=missing)
         assert schema.feature_names == ("x",)
-        assert schema.remarks() == ["left out: 'a' (no value at all)"]
-    with pytest.raises(TableError, match=r"no feature column is left: 'a' \(no value at all\)"):
+        assert schema.remarks() == ["left out: 'a' (no values)"]
+    with pytest.raises(TableError, match=r"no feature column is left: 'a' \(no values\)"):
         fit([None, None])
 
 
@@ -232,7 +232,7 @@ def test_texts_of_which_nearly_all_differ_are_ids(distinct, rows, kind):
 def test_texts_of_a_frame_that_look_like_numbers_stay_texts_and_are_told(cell):
     (column,), notes = (schema := fit([None, *[cell, "7"] * 15])).columns, schema.notes
     assert column.categories == tuple(sorted([cell, "7"]))
-    assert f"'a' holds texts that look like numbers, such as '{cell}'" in notes[0]
+    assert f"'a' holds text that looks like numbers, such as '{cell}'" in notes[0]
 
 
 # Targets
@@ -290,7 +290,11 @@ def test_the_task_can_be_chosen(values, task, expected):
         (["1", "2", "x"], {"task": "regression"}, "'y': expected a number in row 3, got 'x'"),
         ([1.0, np.inf, 3.0], {}, "'y': expected a finite number in row 2"),
         (pd.to_datetime(["2020-01-01"] * 3), {}, "'y' holds dates, expected numbers"),
-        ([1.0, -1e151, 3.0], {}, r"expected a number of at most 1e\+100 in size in row 2, got -1e"),
+        (
+            [1.0, -1e151, 3.0],
+            {},
+            r"expected a number of at most 1e\+100 in absolute value in row 2, got -1e",
+        ),
     ],
 )
 def test_targets_that_cannot_be_learned(values, options, message):
@@ -305,7 +309,7 @@ def test_classes_must_recur(kind):
         return TableSchema.fit(frame_of(y=values, x=values), "y", task="classification").target
 
     assert target(20, 20) == target(30, 60)
-    with pytest.raises(TableError, match=r"'y' has 31 different values in 60 rows, .* '0.5'; "):
+    with pytest.raises(TableError, match=r"'y' has 31 distinct values in 60 rows, .* '0.5'; "):
         target(31, 60)
 
 

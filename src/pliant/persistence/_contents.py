@@ -1,4 +1,4 @@
-"""Check a model file before anything is built from it: its sizes, arrays and types."""
+"""Check the sizes, arrays and types of a model file before any object is built."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pliant.core.exceptions import ModelFileError
 from pliant.core.text import printable, quoted
 
 Node: TypeAlias = dict[str, Any]
-"""The description of an object in ``schema.json``, in the format of skops."""
+"""Description of an object in ``schema.json``, in the skops format."""
 
 MAX_BYTES = 1 << 30
 MAX_SCHEMA_BYTES = 20_000_000
 MAX_NODES = 1_000_000
-"""Maximum bytes of a model file, which is held in memory, and of its ``schema.json``, whose objects
-take 8 times as many as a rule, 30 at most; maximum nodes, where a shared one counts each time."""
+"""Maximum size of a model file, which is read into memory, and of its ``schema.json``, which takes
+8 to 30 times its size in memory; maximum number of nodes, counting each use of a shared node."""
 
 SKLEARN_MODULES = (
     *("calibration", "compose", "decomposition._pca", "decomposition._truncated_svd"),
@@ -35,19 +35,19 @@ SKLEARN_MODULES = (
     *("isotonic", "kernel_approximation", "kernel_ridge", "linear_model", "multiclass"),
     *("naive_bayes", "pipeline", "preprocessing", "svm", "tree"),
 )
-"""Modules of scikit-learn whose estimators a file may hold.
+"""scikit-learn modules with estimators that a file may contain.
 
-Their methods are Python and NumPy, which check every index. `pliant.persistence._checks` checks
-what their compiled code and sparse matrices rely on.
+Their methods are Python and NumPy, which check every index. `pliant.persistence._checks` covers
+the attributes that compiled code and sparse matrices rely on.
 """
 
 
 @cache
 def trusted_types() -> frozenset[str]:
-    """Return the full names of pliant's own types in model files.
+    """Return the full names of pliant's types that a model file may contain.
 
-    They are the public classes of ``pliant.kernels`` and ``pliant.methods``, blends, and the first
-    steps for tables.
+    They are the public classes of ``pliant.kernels`` and ``pliant.methods``, blends, and the
+    pipelines and encoders for tables.
     """
     others = ["comparison.BlendClassifier", "comparison.BlendRegressor", "comparison.TableEncoder"]
     others += ["comparison.TablePipeline", "tables.ColumnEncoder"]
@@ -58,10 +58,10 @@ def trusted_types() -> frozenset[str]:
 
 @cache
 def loaders() -> dict[str, frozenset[str]]:
-    """Return the types that each kind of node (in the words of skops) may name.
+    """Return the types that each skops node kind may name.
 
-    Absent kinds are refused: functions, methods, partial calls, operators, calls of constructors,
-    bytes, sparse matrices and random states, whose position in their table NumPy does not check.
+    Unlisted kinds are errors: functions, methods, partials, operators, constructor calls, bytes,
+    sparse matrices, and random states (NumPy does not check the position in their state table).
     """
     numpy_names = ["bool", "str_", "bytes_", "float16", "float32", "float64"]
     numpy_names += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
@@ -97,25 +97,25 @@ def loaders() -> dict[str, frozenset[str]]:
 
 @contextmanager
 def open_archive(data: bytes) -> Iterator[zipfile.ZipFile]:
-    """Open the archive in `data` if its directory can be one of `save_model`.
+    """Open the archive in `data`, after a check of its directory.
 
-    A model file has no compression. So no member unpacks to more than its bytes in the file, and
-    the declared sizes can be compared with the size of the file.
+    Model files are uncompressed, so no member can expand beyond its bytes in the file, and the
+    declared sizes are comparable with the file size.
     """
     if len(data) > MAX_BYTES:
         raise ModelFileError(f"expected at most {MAX_BYTES} bytes, got more")
     if data.startswith(b"\x80"):
-        raise ModelFileError("this is a pickle, which is never loaded since it can run any code")
+        raise ModelFileError("this is a pickle, which is never loaded since it can run code")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_directory(archive.infolist(), len(data))
             yield archive
     except (zipfile.BadZipFile, EOFError, OSError) as error:
-        raise ModelFileError(f"expected a whole zip archive: {printable(error)}") from None
+        raise ModelFileError(f"expected a complete zip archive: {printable(error)}") from None
 
 
 def _check_directory(entries: list[zipfile.ZipInfo], size: int) -> None:
-    """Raise ModelFileError for a directory that no model file of `size` bytes has."""
+    """Raise ModelFileError for compressed members and sizes that do not fit a `size`-byte file."""
     for entry in entries:
         if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
             raise ModelFileError(f"member {quoted(entry.filename)} is compressed")
@@ -123,15 +123,15 @@ def _check_directory(entries: list[zipfile.ZipInfo], size: int) -> None:
             raise ModelFileError(f"expected at most {MAX_SCHEMA_BYTES} bytes of schema.json")
     declared = sum(entry.file_size for entry in entries)
     if declared > size:
-        raise ModelFileError(f"{declared} bytes are declared in a file of {size}")
+        raise ModelFileError(f"members declare {declared} bytes in a file of {size}")
 
 
 def _check_array(archive: zipfile.ZipFile, file: object, type_name: str) -> None:
-    """Raise ModelFileError unless a member is filled exactly by a plain array or scalar."""
+    """Raise ModelFileError unless a member holds exactly one plain array or scalar."""
     if not isinstance(file, str) or not file.endswith(".npy") or file not in archive.NameToInfo:
         raise ModelFileError(f"array {quoted(file)} is missing")
     with archive.open(file) as member:
-        stream = io.BytesIO(member.read(1 << 16))  # longer headers are refused
+        stream = io.BytesIO(member.read(1 << 16))  # NumPy rejects longer headers
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ModelFileError(f"array {quoted(file)} is in an unknown format")
     shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
@@ -147,14 +147,14 @@ def _check_array(archive: zipfile.ZipFile, file: object, type_name: str) -> None
 def check_nodes(root: Node, archive: zipfile.ZipFile) -> frozenset[str]:
     """Check all nodes of ``schema.json`` and return the names of their types.
 
-    skops reads a repeated number as the first node with it. Here only a reference may repeat a
-    number, and only of a complete node: no object contains itself.
+    skops resolves a repeated id to the first node with this id. Here only a reference may repeat
+    an id, and only of a complete node, so no object contains itself.
     """
     allowed, names = loaders(), set()
     sizes: dict[int, int] = {}
 
     def check(value: Any, where: str) -> int:
-        """Check a value and return the number of nodes in it."""
+        """Check a value and return its number of nodes."""
         if isinstance(value, list):
             return sum(check(item, f"{where}[{i}]") for i, item in enumerate(value))
         if not isinstance(value, dict):
@@ -169,15 +169,15 @@ def check_nodes(root: Node, archive: zipfile.ZipFile) -> frozenset[str]:
         if not isinstance(kind, str) or name not in allowed.get(kind, frozenset()):
             what = {"FunctionNode": "the function", "MethodNode": "a method of"}.get(str(kind), "a")
             raise ModelFileError(
-                f"{quoted(where)} is {what} {quoted(name)}; a model file holds only plain values, "
-                "arrays, and estimators and kernels on a closed list"
+                f"{quoted(where)} is {what} {quoted(name)}; a model file may contain only plain "
+                "values, arrays, and the estimators and kernels on a closed list"
             )
         if not isinstance(number, int) or number in sizes:
-            raise ModelFileError(f"{quoted(where)} has no number or that of another object")
+            raise ModelFileError(f"{quoted(where)} has no id, or the id of another object")
         if kind == "NdArrayNode" and value.get("type") == "numpy":
             _check_array(archive, value.get("file"), name)
         names.add(name)
-        sizes[number] = 0  # not complete yet
+        sizes[number] = 0  # incomplete
         sizes[number] = size = 1 + sum(check(item, where) for item in value.values())
         if size > MAX_NODES:
             raise ModelFileError(f"expected at most {MAX_NODES} nested objects")
@@ -188,9 +188,9 @@ def check_nodes(root: Node, archive: zipfile.ZipFile) -> frozenset[str]:
 
 
 def drop_repeats(value: Any, seen: set[int]) -> Any:
-    """Return a description with each object once; its repeats refer to the first.
+    """Replace repeated descriptions of an object by references to the first one.
 
-    The parts of a node are in the order of reading by skops.
+    The parts of a node are in the order in which skops reads them.
     """
     if isinstance(value, list):
         return [drop_repeats(item, seen) for item in value]

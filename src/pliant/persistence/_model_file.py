@@ -1,4 +1,4 @@
-"""Write a model file, and read it after all checks."""
+"""Write model files, and check and read them."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class LoadedModel:
     model : object
         The estimator, pipeline or kernel.
     schema : dict or None
-        The schema of its table, as plain data.
+        The schema of the model's table, as JSON data.
     metadata : dict or None
-        Further plain data.
+        Other JSON data.
     pliant_version : str
-        The version that wrote the file.
+        The pliant version that wrote the file.
     """
 
     model: Any
@@ -63,26 +63,26 @@ def save_model(
     schema: dict[str, Any] | None = None,
     metadata: dict[str, Any] | None = None,
 ) -> None:
-    """Write a model to a file for `load_model`; refuse a model that it would refuse.
+    """Write a model to a file that `load_model` accepts.
 
     Parameters
     ----------
     model : object
-        A fitted estimator or a kernel of pliant, or one of scikit-learn's linear models, support
-        vector machines, Gaussian processes, forests and histogram-based boosted trees; or one of
-        scikit-learn's that holds such: a pipeline, ColumnTransformer, TransformedTargetRegressor,
-        CalibratedClassifierCV, or a voting or stacking estimator. Of a search, such as
-        GridSearchCV, the file holds the best estimator.
+        A fitted pliant estimator, a kernel, or one of scikit-learn's linear models, support vector
+        machines, Gaussian processes, forests and histogram-based boosted trees. Also one of
+        scikit-learn's meta-estimators of these: a pipeline, ColumnTransformer,
+        TransformedTargetRegressor, CalibratedClassifierCV, or a voting or stacking estimator. For
+        a search, such as GridSearchCV, the file contains the best estimator.
     path : path-like
-        The file to make or to replace.
+        The file to create or replace.
     schema, metadata : dict, optional
-        Plain data, as JSON can hold it, that goes with the model.
+        JSON data to store with the model.
 
     Raises
     ------
     ModelFileError
-        If a part of the model, such as a callable kernel, has no place in a file (the message
-        names it), or the file cannot be written; then nothing is left behind.
+        If the file cannot be written, or cannot contain a part of the model, such as a callable
+        kernel; the message names the part. No partial file is left behind.
     """
     skops = _skops()
     state = {
@@ -100,12 +100,12 @@ def save_model(
 
 
 def load_model(path: str | os.PathLike[str]) -> LoadedModel:
-    """Read a model file that `save_model` wrote.
+    """Read a model file written by `save_model`.
 
     Parameters
     ----------
     path : path-like
-        The file; it may come from a stranger.
+        The file, which may be untrusted.
 
     Returns
     -------
@@ -114,13 +114,13 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
     Raises
     ------
     ModelFileError
-        If the file cannot be read, is damaged or no model file, was written in a newer format,
-        or names a type that is not on the closed list. Nothing is built from it then.
+        If the file cannot be read, is damaged, is not a model file, has another format version, or
+        names a type that is not on the closed list. No object is built in these cases.
     """
     skops, name = _skops(), quoted(path, 200)
     try:
         with open(path, "rb") as file:
-            # no more than the size of the file: `read` allocates the requested bytes
+            # `read` allocates all requested bytes, so request the file size at most
             data = file.read(min(os.fstat(file.fileno()).st_size, MAX_BYTES) + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -129,7 +129,7 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
 
 
 def _pack(data: bytes) -> bytes:
-    """Return a file of skops with one description of each object."""
+    """Rewrite skops data with one description per object."""
     packed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(packed, "w") as new:
         for name in old.namelist():
@@ -141,7 +141,7 @@ def _pack(data: bytes) -> bytes:
 
 
 def _unpack(data: bytes, skops: Any) -> LoadedModel:
-    """Check a model file from the outside to the inside, then build its objects."""
+    """Check the archive, format and nodes of a model file, then build and check its objects."""
     with open_archive(data) as archive:
         text = archive.read("schema.json")
         root = json.loads(text)
@@ -157,7 +157,7 @@ def _unpack(data: bytes, skops: Any) -> LoadedModel:
 
 
 def _build(data: bytes, names: frozenset[str], skops: Any) -> dict[str, Any]:
-    """Build the objects of a checked file; warn if another scikit-learn wrote it."""
+    """Build the objects of a checked file; warn if another scikit-learn version wrote it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         state: dict[str, Any] = skops.loads(data, trusted=sorted(names))
@@ -165,30 +165,30 @@ def _build(data: bytes, names: frozenset[str], skops: Any) -> dict[str, Any]:
     if skew:
         theirs, ours = skew[0].original_sklearn_version, skew[0].current_sklearn_version
         warnings.warn(
-            f"the model was saved with scikit-learn {printable(theirs)} and this is {ours}: "
-            "its predictions may differ; learn it again to be sure",
+            f"the model was saved with scikit-learn {printable(theirs)}, but this is {ours}: its "
+            "predictions may differ; refit it to be sure",
             stacklevel=2,
         )
     return state
 
 
 def _check_format(root: Any) -> None:
-    """Raise ModelFileError for a file that is no model of pliant, or has another format."""
+    """Raise ModelFileError unless the data is a pliant model of the current format version."""
     try:
         facts = [json.loads(root["content"][f]["content"]) for f in ("format", "format_version")]
     except (TypeError, KeyError, ValueError):
         facts = []
     if facts[:1] != ["pliant-model"] or type(facts[1]) is not int:
-        raise ModelFileError("it holds no model that pliant saved")
+        raise ModelFileError("expected a model saved by pliant")
     if facts[1] != FORMAT_VERSION:
         raise ModelFileError(
-            f"it has format {printable(facts[1], 20)}, this version of pliant reads "
-            f"{FORMAT_VERSION}: upgrade pliant, or save the model again"
+            f"expected format {FORMAT_VERSION} in this version of pliant, got "
+            f"{printable(facts[1], 20)}: upgrade pliant, or save the model again"
         )
 
 
 def _as_json(value: dict[str, Any] | None, name: str) -> str:
-    """Return plain data as JSON text; one string in the file instead of a node for each item."""
+    """Convert plain data to JSON text, which is one node in the file."""
     try:
         return json.dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
@@ -196,7 +196,7 @@ def _as_json(value: dict[str, Any] | None, name: str) -> str:
 
 
 def _from_json(text: object, name: str) -> dict[str, Any] | None:
-    """Return plain data from JSON text."""
+    """Parse JSON text to a dict or None."""
     value = json.loads(text) if isinstance(text, str) else text
     if value is not None and not isinstance(value, dict):
         raise ModelFileError(f"expected a dict as {name}, got {quoted(value)}")
@@ -204,21 +204,21 @@ def _from_json(text: object, name: str) -> dict[str, Any] | None:
 
 
 def _attempt(action: Callable[[], T], prefix: str) -> T:
-    """Return the result of an action; turn its errors into ModelFileError in one line."""
+    """Return the result of an action; convert its errors to one-line ModelFileErrors."""
     try:
         return action()
     except ModelFileError as error:
         raise ModelFileError(f"{prefix}: {error}") from None
-    except Exception as error:  # skops and NumPy fail in many ways on a forged or damaged file
+    except Exception as error:  # skops and NumPy raise many kinds of errors on damaged files
         kind = type(error).__name__
         raise ModelFileError(f"{prefix}: {kind}: {printable(error, 160)}") from None
 
 
 def _skops() -> Any:
-    """Import skops; without it, the error names the extra to install.
+    """Import skops; if it is missing, raise an ImportError that names the extra to install.
 
-    skops imports all modules of scikit-learn, among them adapters and tools that import PyTorch,
-    Dask and pytest for seconds. No model file needs these, so their imports fail meanwhile.
+    skops imports all modules of scikit-learn, including adapters that slowly import PyTorch, Dask
+    and pytest. No model file needs these packages, so their imports are blocked meanwhile.
     """
     adapters = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
     adapters.append("pytest")
@@ -235,7 +235,7 @@ def _skops() -> Any:
 
 
 def holds(estimator: Any) -> bool:
-    """Return True if a model file can hold an estimator, by the types of its parts."""
+    """Return True if all parts of an estimator have types that a model file may contain."""
     known = loaders()["ObjectNode"] | trusted_types()
     types = {type(part) for part in objects_in(estimator) if hasattr(type(part), "get_params")}
     return all(f"{kind.__module__}.{kind.__qualname__}" in known for kind in types)

@@ -1,6 +1,6 @@
-"""Read the cells of a column of any type as numbers, truth values, texts or dates.
+"""Read the cells of a column of any type as numbers, booleans, text or dates.
 
-A column keeps one meaning over files: ``1``, ``1.0`` and ``"1"`` are the same number, and the
+A cell means the same in every file: ``1``, ``1.0`` and ``"1"`` are the same number, and the
 integer 1 is the category ``"1"``.
 """
 
@@ -38,10 +38,10 @@ KINDS: dict[str, Kind] = {
     "datetime": "date",
     "date": "date",
 }
-"""The kind of a column by the type that pandas infers from its cells."""
+"""Kind of a column for each type that pandas infers from the cells."""
 
 TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
-"""Texts of truth values, in lower case."""
+"""Values of boolean cells, as lower-case text."""
 
 MISSING = frozenset(
     {
@@ -49,11 +49,11 @@ MISSING = frozenset(
         *("NULL", "null", "Null", "None", "?", "-", "--", ".", "#NULL!", "#DIV/0!"),
     }
 )
-"""Words that stand for a missing value in a column of numbers or dates."""
+"""Words for a missing value in a column of numbers or dates."""
 
 
 def infer_kind(column: pd.Series) -> Kind:
-    """Return the kind of a column; refuse lists, and numbers mixed with text."""
+    """Return the kind of a column; raise TableError for lists, and for numbers mixed with text."""
     import pandas as pd
 
     declared = isinstance(column.dtype, pd.CategoricalDtype)
@@ -69,7 +69,7 @@ def infer_kind(column: pd.Series) -> Kind:
 
 
 def read_numbers(column: pd.Series) -> Array:
-    """Return the cells as float64, NaN for missing ones; refuse infinite and huge ones."""
+    """Return the cells as float64, NaN if missing; raise TableError for infinite or huge ones."""
     import pandas as pd
 
     plain = _plain(column)
@@ -80,12 +80,12 @@ def read_numbers(column: pd.Series) -> Array:
         values = np.fromiter(map(_parse_number, plain), np.float64, len(plain))
     refuse(plain, np.isnan(values) & plain.notna().to_numpy(), "a number")
     refuse(plain, np.isinf(values), "a finite number")
-    refuse(plain, np.abs(values) > LARGEST, f"a number of at most {LARGEST:g} in size")
+    refuse(plain, np.abs(values) > LARGEST, f"a number of at most {LARGEST:g} in absolute value")
     return values
 
 
 def number(cell: object) -> float:
-    """Return the number in a cell, NaN for none."""
+    """Return the number in a cell, or NaN."""
     if isinstance(cell, str) and ("_" in cell or not cell.isascii()):
         return np.nan
     try:
@@ -95,8 +95,8 @@ def number(cell: object) -> float:
 
 
 def _parse_number(cell: object) -> float:
-    """Return the number of a cell; truth values are 0 and 1, as in boolean columns."""
-    # a plus, a leading zero or more than 15 digits begin a code, no number
+    """Return the number in a cell; booleans are 0 and 1, as in boolean columns."""
+    # a plus sign, a leading zero or more than 15 digits mark a code, not a number
     if isinstance(cell, str) and re.match(r"\+|-?0\d|-?\d{16,}$", cell.strip()):
         return np.nan
     value = number(cell)
@@ -106,13 +106,13 @@ def _parse_number(cell: object) -> float:
 
 
 def whole(values: Array) -> npt.NDArray[np.bool_]:
-    """Return a mask of the integers that float64 represents exactly."""
+    """Return a mask of the values that are integers exactly representable in float64."""
     mask: npt.NDArray[np.bool_] = (values == np.floor(values)) & (np.abs(values) < 2.0**53)
     return mask
 
 
 def read_truths(column: pd.Series) -> Array:
-    """Return the cells as 0.0 or 1.0, NaN for missing ones; refuse all others."""
+    """Return the cells as 0.0 or 1.0, NaN if missing; raise TableError for other values."""
     cells = read_texts(column)
     values = np.array([np.nan if c is None else TRUTHS.get(c.strip().lower(), -1) for c in cells])
     refuse(column, values == -1, "true or false")
@@ -120,7 +120,7 @@ def read_truths(column: pd.Series) -> Array:
 
 
 def read_texts(column: pd.Series) -> npt.NDArray[np.object_]:
-    """Return the cells as stripped text, shape (n,), None for missing ones."""
+    """Return the cells as stripped text, shape (n,), None if missing."""
     plain = _plain(column).astype(object)
     cells = np.empty(len(plain), dtype=object)
     cells[:] = [
@@ -130,14 +130,14 @@ def read_texts(column: pd.Series) -> npt.NDArray[np.object_]:
 
 
 def has_spaces(column: pd.Series) -> bool:
-    """Return True if a text of a column begins or ends with a space."""
+    """Return True if a text in the column begins or ends with a space."""
     if column.dtype.kind != "O" and str(column.dtype) not in ("string", "str", "category"):
         return False
     return any(isinstance(c, str) and c != c.strip() for c in column.unique())
 
 
 def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None:
-    """Raise TableError for missing cells, with the first row, and their number if counted."""
+    """Raise TableError if cells are missing, with the first row and, if `counted`, the count."""
     missing = column.isna().to_numpy()
     if missing.any():
         several = f"{missing.sum()} missing values, the first"
@@ -147,7 +147,7 @@ def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None
 
 
 def _plain(column: pd.Series) -> pd.Series:
-    """Return the column without pandas' categorical type; refuse other types."""
+    """Check the type of a column, and return it without pandas' categorical dtype."""
     import pandas as pd
 
     infer_kind(column)
@@ -156,7 +156,7 @@ def _plain(column: pd.Series) -> pd.Series:
 
 
 def text_of(value: object) -> str:
-    """Return a cell as text; integers have no decimal point, days no time."""
+    """Return a cell as text; integers have no decimal point, dates at midnight no time."""
     if isinstance(value, float | np.floating | Decimal):
         exact = float(value)
         return str(int(exact)) if exact.is_integer() else str(exact)
@@ -166,7 +166,7 @@ def text_of(value: object) -> str:
 
 
 def shown(cell: object) -> str:
-    """Return a cell for a message, alike for CSV and Parquet; texts have quotes."""
+    """Format a cell for a message, the same for CSV and Parquet; text is quoted."""
     value = number(cell)
     if value != value:
         return quoted(text_of(cell))
@@ -174,7 +174,7 @@ def shown(cell: object) -> str:
 
 
 def refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> None:
-    """Raise TableError with the first wrong cell."""
+    """Raise TableError for the first cell of the mask `wrong`."""
     if wrong.any():
         at = int(wrong.argmax())
         raise TableError(
@@ -184,7 +184,7 @@ def refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> No
 
 
 def cell_advice(cell: object) -> str:
-    """Return advice on an unreadable cell."""
+    """Return advice for an unreadable cell."""
     word = shown(cell)
     option = word if word.startswith("'") else quoted(word)
     return f": correct it or read it as missing (--na-values {option})"
@@ -194,7 +194,7 @@ READERS: dict[Kind, Callable[[pd.Series], Array]] = {
     "numeric": read_numbers,
     "boolean": read_truths,
 }
-"""The reader of columns that become one feature."""
+"""Readers of the kinds of columns that become one numeric feature."""
 
 
 # Dates
@@ -202,7 +202,7 @@ READERS: dict[Kind, Callable[[pd.Series], Array]] = {
 DateOrder: TypeAlias = Literal["ymd", "dmy", "mdy"]
 
 PARTS = ("days", "year", "month", "day of year", "weekday", "hour")
-"""Calendar features; days are counted from the earliest training date, Monday is weekday 0."""
+"""Calendar features; days count from the earliest training date, and Monday is weekday 0."""
 
 SECONDS_A_DAY = 86_400.0
 
@@ -218,11 +218,11 @@ DATES = {
         r"|([A-Za-z]{3,9})\.? (\d{1,2}),? (\d{4}))",
     }.items()
 }
-"""Notations of a date, each with a time of day that may be absent."""
+"""Notations of a date, each with an optional time of day."""
 
 
 def parse_date(text: str, order: DateOrder) -> float:
-    """Return the days from 1970 to a date, by its own clock; NaN if the text is no date."""
+    """Return the days from 1970 to a date in its local time, or NaN if the text is not a date."""
     text = text.strip()
     if (match := DATES["year first"].fullmatch(text)) is not None:
         day = (match[1], match[3], match[4] or "1")
@@ -233,7 +233,7 @@ def parse_date(text: str, order: DateOrder) -> float:
         day = (match[3] or match[6], str(month), number)
     elif order != "ymd" and (match := DATES["year last"].fullmatch(text)) is not None:
         first, second, year = match[1] or match[5], match[3] or match[7], match[4] or match[8]
-        if len(year) == 2:  # 70 to 99 are years of the last century
+        if len(year) == 2:  # 70 to 99 stand for 1970 to 1999
             year = str((1900 if int(year) >= 70 else 2000) + int(year))
         day = (year, second, first) if order == "dmy" else (year, first, second)
     else:
@@ -242,12 +242,12 @@ def parse_date(text: str, order: DateOrder) -> float:
 
 
 def is_date(text: str) -> bool:
-    """Return True if a text is a date in some order."""
+    """Return True if the text is a date in some order of day and month."""
     return not all(np.isnan(parse_date(text, order)) for order in get_args(DateOrder))
 
 
 def _count_days(day: tuple[str, str, str], match: re.Match[str]) -> float:
-    """Return the days from 1970 to a day and the time of a match, NaN for an impossible one."""
+    """Return the days from 1970 to a day at the time in `match`, or NaN if there is no such day."""
     hour, minute, second = (int(match[name] or 0) for name in ("hour", "minute", "second"))
     if match["half"]:
         if not 1 <= hour <= 12:
@@ -262,7 +262,7 @@ def _count_days(day: tuple[str, str, str], match: re.Match[str]) -> float:
 
 
 def find_orders(texts: Iterable[str]) -> tuple[list[DateOrder], list[str]]:
-    """Return the orders in which most texts are dates, and the texts that are dates in none."""
+    """Return the orders in which most texts are dates, and the texts that are not dates."""
     everything, orders = list(texts), get_args(DateOrder)
     read = {order: [not np.isnan(parse_date(t, order)) for t in everything] for order in orders}
     counts = {order: sum(flags) for order, flags in read.items()}
@@ -273,13 +273,13 @@ def find_orders(texts: Iterable[str]) -> tuple[list[DateOrder], list[str]]:
 
 
 def read_dates(column: pd.Series, order: DateOrder | None) -> Array:
-    """Return the days from 1970 to each date, NaN for missing ones; refuse other cells."""
+    """Return the days from 1970 to each date, NaN if missing; raise TableError for other cells."""
     import pandas as pd
 
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         since = column.dt.tz_localize(None).to_numpy() - np.datetime64(0, "s")
         return np.asarray(since / np.timedelta64(1, "s") / SECONDS_A_DAY)
-    codes, texts = pd.factorize(column.astype(object))  # dates of Python are texts as in ISO
+    codes, texts = pd.factorize(column.astype(object))  # str() of Python dates is ISO text
     values = np.array([parse_date(str(text), order or "ymd") for text in texts] + [np.nan])
     days = values[codes]
     known = np.array([str(text).strip() in MISSING for text in texts] + [True])
@@ -300,7 +300,7 @@ def calendar_features(days: Array, parts: Sequence[str] = PARTS, origin: float =
         "year": years.astype(np.float64) + 1970,
         "month": (months - years).astype(np.float64) + 1,
         "day of year": (dates - years).astype(np.float64) + 1,
-        "weekday": (whole + 3) % 7,  # 1970 began with a Thursday
+        "weekday": (whole + 3) % 7,  # 1 January 1970 was a Thursday
         "hour": np.round((np.where(gone, 0.0, days) - whole) * SECONDS_A_DAY) / 3600,
     }
     return np.column_stack([np.where(gone, np.nan, features[part]) for part in parts])

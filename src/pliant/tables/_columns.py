@@ -1,4 +1,4 @@
-"""Find the kind of a column, such as numbers, dates, categories or ids, and encode it."""
+"""Infer the kind of a column, such as numbers, dates, categories or ids, and encode it."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 Missing: TypeAlias = Literal["impute", "error"]
 
 FEW = 20
-"""Up to this number of rows or texts, a column is neither of ids, constant, nor free text."""
+"""Number of rows, or distinct texts, up to which no column is constant, free text or ids."""
 
 MOSTLY = 0.9
-"""Share of different texts beyond which ids and free text begin; share of dates beyond which other
-texts are errors; share of texts like numbers beyond which a note reports them."""
+"""Minimum share of distinct texts for ids; of dates for other texts to be errors; of number-like
+texts for a note."""
 
 TEXT_WIDTH = 512
-"""Columns that the words of a text, and parts of words, are hashed into."""
+"""Number of columns that the words of a text and their parts are hashed into."""
 
 ID_NAME = re.compile(
     r"(?:.*[\W_])?(?i:id|ids|uuid|guid|key|index|idx|row|rowid|rownum|nr|no|lfd|pk)(?:[\W_].*)?"
@@ -55,17 +55,17 @@ CODE_NAME = re.compile(
     r"(?:.*[\W_])?(?i:zip|zipcode|plz|postcode|postal|code|cd)(?:[\W_].*)?|.*[a-z](?:Code|Zip)"
 )
 NUMBER_LIKE = re.compile(r"[-+$€£]?\d[\d.,']*(e[-+]?\d+)?[%$€£]?", re.IGNORECASE)
-"""Names of columns of ids (and of the row numbers of pandas) and of codes; texts like numbers for a
-reader, without spaces: ``0,5``, ``1,250.00``, ``3%``."""
+"""Names of id columns (including pandas' row numbers) and of code columns; number-like text without
+spaces, such as ``0,5``, ``1,250.00`` or ``3%``."""
 
 
 class UnknownCategoryWarning(UserWarning):
-    """A text column holds a category that the training table lacks."""
+    """A categorical column holds a value that is not in the training table."""
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A column that is no feature, with the reason."""
+    """A column that is not used as a feature, with the reason."""
 
     name: str
     reason: Literal["id", "constant", "empty"]
@@ -78,19 +78,19 @@ class Column:
     Parameters
     ----------
     name : str
-        Its name in a table.
+        The column name.
     kind : {"numeric", "boolean", "categorical", "date", "text"}
-        Numbers stay, booleans become 0 and 1, categories their numbers from 0, dates calendar
-        features, and texts the counts of their words, hashed into columns.
+        Numbers stay as they are. Booleans become 0 and 1, categories codes from 0, dates calendar
+        features, and text hashed word counts.
     categories : tuple of str, default=()
-        The texts of a categorical column, in alphabetical order.
+        The values of a categorical column, in alphabetical order.
     parts : tuple of str, default=()
-        The calendar features of a date column: some of days, year, month, day of year, weekday and
-        hour.
+        The calendar features of a date column: a subset of days, year, month, day of year, weekday
+        and hour.
     order : {"ymd", "dmy", "mdy"}, optional
-        The order of the numbers of a date that is written as text.
+        The order of year, month and day in dates written as text.
     origin : float, default=0
-        The day that the days of a date are counted from, in days from 1970.
+        The origin of the feature ``days``, in days from 1970.
     """
 
     name: str
@@ -106,11 +106,11 @@ class Column:
             if bool(values) != (self.kind == kind) or len(set(values)) < len(values):
                 raise ValueError(f"column {quoted(self.name)}: unexpected {name} of {self.kind}")
         if list(self.categories) != sorted(self.categories) or not set(self.parts) <= set(PARTS):
-            raise ValueError(f"column {quoted(self.name)}: unexpected order or part")
+            raise ValueError(f"column {quoted(self.name)}: unexpected category order or date part")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of its columns in a feature matrix, such as ``day (weekday)``."""
+        """The names of the columns in the feature matrix, such as ``day (weekday)``."""
         if self.kind == "date":
             return tuple(f"{self.name} ({part})" for part in self.parts)
         if self.kind == "text":
@@ -120,19 +120,19 @@ class Column:
     def encode(self, column: pd.Series, reported: set[str]) -> Array:
         """Return the column as float64 features, shape (n, len(feature_names)).
 
-        Missing values are NaN; an unknown category has the number after the last.
+        Missing values are NaN; an unknown category gets the code after the last one.
 
         Parameters
         ----------
         column : pandas.Series
             The column of a table, with n cells.
         reported : set of str
-            Names of columns whose unknown categories were reported already; this one is added.
+            Names of columns with a warning about unknown categories; this name may be added.
 
         Raises
         ------
         TableError
-            If a cell does not fit the kind.
+            If a cell does not have the column's kind.
         """
         if self.kind == "categorical":
             return self._codes(read_texts(column), reported)[:, None]
@@ -143,7 +143,7 @@ class Column:
         return READERS[self.kind](column)[:, None]
 
     def _codes(self, cells: npt.NDArray[np.object_], reported: set[str]) -> Array:
-        """Return the number of each category; an unknown ``1.0`` is ``1``, as pandas writes it."""
+        """Return the code of each category; an unknown ``1.0`` is ``1``, as pandas may write it."""
         place = {text: float(j) for j, text in enumerate(self.categories)}
         unknown = float(len(place))
 
@@ -157,8 +157,8 @@ class Column:
             reported.add(self.name)
             value = cells[int((codes == unknown).argmax())]
             warnings.warn(
-                f"column {quoted(self.name)} has the value {quoted(value)}, which the training "
-                "table lacks; such values belong to no category",
+                f"column {quoted(self.name)} has the value {quoted(value)}, which is not in the "
+                "training table; such values belong to no category",
                 UnknownCategoryWarning,
                 stacklevel=2,
             )
@@ -166,10 +166,10 @@ class Column:
 
 
 def _hash_words(cells: Sequence[str | None]) -> Array:
-    """Return the counts of words and of their parts, hashed into columns."""
+    """Return hashed counts of words and of their parts, normalized per row."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    # parts of three and four characters are alike where words are misspelt
+    # misspelt words share most of their parts of three and four characters
     kinds: list[tuple[str, tuple[int, int]]] = [("word", (1, 1)), ("char_wb", (3, 4))]
     features = [
         HashingVectorizer(
@@ -184,7 +184,7 @@ def _hash_words(cells: Sequence[str | None]) -> Array:
 
 @dataclass
 class ColumnProfile:
-    """The cells of a column and the options on it; `infer` finds its kind and writes notes."""
+    """The cells and options of a column, for which `infer` finds the kind and collects notes."""
 
     cells: pd.Series
     missing: Missing
@@ -197,7 +197,7 @@ class ColumnProfile:
         self.name = str(self.cells.name)
 
     def infer(self) -> Column | LeftOut:
-        """Return the column with its kind, or raise TableError for unusable cells."""
+        """Infer the kind of the column; raise TableError for unusable cells."""
         kind = infer_kind(self.cells)
         if not self.cells.notna().any():
             return LeftOut(self.name, "empty")
@@ -225,13 +225,13 @@ class ColumnProfile:
                 return "id"
         if kind == "numeric" and CODE_NAME.fullmatch(self.name) and whole(present).all():
             self.notes.append(
-                f"integers in {quoted(self.name)} look like codes and are taken as numbers "
+                f"integers in {quoted(self.name)} look like codes and are used as numbers "
                 f"(--categorical {quoted(self.name)} for categories)"
             )
         return Column(self.name, kind)
 
     def _infer_texts(self) -> Column | Literal["id", "constant"]:
-        """Return the kind of a text column: truth values, dates, free text, categories or ids."""
+        """Infer the kind of a text column: booleans, dates, free text, categories or ids."""
         import pandas as pd
 
         counts = Counter(text for text in read_texts(self.cells).tolist() if text is not None)
@@ -250,21 +250,21 @@ class ColumnProfile:
         def share(measure: Callable[[str], float]) -> float:
             return sum(times * measure(text) for text, times in counts.items()) / present
 
-        many = distinct > 50_000  # more than a column may have categories
+        many = distinct > 50_000  # maximum number of categories
         unlike = distinct > max(FEW, MOSTLY * present) or many
-        # free text has at least 30 % different texts, and three words each on average
+        # free text: over 30 % of the texts are distinct, with at least three words on average
         wordy = (distinct > FEW and distinct > 0.3 * present) or many
         if (wordy and share(lambda t: len(t.split())) >= 3.0) or (unlike and self.keep):
             return Column(self.name, "text")
         if share(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MOSTLY:
             self.notes.append(
-                f"column {quoted(self.name)} holds texts that look like numbers, such as "
-                f"{quoted(next(iter(counts)))}: they are taken as texts"
+                f"column {quoted(self.name)} holds text that looks like numbers, such as "
+                f"{quoted(next(iter(counts)))}: it is used as text"
             )
         return "id" if unlike else Column(self.name, "categorical", categories)
 
     def _find_dates(self, counts: Counter[str]) -> Column | Literal["constant"] | None:
-        """Return a date column if most texts are dates; refuse the other texts."""
+        """Return a date column if most texts are dates; raise TableError for the other texts."""
         import pandas as pd
 
         cells = [text for text in counts if text.strip() not in MISSING]
@@ -276,8 +276,8 @@ class ColumnProfile:
         if strange:
             row = row_name(self.cells.index, read_texts(self.cells).tolist().index(strange[0]))
             raise TableError(
-                f"column {quoted(self.name)} holds dates, but {quoted(strange[0])} in {row} is "
-                f"none: correct it, read {listed(strange, 3)} as missing (--na-values) or leave "
+                f"column {quoted(self.name)} holds dates, but {quoted(strange[0])} in {row} is not "
+                f"a date: correct it, read {listed(strange, 3)} as missing (--na-values), or leave "
                 "the column out (--drop)"
             )
         order = self.date_order or self._choose_order(orders, cells)
@@ -290,25 +290,25 @@ class ColumnProfile:
             days = read_dates(pd.Series(cells, name=self.name, dtype=object), order)
         except TableError:
             raise TableError(
-                f"column {quoted(self.name)} holds dates with day and month in several orders: "
+                f"column {quoted(self.name)} holds dates with day and month in different orders: "
                 "leave it out (--drop)"
             ) from None
         return self._infer_dates(days, order)
 
     def _choose_order(self, orders: Sequence[DateOrder], cells: Sequence[str]) -> DateOrder:
-        """Return the order of day and month; in doubt, slashes have the month first."""
+        """Return the order of day and month; ambiguous dates with slashes have the month first."""
         if len(orders) == 1 or "ymd" in orders:
             return orders[0]
         order: DateOrder = "mdy" if "/" in cells[0] else "dmy"
         first, other = ("month", "dmy") if order == "mdy" else ("day", "mdy")
         self.notes.append(
-            f"dates in {quoted(self.name)} may have day or month first: "
-            f"the {first} is taken as first (--date-order {other} for the other)"
+            f"dates in {quoted(self.name)} may start with day or month: "
+            f"the {first} is read first (--date-order {other} for the other)"
         )
         return order
 
     def _infer_dates(self, days: Array, order: DateOrder | None) -> Column | Literal["constant"]:
-        """Return a date column with its varying parts."""
+        """Return a date column with the calendar features that vary."""
         features = calendar_features(days)
         low, high = np.nanmin(features, axis=0), np.nanmax(features, axis=0)
         varying = tuple(part for part, a, b in zip(PARTS, low, high, strict=True) if a < b)
@@ -319,7 +319,7 @@ class ColumnProfile:
 
 
 def _are_ids(numbers: Array, named: bool) -> bool:
-    """Return True for integers without meaning: numbered rows, or ids by their name."""
+    """Return True for row numbers, and for integers in a column named like an id."""
     rows, low, steps = len(numbers), numbers.min(), np.diff(numbers)
     if rows <= FEW or not whole(numbers).all():
         return False

@@ -1,8 +1,8 @@
-"""Find the columns of numbers of a CSV file and their decimal mark, from all of its cells.
+"""Infer the numeric columns and the decimal mark of a CSV file from all of its cells.
 
-Each chunk adds its cells to the evidence of every column, so chunks and files of a folder decide
-together. Nothing is guessed silently: cells with two readings are an error that names the option
-for either.
+Each chunk adds its cells to the evidence of every column, so all chunks and all files of a folder
+count. Ambiguous cells are never guessed silently: they raise an error that names the option for
+each reading.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ NumberKind: TypeAlias = Literal["integer", "number"]
 
 DECIMALS = (".", ",")
 THOUSANDS = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
-"""Marks between groups of three digits; of spaces, the usual one and two that do not break."""
+"""Thousands separators; the last three are a space, a no-break and a narrow no-break space."""
 
 MOST_WORDS = 3
-"""Maximum number of different words that are read as missing in a column of numbers."""
+"""Maximum number of distinct words read as missing values in a numeric column."""
 
 
 def _number_patterns() -> dict[str, str]:
-    """Return the patterns of the notations of a number, in the order of their trial."""
+    """Return the pattern of each number notation, in matching order."""
     first, mark = r"-?[1-9]\d{0,2}", "'’ \u00a0\u202f"
     return {
-        # a plus, a leading zero, more than 15 digits, IP addresses, dates
+        # a plus sign, a leading zero, more than 15 digits, an IP address or a date
         "code": r"\+\.?\d.*|-?0\d.*|-?\d{16,}|\d{1,3}(?:\.\d{1,3}){3}|\d+[-/:]\d.*",
         "integer": r"-?\d+",
         "infinite": r"[-+]?(?i:inf(?:inity)?)",
         "power": r"-?\d+[eE][-+]?\d+",
-        # these two have two readings
+        # the next two are ambiguous
         "either_point": first + r"\.\d{3}",
         "either_comma": first + r",\d{3}",
         "point": r"-?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?",
@@ -64,12 +64,12 @@ PROOFS = {
 }
 LONG = ("commas", "points", "spaced")
 NO_NUMBERS = ("code", "list")
-"""The notations of a number, those that prove a decimal mark, those of several groups of digits
-without one, and those that make a column text."""
+"""Number notations: all of them, those that prove a decimal mark, integers with several thousands
+separators, and those that make a column text."""
 
 
 def _plain_patterns() -> dict[str, str]:
-    """Return patterns of common cells of some notations, for counts by Arrow."""
+    """Return patterns of the most common cells, which Arrow counts without Python."""
     point = r"^-?(?:0?\.\d+|[1-9]\d*\.(?:\d{0,2}|\d{4,})|[1-9]\d{3,}\.\d+)(?:[eE][-+]?\d+)?$"
     return {
         "point": point,
@@ -82,31 +82,31 @@ def _plain_patterns() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class TableFormat:
-    """The notation of a CSV file; None stands for an option to detect.
+    """Format of a CSV file; options that are None are detected.
 
     Parameters
     ----------
     sep : str, optional
-        One character; ``tab`` stands for a tab.
+        One character, or ``tab``.
     decimal : {".", ","}, optional
         The decimal mark.
     thousands : str, optional
-        The mark between groups of three digits; an empty text for none.
+        The thousands separator; an empty string if there is none.
     encoding : str, optional
-        Such as ``utf-8``, ``utf-16`` or ``cp1252``.
+        For example ``utf-8``, ``utf-16`` or ``cp1252``.
     na_values : sequence of str, default=()
-        Cells that stand for a missing value beside empty ones.
+        Cell values that are missing values, in addition to empty cells.
     header : bool, optional
-        True if the first line has the names of the columns; else they are ``column 1`` and so on.
-        None stands for True, with a warning if the first line looks like data.
+        True if the first line holds the column names, False to name the columns ``column 1`` and
+        so on. None is True with a warning if the first line looks like data.
     texts : sequence of str, default=()
-        Columns that are read as text, exactly as written.
+        Columns to read as text, exactly as written.
     numbers : mapping of str to {"integer", "number"}, optional
-        The columns that are read as numbers; the others are texts.
+        Numeric columns; all others are text.
     words : mapping of str to tuple of str
-        Words of a column of numbers that stand for a missing value.
+        Words that are missing values, by numeric column.
     notes : tuple of str, default=()
-        Doubts about the reading of numbers, and counts of words among them.
+        Remarks on how numbers were read, and counts of words read as missing values.
     """
 
     sep: str | None = None
@@ -131,19 +131,19 @@ class TableFormat:
         self._check()
 
     def _check(self) -> None:
-        """Raise ValueError for an impossible option."""
+        """Raise ValueError for an invalid option."""
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
-            raise ValueError(f"expected one character as separator (--sep), got {quoted(self.sep)}")
+            raise ValueError(f"expected a one-character separator (--sep), got {quoted(self.sep)}")
         if self.decimal not in (None, *DECIMALS):
             raise ValueError(f"expected --decimal . or --decimal , got {quoted(self.decimal)}")
         if self.thousands not in (None, "", *THOUSANDS):
             raise ValueError(
-                "expected one of , . ' or a space as --thousands, or an empty text for none, "
+                "expected --thousands to be one of , . ' or a space, or an empty string for none, "
                 f"got {quoted(self.thousands)}"
             )
         if self.thousands and self.thousands == self.decimal:
             raise ValueError(
-                f"expected two marks, got {quoted(self.decimal)} for decimals and groups"
+                f"expected different --decimal and --thousands, got {quoted(self.decimal)} for both"
             )
         if self.encoding is not None:
             try:
@@ -156,12 +156,12 @@ class TableFormat:
 
     @cached_property
     def missing_numbers(self) -> frozenset[float]:
-        """The numbers among `na_values`: missing values in any notation."""
+        """Numbers in `na_values`, which are missing values in any notation."""
         return frozenset(value for value in map(number, self.na_values) if value == value)
 
     @property
     def described(self) -> str:
-        """The unusual options of a format, such as ``decimal comma``; or an empty text."""
+        """Description of the non-default options, such as ``decimal comma``; may be empty."""
         names = {"\t": "tab", " ": "space", "\u00a0": "space", "\u202f": "space"}
         words = []
         if self.sep not in (None, ","):
@@ -177,19 +177,19 @@ class TableFormat:
         return ", ".join(words)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the format as plain data."""
+        """Return the format as data that JSON can represent."""
         return to_plain(self)
 
     @classmethod
     def from_dict(cls, state: object) -> TableFormat:
-        """Make a format from plain data; refuse data that `to_dict` cannot return."""
+        """Create a format from the output of `to_dict`; raise TableError for any other data."""
         form: TableFormat = from_plain(cls, state, "format of a table")
         return form
 
 
 @dataclass
 class ColumnEvidence:
-    """The notations and words in the cells of one column."""
+    """Number notations and words found in the cells of one column."""
 
     name: str
     missing: int = 0
@@ -202,7 +202,7 @@ class ColumnEvidence:
     more_words: int = 0
 
     def add(self, cells: pa.Array, row: int) -> None:
-        """Add the cells of a chunk; the first one is in row number `row`."""
+        """Add the cells of a chunk that starts at the 0-based row `row`."""
         import pyarrow.compute as pc
 
         others = cells.drop_null()
@@ -218,7 +218,7 @@ class ColumnEvidence:
             self._add_text(text, times, cells, row)
 
     def _add_text(self, text: str, times: int, cells: pa.Array, row: int) -> None:
-        """Add a cell with its number of times."""
+        """Add a cell value that occurs `times` times."""
         plain = text.strip()
         if not plain:
             self.missing += times
@@ -227,14 +227,14 @@ class ColumnEvidence:
         elif (match := SHAPE.fullmatch(plain)) is not None:
             shape = next(name for name in SHAPES if match[name] is not None)
             self._add_number(shape, text, times, cells, row)
-        elif plain in self.words or len(self.words) < 50:  # for messages
+        elif plain in self.words or len(self.words) < 50:  # enough for messages
             self.words[plain] += times
             self._keep(f"word {plain}", text, cells, row)
         else:
             self.more_words += times
 
     def _add_number(self, shape: str, text: str, times: int, cells: pa.Array, row: int) -> None:
-        """Add a cell of a notation with its number of times."""
+        """Add a number that occurs `times` times in one notation."""
         self.shapes[shape] += times
         if shape.startswith(("grouped", "either")) or shape in LONG:
             self.marks |= set(text.strip()) & set(THOUSANDS)
@@ -243,7 +243,7 @@ class ColumnEvidence:
         self._keep(shape, text, cells, row)
 
     def _keep(self, what: str, text: str, cells: pa.Array, row: int) -> None:
-        """Keep the first cell of a notation or word, with its row."""
+        """Store the first cell of each notation or word, with its 1-based row."""
         if what not in self.examples:
             import pyarrow.compute as pc
 
@@ -251,38 +251,38 @@ class ColumnEvidence:
 
     @property
     def may_be_numbers(self) -> bool:
-        """True if most cells are numbers in some notation, and none makes the column text."""
+        """True if most cells are numbers in some notation and no cell makes the column text."""
         numbers, words = self.shapes.total(), self.words.total() + self.more_words
         return numbers > words and not sum(self.shapes[shape] for shape in NO_NUMBERS)
 
     def example(self, *shapes: str) -> str:
-        """Return the name of the column with the first cell of some notations."""
+        """Quote the column name and the first cell in one of the notations."""
         text = next(self.examples[shape][0] for shape in shapes if shape in self.examples)
         return f"{quoted(self.name)} (as in {quoted(text)})"
 
     def why_text(self, form: TableFormat) -> str | None:
-        """Return the reason to read the column as text; None for a column of numbers."""
+        """Return the reason to read the column as text, or None if it is numeric."""
         decimal = str(form.decimal)
         if codes := [shape for shape in NO_NUMBERS if self.shapes[shape]]:
-            return f"{quoted(self.examples[codes[0]][0])} is no plain number"
+            return f"{quoted(self.examples[codes[0]][0])} is not a plain number"
         common = {"integer", "infinite", "power", "either_point", "either_comma", "spaced"}
         foreign = [s for s in self.shapes if s not in common and s not in PROOFS[decimal]]
         if foreign:
             text = self.examples[foreign[0]][0]
-            return f"{quoted(text)} is no number with the decimal mark {quoted(decimal)}"
+            return f"{quoted(text)} is not a number with the decimal mark {quoted(decimal)}"
         if form.thousands is not None and self.marks - {decimal, form.thousands}:
-            return f"its groups of digits are not separated by {quoted(form.thousands)}"
+            return f"its thousands separator is not {quoted(form.thousands)}"
         long = self.shapes.total() == sum(self.shapes[s] for s in LONG) and len(self.lengths) == 1
         text = next((self.examples[s][0] for s in LONG if s in self.examples), "")
         if form.thousands is None and long and len(re.findall(r"\d+", text)) > 2:
-            return f"{quoted(text)} may be a phone number (--thousands takes it as a number)"
+            return f"{quoted(text)} may be a phone number (--thousands reads it as a number)"
         return None
 
 
 def gather_evidence(
     tables: Iterable[pa.Table], form: TableFormat, wanted: Iterable[str] | None = None
 ) -> list[ColumnEvidence]:
-    """Return the evidence of each column over all chunks, but for columns of texts."""
+    """Collect the evidence of each column over all chunks, except for declared text columns."""
     result: dict[str, ColumnEvidence] = {}
     row, chosen = 0, None if wanted is None else set(wanted)
     for table in tables:
@@ -297,7 +297,7 @@ def gather_evidence(
 def infer_format(
     columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None = None
 ) -> TableFormat:
-    """Return a format with its decimal mark and columns of numbers, as in `usual` if given."""
+    """Infer the decimal mark and numeric columns; check them against the format `usual` if given."""
     kept = usual is not None and usual.numbers is not None
     candidates = [each for each in columns if each.may_be_numbers]
     form = replace(form, decimal=form.decimal or _infer_decimal(candidates, form, usual))
@@ -333,9 +333,9 @@ def infer_format(
 def _infer_decimal(
     columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None
 ) -> str:
-    """Return the decimal mark proved by the cells of all columns.
+    """Return the decimal mark that the cells of all columns prove.
 
-    In a file with commas as separators, a column such as ``"1,2"`` proves nothing.
+    In a comma-separated file, a column of cells such as ``"1,2"`` proves nothing.
     """
     if form.thousands in DECIMALS:
         return "," if form.thousands == "." else "."
@@ -351,13 +351,13 @@ def _infer_decimal(
     if point and comma and form.sep != ",":
         raise TableError(
             f"expected one decimal mark, got a point in column {point} and a comma in {comma}: add "
-            "--decimal . or --decimal , (or name columns that are texts by --categorical)"
+            "--decimal . or --decimal , (or mark text columns with --categorical)"
         )
     certain = before == "," or any(each.shapes["grouped_comma"] for each in proofs[","])
     if result == "," and form.sep == "," and not certain:
         raise TableError(
-            f"column {comma} may hold decimal commas or lists, as commas separate the cells of "
-            "this file: add --decimal , or --decimal . (then it is text)"
+            f"column {comma} may hold decimal commas or lists, since the file is comma-separated: "
+            "add --decimal , or --decimal . (which makes the column text)"
         )
     unsure = [each for each in columns if each.shapes["either_point"] + each.shapes["either_comma"]]
     if result is None and unsure:
@@ -366,7 +366,7 @@ def _infer_decimal(
         shapes = (*PROOFS[result], "either_point", "either_comma")
         column = (proofs[result] or unsure)[0].example(*shapes)
         raise TableError(
-            f"the model was learned from numbers with the decimal mark {quoted(before)}, but "
+            f"the model was fitted to numbers with the decimal mark {quoted(before)}, but "
             f"column {column} has {quoted(result)}: add --decimal {result} or --decimal {before}"
         )
     return result or before or "."
@@ -375,7 +375,7 @@ def _infer_decimal(
 def _decimal_of_unsure(
     columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None
 ) -> str | None:
-    """Return the decimal mark of a file whose cells with a mark are all like ``1,250``."""
+    """Return the decimal mark of a file with only ambiguous cells such as ``1,250``."""
     if usual is not None and usual.decimal is not None and usual.sep in (None, form.sep):
         return usual.decimal
     commas = not any(each.shapes["either_point"] for each in columns)
@@ -383,13 +383,13 @@ def _decimal_of_unsure(
         return "," if form.sep == ";" else "."
     shown = [each.example("either_point", "either_comma") for each in columns]
     raise TableError(
-        f"cells of column {', '.join(shown[:10])} have two readings, with a decimal mark or with "
-        "a mark between thousands: add --decimal . or --decimal , (or --categorical for texts)"
+        f"cells of column {', '.join(shown[:10])} are ambiguous, with a decimal mark or a "
+        "thousands separator: add --decimal . or --decimal , (or --categorical for text)"
     )
 
 
 def _no_number(column: ColumnEvidence, why: str | None, known: Sequence[str]) -> TableError:
-    """Return the error for a cell of new rows in a column of numbers."""
+    """Return the error for a new cell that is not a number, in a numeric column."""
     name = quoted(column.name)
     if why is not None:
         text = f"column {name}: expected numbers as in training, but {why}"
@@ -403,18 +403,18 @@ def _no_number(column: ColumnEvidence, why: str | None, known: Sequence[str]) ->
 
 
 def _too_many_words(column: ColumnEvidence) -> TableError:
-    """Return the error for many words in a column of numbers."""
+    """Return the error for too many words in a numeric column."""
     words = list(column.words)
     row = column.examples[f"word {words[0]}"][1]
     return TableError(
         f"column {quoted(column.name)} holds numbers, but also {listed(words, 10)}, the first in "
-        f"row {row}: read them as missing (--na-values, once for each), or take the column as "
-        f"categories (--categorical {quoted(column.name)}) or leave it out (--drop)"
+        f"row {row}: read them as missing (--na-values, once for each), treat the column as "
+        f"categories (--categorical {quoted(column.name)}), or leave it out (--drop)"
     )
 
 
 def convert(table: pa.Table, form: TableFormat) -> pa.Table:
-    """Return a chunk of text with its columns of numbers as numbers, null for missing ones."""
+    """Parse the numeric columns of a chunk of text; missing values become null."""
     columns, kinds = [], form.numbers or {}
     for name in table.column_names:
         cells = table.column(name).combine_chunks()
@@ -429,7 +429,7 @@ def convert(table: pa.Table, form: TableFormat) -> pa.Table:
 def blank_missing(
     cells: pa.Array | pa.ChunkedArray, form: TableFormat, words: Sequence[str]
 ) -> pa.Array | pa.ChunkedArray:
-    """Return cells with null for words, and numbers of a format, that are missing values."""
+    """Replace missing values by null: the given words, and the format's missing numbers."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     types = pa.types
     plain = cells.cast(cells.type.value_type) if types.is_dictionary(cells.type) else cells
@@ -446,7 +446,7 @@ def blank_missing(
 
 
 def _parse_numbers(cells: pa.Array, form: TableFormat, words: Sequence[str]) -> pa.Array:
-    """Return the numbers in cells of text, null for missing ones."""
+    """Parse text cells as numbers; missing values become null."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     if form.decimal == "." or not pc.any(pc.match_substring(cells, ".")).as_py():
         with suppress(pa.ArrowInvalid):
@@ -462,4 +462,4 @@ def _parse_numbers(cells: pa.Array, form: TableFormat, words: Sequence[str]) -> 
     try:
         return pc.cast(pc.replace_substring(cells, str(form.decimal), "."), pa.float64())
     except pa.ArrowInvalid:
-        raise TableError("expected the cells that were there at first: the file changed") from None
+        raise TableError("the file changed while it was read: expected the same cells") from None

@@ -1,4 +1,4 @@
-"""Names of columns and rows, and all problems of a table in one message."""
+"""Format and check names of columns and rows, collect errors, convert dataclasses to JSON."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Item = TypeVar("Item")
 
 
 def require(package: str) -> Any:
-    """Import an optional package; without it, the error names the extra to install."""
-    for name in dict.fromkeys(("pandas", package)):  # errors of Arrow without pandas are odd
+    """Import an optional package; if it is missing, raise an ImportError that names the extra."""
+    for name in dict.fromkeys(("pandas", package)):  # Arrow's error for a missing pandas is unclear
         try:
             module = importlib.import_module(name)
         except ImportError:
@@ -32,7 +32,7 @@ def require(package: str) -> Any:
 
 
 def listed(names: Iterable[object], most: int = 10, longest: int = 80) -> str:
-    """Return the first `most` names in quotes, each of at most `longest` characters."""
+    """Return the first `most` names in quotes, each cut to `longest` characters."""
     quotes = [quoted(name, longest) for name in names]
     more = len(quotes) - most
     return ", ".join(quotes[:most]) + (f" and {more} more" if more > 0 else "")
@@ -46,12 +46,12 @@ def check_unique(names: Iterable[str], table: str, hint: str = "") -> None:
 
 
 def name_blanks(header: Iterable[str]) -> list[str]:
-    """Return column names; a blank one becomes ``Unnamed: 0``, as in pandas."""
+    """Replace blank column names by ``Unnamed: 0`` and so on, as pandas does."""
     return [name if name.strip() else f"Unnamed: {k}" for k, name in enumerate(header)]
 
 
 def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Raise TableError with all wanted columns that are not among ``names``."""
+    """Raise TableError that lists all wanted columns missing from ``names``."""
     known = set(names)
     absent = [name for name in wanted if name not in known]
     if not absent:
@@ -63,18 +63,18 @@ def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
 
 
 def row_name(index: pd.Index[Any], position: int) -> str:
-    """Return the number of a row from 1, or its label."""
+    """Return a row's 1-based number, or its label."""
     import pandas as pd
 
     if isinstance(index, pd.RangeIndex):
         return f"row {int(index[position]) + 1}"
-    if index.name == "row":  # of a file, counted from 1
+    if index.name == "row":  # 1-based row numbers of a file
         return f"row {index[position]}"
     return f"the row labelled {quoted(index[position])}"
 
 
 def collect(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
-    """Return the results of an action for all items; all failures are one TableError."""
+    """Apply an action to all items; raise all failures as one TableError."""
     results, errors = list[T](), list[TableError]()
     for item in items:
         try:
@@ -91,12 +91,12 @@ def collect(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
 
 
 def to_plain(value: Any) -> Any:
-    """Return a dataclass as JSON data."""
+    """Convert a dataclass to JSON data."""
     return json.loads(json.dumps(dataclasses.asdict(value)))
 
 
 def from_plain(kind: Any, value: Any, what: str) -> Any:
-    """Return JSON data as a value of a type; an error of its type names `what`."""
+    """Convert JSON data to a value of type `kind`; error messages name `what`."""
     origin, args = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
         hints = get_type_hints(kind)
@@ -115,7 +115,7 @@ def from_plain(kind: Any, value: Any, what: str) -> Any:
         return tuple(from_plain(args[0], each, what) for each in value)
     elif origin is Mapping and isinstance(value, Mapping) and all(type(k) is str for k in value):
         return {key: from_plain(args[1], each, what) for key, each in value.items()}
-    elif kind is float and type(value) in (int, float) and abs(value) < 1e9:  # finite, no bool
+    elif kind is float and type(value) in (int, float) and abs(value) < 1e9:  # finite, not bool
         return float(value)
     elif kind in (str, int, bool) and type(value) is kind:
         return value

@@ -1,4 +1,4 @@
-"""Read a table from one file or several of one kind, CSV or Parquet, whole or in chunks."""
+"""Read a table from one or more CSV or Parquet files, whole or in chunks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PathLike: TypeAlias = str | os.PathLike[str]
 SEPARATORS = (",", ";", "\t", "|")
 
 BLOCK = 1 << 20
-"""Bytes of one reading, by Arrow up to 32 blocks ahead; longer records are refused."""
+"""Bytes per read, of which Arrow holds up to 32 blocks; longer records are an error."""
 
 MAX_CELLS = 1_000_000
 """Maximum number of cells in a chunk of several rows."""
@@ -41,38 +41,38 @@ MAX_CELLS = 1_000_000
 NUMERAL = re.compile(r"[-+]?[\d.,'’ \u00a0\u202f]*\d[\d.,]*(?:[eE][-+]?\d+)?")
 """A cell that may be a number in any notation."""
 
-AS_CSV = "cells that are separated and quoted as in CSV"
+AS_CSV = "cells separated and quoted as in CSV"
 
 
 def detect_format(
     path: PathLike, given: TableFormat | None = None, usual: TableFormat | None = None
 ) -> TableFormat:
-    """Detect the notation of a CSV file and its columns of numbers.
+    """Detect the format of a CSV file and its numeric columns.
 
-    The encoding is UTF-8 or UTF-16 by a byte order mark, UTF-8 if all bytes are, and else cp1252.
-    The first 1000 records decide the separator, all cells the decimal mark and the columns of
-    numbers. Of several files, all cells decide together; the first file decides the rest.
+    A byte order mark decides the encoding; without one, it is UTF-8 if all bytes are valid, else
+    cp1252. The first 1000 records decide the separator. All cells decide the decimal mark and the
+    numeric columns, over all files; the first file decides the other options.
 
     Parameters
     ----------
     path : path-like
-        As for `read_table`.
+        As in `read_table`.
     given : TableFormat, optional
-        The options that are known.
+        The known options.
     usual : TableFormat, optional
-        The format of the file that a model was learned from, see `TableSchema.reading`: its
-        columns of numbers, decimal mark and words for a missing value hold for this file too.
+        The format of a model's training file, see `TableSchema.reading`. Its numeric columns,
+        decimal mark and missing-value words also apply to this file.
 
     Returns
     -------
     TableFormat
-        Complete; for a Parquet file `given`, with all words for a missing value.
+        The complete format; for a Parquet file, `given` with all missing-value words.
 
     Raises
     ------
     TableError
-        If the file cannot be read, if cells allow two readings or a column of numbers holds many
-        words, or if the file contradicts `usual`.
+        If the file cannot be read or contradicts `usual`, if cells are ambiguous, or if a numeric
+        column holds too many words.
     """
     files = _find_files(path)
     form = _detect_start(files, given, usual)
@@ -85,39 +85,38 @@ def detect_format(
 def read_table(
     path: PathLike, stop: int | None = None, form: TableFormat | None = None
 ) -> pd.DataFrame:
-    """Read a whole table, with types.
+    """Read a whole table and infer its types.
 
     Parameters
     ----------
     path : path-like
-        A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file; or a folder
-        of such files, or a pattern such as ``"sales/2024-*.parquet"``: files of one kind with the
-        same columns, whose rows follow each other in the order of the files' names, all written
-        as the first one. CSV has a header unless `form` says otherwise; empty cells are missing
-        values.
+        A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file, a folder of
+        such files, or a pattern such as ``"sales/2024-*.parquet"``. The files must have one type
+        and the same columns and options; their rows are concatenated in the order of the file
+        names. CSV files have a header unless `form` says otherwise; empty cells are missing values.
     stop : int, optional
-        Stop when this number of rows has been read.
+        Stop once this number of rows has been read.
     form : TableFormat, optional
-        Options of a CSV file; the others are detected, see `detect_format`.
+        Options of the CSV file; the others are detected, see `detect_format`.
 
     Returns
     -------
     pandas.DataFrame
-        At least one row. A CSV column is numeric if all its cells are numbers, of which none has
-        a leading zero, a plus or more than 15 digits, and up to three different words; else it has
-        texts, exactly as they are written. The words are missing values. ``frame.attrs["format"]``
-        holds the complete format as plain data.
+        A frame of at least one row. A CSV column is numeric if its cells are numbers, apart from
+        up to three distinct words, which are missing values. Numbers with a leading zero, a plus
+        sign or more than 15 digits make the column text, exactly as written.
+        ``frame.attrs["format"]`` holds the complete format as JSON data.
 
     Raises
     ------
     TableError
-        If the file is absent, damaged, of another kind, ragged, empty or not text, if two columns
-        share a name, or as for `detect_format`.
+        If the file is absent, damaged, ragged, empty, not text or of another type, if two columns
+        share a name, or as in `detect_format`.
 
     Warns
     -----
     UserWarning
-        If the first line looks like data: all its cells are numbers or dates, or one is a fraction.
+        If the first line looks like data: all cells are numbers or dates, or one is a fraction.
     """
     files = _find_files(path)
     form, tables, rows = _detect_start(files, form), list[Any](), 0
@@ -136,26 +135,26 @@ def read_table(
 def iter_table(
     path: PathLike, chunk_rows: int = 10_000, form: TableFormat | None = None
 ) -> Iterator[pd.DataFrame]:
-    """Read a table in chunks, so that it may be larger than memory.
+    """Read a table in chunks, for tables larger than memory.
 
     Parameters
     ----------
     path : path-like
-        As for `read_table`.
+        As in `read_table`.
     chunk_rows : int, default=10000
-        The most rows in one chunk.
+        Maximum number of rows in a chunk.
     form : TableFormat, optional
-        As for `read_table`; the result of `detect_format` saves a second reading of a CSV.
+        As in `read_table`. Pass the result of `detect_format` to avoid reading a CSV file twice.
 
     Returns
     -------
     iterator of pandas.DataFrame
-        The index counts the rows of the whole table from 0. Cells have the types of `read_table`.
+        Chunks with the types of `read_table`; the index counts the rows of the table from 0.
 
     Raises
     ------
     TableError
-        As for `read_table`; errors of a later chunk are raised there.
+        As in `read_table`; an error in a later chunk is raised when the iterator reaches it.
     """
     return (frame for frame, _ in iter_with_texts(path, chunk_rows, form))
 
@@ -163,7 +162,7 @@ def iter_table(
 def iter_with_texts(
     path: PathLike, chunk_rows: int = 10_000, form: TableFormat | None = None
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Return the chunks of `iter_table`, each with its cells as text."""
+    """Yield the chunks of `iter_table`, each with a frame of its cells as text."""
     if chunk_rows < 1:
         raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
     files = _find_files(path)
@@ -185,7 +184,7 @@ def iter_with_texts(
 def _detect_start(
     files: Sequence[PathLike], given: TableFormat | None, usual: TableFormat | None = None
 ) -> TableFormat:
-    """Return the format of the first file but for its columns."""
+    """Return the format of the first file, without numeric columns and decimal mark."""
     form, usual = given or TableFormat(), usual or TableFormat()
     form = replace(
         form,
@@ -204,22 +203,22 @@ def _detect_start(
 
 
 def _warn_of_data(cells: Sequence[str], path: PathLike) -> None:
-    """Warn if all cells of a first line are numbers or dates, or one is a fraction."""
+    """Warn if all cells of the first line are numbers or dates, or one is a fraction."""
     plain = [cell.strip() for cell in cells if cell.strip()]
     numbers = [cell for cell in plain if NUMERAL.fullmatch(cell)]
     fraction = any(re.fullmatch(r"-?\d*[.,]\d+", cell) for cell in numbers)
     if plain and (fraction or all(cell in numbers or find_orders([cell])[0] for cell in plain)):
         warnings.warn(
             f"the first line of {quoted(path, 200)} looks like data, such as {listed(cells, 3)}, "
-            "but is taken for names of columns: --no-header (TableFormat(header=False) in Python) "
-            "names them by position",
+            "but is used as column names: --no-header (TableFormat(header=False) in Python) "
+            "names columns by position",
             UserWarning,
             stacklevel=4,
         )
 
 
 def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
-    """Return a table as a frame with rows from ``start`` on, without pandas' notes in Parquet."""
+    """Convert a table that starts at row ``start`` to a frame, ignoring pandas' Parquet metadata."""
     pandas = require("pandas")
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     frame.index = pandas.RangeIndex(start, start + table.num_rows)
@@ -233,9 +232,9 @@ def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = Fal
 
 
 def _find_files(path: PathLike) -> Sequence[PathLike]:
-    """Return the files of a name, a folder or a pattern in their order, all of one kind.
+    """Return the sorted files of a name, a folder or a pattern; raise TableError for mixed types.
 
-    Names that begin with a point or an underscore, such as ``_SUCCESS``, are no part of a table.
+    Files with a leading dot or underscore, such as ``_SUCCESS``, are skipped.
     """
     text, files = os.fspath(path), list[PathLike]([path])
     several = os.path.isdir(text) or (glob.has_magic(text) and not os.path.lexists(text))
@@ -244,38 +243,38 @@ def _find_files(path: PathLike) -> Sequence[PathLike]:
         found = sorted(map(Path, glob.iglob(pattern, recursive=True)))
         files = [each for each in found if each.name[0] not in "._"]
     if not files:
-        raise TableError(f"{quoted(path, 200)}: expected files of a table, got none")
+        raise TableError(f"{quoted(path, 200)}: expected table files, got none")
     if other := next((file for file in files if _is_csv(file) != _is_csv(files[0])), None):
         raise TableError(
-            f"expected files of one kind, got {quoted(files[0], 200)} and {quoted(other, 200)}"
+            f"expected files of one type, got {quoted(files[0], 200)} and {quoted(other, 200)}"
         )
     return files
 
 
 def _is_csv(path: PathLike) -> bool:
-    """Return True for the name of a CSV file; raise TableError for that of no table."""
+    """Return True for a CSV file name, False for Parquet; raise TableError for others."""
     csv_names, name = (".csv", ".csv.gz", ".tsv", ".tsv.gz"), os.fspath(path).lower()
     if not name.endswith((*csv_names, ".parquet", ".pq")):
         kinds = ", ".join([*csv_names, ".parquet", ".pq"])
-        raise TableError(f"{quoted(path, 200)}: expected the name of a table to end in {kinds}")
+        raise TableError(f"{quoted(path, 200)}: expected a file name ending in {kinds}")
     return name.endswith(csv_names)
 
 
 def _check_columns(
     names: Sequence[str], path: PathLike, expected: Sequence[str], first: PathLike
 ) -> None:
-    """Raise TableError unless a file has the columns of the first one, in any order."""
+    """Raise TableError unless a file has the columns of the first file, in any order."""
     if other := set(names) ^ set(expected):
         raise TableError(
             f"expected all files to have the columns of {quoted(first, 200)}, got "
-            f"{quoted(path, 200)}: {listed(sorted(other), 3)} in one of them only"
+            f"{quoted(path, 200)}: only one of them has {listed(sorted(other), 3)}"
         )
 
 
 def _read_tables(
     files: Sequence[PathLike], rows: int | None, form: TableFormat
 ) -> Iterator[pa.Table]:
-    """Return tables of at most ``rows`` rows; the first is read at once, for its errors."""
+    """Return tables of at most ``rows`` rows; read the first one now, so errors surface here."""
     tables = (_csv_tables if _is_csv(files[0]) else _parquet_tables)(files, rows, form)
     for first in tables:
         return chain([first], tables)
@@ -286,7 +285,7 @@ def _read_tables(
 
 
 def _open(path: PathLike) -> BinaryIO:
-    """Open a text file, and unpack gzip under any name."""
+    """Open a file, and decompress gzip whatever the file name."""
     with open(path, "rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     return cast(BinaryIO, (gzip.open if packed else open)(path, "rb"))
@@ -294,12 +293,14 @@ def _open(path: PathLike) -> BinaryIO:
 
 @contextmanager
 def _readable(path: PathLike) -> Iterator[None]:
-    """Turn errors of opening and unpacking a file into TableError."""
+    """Convert errors of opening and decompressing a file to TableError."""
     name = quoted(path, 200)
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise TableError(f"{name} is not a whole gzip file: it is cut or damaged") from None
+        raise TableError(
+            f"{name} is not a complete gzip file: it is truncated or damaged"
+        ) from None
     except TableError:
         raise
     except (OSError, ValueError) as error:
@@ -308,9 +309,9 @@ def _readable(path: PathLike) -> Iterator[None]:
 
 
 def _detect_encoding(path: PathLike) -> str:
-    """Return the encoding of a file: by its byte order mark, UTF-8, or else cp1252.
+    """Return the encoding of a file, by its byte order mark or else UTF-8 or cp1252.
 
-    A file with characters of UTF-8 and other bytes is a damaged UTF-8 file.
+    A file of valid non-ASCII characters before the first invalid byte is damaged UTF-8.
     """
     decoder, seen = codecs.getincrementaldecoder("utf-8")(), False
     with _open(path) as file:
@@ -331,10 +332,10 @@ def _detect_encoding(path: PathLike) -> str:
 
 
 def _detect_separator(path: PathLike, encoding: str) -> str:
-    """Return the separator by which most records have as many cells as the header, at least two.
+    """Return the separator for which most records have as many cells as the header, at least two.
 
-    Among equals it is the one with most cells like numbers: ``1,5;2,5`` are two, not three. It is
-    detected on 256 KB, in at most 1000 records.
+    Ties go to the separator with the largest share of numeric cells: ``1,5;2,5`` has two cells.
+    The first 256 KB decide, up to 1000 records.
     """
     with _open(path) as file:
         data = file.read(1 << 18)
@@ -352,14 +353,14 @@ def _detect_separator(path: PathLike, encoding: str) -> str:
             ranks.append((fitting, alike / max(1, len(cells)), -place))
     if ranks:
         return SEPARATORS[-max(ranks)[2]]
-    # a single column: no cell holds the separator, such as no comma among 1,5 and 2,5
+    # a single column: choose a separator that no cell contains, so no comma for 1,5 and 2,5
     return next((sep for sep in SEPARATORS if all(len(row) == 1 for row in records[sep])), ",")
 
 
 def _first_records(lines: Sequence[str], sep: str) -> list[list[str]]:
-    """Return the first readable records that are not empty."""
+    """Return the first nonempty records before any CSV error."""
     records: list[list[str]] = []
-    with suppress(csv.Error):  # the reader of the whole file says what is wrong, and where
+    with suppress(csv.Error):  # reading the whole file reports the error with its line
         reader = csv.reader(iter(lines), delimiter=sep)
         records.extend(islice((row for row in reader if row), 1000))
     return records
@@ -368,7 +369,7 @@ def _first_records(lines: Sequence[str], sep: str) -> list[list[str]]:
 def _csv_tables(
     files: Sequence[PathLike], rows: int | None, form: TableFormat
 ) -> Iterator[pa.Table]:
-    """Yield tables of text of at most ``rows`` rows, columns in the order of the first file."""
+    """Yield text tables of at most ``rows`` rows, with the column order of the first file."""
     columns: list[str] = []
     for path in files:
         with _readable(path):
@@ -387,7 +388,7 @@ def _csv_tables(
 
 
 def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa.Table]:
-    """Yield the rows of a file in blocks, without its header if it has one."""
+    """Yield the rows of a file in blocks, without the header."""
     pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
     keys = [str(k) for k in range(len(header))]
     skip, strict = int(form.header is not False), False
@@ -416,18 +417,18 @@ def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterat
             return
         except (pa.ArrowInvalid, UnicodeError):
             pass
-    if strict or _is_strict(path, form):  # Python says what is wrong, and in which line
+    if strict or _is_strict(path, form):  # Python's reader reports the error with its line
         raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
 
 
 def _has_lines(batch: Any) -> bool:
-    """Return True for a line feed in a cell, by a quote closed late, or a NUL, by binary data."""
+    """Return True if a cell holds a line feed (perhaps an unclosed quote) or a NUL (binary data)."""
     texts = [bytes(column.buffers()[2] or b"") for column in batch.columns]
     return any(mark in text for text in texts for mark in (b"\n", b"\0"))
 
 
 def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
-    """Yield header and rows as read by Python; refuse the first fault with its line."""
+    """Yield header and rows with Python's csv reader; raise TableError with the line of an error."""
     name, encoding, width = quoted(path, 200), str(form.encoding), 0
     with _open(path) as file:
         plain = "surrogateescape" if encoding.startswith(("utf-8", "cp", "ascii")) else "strict"
@@ -455,9 +456,9 @@ def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
 
 
 def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[str]:
-    """Yield lines of text; refuse long ones, binary data and other encodings."""
+    """Yield lines of text; raise TableError for long lines, binary data and other encodings."""
     line = 0
-    hint = "(the option --encoding names another one)"
+    hint = "(--encoding names another encoding)"
     try:
         while text := lines.readline(BLOCK + 1):
             line += 1
@@ -477,16 +478,16 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
 
 
 def _is_strict(path: PathLike, form: TableFormat) -> bool:
-    """Return True if Python reads the file too; its error has the line."""
+    """Return True if Python's reader accepts the file; otherwise raise TableError with the line."""
     for _ in _read_records(path, form):
         pass
     return True
 
 
 def _check_header(header: Sequence[str], name: str) -> list[str]:
-    """Return the column names; refuse blanks only, and a name twice."""
+    """Return the column names; raise TableError if all are blank or two are equal."""
     if not any(column.strip() for column in header):
-        raise TableError(f"{name}: expected a header with the names of the columns, got blanks")
+        raise TableError(f"{name}: expected a header with column names, got only blanks")
     names = name_blanks(header)
     check_unique(names, name, ": if its first line is data, add --no-header")
     return names
@@ -498,7 +499,7 @@ def _check_header(header: Sequence[str], name: str) -> list[str]:
 def _parquet_tables(
     files: Sequence[PathLike], rows: int | None, form: TableFormat
 ) -> Iterator[pa.Table]:
-    """Yield tables with the types of Parquet files, each of at most ``rows`` rows."""
+    """Yield tables of at most ``rows`` rows, with the types of the Parquet files."""
     pa = require("pyarrow")
     shared = _shared_schema(files) if len(files) > 1 else None
     for path in files:
@@ -516,13 +517,13 @@ def _parquet_tables(
 
 
 def _column_names(file: Any) -> list[str]:
-    """Return the names of columns of a Parquet file, without the row labels of pandas."""
+    """Return the column names of a Parquet file, without pandas' index columns."""
     names = file.schema_arrow.names
     return [name for name in names if not re.fullmatch(r"__index_level_\d+__", name)]
 
 
 def _shared_schema(files: Sequence[PathLike]) -> Any:
-    """Return the columns of all files, each with a type for the values of all."""
+    """Return the columns common to all files, each with a type that fits all files."""
     pa, schemas = require("pyarrow"), list[Any]()
     for path in files:
         with _open_parquet(path) as file:
@@ -537,17 +538,17 @@ def _shared_schema(files: Sequence[PathLike]) -> Any:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TableError(
-            f"expected the same types of columns in all files from {quoted(files[0], 200)} on: "
+            f"expected compatible column types in all files, starting at {quoted(files[0], 200)}: "
             f"{printable(error, 160)}"
         ) from None
 
 
 @contextmanager
 def _open_parquet(path: PathLike) -> Iterator[Any]:
-    """Open a Parquet file; turn errors of reading into TableError."""
+    """Open a Parquet file; convert errors of reading it to TableError."""
     parquet = require("pyarrow.parquet")
     try:
-        # without these options, a group of rows is held compressed
+        # by default, a whole compressed row group is held in memory
         with (
             open(path, "rb") as source,
             parquet.ParquetFile(source, pre_buffer=False, buffer_size=1 << 16) as file,
@@ -556,6 +557,6 @@ def _open_parquet(path: PathLike) -> Iterator[Any]:
             yield file
     except (TableError, ImportError, MemoryError):
         raise
-    except Exception as error:  # a damaged file fails in many ways, deep in the decoder
+    except Exception as error:  # damaged files raise many kinds of errors in the decoder
         reason = getattr(error, "strerror", None) or printable(error, 160)
         raise TableError(f"cannot read {quoted(path, 200)} as Parquet: {reason}") from None
