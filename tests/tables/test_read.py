@@ -135,11 +135,11 @@ BAD = {
     "twice the same name": ("t.csv", b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
     "no names": ("t.csv", b",\n0,1\n", "expected a header with column names"),
     "controls": ("t.csv", b"a\x1b[1m,a\x1b[1m\n1,2\n", r"more than one column named 'a\[1m'"),
-    "cut": ("t.csv.gz", PACKED[:-12], "is not a complete gzip file"),
+    "cut": ("t.csv.gz", PACKED[:-12], "is a truncated or damaged gzip"),
     "damaged": (
         "t.csv.gz",
         PACKED[:30] + b"zzzz" + PACKED[34:],
-        "is not a complete gzip file",
+        "is a truncated or damaged gzip",
     ),
     "workbook": ("t.csv", b"PK\x03\x04\0", "line 1: expected text, got binary data"),
     "quotes lines apart": (

@@ -26,7 +26,7 @@ from pliant.core.exceptions import ModelFileError
 from pliant.core.typing import Indices, Mask
 
 
-def without_searches(part: Any, known: dict[int, Any] | None = None) -> Any:
+def copy_for_file(part: Any, known: dict[int, Any] | None = None) -> Any:
     """Return a copy of a part for saving; shared parts stay shared.
 
     A search is replaced by its best estimator. The copy has no random states of the fit, and no
@@ -44,7 +44,7 @@ def without_searches(part: Any, known: dict[int, Any] | None = None) -> Any:
         return known[id(part)]
     result = part
     if isinstance(part, BaseSearchCV):
-        result = without_searches(getattr(part, "best_estimator_", part.estimator), known)
+        result = copy_for_file(getattr(part, "best_estimator_", part.estimator), known)
     elif isinstance(part, BaseEstimator) or type(part).__module__ == "sklearn.calibration":
         known[id(part)] = result = copy(part)
         parameters = part.get_params(deep=False) if isinstance(part, BaseEstimator) else ()
@@ -54,19 +54,19 @@ def without_searches(part: Any, known: dict[int, Any] | None = None) -> Any:
             if name not in parameters and (drawn or name in ("_loss", "_scorer")):
                 delattr(result, name)
             else:
-                vars(result)[name] = without_searches(value, known)
+                vars(result)[name] = copy_for_file(value, known)
         if isinstance(part, ColumnTransformer) and hasattr(part, "transformers_"):
             result.transformers = result.transformers_[: len(part.transformers)]
     elif type(part) in (list, tuple):
-        result = type(part)(without_searches(item, known) for item in part)
+        result = type(part)(copy_for_file(item, known) for item in part)
     elif type(part) in (dict, Bunch):
         result = type(part)()
-        result.update((name, without_searches(item, known)) for name, item in part.items())
+        result.update((name, copy_for_file(item, known)) for name, item in part.items())
     known[id(part)] = result
     return result
 
 
-def objects_in(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+def iter_objects(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
     """Yield each object in a value once, inner objects first, then the value."""
     seen = set() if seen is None else seen
     if id(value) in seen:
@@ -80,13 +80,13 @@ def objects_in(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
     elif isinstance(value, np.ndarray) and value.dtype.kind == "O":
         parts = value.ravel().tolist()
     for part in parts:
-        yield from objects_in(part, seen)
+        yield from iter_objects(part, seen)
     yield value
 
 
 def check_parts(model: object) -> None:
     """Check the attributes of all objects, inner objects first."""
-    objects = list(objects_in(model))
+    objects = list(iter_objects(model))
     for value in objects:
         _check_attributes(value)
     for value in objects:

@@ -19,7 +19,7 @@ from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import replacing
 from pliant.core.text import printable, quoted
-from pliant.persistence._checks import check_parts, objects_in, without_searches
+from pliant.persistence._checks import check_parts, copy_for_file, iter_objects
 from pliant.persistence._contents import (
     MAX_BYTES,
     check_nodes,
@@ -84,17 +84,17 @@ def save_model(
         If the file cannot be written, or cannot contain a part of the model, such as a callable
         kernel; the message names the part. No partial file is left behind.
     """
-    skops = _skops()
+    skops = _import_skops()
     state = {
         "format": "pliant-model",
         "format_version": FORMAT_VERSION,
         "pliant_version": __version__,
-        "model": _attempt(lambda: without_searches(model), "cannot save the model"),
+        "model": _convert_errors(lambda: copy_for_file(model), "cannot save the model"),
         "schema": _as_json(schema, "schema"),
         "metadata": _as_json(metadata, "metadata"),
     }
-    data = _attempt(lambda: _pack(skops.dumps(state)), "cannot save the model")
-    _attempt(lambda: _unpack(data, skops), "cannot save the model")
+    data = _convert_errors(lambda: _pack(skops.dumps(state)), "cannot save the model")
+    _convert_errors(lambda: _unpack(data, skops), "cannot save the model")
     with replacing(path, ModelFileError) as draft:
         draft.write_bytes(data)
 
@@ -117,7 +117,7 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
         If the file cannot be read, is damaged, is not a model file, has another format version, or
         names a type that is not on the closed list. No object is built in these cases.
     """
-    skops, name = _skops(), quoted(path, 200)
+    skops, name = _import_skops(), quoted(path, 200)
     try:
         with open(path, "rb") as file:
             # `read` allocates all requested bytes, so request the file size at most
@@ -125,7 +125,7 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ModelFileError(f"cannot read {name}: {reason}") from None
-    return _attempt(lambda: _unpack(data, skops), f"cannot load {name}")
+    return _convert_errors(lambda: _unpack(data, skops), f"cannot load {name}")
 
 
 def _pack(data: bytes) -> bytes:
@@ -203,7 +203,7 @@ def _from_json(text: object, name: str) -> dict[str, Any] | None:
     return value
 
 
-def _attempt(action: Callable[[], T], prefix: str) -> T:
+def _convert_errors(action: Callable[[], T], prefix: str) -> T:
     """Return the result of an action; convert its errors to one-line ModelFileErrors."""
     try:
         return action()
@@ -214,7 +214,7 @@ def _attempt(action: Callable[[], T], prefix: str) -> T:
         raise ModelFileError(f"{prefix}: {kind}: {printable(error, 160)}") from None
 
 
-def _skops() -> Any:
+def _import_skops() -> Any:
     """Import skops; if it is missing, raise an ImportError that names the extra to install.
 
     skops imports all modules of scikit-learn, including adapters that slowly import PyTorch, Dask
@@ -237,5 +237,5 @@ def _skops() -> Any:
 def holds(estimator: Any) -> bool:
     """Return True if all parts of an estimator have types that a model file may contain."""
     known = loaders()["ObjectNode"] | trusted_types()
-    types = {type(part) for part in objects_in(estimator) if hasattr(type(part), "get_params")}
+    types = {type(part) for part in iter_objects(estimator) if hasattr(type(part), "get_params")}
     return all(f"{kind.__module__}.{kind.__qualname__}" in known for kind in types)

@@ -40,7 +40,7 @@ KINDS: dict[str, Kind] = {
 }
 """Kind of a column for each type that pandas infers from the cells."""
 
-TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
+BOOLEANS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 """Values of boolean cells, as lower-case text."""
 
 MISSING = frozenset(
@@ -72,7 +72,7 @@ def read_numbers(column: pd.Series) -> Array:
     """Return the cells as float64, NaN if missing; raise TableError for infinite or huge ones."""
     import pandas as pd
 
-    plain = _plain(column)
+    plain = _check_type(column)
     values: Array
     if pd.api.types.is_numeric_dtype(plain.dtype):
         values = plain.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -84,7 +84,7 @@ def read_numbers(column: pd.Series) -> Array:
     return values
 
 
-def number(cell: object) -> float:
+def parse_float(cell: object) -> float:
     """Return the number in a cell, or NaN."""
     if isinstance(cell, str) and ("_" in cell or not cell.isascii()):
         return np.nan
@@ -99,37 +99,37 @@ def _parse_number(cell: object) -> float:
     # a plus sign, a leading zero or more than 15 digits mark a code, not a number
     if isinstance(cell, str) and re.match(r"\+|-?0\d|-?\d{16,}$", cell.strip()):
         return np.nan
-    value = number(cell)
+    value = parse_float(cell)
     if value != value and isinstance(cell, str):
-        return TRUTHS.get(cell.strip().lower(), np.nan)
+        return BOOLEANS.get(cell.strip().lower(), np.nan)
     return value
 
 
-def whole(values: Array) -> npt.NDArray[np.bool_]:
+def is_integer(values: Array) -> npt.NDArray[np.bool_]:
     """Return a mask of the values that are integers exactly representable in float64."""
     mask: npt.NDArray[np.bool_] = (values == np.floor(values)) & (np.abs(values) < 2.0**53)
     return mask
 
 
-def read_truths(column: pd.Series) -> Array:
+def read_booleans(column: pd.Series) -> Array:
     """Return the cells as 0.0 or 1.0, NaN if missing; raise TableError for other values."""
     cells = read_texts(column)
-    values = np.array([np.nan if c is None else TRUTHS.get(c.strip().lower(), -1) for c in cells])
+    values = np.array([np.nan if c is None else BOOLEANS.get(c.strip().lower(), -1) for c in cells])
     refuse(column, values == -1, "true or false")
     return values
 
 
 def read_texts(column: pd.Series) -> npt.NDArray[np.object_]:
     """Return the cells as stripped text, shape (n,), None if missing."""
-    plain = _plain(column).astype(object)
+    plain = _check_type(column).astype(object)
     cells = np.empty(len(plain), dtype=object)
     cells[:] = [
-        None if gone else text_of(c).strip() for c, gone in zip(plain, plain.isna(), strict=True)
+        None if gone else as_text(c).strip() for c, gone in zip(plain, plain.isna(), strict=True)
     ]
     return cells
 
 
-def has_spaces(column: pd.Series) -> bool:
+def has_outer_spaces(column: pd.Series) -> bool:
     """Return True if a text in the column begins or ends with a space."""
     if column.dtype.kind != "O" and str(column.dtype) not in ("string", "str", "category"):
         return False
@@ -146,7 +146,7 @@ def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None
         raise TableError(f"column {quoted(column.name)} has {what} in {row}: {advice}")
 
 
-def _plain(column: pd.Series) -> pd.Series:
+def _check_type(column: pd.Series) -> pd.Series:
     """Check the type of a column, and return it without pandas' categorical dtype."""
     import pandas as pd
 
@@ -155,7 +155,7 @@ def _plain(column: pd.Series) -> pd.Series:
     return column.astype(object) if categorical else column
 
 
-def text_of(value: object) -> str:
+def as_text(value: object) -> str:
     """Return a cell as text; integers have no decimal point, dates at midnight no time."""
     if isinstance(value, float | np.floating | Decimal):
         exact = float(value)
@@ -165,12 +165,12 @@ def text_of(value: object) -> str:
     return str(value)
 
 
-def shown(cell: object) -> str:
-    """Format a cell for a message, the same for CSV and Parquet; text is quoted."""
-    value = number(cell)
-    if value != value:
-        return quoted(text_of(cell))
-    return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else str(value)
+def describe_cell(cell: object) -> str:
+    """Format an unreadable cell, the same for CSV and Parquet, with advice for the user."""
+    value = parse_float(cell)
+    text = as_text(cell) if value != value else str(value).removesuffix(".0")
+    shown = quoted(text) if value != value else text
+    return f"{shown}: correct it or read it as missing (--na-values {quoted(text)})"
 
 
 def refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> None:
@@ -179,20 +179,13 @@ def refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> No
         at = int(wrong.argmax())
         raise TableError(
             f"column {quoted(column.name)}: expected {expected} in {row_name(column.index, at)}, "
-            f"got {shown(column.iloc[at])}{cell_advice(column.iloc[at])}"
+            f"got {describe_cell(column.iloc[at])}"
         )
-
-
-def cell_advice(cell: object) -> str:
-    """Return advice for an unreadable cell."""
-    word = shown(cell)
-    option = word if word.startswith("'") else quoted(word)
-    return f": correct it or read it as missing (--na-values {option})"
 
 
 READERS: dict[Kind, Callable[[pd.Series], Array]] = {
     "numeric": read_numbers,
-    "boolean": read_truths,
+    "boolean": read_booleans,
 }
 """Readers of the kinds of columns that become one numeric feature."""
 
@@ -201,10 +194,10 @@ READERS: dict[Kind, Callable[[pd.Series], Array]] = {
 
 DateOrder: TypeAlias = Literal["ymd", "dmy", "mdy"]
 
-PARTS = ("days", "year", "month", "day of year", "weekday", "hour")
+DATE_PARTS = ("days", "year", "month", "day of year", "weekday", "hour")
 """Calendar features; days count from the earliest training date, and Monday is weekday 0."""
 
-SECONDS_A_DAY = 86_400.0
+SECONDS_PER_DAY = 86_400.0
 
 DATES = {
     name: re.compile(
@@ -258,7 +251,7 @@ def _count_days(day: tuple[str, str, str], match: re.Match[str]) -> float:
         date = datetime(year, month, number, hour, minute, second)
     except ValueError:
         return np.nan
-    return (date - datetime(1970, 1, 1)).total_seconds() / SECONDS_A_DAY
+    return (date - datetime(1970, 1, 1)).total_seconds() / SECONDS_PER_DAY
 
 
 def find_orders(texts: Iterable[str]) -> tuple[list[DateOrder], list[str]]:
@@ -278,7 +271,7 @@ def read_dates(column: pd.Series, order: DateOrder | None) -> Array:
 
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         since = column.dt.tz_localize(None).to_numpy() - np.datetime64(0, "s")
-        return np.asarray(since / np.timedelta64(1, "s") / SECONDS_A_DAY)
+        return np.asarray(since / np.timedelta64(1, "s") / SECONDS_PER_DAY)
     codes, texts = pd.factorize(column.astype(object))  # str() of Python dates is ISO text
     values = np.array([parse_date(str(text), order or "ymd") for text in texts] + [np.nan])
     days = values[codes]
@@ -289,7 +282,7 @@ def read_dates(column: pd.Series, order: DateOrder | None) -> Array:
     return days
 
 
-def calendar_features(days: Array, parts: Sequence[str] = PARTS, origin: float = 0.0) -> Array:
+def calendar_features(days: Array, parts: Sequence[str] = DATE_PARTS, origin: float = 0.0) -> Array:
     """Return calendar features, shape (n, len(parts)), NaN for missing dates."""
     gone = np.isnan(days)
     whole = np.floor(np.where(gone, 0.0, days))
@@ -301,6 +294,6 @@ def calendar_features(days: Array, parts: Sequence[str] = PARTS, origin: float =
         "month": (months - years).astype(np.float64) + 1,
         "day of year": (dates - years).astype(np.float64) + 1,
         "weekday": (whole + 3) % 7,  # 1 January 1970 was a Thursday
-        "hour": np.round((np.where(gone, 0.0, days) - whole) * SECONDS_A_DAY) / 3600,
+        "hour": np.round((np.where(gone, 0.0, days) - whole) * SECONDS_PER_DAY) / 3600,
     }
     return np.column_stack([np.where(gone, np.nan, features[part]) for part in parts])

@@ -16,8 +16,8 @@ from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.tables._cells import (
+    DATE_PARTS,
     MISSING,
-    PARTS,
     READERS,
     DateOrder,
     Kind,
@@ -25,10 +25,10 @@ from pliant.tables._cells import (
     find_orders,
     infer_kind,
     is_date,
+    is_integer,
     read_dates,
     read_texts,
     refuse_missing,
-    whole,
 )
 from pliant.tables._names import listed, row_name
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 Missing: TypeAlias = Literal["impute", "error"]
 
-FEW = 20
+MIN_ROWS = 20
 """Number of rows, or distinct texts, up to which no column is constant, free text or ids."""
 
-MOSTLY = 0.9
+MIN_SHARE = 0.9
 """Minimum share of distinct texts for ids; of dates for other texts to be errors; of number-like
 texts for a note."""
 
@@ -105,7 +105,9 @@ class Column:
             values = getattr(self, name)
             if bool(values) != (self.kind == kind) or len(set(values)) < len(values):
                 raise ValueError(f"column {quoted(self.name)}: unexpected {name} of {self.kind}")
-        if list(self.categories) != sorted(self.categories) or not set(self.parts) <= set(PARTS):
+        if list(self.categories) != sorted(self.categories) or not set(self.parts) <= set(
+            DATE_PARTS
+        ):
             raise ValueError(f"column {quoted(self.name)}: unexpected category order or date part")
 
     @property
@@ -219,11 +221,11 @@ class ColumnProfile:
         numbers = READERS[kind](self.cells)
         present = numbers[~np.isnan(numbers)]
         if not self.keep and len(present) == len(numbers):
-            if len(numbers) > FEW and (numbers == numbers[0]).all():
+            if len(numbers) > MIN_ROWS and (numbers == numbers[0]).all():
                 return "constant"
             if kind == "numeric" and _are_ids(numbers, ID_NAME.fullmatch(self.name) is not None):
                 return "id"
-        if kind == "numeric" and CODE_NAME.fullmatch(self.name) and whole(present).all():
+        if kind == "numeric" and CODE_NAME.fullmatch(self.name) and is_integer(present).all():
             self.notes.append(
                 f"integers in {quoted(self.name)} look like codes and are used as numbers "
                 f"(--categorical {quoted(self.name)} for categories)"
@@ -242,7 +244,7 @@ class ColumnProfile:
         if (dates := self._find_dates(counts)) is not None:
             return dates
         distinct, present = len(counts), counts.total()
-        if distinct == 1 and not self.keep and present == len(self.cells) > FEW:
+        if distinct == 1 and not self.keep and present == len(self.cells) > MIN_ROWS:
             return "constant"
         if all(text.strip().lower() in ("true", "false") for text in counts):
             return Column(self.name, "boolean")
@@ -251,12 +253,12 @@ class ColumnProfile:
             return sum(times * measure(text) for text, times in counts.items()) / present
 
         many = distinct > 50_000  # maximum number of categories
-        unlike = distinct > max(FEW, MOSTLY * present) or many
+        unlike = distinct > max(MIN_ROWS, MIN_SHARE * present) or many
         # free text: over 30 % of the texts are distinct, with at least three words on average
-        wordy = (distinct > FEW and distinct > 0.3 * present) or many
+        wordy = (distinct > MIN_ROWS and distinct > 0.3 * present) or many
         if (wordy and share(lambda t: len(t.split())) >= 3.0) or (unlike and self.keep):
             return Column(self.name, "text")
-        if share(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MOSTLY:
+        if share(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MIN_SHARE:
             self.notes.append(
                 f"column {quoted(self.name)} holds text that looks like numbers, such as "
                 f"{quoted(next(iter(counts)))}: it is used as text"
@@ -268,10 +270,10 @@ class ColumnProfile:
         import pandas as pd
 
         cells = [text for text in counts if text.strip() not in MISSING]
-        if not any(map(is_date, cells[:FEW])):
+        if not any(map(is_date, cells[:MIN_ROWS])):
             return None
         orders, strange = find_orders(cells)
-        if not orders or len(strange) >= (1 - MOSTLY) * len(cells):
+        if not orders or len(strange) >= (1 - MIN_SHARE) * len(cells):
             return None
         if strange:
             row = row_name(self.cells.index, read_texts(self.cells).tolist().index(strange[0]))
@@ -311,7 +313,7 @@ class ColumnProfile:
         """Return a date column with the calendar features that vary."""
         features = calendar_features(days)
         low, high = np.nanmin(features, axis=0), np.nanmax(features, axis=0)
-        varying = tuple(part for part, a, b in zip(PARTS, low, high, strict=True) if a < b)
+        varying = tuple(part for part, a, b in zip(DATE_PARTS, low, high, strict=True) if a < b)
         if not varying and not self.keep:
             return "constant"
         parts = varying or ("days",)
@@ -321,7 +323,7 @@ class ColumnProfile:
 def _are_ids(numbers: Array, named: bool) -> bool:
     """Return True for row numbers, and for integers in a column named like an id."""
     rows, low, steps = len(numbers), numbers.min(), np.diff(numbers)
-    if rows <= FEW or not whole(numbers).all():
+    if rows <= MIN_ROWS or not is_integer(numbers).all():
         return False
     if (steps > 0).all() or (steps < 0).all():
         return named or (low in (0, 1) and bool(numbers.max() - low + 1 == rows))

@@ -112,7 +112,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         learn from a row's own target.
         """
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        if y is None and self._many:
+        if y is None and self._high_cardinality:
             raise ValueError("expected a target y for features with many categories, got None")
         parts, encoded = self._parts(), [np.empty((len(X), 0))]
         with warnings.catch_warnings():
@@ -165,7 +165,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         """Return the tags, which allow missing values."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.target_tags.required = bool(self._many)
+        tags.target_tags.required = bool(self._high_cardinality)
         return tags
 
     @property
@@ -174,7 +174,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return {j: range(each) if isinstance(each, int) else each for j, each in given}
 
     @property
-    def _many(self) -> list[int]:
+    def _high_cardinality(self) -> list[int]:
         """Features with more than `most_one_hot` categories."""
         return sorted(j for j, texts in self._texts.items() if len(texts) > self.most_one_hot)
 
@@ -190,7 +190,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"expected texts in columns up to {width}, got {spans[0]}")
         words = {j for start, stop in self.texts for j in range(start, stop)}
         numbers = [j for j in range(width) if j not in words and j not in self._texts]
-        few = sorted(self._texts.keys() - {*self._many})
+        few = sorted(self._texts.keys() - {*self._high_cardinality})
         median = SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True)
         frequent = SimpleImputer(strategy="most_frequent", keep_empty_features=True)
         one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -198,7 +198,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         parts: list[tuple[str, Any, list[int]]] = [
             ("numbers", median, numbers),
             ("one-hot", make_pipeline(frequent, one_hot), few),
-            ("means", TargetEncoder(target_type=kind, **self._folds()), self._many),
+            ("means", TargetEncoder(target_type=kind, **self._folds()), self._high_cardinality),
         ]
         for k, (start, stop) in enumerate(self.texts):
             most = min(self.n_components, stop - start)
@@ -236,7 +236,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 ColumnEncoder.__module__ = "pliant.tables"
 
 
-def encoder_of(
+def make_encoder(
     categories: Mapping[int, Sequence[str]], texts: Sequence[tuple[int, int]], **options: Any
 ) -> ColumnEncoder:
     """Return an unfitted encoder that stores category names only for one-hot encoded features."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
-from pliant.tables._cells import MISSING, number
+from pliant.tables._cells import MISSING, parse_float
 from pliant.tables._names import collect, from_plain, listed, require, to_plain
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ DECIMALS = (".", ",")
 THOUSANDS = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
 """Thousands separators; the last three are a space, a no-break and a narrow no-break space."""
 
-MOST_WORDS = 3
+MAX_WORDS = 3
 """Maximum number of distinct words read as missing values in a numeric column."""
 
 
@@ -56,27 +56,29 @@ def _number_patterns() -> dict[str, str]:
     }
 
 
-SHAPES = _number_patterns()
-SHAPE = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in SHAPES.items()), re.ASCII)
+NOTATIONS = _number_patterns()
+NOTATION = re.compile(
+    "|".join(f"(?P<{name}>{pattern})" for name, pattern in NOTATIONS.items()), re.ASCII
+)
 PROOFS = {
     ".": ("point", "grouped_point", "commas"),
     ",": ("comma", "grouped_comma", "points"),
 }
-LONG = ("commas", "points", "spaced")
-NO_NUMBERS = ("code", "list")
+GROUPED_INTEGERS = ("commas", "points", "spaced")
+TEXT_NOTATIONS = ("code", "list")
 """Number notations: all of them, those that prove a decimal mark, integers with several thousands
 separators, and those that make a column text."""
 
 
-def _plain_patterns() -> dict[str, str]:
+def _common_patterns() -> dict[str, str]:
     """Return patterns of the most common cells, which Arrow counts without Python."""
     point = r"^-?(?:0?\.\d+|[1-9]\d*\.(?:\d{0,2}|\d{4,})|[1-9]\d{3,}\.\d+)(?:[eE][-+]?\d+)?$"
     return {
         "point": point,
         "integer": r"^-?(?:0|[1-9]\d{0,14})$",
         "comma": point.replace(r"\.", ","),
-        "either_point": f"^{SHAPES['either_point']}$",
-        "either_comma": f"^{SHAPES['either_comma']}$",
+        "either_point": f"^{NOTATIONS['either_point']}$",
+        "either_comma": f"^{NOTATIONS['either_comma']}$",
     }
 
 
@@ -157,7 +159,7 @@ class TableFormat:
     @cached_property
     def missing_numbers(self) -> frozenset[float]:
         """Numbers in `na_values`, which are missing values in any notation."""
-        return frozenset(value for value in map(number, self.na_values) if value == value)
+        return frozenset(value for value in map(parse_float, self.na_values) if value == value)
 
     @property
     def described(self) -> str:
@@ -193,7 +195,7 @@ class ColumnEvidence:
 
     name: str
     missing: int = 0
-    shapes: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, tuple[str, int]] = field(default_factory=dict)
     marks: set[str] = field(default_factory=set)
     lengths: set[int] = field(default_factory=set)
@@ -207,11 +209,11 @@ class ColumnEvidence:
 
         others = cells.drop_null()
         self.missing += len(cells) - len(others)
-        for shape, pattern in _plain_patterns().items():
+        for notation, pattern in _common_patterns().items():
             found = pc.match_substring_regex(others, pattern)
             if times := pc.sum(found).as_py():
                 first = others[pc.index(found, True).as_py()].as_py()
-                self._add_number(shape, first, times, cells, row)
+                self._add_number(notation, first, times, cells, row)
                 others = others.filter(pc.invert(found))
         counts = pc.value_counts(others)
         for text, times in zip(*(part.to_pylist() for part in counts.flatten()), strict=True):
@@ -224,25 +226,25 @@ class ColumnEvidence:
             self.missing += times
         elif plain in MISSING:
             self.usual[plain] += times
-        elif (match := SHAPE.fullmatch(plain)) is not None:
-            shape = next(name for name in SHAPES if match[name] is not None)
-            self._add_number(shape, text, times, cells, row)
+        elif (match := NOTATION.fullmatch(plain)) is not None:
+            notation = next(name for name in NOTATIONS if match[name] is not None)
+            self._add_number(notation, text, times, cells, row)
         elif plain in self.words or len(self.words) < 50:  # enough for messages
             self.words[plain] += times
-            self._keep(f"word {plain}", text, cells, row)
+            self._store_example(f"word {plain}", text, cells, row)
         else:
             self.more_words += times
 
-    def _add_number(self, shape: str, text: str, times: int, cells: pa.Array, row: int) -> None:
+    def _add_number(self, notation: str, text: str, times: int, cells: pa.Array, row: int) -> None:
         """Add a number that occurs `times` times in one notation."""
-        self.shapes[shape] += times
-        if shape.startswith(("grouped", "either")) or shape in LONG:
+        self.counts[notation] += times
+        if notation.startswith(("grouped", "either")) or notation in GROUPED_INTEGERS:
             self.marks |= set(text.strip()) & set(THOUSANDS)
-        if shape in LONG:
+        if notation in GROUPED_INTEGERS:
             self.lengths.add(len(text.strip().lstrip("-")))
-        self._keep(shape, text, cells, row)
+        self._store_example(notation, text, cells, row)
 
-    def _keep(self, what: str, text: str, cells: pa.Array, row: int) -> None:
+    def _store_example(self, what: str, text: str, cells: pa.Array, row: int) -> None:
         """Store the first cell of each notation or word, with its 1-based row."""
         if what not in self.examples:
             import pyarrow.compute as pc
@@ -252,28 +254,33 @@ class ColumnEvidence:
     @property
     def may_be_numbers(self) -> bool:
         """True if most cells are numbers in some notation and no cell makes the column text."""
-        numbers, words = self.shapes.total(), self.words.total() + self.more_words
-        return numbers > words and not sum(self.shapes[shape] for shape in NO_NUMBERS)
+        numbers, words = self.counts.total(), self.words.total() + self.more_words
+        return numbers > words and not sum(self.counts[notation] for notation in TEXT_NOTATIONS)
 
-    def example(self, *shapes: str) -> str:
+    def example(self, *notations: str) -> str:
         """Quote the column name and the first cell in one of the notations."""
-        text = next(self.examples[shape][0] for shape in shapes if shape in self.examples)
+        text = next(
+            self.examples[notation][0] for notation in notations if notation in self.examples
+        )
         return f"{quoted(self.name)} (as in {quoted(text)})"
 
-    def why_text(self, form: TableFormat) -> str | None:
+    def reason_for_text(self, form: TableFormat) -> str | None:
         """Return the reason to read the column as text, or None if it is numeric."""
         decimal = str(form.decimal)
-        if codes := [shape for shape in NO_NUMBERS if self.shapes[shape]]:
+        if codes := [notation for notation in TEXT_NOTATIONS if self.counts[notation]]:
             return f"{quoted(self.examples[codes[0]][0])} is not a plain number"
         common = {"integer", "infinite", "power", "either_point", "either_comma", "spaced"}
-        foreign = [s for s in self.shapes if s not in common and s not in PROOFS[decimal]]
+        foreign = [s for s in self.counts if s not in common and s not in PROOFS[decimal]]
         if foreign:
             text = self.examples[foreign[0]][0]
             return f"{quoted(text)} is not a number with the decimal mark {quoted(decimal)}"
         if form.thousands is not None and self.marks - {decimal, form.thousands}:
             return f"its thousands separator is not {quoted(form.thousands)}"
-        long = self.shapes.total() == sum(self.shapes[s] for s in LONG) and len(self.lengths) == 1
-        text = next((self.examples[s][0] for s in LONG if s in self.examples), "")
+        long = (
+            self.counts.total() == sum(self.counts[s] for s in GROUPED_INTEGERS)
+            and len(self.lengths) == 1
+        )
+        text = next((self.examples[s][0] for s in GROUPED_INTEGERS if s in self.examples), "")
         if form.thousands is None and long and len(re.findall(r"\d+", text)) > 2:
             return f"{quoted(text)} may be a phone number (--thousands reads it as a number)"
         return None
@@ -297,7 +304,7 @@ def gather_evidence(
 def infer_format(
     columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None = None
 ) -> TableFormat:
-    """Infer the decimal mark and numeric columns; check them against the format `usual` if given."""
+    """Infer the decimal mark and the numeric columns; check them against `usual` if given."""
     kept = usual is not None and usual.numbers is not None
     candidates = [each for each in columns if each.may_be_numbers]
     form = replace(form, decimal=form.decimal or _infer_decimal(candidates, form, usual))
@@ -305,20 +312,20 @@ def infer_format(
     marks = set[str]()
 
     def decide(column: ColumnEvidence) -> None:
-        why = column.why_text(form)
+        why = column.reason_for_text(form)
         if not kept and (why is not None or not column.may_be_numbers):
             if why is not None and column.may_be_numbers:
                 notes.append(f"column {quoted(column.name)} is read as text: {why}")
             return
         known = () if usual is None else usual.words.get(column.name, ())
         if kept and (why is not None or column.words.keys() - {*known}):
-            raise _no_number(column, why, known)
-        if not kept and (len(column.words) > MOST_WORDS or column.more_words):
-            raise _too_many_words(column)
+            raise _number_error(column, why, known)
+        if not kept and (len(column.words) > MAX_WORDS or column.more_words):
+            raise _word_error(column)
         for word, times in [*column.usual.items(), *column.words.items()]:
             cells = count(times, "cell")
             notes.append(f"column {quoted(column.name)}: {cells} {quoted(word)} read as missing")
-        whole = set(column.shapes) == {"integer"} and not column.missing
+        whole = set(column.counts) == {"integer"} and not column.missing
         whole = whole and not column.usual and not column.words and not form.missing_numbers
         numbers[column.name] = "integer" if whole else "number"
         words[column.name] = (*known, *(word for word in column.words if word not in known))
@@ -340,7 +347,7 @@ def _infer_decimal(
     if form.thousands in DECIMALS:
         return "," if form.thousands == "." else "."
     proofs = {
-        mark: [each for each in columns if any(each.shapes[shape] for shape in PROOFS[mark])]
+        mark: [each for each in columns if any(each.counts[notation] for notation in PROOFS[mark])]
         for mark in DECIMALS
     }
     point, comma = (
@@ -353,18 +360,18 @@ def _infer_decimal(
             f"expected one decimal mark, got a point in column {point} and a comma in {comma}: add "
             "--decimal . or --decimal , (or mark text columns with --categorical)"
         )
-    certain = before == "," or any(each.shapes["grouped_comma"] for each in proofs[","])
+    certain = before == "," or any(each.counts["grouped_comma"] for each in proofs[","])
     if result == "," and form.sep == "," and not certain:
         raise TableError(
             f"column {comma} may hold decimal commas or lists, since the file is comma-separated: "
             "add --decimal , or --decimal . (which makes the column text)"
         )
-    unsure = [each for each in columns if each.shapes["either_point"] + each.shapes["either_comma"]]
+    unsure = [each for each in columns if each.counts["either_point"] + each.counts["either_comma"]]
     if result is None and unsure:
         result = _decimal_of_unsure(unsure, form, usual)
     if result is not None and before is not None and result != before:
-        shapes = (*PROOFS[result], "either_point", "either_comma")
-        column = (proofs[result] or unsure)[0].example(*shapes)
+        notations = (*PROOFS[result], "either_point", "either_comma")
+        column = (proofs[result] or unsure)[0].example(*notations)
         raise TableError(
             f"the model was fitted to numbers with the decimal mark {quoted(before)}, but "
             f"column {column} has {quoted(result)}: add --decimal {result} or --decimal {before}"
@@ -378,7 +385,7 @@ def _decimal_of_unsure(
     """Return the decimal mark of a file with only ambiguous cells such as ``1,250``."""
     if usual is not None and usual.decimal is not None and usual.sep in (None, form.sep):
         return usual.decimal
-    commas = not any(each.shapes["either_point"] for each in columns)
+    commas = not any(each.counts["either_point"] for each in columns)
     if commas and form.sep in (",", ";"):
         return "," if form.sep == ";" else "."
     shown = [each.example("either_point", "either_comma") for each in columns]
@@ -388,7 +395,7 @@ def _decimal_of_unsure(
     )
 
 
-def _no_number(column: ColumnEvidence, why: str | None, known: Sequence[str]) -> TableError:
+def _number_error(column: ColumnEvidence, why: str | None, known: Sequence[str]) -> TableError:
     """Return the error for a new cell that is not a number, in a numeric column."""
     name = quoted(column.name)
     if why is not None:
@@ -402,7 +409,7 @@ def _no_number(column: ColumnEvidence, why: str | None, known: Sequence[str]) ->
     )
 
 
-def _too_many_words(column: ColumnEvidence) -> TableError:
+def _word_error(column: ColumnEvidence) -> TableError:
     """Return the error for too many words in a numeric column."""
     words = list(column.words)
     row = column.examples[f"word {words[0]}"][1]

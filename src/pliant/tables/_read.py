@@ -75,7 +75,7 @@ def detect_format(
         column holds too many words.
     """
     files = _find_files(path)
-    form = _detect_start(files, given, usual)
+    form = _detect_options(files, given, usual)
     if not _is_csv(files[0]):
         return form
     wanted = None if usual is None else usual.numbers
@@ -119,7 +119,7 @@ def read_table(
         If the first line looks like data: all cells are numbers or dates, or one is a fraction.
     """
     files = _find_files(path)
-    form, tables, rows = _detect_start(files, form), list[Any](), 0
+    form, tables, rows = _detect_options(files, form), list[Any](), 0
     for table in _read_tables(files, stop, form):
         tables.append(table)
         rows += table.num_rows
@@ -181,7 +181,7 @@ def iter_with_texts(
     return frames()
 
 
-def _detect_start(
+def _detect_options(
     files: Sequence[PathLike], given: TableFormat | None, usual: TableFormat | None = None
 ) -> TableFormat:
     """Return the format of the first file, without numeric columns and decimal mark."""
@@ -218,7 +218,7 @@ def _warn_of_data(cells: Sequence[str], path: PathLike) -> None:
 
 
 def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
-    """Convert a table that starts at row ``start`` to a frame, ignoring pandas' Parquet metadata."""
+    """Convert a table that starts at row ``start`` to a frame; ignore pandas' Parquet metadata."""
     pandas = require("pandas")
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     frame.index = pandas.RangeIndex(start, start + table.num_rows)
@@ -298,9 +298,7 @@ def _readable(path: PathLike) -> Iterator[None]:
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise TableError(
-            f"{name} is not a complete gzip file: it is truncated or damaged"
-        ) from None
+        raise TableError(f"{name} is a truncated or damaged gzip file") from None
     except TableError:
         raise
     except (OSError, ValueError) as error:
@@ -410,25 +408,25 @@ def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterat
                 ),
             )
             for batch in reader:
-                strict = strict or (_has_lines(batch) and _is_strict(path, form))
+                strict = strict or (_has_lines(batch) and _check_records(path, form))
                 if skip < batch.num_rows:
                     yield pa.table(batch.columns, header).slice(skip)
                 skip = max(0, skip - batch.num_rows)
             return
         except (pa.ArrowInvalid, UnicodeError):
             pass
-    if strict or _is_strict(path, form):  # Python's reader reports the error with its line
+    if strict or _check_records(path, form):  # Python's reader reports the error with its line
         raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
 
 
 def _has_lines(batch: Any) -> bool:
-    """Return True if a cell holds a line feed (perhaps an unclosed quote) or a NUL (binary data)."""
+    """Return True if a cell holds a line feed (an unclosed quote) or a NUL (binary data)."""
     texts = [bytes(column.buffers()[2] or b"") for column in batch.columns]
     return any(mark in text for text in texts for mark in (b"\n", b"\0"))
 
 
 def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
-    """Yield header and rows with Python's csv reader; raise TableError with the line of an error."""
+    """Yield the header and rows with Python's csv reader, which reports the line of an error."""
     name, encoding, width = quoted(path, 200), str(form.encoding), 0
     with _open(path) as file:
         plain = "surrogateescape" if encoding.startswith(("utf-8", "cp", "ascii")) else "strict"
@@ -477,7 +475,7 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
         raise TableError(f"{where}: expected {encoding.upper()}, got other bytes {hint}") from None
 
 
-def _is_strict(path: PathLike, form: TableFormat) -> bool:
+def _check_records(path: PathLike, form: TableFormat) -> bool:
     """Return True if Python's reader accepts the file; otherwise raise TableError with the line."""
     for _ in _read_records(path, form):
         pass

@@ -14,17 +14,17 @@ from pliant.core.text import quoted
 from pliant.core.typing import Array
 from pliant.tables._cells import (
     DateOrder,
-    has_spaces,
+    has_outer_spaces,
     infer_kind,
+    is_integer,
+    read_booleans,
     read_numbers,
     read_texts,
-    read_truths,
     refuse,
     refuse_missing,
-    whole,
 )
 from pliant.tables._columns import TEXT_WIDTH, Column, ColumnProfile, LeftOut, Missing
-from pliant.tables._encoder import ColumnEncoder, encoder_of
+from pliant.tables._encoder import ColumnEncoder, make_encoder
 from pliant.tables._infer import TableFormat
 from pliant.tables._names import (
     check_present,
@@ -44,9 +44,9 @@ TargetKind: TypeAlias = Literal["numeric", "integer", "boolean", "categorical"]
 
 MAX_CLASSES = 20
 ROWS_PER_CLASS = 10
-FEWEST_ROWS = 2
+MIN_ROWS_PER_CLASS = 2
 """Integers are classes if there are at most MAX_CLASSES with ROWS_PER_CLASS rows each on average.
-More classes need FEWEST_ROWS rows each on average, even if the user sets the task."""
+More classes need MIN_ROWS_PER_CLASS rows each on average, even if the user sets the task."""
 
 NO_TARGET = "leave these rows out: a target cannot be imputed"
 
@@ -95,7 +95,7 @@ class Target:
             )
         if kind == "numeric":
             amounts = read_numbers(column)
-            distinct, integers = np.unique(amounts).size, bool(whole(amounts).all())
+            distinct, integers = np.unique(amounts).size, bool(is_integer(amounts).all())
             few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= rows
             names = integers and (few or distinct == 2)
             # class labels with fractions are text
@@ -105,7 +105,7 @@ class Target:
         chosen = task or ("classification" if names else "regression")
         target = cls(str(column.name), chosen, "numeric" if chosen == "regression" else reading)
         distinct = np.unique(target.values(column)).size
-        if chosen == "classification" and distinct > max(MAX_CLASSES, rows / FEWEST_ROWS):
+        if chosen == "classification" and distinct > max(MAX_CLASSES, rows / MIN_ROWS_PER_CLASS):
             raise TableError(
                 f"column {name} has {distinct} distinct values in {rows} rows, such as "
                 f"{quoted(column.iloc[0])}; expected fewer classes"
@@ -124,11 +124,11 @@ class Target:
         if self.kind == "categorical":
             return read_texts(column).astype(str)
         if self.kind == "boolean":
-            return read_truths(column).astype(bool)
+            return read_booleans(column).astype(bool)
         values = read_numbers(column)
         if self.kind == "numeric":
             return values
-        refuse(column, ~whole(values), "an integer below 2**53")
+        refuse(column, ~is_integer(values), "an integer below 2**53")
         return values.astype(np.int64)
 
 
@@ -236,7 +236,7 @@ class TableSchema:
                 "in addition to the target (--keep restores a column)"
             )
         notes = tuple(note for profile in profiles.values() for note in profile.notes)
-        if spaced := [name for name in [*names, *target_names] if has_spaces(frame[name])]:
+        if spaced := [name for name in [*names, *target_names] if has_outer_spaces(frame[name])]:
             notes += (f"spaces around text in {listed(spaced)} are removed",)
         written = frame.attrs.get("format")
         form = None if written is None else TableFormat.from_dict(written)
@@ -253,7 +253,7 @@ class TableSchema:
         """The values of each categorical feature, by column of the feature matrix."""
         return {
             start: column.categories
-            for start, column in self._placed()
+            for start, column in self._offsets()
             if column.kind == "categorical"
         }
 
@@ -261,10 +261,12 @@ class TableSchema:
     def texts(self) -> tuple[tuple[int, int], ...]:
         """The (start, stop) columns of each text in the feature matrix."""
         return tuple(
-            (start, start + TEXT_WIDTH) for start, column in self._placed() if column.kind == "text"
+            (start, start + TEXT_WIDTH)
+            for start, column in self._offsets()
+            if column.kind == "text"
         )
 
-    def _placed(self) -> Iterable[tuple[int, Column]]:
+    def _offsets(self) -> Iterable[tuple[int, Column]]:
         """Yield the first feature index of each column, and the column."""
         start = 0
         for column in self.columns:
@@ -280,7 +282,7 @@ class TableSchema:
             Other parameters of `ColumnEncoder`.
         """
         task = "classification" if self.target is None else self.target.task
-        return encoder_of(self.categories, self.texts, **{"task": task, **options})
+        return make_encoder(self.categories, self.texts, **{"task": task, **options})
 
     def remarks(self) -> list[str]:
         """Return notes for the user: columns left out, and uncertain inferences."""
@@ -430,17 +432,17 @@ def read_with_schema(
     form = replace(form, texts=tuple(dict.fromkeys((*form.texts, *as_text))))
     choices["drop"] = [*choices.get("drop", ()), *aside]
     frame = read_table(path, stop, form)
-    frame, unknown = with_target(frame, target, choices.get("missing", "impute"))
+    frame, unknown = drop_rows_without_target(frame, target, choices.get("missing", "impute"))
     schema = TableSchema.fit(frame, target, **choices)
     classes = schema.target is not None and schema.target.task == "classification"
     if classes and frame[target].dtype.kind == "f" and "format" in frame.attrs:
         frame = read_table(path, stop, replace(form, texts=(*form.texts, target)))
-        frame, unknown = with_target(frame, target, choices.get("missing", "impute"))
+        frame, unknown = drop_rows_without_target(frame, target, choices.get("missing", "impute"))
         schema = TableSchema.fit(frame, target, **choices)
     return frame, replace(schema, notes=(*schema.notes, *unknown))
 
 
-def with_target(
+def drop_rows_without_target(
     frame: pd.DataFrame, target: str, missing: Missing
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the rows with a target, and a note on the other rows.

@@ -16,7 +16,7 @@ import numpy as np
 from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
 from pliant.core.text import quoted
-from pliant.tables._cells import number
+from pliant.tables._cells import parse_float
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,25 +62,25 @@ def write_csv(file: TextIO, chunks: Iterable[pd.DataFrame]) -> None:
     """Write frames with the same columns to an open file, escaped as by `write_predictions`."""
     header = True
     for chunk in chunks:
-        _disarmed(chunk).to_csv(file, index=False, header=header, lineterminator="\n")
+        _escape_frame(chunk).to_csv(file, index=False, header=header, lineterminator="\n")
         header = False
     if header:
         raise TableError("there are no rows to write")
 
 
-def _disarmed(frame: pd.DataFrame) -> pd.DataFrame:
+def _escape_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a copy of a frame with formulas escaped in text and names."""
     import pandas as pd
     from pandas.api.types import is_numeric_dtype
 
     columns = [
-        column if is_numeric_dtype(column) else column.astype(object).map(_safe)
+        column if is_numeric_dtype(column) else column.astype(object).map(_escape)
         for _, column in frame.items()
     ]
-    return pd.concat(columns, axis=1).set_axis([_safe(name) for name in frame], axis=1)
+    return pd.concat(columns, axis=1).set_axis([_escape(name) for name in frame], axis=1)
 
 
-def _safe(value: object) -> object:
+def _escape(value: object) -> object:
     """Remove control characters from text and escape formulas; return other values unchanged."""
     if not isinstance(value, str):
         return value
@@ -89,11 +89,11 @@ def _safe(value: object) -> object:
     text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "", text)
     # a spreadsheet may split cells at these characters, even between quotes
     first, *rest = re.split(r"([;|\t\n])", text)
-    parts = [part if len(part) < 2 else _disarmed_text(part, part.lstrip(' "')) for part in rest]
-    return _disarmed_text(first + "".join(parts), text)
+    parts = [part if len(part) < 2 else _escape_formula(part, part.lstrip(' "')) for part in rest]
+    return _escape_formula(first + "".join(parts), text)
 
 
-def _disarmed_text(text: str, opened: str) -> str:
+def _escape_formula(text: str, opened: str) -> str:
     """Return `text` with a leading quote if `opened`, its visible beginning, is a formula."""
-    armed = opened.startswith(FORMULA_MARKS) and not np.isfinite(number(opened))
+    armed = opened.startswith(FORMULA_MARKS) and not np.isfinite(parse_float(opened))
     return f"'{text}" if armed else text
