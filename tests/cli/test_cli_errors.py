@@ -69,7 +69,7 @@ def test_parameters(refused, word):
 OPTIONS = {
     ("--method", "danq"): "unknown method 'danq'; did you mean 'dank'?",
     ("--task", "regression"): "column 'sick': expected a number in row 1, got 'no'",
-    ("--missing", "drop"): "expected missing 'impute' or 'error' (--missing), got 'drop'",
+    ("--missing", "drop"): "expected missing in ['error', 'impute'], got 'drop'",
     ("--param", "C=1", "--param", "C=2"): "--param 'C' is given twice",
     ("--single",): "--single belongs to --budget: add --budget TIME, or leave it out",
     ("--budget", "5s"): "expected --budget without --method: a race chooses the methods itself",

@@ -319,7 +319,7 @@ def test_rows_without_a_target_are_left_out(pliant, folder, here, command):
     words = ("--methods", "linear,dummy", *QUICK) if command == "compare" else ("--cv", 3)
     done = pliant(command, "t.csv", "--target", "sick", *words)
     assert done.code == 0, done.err
-    assert done.err.count("2 rows have no 'sick' and are left out") == 1
+    assert done.err.count("left out: 2 rows without 'sick'") == 1
     assert "60 rows" in done.out
     strict = pliant(command, "t.csv", "--target", "sick", *words, "--missing", "error")
     assert "column 'sick' has 2 missing values, the first in row 61" in strict.err

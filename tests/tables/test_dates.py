@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pliant import TableError
 from pliant.tables import TableSchema
-from pliant.tables._cells import calendar_features, parse_date
+from pliant.tables._columns import calendar_features, parse_date
 
 MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1)).map(
     lambda each: each.replace(microsecond=0, second=0)

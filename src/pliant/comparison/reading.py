@@ -24,7 +24,7 @@ from pliant.core.exceptions import TableError
 from pliant.core.text import listed, quoted
 from pliant.core.typing import Array, Indices
 from pliant.tables import TableFormat, TableSchema
-from pliant.tables._cells import (
+from pliant.tables._columns import (
     DateOrder,
     describe_cell,
     find_orders,

@@ -91,33 +91,32 @@ def check_parts(model: object) -> None:
         _check_attributes(value)
     for value in objects:
         try:
-            _check_own(value)
+            _check_class(value)
         except AttributeError as error:
             raise ValueError(f"an attribute is missing in the file: {error}") from None
 
 
-def _check_own(value: Any) -> None:
+def _check_class(value: Any) -> None:
     """Run the checks of an object's class."""
     if isinstance(value, BaseEstimator):
-        missing = [name for name in value._get_param_names() if name not in vars(value)]
-        if missing:  # a class attribute may hide the missing parameter
-            raise AttributeError(missing[0])
+        for name in value._get_param_names():
+            if name not in vars(value):  # a class attribute may hide the missing parameter
+                raise AttributeError(name)
         if hasattr(value, "_parameter_constraints"):
             value._validate_params()
         if hasattr(value, "fit") and not any(name.endswith("_") for name in vars(value)):
             return
-    check = next((check for kinds, check in CHECKS if isinstance(value, kinds)), None)
-    check = check or getattr(type(value), "_check_loaded", None)
+    own = getattr(type(value), "_check_loaded", None)
+    check = next((check for kinds, check in CHECKS if isinstance(value, kinds)), own)
     if check is not None:
         check(value)
 
 
 def _check_attributes(value: Any) -> None:
     """Raise ValueError for an attribute that hides a method or constant of its class."""
-    state = getattr(value, "__dict__", None)
+    state, kind = getattr(value, "__dict__", None), type(value)
     if state is None or isinstance(value, type):
         return
-    kind = type(value)
     parameters = getattr(kind, "__dataclass_fields__", ())
     if isinstance(value, BaseEstimator):
         parameters = kind._get_param_names()
@@ -182,9 +181,7 @@ def _check_one_hot(encoder: OneHotEncoder) -> None:
                 raise ValueError(f"expected a group >= 0 for each of {len(codes)} categories")
             codes = groups[j]
         dropped = encoder._drop_idx_after_grouping
-        n_columns = (
-            int(max(codes, default=-1)) + 1 - (dropped is not None and dropped[j] is not None)
-        )
+        n_columns = int(max(codes, default=-1)) + (dropped is None or dropped[j] is None)
         if encoder._n_features_outs[j] != n_columns:
             raise ValueError(f"expected {n_columns} columns for the categories of feature {j}")
 
@@ -230,12 +227,10 @@ def _check_boosted(model: HistGradientBoostingClassifier) -> None:
     for iteration in model._predictors:
         for predictor in iteration:
             nodes = predictor.nodes
-            inner = nodes["is_leaf"] == 0
             if not len(nodes) or nodes["is_categorical"].any():
                 raise ValueError("expected nonempty trees without categorical splits")
-            _check_nodes(
-                *(nodes["left"], nodes["right"], nodes["feature_idx"]), inner, model.n_features_in_
-            )
+            arrays = (nodes["left"], nodes["right"], nodes["feature_idx"], nodes["is_leaf"] == 0)
+            _check_nodes(*arrays, model.n_features_in_)
     model._loss = model._get_loss(sample_weight=None)
 
 

@@ -49,11 +49,11 @@ def trusted_types() -> frozenset[str]:
     They are the public classes of ``pliant.kernels`` and ``pliant.methods``, blends, and the
     pipelines and encoders for tables.
     """
-    others = ["comparison.BlendClassifier", "comparison.BlendRegressor", "comparison.TableEncoder"]
-    others += ["comparison.TablePipeline", "tables.ColumnEncoder"]
+    others = ["BlendClassifier", "BlendRegressor", "TableEncoder", "TablePipeline"]
+    names = {"pliant.tables.ColumnEncoder", *(f"pliant.comparison.{name}" for name in others)}
     exported = (getattr(module, name) for module in (kernels, methods) for name in module.__all__)
-    names = (f"{t.__module__}.{t.__name__}" for t in exported if isinstance(t, type))
-    return frozenset((*(f"pliant.{name}" for name in others), *names))
+    names |= {f"{kind.__module__}.{kind.__name__}" for kind in exported if isinstance(kind, type)}
+    return frozenset(names)
 
 
 @cache
@@ -66,10 +66,9 @@ def loaders() -> dict[str, frozenset[str]]:
     numpy_names = ["bool", "str_", "bytes_", "float16", "float32", "float64"]
     numpy_names += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
     scalars = frozenset(f"numpy.{name}" for name in numpy_names)
-    modules = [import_module(f"sklearn.{name}") for name in SKLEARN_MODULES]
     estimators = {
         f"{value.__module__}.{value.__qualname__}"
-        for module in modules
+        for module in (import_module(f"sklearn.{name}") for name in SKLEARN_MODULES)
         for value in vars(module).values()
         if isinstance(value, type) and hasattr(value, "get_params")
         if value.__module__.startswith(module.__name__)
@@ -108,22 +107,20 @@ def open_archive(data: bytes) -> Iterator[zipfile.ZipFile]:
         raise ModelFileError("this is a pickle, which is never loaded since it can run code")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _check_directory(archive.infolist(), len(data))
+            declared = 0
+            for entry in archive.infolist():
+                declared += entry.file_size
+                if entry.compress_type or entry.file_size != entry.compress_size:
+                    raise ModelFileError(f"member {quoted(entry.filename)} is compressed")
+                if entry.filename == "schema.json" and entry.file_size > MAX_SCHEMA_BYTES:
+                    raise ModelFileError(
+                        f"expected at most {MAX_SCHEMA_BYTES} bytes of schema.json"
+                    )
+            if declared > len(data):
+                raise ModelFileError(f"members declare {declared} bytes in a file of {len(data)}")
             yield archive
     except (zipfile.BadZipFile, EOFError, OSError) as error:
         raise ModelFileError(f"expected a complete zip archive: {printable(error)}") from None
-
-
-def _check_directory(entries: list[zipfile.ZipInfo], size: int) -> None:
-    """Raise ModelFileError for compressed members and sizes that do not fit a `size`-byte file."""
-    for entry in entries:
-        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
-            raise ModelFileError(f"member {quoted(entry.filename)} is compressed")
-        if entry.filename == "schema.json" and entry.file_size > MAX_SCHEMA_BYTES:
-            raise ModelFileError(f"expected at most {MAX_SCHEMA_BYTES} bytes of schema.json")
-    declared = sum(entry.file_size for entry in entries)
-    if declared > size:
-        raise ModelFileError(f"members declare {declared} bytes in a file of {size}")
 
 
 def _check_array(archive: zipfile.ZipFile, file: object, type_name: str) -> None:

@@ -9,9 +9,10 @@ import os
 import sys
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from sklearn.exceptions import InconsistentVersionWarning
 
@@ -28,8 +29,6 @@ from pliant.persistence._contents import (
     open_archive,
     trusted_types,
 )
-
-T = TypeVar("T")
 
 FORMAT_VERSION = 2
 
@@ -85,16 +84,20 @@ def save_model(
         kernel; the message names the part. No partial file is left behind.
     """
     skops = _import_skops()
-    state = {
+    state: dict[str, Any] = {
         "format": "pliant-model",
         "format_version": FORMAT_VERSION,
         "pliant_version": __version__,
-        "model": _convert_errors(lambda: copy_for_file(model), "cannot save the model"),
-        "schema": _as_json(schema, "schema"),
-        "metadata": _as_json(metadata, "metadata"),
     }
-    data = _convert_errors(lambda: _pack(skops.dumps(state)), "cannot save the model")
-    _convert_errors(lambda: _unpack(data, skops), "cannot save the model")
+    with _convert_errors("cannot save the model"):
+        state["model"] = copy_for_file(model)
+        for name, value in (("schema", schema), ("metadata", metadata)):
+            try:
+                state[name] = json.dumps(value)  # one node in the file
+            except (TypeError, ValueError, RecursionError) as error:
+                raise ModelFileError(f"expected plain data as {name}: {printable(error)}") from None
+        data = _pack(skops.dumps(state))
+        _unpack(data, skops)
     with replacing(path, ModelFileError) as draft:
         draft.write_bytes(data)
 
@@ -125,7 +128,8 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ModelFileError(f"cannot read {name}: {reason}") from None
-    return _convert_errors(lambda: _unpack(data, skops), f"cannot load {name}")
+    with _convert_errors(f"cannot load {name}"):
+        return _unpack(data, skops)
 
 
 def _pack(data: bytes) -> bytes:
@@ -143,33 +147,30 @@ def _pack(data: bytes) -> bytes:
 def _unpack(data: bytes, skops: Any) -> LoadedModel:
     """Check the archive, format and nodes of a model file, then build and check its objects."""
     with open_archive(data) as archive:
-        text = archive.read("schema.json")
-        root = json.loads(text)
+        root = json.loads(archive.read("schema.json"))
         _check_format(root)
         names = check_nodes(root, archive)
     if root["content"]["model"]["__loader__"] != "ObjectNode":
         raise ModelFileError("expected an estimator or a kernel as the model")
-    del root, text
-    state = _build(data, names, skops)
-    check_parts(state["model"])
-    schema, metadata = (_from_json(state[name], name) for name in ("schema", "metadata"))
-    return LoadedModel(state["model"], schema, metadata, printable(state["pliant_version"]))
-
-
-def _build(data: bytes, names: frozenset[str], skops: Any) -> dict[str, Any]:
-    """Build the objects of a checked file; warn if another scikit-learn version wrote it."""
+    del root
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         state: dict[str, Any] = skops.loads(data, trusted=sorted(names))
-    skew = [w.message for w in caught if isinstance(w.message, InconsistentVersionWarning)]
-    if skew:
-        theirs, ours = skew[0].original_sklearn_version, skew[0].current_sklearn_version
+    for version in (w.message for w in caught if isinstance(w.message, InconsistentVersionWarning)):
         warnings.warn(
-            f"the model was saved with scikit-learn {printable(theirs)}, but this is {ours}: its "
-            "predictions may differ; refit it to be sure",
+            f"the model was saved with scikit-learn {printable(version.original_sklearn_version)}, "
+            f"but this is {version.current_sklearn_version}: its predictions may differ; refit it "
+            "to be sure",
             stacklevel=2,
         )
-    return state
+        break
+    check_parts(state["model"])
+    texts = {name: state[name] for name in ("schema", "metadata")}
+    values = {name: json.loads(x) if isinstance(x, str) else x for name, x in texts.items()}
+    for name, value in values.items():
+        if value is not None and not isinstance(value, dict):
+            raise ModelFileError(f"expected a dict as {name}, got {quoted(value)}")
+    return LoadedModel(state["model"], **values, pliant_version=printable(state["pliant_version"]))
 
 
 def _check_format(root: Any) -> None:
@@ -187,26 +188,11 @@ def _check_format(root: Any) -> None:
         )
 
 
-def _as_json(value: dict[str, Any] | None, name: str) -> str:
-    """Convert plain data to JSON text, which is one node in the file."""
+@contextmanager
+def _convert_errors(prefix: str) -> Iterator[None]:
+    """Convert errors to one-line ModelFileErrors that start with `prefix`."""
     try:
-        return json.dumps(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"expected plain data as {name}: {printable(error)}") from None
-
-
-def _from_json(text: object, name: str) -> dict[str, Any] | None:
-    """Parse JSON text to a dict or None."""
-    value = json.loads(text) if isinstance(text, str) else text
-    if value is not None and not isinstance(value, dict):
-        raise ModelFileError(f"expected a dict as {name}, got {quoted(value)}")
-    return value
-
-
-def _convert_errors(action: Callable[[], T], prefix: str) -> T:
-    """Return the result of an action; convert its errors to one-line ModelFileErrors."""
-    try:
-        return action()
+        yield
     except ModelFileError as error:
         raise ModelFileError(f"{prefix}: {error}") from None
     except Exception as error:  # skops and NumPy raise many kinds of errors on damaged files
@@ -221,14 +207,13 @@ def _import_skops() -> Any:
     and pytest. No model file needs these packages, so their imports are blocked meanwhile.
     """
     adapters = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
-    adapters.append("pytest")
-    absent: dict[str, Any] = dict.fromkeys(name for name in adapters if name not in sys.modules)
+    blocked = [name for name in (*adapters, "pytest") if name not in sys.modules]
+    absent: dict[str, Any] = dict.fromkeys(blocked)
     sys.modules.update(absent)
     try:
         return importlib.import_module("skops.io")
     except ImportError:
-        hint = "pip install 'pliant[cli]'"
-        raise ImportError(f"model files need skops: {hint}") from None
+        raise ImportError("model files need skops: pip install 'pliant[cli]'") from None
     finally:
         for name in absent:
             del sys.modules[name]
@@ -236,6 +221,6 @@ def _import_skops() -> Any:
 
 def holds(estimator: Any) -> bool:
     """Return True if all parts of an estimator have types that a model file may contain."""
-    known = loaders()["ObjectNode"] | trusted_types()
+    known = loaders()["ObjectNode"]
     types = {type(part) for part in iter_objects(estimator) if hasattr(type(part), "get_params")}
     return all(f"{kind.__module__}.{kind.__qualname__}" in known for kind in types)

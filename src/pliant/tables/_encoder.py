@@ -135,26 +135,22 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return the output column names, such as ``colour=red``, shape (n_features_out,)."""
         check_is_fitted(self, "parts_")
-        if input_features is None:
-            input_features = [f"x{j}" for j in range(self.n_features_in_)]
-        names = [str(name) for name in input_features]
-        if len(names) != self.n_features_in_:
-            raise ValueError(f"expected {self.n_features_in_} names, got {len(names)}")
-        result: list[str] = []
+        width, result = self.n_features_in_, list[str]()
+        given = [f"x{j}" for j in range(width)] if input_features is None else input_features
+        names = [str(name) for name in given]
+        if len(names) != width:
+            raise ValueError(f"expected {width} names, got {len(names)}")
         for role, part, columns in self.parts_:
             if role == "numbers":
-                gaps = [] if part.indicator_ is None else part.indicator_.features_.tolist()
                 result += [names[j] for j in columns]
-                result += [f"{names[columns[k]]} (missing)" for k in gaps]
+                result += [f"{names[columns[k]]} (missing)" for k in part.indicator_.features_]
             elif role == "one-hot":
                 for j, codes in zip(columns, part[-1].categories_, strict=True):
-                    words = [str(word) for word in self._texts[j]]
-                    own = [words[int(c)] if c < len(words) else "(unknown)" for c in codes]
-                    result += [f"{names[j]}={word}" for word in own]
+                    words = dict(enumerate(self._texts[j]))
+                    result += [f"{names[j]}={words.get(code, '(unknown)')}" for code in codes]
             elif role == "means":
-                classes = (
-                    [f" {c}" for c in part.classes_] if part.target_type_ == "multiclass" else [""]
-                )
+                multiclass = part.target_type_ == "multiclass"
+                classes = [f" {each}" for each in part.classes_] if multiclass else [""]
                 result += [f"{names[j]} (mean target{c})" for j in columns for c in classes]
             else:
                 topic = names[columns[0]].partition(" (hash ")[0]
@@ -170,8 +166,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def _texts(self) -> dict[int, Sequence[object]]:
-        given = dict(self.categories or {}).items()
-        return {j: range(each) if isinstance(each, int) else each for j, each in given}
+        """Categories by column, as numbers if only their number is known."""
+        pairs = dict(self.categories or {}).items()
+        return {j: range(each) if isinstance(each, int) else each for j, each in pairs}
 
     @property
     def _high_cardinality(self) -> list[int]:
@@ -189,8 +186,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         if spans := [span for span in self.texts if not 0 <= span[0] < span[1] <= width]:
             raise ValueError(f"expected texts in columns up to {width}, got {spans[0]}")
         words = {j for start, stop in self.texts for j in range(start, stop)}
+        many, seed = self._high_cardinality, self.random_state
         numbers = [j for j in range(width) if j not in words and j not in self._texts]
-        few = sorted(self._texts.keys() - {*self._high_cardinality})
+        few = sorted(self._texts.keys() - {*many})
         median = SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True)
         frequent = SimpleImputer(strategy="most_frequent", keep_empty_features=True)
         one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -198,11 +196,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         parts: list[tuple[str, Any, list[int]]] = [
             ("numbers", median, numbers),
             ("one-hot", make_pipeline(frequent, one_hot), few),
-            ("means", TargetEncoder(target_type=kind, **self._folds()), self._high_cardinality),
+            ("means", TargetEncoder(target_type=kind, **self._folds()), many),
         ]
         for k, (start, stop) in enumerate(self.texts):
-            most = min(self.n_components, stop - start)
-            vectors = TruncatedSVD(most, random_state=self.random_state)
+            vectors = TruncatedSVD(min(self.n_components, stop - start), random_state=seed)
             parts.append((f"text {k}", vectors, list(range(start, stop))))
         return [part for part in parts if part[2]]
 
@@ -216,19 +213,19 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def _check_loaded(self) -> None:
         """Raise ValueError if the transformers loaded from a file do not match the parameters."""
         expected = [(name, type(part), columns) for name, part, columns in self._parts()]
-        result = [(name, type(part), list(columns)) for name, part, columns in self.parts_]
-        if expected != result:
+        if expected != [(name, type(part), [*columns]) for name, part, columns in self.parts_]:
             raise ValueError("expected the transformers that match the parameters")
         row = np.full((1, self.n_features_in_), np.nan)
         for start, stop in self.texts:
             row[:, start:stop] = 0.0
         try:
             self.transform(row)
-            for part in (part for name, part, _ in self.parts_ if name == "means"):
-                times = len(part.classes_) if part.target_type_ == "multiclass" else 1
-                lengths = [len(each) for each in part.categories_ for _ in range(times)]
-                if lengths != [len(each) for each in part.encodings_]:
-                    raise ValueError("expected a mean for each category")
+            for name, part, _ in self.parts_:
+                if name == "means":
+                    times = len(part.classes_) if part.target_type_ == "multiclass" else 1
+                    lengths = [len(each) for each in part.categories_ for _ in range(times)]
+                    if lengths != [len(each) for each in part.encodings_]:
+                        raise ValueError("expected a mean for each category")
         except Exception as error:
             raise ValueError(f"the transformers do not match the features: {error}") from None
 

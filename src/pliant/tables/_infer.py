@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
-from pliant.tables._cells import MISSING, parse_float
+from pliant.tables._columns import MISSING, parse_float
 from pliant.tables._names import collect, from_plain, listed, require, to_plain
 
 if TYPE_CHECKING:
@@ -33,53 +33,43 @@ MAX_WORDS = 3
 """Maximum number of distinct words read as missing values in a numeric column."""
 
 
-def _number_patterns() -> dict[str, str]:
-    """Return the pattern of each number notation, in matching order."""
-    first, mark = r"-?[1-9]\d{0,2}", "'’ \u00a0\u202f"
-    return {
-        # a plus sign, a leading zero, more than 15 digits, an IP address or a date
-        "code": r"\+\.?\d.*|-?0\d.*|-?\d{16,}|\d{1,3}(?:\.\d{1,3}){3}|\d+[-/:]\d.*",
-        "integer": r"-?\d+",
-        "infinite": r"[-+]?(?i:inf(?:inity)?)",
-        "power": r"-?\d+[eE][-+]?\d+",
-        # the next two are ambiguous
-        "either_point": first + r"\.\d{3}",
-        "either_comma": first + r",\d{3}",
-        "point": r"-?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?",
-        "comma": r"-?(?:\d+,\d*|,\d+)(?:[eE][-+]?\d+)?",
-        "grouped_point": rf"{first}(?P<a>[,{mark}])\d{{3}}(?:(?P=a)\d{{3}})*\.\d+",
-        "grouped_comma": rf"{first}(?P<b>[.{mark}])\d{{3}}(?:(?P=b)\d{{3}})*,\d+",
-        "commas": first + r"(?:,\d{3}){2,}",
-        "points": first + r"(?:\.\d{3}){2,}",
-        "spaced": rf"{first}(?P<c>[{mark}])\d{{3}}(?:(?P=c)\d{{3}})*",
-        "list": r"\d+(?:\.\d+){2,}|\d+(?:,\d+){2,}",
-    }
-
-
-NOTATIONS = _number_patterns()
-NOTATION = re.compile(
-    "|".join(f"(?P<{name}>{pattern})" for name, pattern in NOTATIONS.items()), re.ASCII
-)
-PROOFS = {
-    ".": ("point", "grouped_point", "commas"),
-    ",": ("comma", "grouped_comma", "points"),
+GROUP, MARKS = r"-?[1-9]\d{0,2}", "'’ \u00a0\u202f"
+NOTATIONS = {
+    # a plus sign, a leading zero, more than 15 digits, an IP address or a date
+    "code": r"\+\.?\d.*|-?0\d.*|-?\d{16,}|\d{1,3}(?:\.\d{1,3}){3}|\d+[-/:]\d.*",
+    "integer": r"-?\d+",
+    "infinite": r"[-+]?(?i:inf(?:inity)?)",
+    "power": r"-?\d+[eE][-+]?\d+",
+    # the next two are ambiguous
+    "either_point": GROUP + r"\.\d{3}",
+    "either_comma": GROUP + r",\d{3}",
+    "point": r"-?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?",
+    "comma": r"-?(?:\d+,\d*|,\d+)(?:[eE][-+]?\d+)?",
+    "grouped_point": rf"{GROUP}(?P<a>[,{MARKS}])\d{{3}}(?:(?P=a)\d{{3}})*\.\d+",
+    "grouped_comma": rf"{GROUP}(?P<b>[.{MARKS}])\d{{3}}(?:(?P=b)\d{{3}})*,\d+",
+    "commas": GROUP + r"(?:,\d{3}){2,}",
+    "points": GROUP + r"(?:\.\d{3}){2,}",
+    "spaced": rf"{GROUP}(?P<c>[{MARKS}])\d{{3}}(?:(?P=c)\d{{3}})*",
+    "list": r"\d+(?:\.\d+){2,}|\d+(?:,\d+){2,}",
 }
+"""Pattern of each number notation, in matching order."""
+
+NOTATION = re.compile("|".join(f"(?P<{name}>{part})" for name, part in NOTATIONS.items()), re.ASCII)
+PROOFS = {".": ("point", "grouped_point", "commas"), ",": ("comma", "grouped_comma", "points")}
+AMBIGUOUS = ("either_point", "either_comma")
 GROUPED_INTEGERS = ("commas", "points", "spaced")
 TEXT_NOTATIONS = ("code", "list")
-"""Number notations: all of them, those that prove a decimal mark, integers with several thousands
-separators, and those that make a column text."""
+"""Notations that prove a decimal mark, that are ambiguous, of integers with several thousands
+separators, and that make a column text."""
 
-
-def _common_patterns() -> dict[str, str]:
-    """Return patterns of the most common cells, which Arrow counts without Python."""
-    point = r"^-?(?:0?\.\d+|[1-9]\d*\.(?:\d{0,2}|\d{4,})|[1-9]\d{3,}\.\d+)(?:[eE][-+]?\d+)?$"
-    return {
-        "point": point,
-        "integer": r"^-?(?:0|[1-9]\d{0,14})$",
-        "comma": point.replace(r"\.", ","),
-        "either_point": f"^{NOTATIONS['either_point']}$",
-        "either_comma": f"^{NOTATIONS['either_comma']}$",
-    }
+POINT = r"^-?(?:0?\.\d+|[1-9]\d*\.(?:\d{0,2}|\d{4,})|[1-9]\d{3,}\.\d+)(?:[eE][-+]?\d+)?$"
+COMMON = {
+    "point": POINT,
+    "integer": r"^-?(?:0|[1-9]\d{0,14})$",
+    "comma": POINT.replace(r"\.", ","),
+    **{name: f"^{NOTATIONS[name]}$" for name in AMBIGUOUS},
+}
+"""Patterns of the most common cells, which Arrow counts without Python."""
 
 
 @dataclass(frozen=True)
@@ -130,10 +120,6 @@ class TableFormat:
         for name in ("na_values", "texts", "notes"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "words", {k: tuple(v) for k, v in self.words.items()})
-        self._check()
-
-    def _check(self) -> None:
-        """Raise ValueError for an invalid option."""
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
             raise ValueError(f"expected a one-character separator (--sep), got {quoted(self.sep)}")
         if self.decimal not in (None, *DECIMALS):
@@ -147,14 +133,13 @@ class TableFormat:
             raise ValueError(
                 f"expected different --decimal and --thousands, got {quoted(self.decimal)} for both"
             )
-        if self.encoding is not None:
-            try:
-                "a,b".encode(self.encoding)
-            except (LookupError, ValueError):
-                raise ValueError(
-                    "expected an encoding (--encoding) such as utf-8, utf-16 or cp1252, "
-                    f"got {quoted(self.encoding)}"
-                ) from None
+        try:
+            "a,b".encode("utf-8" if self.encoding is None else self.encoding)
+        except (LookupError, ValueError):
+            raise ValueError(
+                "expected an encoding (--encoding) such as utf-8, utf-16 or cp1252, "
+                f"got {quoted(self.encoding)}"
+            ) from None
 
     @cached_property
     def missing_numbers(self) -> frozenset[float]:
@@ -165,18 +150,15 @@ class TableFormat:
     def described(self) -> str:
         """Description of the non-default options, such as ``decimal comma``; may be empty."""
         names = {"\t": "tab", " ": "space", "\u00a0": "space", "\u202f": "space"}
-        words = []
-        if self.sep not in (None, ","):
-            words.append(f"separator {names.get(self.sep, quoted(self.sep))}")
-        if self.decimal == ",":
-            words.append("decimal comma")
-        if self.thousands:
-            words.append(f"thousands {names.get(self.thousands, quoted(self.thousands))}")
-        if self.encoding not in (None, "utf-8", "utf-8-sig"):
-            words.append(f"encoding {self.encoding}")
-        if self.header is False:
-            words.append("columns named by position")
-        return ", ".join(words)
+        sep, thousands = (names.get(m or "", quoted(m)) for m in (self.sep, self.thousands))
+        options = [
+            (self.sep not in (None, ","), f"separator {sep}"),
+            (self.decimal == ",", "decimal comma"),
+            (bool(self.thousands), f"thousands {thousands}"),
+            (self.encoding not in (None, "utf-8", "utf-8-sig"), f"encoding {self.encoding}"),
+            (self.header is False, "columns named by position"),
+        ]
+        return ", ".join(text for unusual, text in options if unusual)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the format as data that JSON can represent."""
@@ -194,95 +176,74 @@ class ColumnEvidence:
     """Number notations and words found in the cells of one column."""
 
     name: str
-    missing: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, tuple[str, int]] = field(default_factory=dict)
     marks: set[str] = field(default_factory=set)
     lengths: set[int] = field(default_factory=set)
-    usual: Counter[str] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
-    more_words: int = 0
 
     def add(self, cells: pa.Array, row: int) -> None:
         """Add the cells of a chunk that starts at the 0-based row `row`."""
         import pyarrow.compute as pc
 
         others = cells.drop_null()
-        self.missing += len(cells) - len(others)
-        for notation, pattern in _common_patterns().items():
+        self.counts["empty"] += len(cells) - len(others)
+        for notation, pattern in COMMON.items():
             found = pc.match_substring_regex(others, pattern)
             if times := pc.sum(found).as_py():
                 first = others[pc.index(found, True).as_py()].as_py()
-                self._add_number(notation, first, times, cells, row)
+                self._add_text(first, times, notation, cells, row)
                 others = others.filter(pc.invert(found))
         counts = pc.value_counts(others)
         for text, times in zip(*(part.to_pylist() for part in counts.flatten()), strict=True):
-            self._add_text(text, times, cells, row)
+            word = text.strip()
+            match = NOTATION.fullmatch(word)
+            notation = str(match.lastgroup) if match else "word" if word else "empty"
+            if notation == "word" and (word in self.words or len(self.words) < 50):  # for messages
+                self.words[word] += times
+            self._add_text(text, times, "missing" if word in MISSING else notation, cells, row)
 
-    def _add_text(self, text: str, times: int, cells: pa.Array, row: int) -> None:
-        """Add a cell value that occurs `times` times."""
-        plain = text.strip()
-        if not plain:
-            self.missing += times
-        elif plain in MISSING:
-            self.usual[plain] += times
-        elif (match := NOTATION.fullmatch(plain)) is not None:
-            notation = next(name for name in NOTATIONS if match[name] is not None)
-            self._add_number(notation, text, times, cells, row)
-        elif plain in self.words or len(self.words) < 50:  # enough for messages
-            self.words[plain] += times
-            self._store_example(f"word {plain}", text, cells, row)
-        else:
-            self.more_words += times
+    def _add_text(self, text: str, times: int, notation: str, cells: pa.Array, row: int) -> None:
+        """Count a text in a notation; store the first example of each notation and word."""
+        import pyarrow.compute as pc
 
-    def _add_number(self, notation: str, text: str, times: int, cells: pa.Array, row: int) -> None:
-        """Add a number that occurs `times` times in one notation."""
+        word = text.strip()
         self.counts[notation] += times
         if notation.startswith(("grouped", "either")) or notation in GROUPED_INTEGERS:
-            self.marks |= set(text.strip()) & set(THOUSANDS)
+            self.marks |= set(word) & set(THOUSANDS)
         if notation in GROUPED_INTEGERS:
-            self.lengths.add(len(text.strip().lstrip("-")))
-        self._store_example(notation, text, cells, row)
-
-    def _store_example(self, what: str, text: str, cells: pa.Array, row: int) -> None:
-        """Store the first cell of each notation or word, with its 1-based row."""
-        if what not in self.examples:
-            import pyarrow.compute as pc
-
-            self.examples[what] = (text, row + pc.index(cells, text).as_py() + 1)
+            self.lengths.add(len(word.lstrip("-")))
+        key = f"word {word}" if word in self.words else notation
+        if key not in self.examples:
+            self.examples[key] = (text, row + pc.index(cells, text).as_py() + 1)
 
     @property
-    def may_be_numbers(self) -> bool:
+    def may_be_numeric(self) -> bool:
         """True if most cells are numbers in some notation and no cell makes the column text."""
-        numbers, words = self.counts.total(), self.words.total() + self.more_words
-        return numbers > words and not sum(self.counts[notation] for notation in TEXT_NOTATIONS)
+        numbers = sum(self.counts[name] for name in NOTATIONS)
+        return numbers > self.counts["word"] and not any(map(self.counts.get, TEXT_NOTATIONS))
 
     def example(self, *notations: str) -> str:
         """Quote the column name and the first cell in one of the notations."""
-        text = next(
-            self.examples[notation][0] for notation in notations if notation in self.examples
-        )
+        text = next(self.examples[name][0] for name in notations if name in self.examples)
         return f"{quoted(self.name)} (as in {quoted(text)})"
 
     def reason_for_text(self, form: TableFormat) -> str | None:
         """Return the reason to read the column as text, or None if it is numeric."""
-        decimal = str(form.decimal)
-        if codes := [notation for notation in TEXT_NOTATIONS if self.counts[notation]]:
-            return f"{quoted(self.examples[codes[0]][0])} is not a plain number"
-        common = {"integer", "infinite", "power", "either_point", "either_comma", "spaced"}
-        foreign = [s for s in self.counts if s not in common and s not in PROOFS[decimal]]
-        if foreign:
+        found, decimal = [name for name in self.counts if name in NOTATIONS], str(form.decimal)
+        common = {"integer", "infinite", "power", "spaced", *AMBIGUOUS, *PROOFS[decimal]}
+        for name in TEXT_NOTATIONS:
+            if name in found:
+                return f"{quoted(self.examples[name][0])} is not a plain number"
+        if foreign := [name for name in found if name not in common]:
             text = self.examples[foreign[0]][0]
             return f"{quoted(text)} is not a number with the decimal mark {quoted(decimal)}"
         if form.thousands is not None and self.marks - {decimal, form.thousands}:
             return f"its thousands separator is not {quoted(form.thousands)}"
-        long = (
-            self.counts.total() == sum(self.counts[s] for s in GROUPED_INTEGERS)
-            and len(self.lengths) == 1
-        )
-        text = next((self.examples[s][0] for s in GROUPED_INTEGERS if s in self.examples), "")
-        if form.thousands is None and long and len(re.findall(r"\d+", text)) > 2:
-            return f"{quoted(text)} may be a phone number (--thousands reads it as a number)"
+        if form.thousands is None and len(self.lengths) == 1 and {*found} <= {*GROUPED_INTEGERS}:
+            text = next(self.examples[name][0] for name in GROUPED_INTEGERS if name in found)
+            if len(re.findall(r"\d+", text)) > 2:
+                return f"{quoted(text)} may be a phone number (--thousands reads it as a number)"
         return None
 
 
@@ -291,10 +252,10 @@ def gather_evidence(
 ) -> list[ColumnEvidence]:
     """Collect the evidence of each column over all chunks, except for declared text columns."""
     result: dict[str, ColumnEvidence] = {}
-    row, chosen = 0, None if wanted is None else set(wanted)
+    row, selected = 0, None if wanted is None else set(wanted)
     for table in tables:
         for name in table.column_names:
-            if name not in form.texts and (chosen is None or name in chosen):
+            if name not in form.texts and (selected is None or name in selected):
                 cells = table.column(name).combine_chunks()
                 result.setdefault(name, ColumnEvidence(name)).add(cells, row)
         row += table.num_rows
@@ -305,35 +266,50 @@ def infer_format(
     columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None = None
 ) -> TableFormat:
     """Infer the decimal mark and the numeric columns; check them against `usual` if given."""
-    kept = usual is not None and usual.numbers is not None
-    candidates = [each for each in columns if each.may_be_numbers]
+    fixed = usual is not None and usual.numbers is not None
+    candidates = [column for column in columns if column.may_be_numeric]
     form = replace(form, decimal=form.decimal or _infer_decimal(candidates, form, usual))
     notes, numbers, words = list[str](), dict[str, NumberKind](), dict[str, tuple[str, ...]]()
     marks = set[str]()
 
     def decide(column: ColumnEvidence) -> None:
-        why = column.reason_for_text(form)
-        if not kept and (why is not None or not column.may_be_numbers):
-            if why is not None and column.may_be_numbers:
-                notes.append(f"column {quoted(column.name)} is read as text: {why}")
-            return
+        name, reason = quoted(column.name), column.reason_for_text(form)
         known = () if usual is None else usual.words.get(column.name, ())
-        if kept and (why is not None or column.words.keys() - {*known}):
-            raise _number_error(column, why, known)
-        if not kept and (len(column.words) > MAX_WORDS or column.more_words):
-            raise _word_error(column)
-        for word, times in [*column.usual.items(), *column.words.items()]:
-            cells = count(times, "cell")
-            notes.append(f"column {quoted(column.name)}: {cells} {quoted(word)} read as missing")
-        whole = set(column.counts) == {"integer"} and not column.missing
-        whole = whole and not column.usual and not column.words and not form.missing_numbers
-        numbers[column.name] = "integer" if whole else "number"
-        words[column.name] = (*known, *(word for word in column.words if word not in known))
+        others = [word for word in column.words if word not in MISSING]
+        new = [word for word in others if word not in known]
+        if not fixed and (reason is not None or not column.may_be_numeric):
+            if column.may_be_numeric:
+                notes.append(f"column {name} is read as text: {reason}")
+            return
+        if reason is not None:
+            raise TableError(
+                f"column {name}: expected numbers as in training, but {reason}: correct it, or "
+                "read it as missing (--na-values)"
+            )
+        if fixed and new:
+            raise TableError(
+                f"column {name}: expected a number in row {column.examples[f'word {new[0]}'][1]}, "
+                f"got {quoted(new[0])}: correct it or read it as missing (--na-values "
+                f"{quoted(new[0])})"
+            )
+        if not fixed and len(others) > MAX_WORDS:
+            row = column.examples[f"word {others[0]}"][1]
+            raise TableError(
+                f"column {name} holds numbers, but also {listed(others, 10)}, the first in row "
+                f"{row}: read them as missing (--na-values, once for each), treat the column as "
+                f"categories (--categorical {name}), or leave it out (--drop)"
+            )
+        for word in sorted(column.words, key=others.__contains__):
+            cells = count(column.words[word], "cell")
+            notes.append(f"column {name}: {cells} {quoted(word)} read as missing")
+        whole = {each for each, times in column.counts.items() if times} == {"integer"}
+        numbers[column.name] = "integer" if whole and not form.missing_numbers else "number"
+        if known or new:
+            words[column.name] = (*known, *new)
         marks.update(column.marks - {str(form.decimal)})
 
     collect(columns, decide)
-    words = {name: those for name, those in words.items() if those}
-    thousands = form.thousands if form.thousands is not None else (min(marks) if marks else "")
+    thousands = form.thousands if form.thousands is not None else min(marks, default="")
     return replace(form, thousands=thousands, numbers=numbers, words=words, notes=tuple(notes))
 
 
@@ -347,7 +323,7 @@ def _infer_decimal(
     if form.thousands in DECIMALS:
         return "," if form.thousands == "." else "."
     proofs = {
-        mark: [each for each in columns if any(each.counts[notation] for notation in PROOFS[mark])]
+        mark: [each for each in columns if any(map(each.counts.get, PROOFS[mark]))]
         for mark in DECIMALS
     }
     point, comma = (
@@ -366,58 +342,25 @@ def _infer_decimal(
             f"column {comma} may hold decimal commas or lists, since the file is comma-separated: "
             "add --decimal , or --decimal . (which makes the column text)"
         )
-    unsure = [each for each in columns if each.counts["either_point"] + each.counts["either_comma"]]
-    if result is None and unsure:
-        result = _decimal_of_unsure(unsure, form, usual)
+    ambiguous = [each for each in columns if any(map(each.counts.get, AMBIGUOUS))]
+    if result is None and ambiguous:
+        if usual is not None and before is not None and usual.sep in (None, form.sep):
+            return before
+        points = any(each.counts["either_point"] for each in ambiguous)
+        if points or form.sep not in (",", ";"):
+            examples = ", ".join(each.example(*AMBIGUOUS) for each in ambiguous[:10])
+            raise TableError(
+                f"cells of column {examples} are ambiguous, with a decimal mark or a thousands "
+                "separator: add --decimal . or --decimal , (or --categorical for text)"
+            )
+        result = "," if form.sep == ";" else "."
     if result is not None and before is not None and result != before:
-        notations = (*PROOFS[result], "either_point", "either_comma")
-        column = (proofs[result] or unsure)[0].example(*notations)
+        column = (proofs[result] or ambiguous)[0].example(*PROOFS[result], *AMBIGUOUS)
         raise TableError(
             f"the model was fitted to numbers with the decimal mark {quoted(before)}, but "
             f"column {column} has {quoted(result)}: add --decimal {result} or --decimal {before}"
         )
     return result or before or "."
-
-
-def _decimal_of_unsure(
-    columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None
-) -> str | None:
-    """Return the decimal mark of a file with only ambiguous cells such as ``1,250``."""
-    if usual is not None and usual.decimal is not None and usual.sep in (None, form.sep):
-        return usual.decimal
-    commas = not any(each.counts["either_point"] for each in columns)
-    if commas and form.sep in (",", ";"):
-        return "," if form.sep == ";" else "."
-    shown = [each.example("either_point", "either_comma") for each in columns]
-    raise TableError(
-        f"cells of column {', '.join(shown[:10])} are ambiguous, with a decimal mark or a "
-        "thousands separator: add --decimal . or --decimal , (or --categorical for text)"
-    )
-
-
-def _number_error(column: ColumnEvidence, why: str | None, known: Sequence[str]) -> TableError:
-    """Return the error for a new cell that is not a number, in a numeric column."""
-    name = quoted(column.name)
-    if why is not None:
-        text = f"column {name}: expected numbers as in training, but {why}"
-        return TableError(f"{text}: correct it, or read it as missing (--na-values)")
-    word = next(word for word in column.words if word not in known)
-    row = column.examples[f"word {word}"][1]
-    return TableError(
-        f"column {name}: expected a number in row {row}, got {quoted(word)}: correct it or read "
-        f"it as missing (--na-values {quoted(word)})"
-    )
-
-
-def _word_error(column: ColumnEvidence) -> TableError:
-    """Return the error for too many words in a numeric column."""
-    words = list(column.words)
-    row = column.examples[f"word {words[0]}"][1]
-    return TableError(
-        f"column {quoted(column.name)} holds numbers, but also {listed(words, 10)}, the first in "
-        f"row {row}: read them as missing (--na-values, once for each), treat the column as "
-        f"categories (--categorical {quoted(column.name)}), or leave it out (--drop)"
-    )
 
 
 def convert(table: pa.Table, form: TableFormat) -> pa.Table:

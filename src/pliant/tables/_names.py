@@ -22,12 +22,11 @@ Item = TypeVar("Item")
 
 def require(package: str) -> Any:
     """Import an optional package; if it is missing, raise an ImportError that names the extra."""
-    for name in dict.fromkeys(("pandas", package)):  # Arrow's error for a missing pandas is unclear
+    for name in ("pandas", package):  # Arrow's error for a missing pandas is unclear
         try:
             module = importlib.import_module(name)
         except ImportError:
-            hint = "pip install 'pliant[cli]'"
-            raise ImportError(f"reading tables needs {name}: {hint}") from None
+            raise ImportError(f"reading tables needs {name}: pip install 'pliant[cli]'") from None
     return module
 
 
@@ -53,13 +52,11 @@ def name_blanks(header: Iterable[str]) -> list[str]:
 def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
     """Raise TableError that lists all wanted columns missing from ``names``."""
     known = set(names)
-    absent = [name for name in wanted if name not in known]
-    if not absent:
-        return
-    close = close_names(absent[0], names) if len(absent) == 1 else []
-    hint = f"did you mean {listed(close)}?" if close else f"it has {listed(names)}"
-    noun = "column" if len(absent) == 1 else f"{len(absent)} columns"
-    raise TableError(f"the table lacks the {noun} {listed(absent)}; {hint}")
+    if absent := [name for name in wanted if name not in known]:
+        close = close_names(absent[0], names) if len(absent) == 1 else []
+        hint = f"did you mean {listed(close)}?" if close else f"it has {listed(names)}"
+        noun = "column" if len(absent) == 1 else f"{len(absent)} columns"
+        raise TableError(f"the table lacks the {noun} {listed(absent)}; {hint}")
 
 
 def row_name(index: pd.Index[Any], position: int) -> str:
@@ -85,8 +82,8 @@ def collect(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
         raise errors[0]
     if errors:
         shown = [f"({k}) {error}" for k, error in enumerate(errors[:10], start=1)]
-        ending = f"; and {len(errors) - 10} more" if len(errors) > 10 else ""
-        raise TableError(f"{len(errors)} problems: {'; '.join(shown)}{ending}")
+        shown += [f"and {len(errors) - 10} more"] if len(errors) > 10 else []
+        raise TableError(f"{len(errors)} problems: {'; '.join(shown)}")
     return results
 
 

@@ -11,6 +11,7 @@ import os
 import re
 import warnings
 import zlib
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
-from pliant.tables._cells import find_orders
+from pliant.tables._columns import find_orders
 from pliant.tables._infer import TableFormat, blank_missing, convert, gather_evidence, infer_format
 from pliant.tables._names import check_unique, listed, name_blanks, require
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PathLike: TypeAlias = str | os.PathLike[str]
+Files: TypeAlias = Sequence[PathLike]
 
 SEPARATORS = (",", ";", "\t", "|")
 
@@ -78,8 +80,8 @@ def detect_format(
     form = _detect_options(files, given, usual)
     if not _is_csv(files[0]):
         return form
-    wanted = None if usual is None else usual.numbers
-    return infer_format(gather_evidence(_read_tables(files, None, form), form, wanted), form, usual)
+    tables, wanted = _read_tables(files, None, form), None if usual is None else usual.numbers
+    return infer_format(gather_evidence(tables, form, wanted), form, usual)
 
 
 def read_table(
@@ -166,8 +168,7 @@ def iter_with_texts(
     if chunk_rows < 1:
         raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
     files = _find_files(path)
-    text = _is_csv(files[0])
-    form = form or TableFormat()
+    text, form = _is_csv(files[0]), form or TableFormat()
     form = detect_format(path, form) if text and form.numbers is None else form
     tables = _read_tables(files, chunk_rows, form)
 
@@ -182,7 +183,7 @@ def iter_with_texts(
 
 
 def _detect_options(
-    files: Sequence[PathLike], given: TableFormat | None, usual: TableFormat | None = None
+    files: Files, given: TableFormat | None, usual: TableFormat | None = None
 ) -> TableFormat:
     """Return the format of the first file, without numeric columns and decimal mark."""
     form, usual = given or TableFormat(), usual or TableFormat()
@@ -197,31 +198,29 @@ def _detect_options(
     with _readable(files[0]):
         form = replace(form, encoding=form.encoding or _detect_encoding(files[0]))
         form = replace(form, sep=form.sep or _detect_separator(files[0], str(form.encoding)))
-        if form.header is None:
-            _warn_of_data(next(_read_records(files[0], form)), files[0])
-        return replace(form, header=form.header is not False)
-
-
-def _warn_of_data(cells: Sequence[str], path: PathLike) -> None:
-    """Warn if all cells of the first line are numbers or dates, or one is a fraction."""
-    plain = [cell.strip() for cell in cells if cell.strip()]
-    numbers = [cell for cell in plain if NUMERAL.fullmatch(cell)]
-    fraction = any(re.fullmatch(r"-?\d*[.,]\d+", cell) for cell in numbers)
-    if plain and (fraction or all(cell in numbers or find_orders([cell])[0] for cell in plain)):
+        cells = list(filter(None, map(str.strip, next(_read_records(files[0], form)))))
+    if form.header is None and _is_data(cells):
         warnings.warn(
-            f"the first line of {quoted(path, 200)} looks like data, such as {listed(cells, 3)}, "
-            "but is used as column names: --no-header (TableFormat(header=False) in Python) "
-            "names columns by position",
+            f"the first line of {quoted(files[0], 200)} looks like data, such as "
+            f"{listed(cells, 3)}, but is used as column names: --no-header "
+            "(TableFormat(header=False) in Python) names columns by position",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
+    return replace(form, header=form.header is not False)
+
+
+def _is_data(cells: Sequence[str]) -> bool:
+    """Return True if all cells of the first line are numbers or dates, or one is a fraction."""
+    fraction = any(re.fullmatch(r"-?\d*[.,]\d+", cell) for cell in cells)
+    alike = all(NUMERAL.fullmatch(cell) or find_orders([cell])[0] for cell in cells)
+    return bool(cells) and (fraction or alike)
 
 
 def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
     """Convert a table that starts at row ``start`` to a frame; ignore pandas' Parquet metadata."""
-    pandas = require("pandas")
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
-    frame.index = pandas.RangeIndex(start, start + table.num_rows)
+    frame.index = require("pandas").RangeIndex(start, start + table.num_rows)
     frame.columns = name_blanks(table.column_names)
     if text:
         frame.attrs["format"] = form.to_dict()
@@ -231,38 +230,36 @@ def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = Fal
 # Files
 
 
-def _find_files(path: PathLike) -> Sequence[PathLike]:
+def _find_files(path: PathLike) -> Files:
     """Return the sorted files of a name, a folder or a pattern; raise TableError for mixed types.
 
     Files with a leading dot or underscore, such as ``_SUCCESS``, are skipped.
     """
     text, files = os.fspath(path), list[PathLike]([path])
-    several = os.path.isdir(text) or (glob.has_magic(text) and not os.path.lexists(text))
-    if several:
-        pattern = os.path.join(glob.escape(text), "*") if os.path.isdir(text) else text
+    folder = os.path.isdir(text)
+    if folder or (glob.has_magic(text) and not os.path.lexists(text)):
+        pattern = os.path.join(glob.escape(text), "*") if folder else text
         found = sorted(map(Path, glob.iglob(pattern, recursive=True)))
         files = [each for each in found if each.name[0] not in "._"]
     if not files:
         raise TableError(f"{quoted(path, 200)}: expected table files, got none")
-    if other := next((file for file in files if _is_csv(file) != _is_csv(files[0])), None):
-        raise TableError(
-            f"expected files of one type, got {quoted(files[0], 200)} and {quoted(other, 200)}"
-        )
+    for other in files:
+        if _is_csv(other) != _is_csv(files[0]):
+            names = f"{quoted(files[0], 200)} and {quoted(other, 200)}"
+            raise TableError(f"expected files of one type, got {names}")
     return files
 
 
 def _is_csv(path: PathLike) -> bool:
     """Return True for a CSV file name, False for Parquet; raise TableError for others."""
     csv_names, name = (".csv", ".csv.gz", ".tsv", ".tsv.gz"), os.fspath(path).lower()
-    if not name.endswith((*csv_names, ".parquet", ".pq")):
-        kinds = ", ".join([*csv_names, ".parquet", ".pq"])
-        raise TableError(f"{quoted(path, 200)}: expected a file name ending in {kinds}")
+    names = (*csv_names, ".parquet", ".pq")
+    if not name.endswith(names):
+        raise TableError(f"{quoted(path, 200)}: expected a file name ending in {', '.join(names)}")
     return name.endswith(csv_names)
 
 
-def _check_columns(
-    names: Sequence[str], path: PathLike, expected: Sequence[str], first: PathLike
-) -> None:
+def _check_columns(names: list[str], path: PathLike, expected: list[str], first: PathLike) -> None:
     """Raise TableError unless a file has the columns of the first file, in any order."""
     if other := set(names) ^ set(expected):
         raise TableError(
@@ -271,9 +268,7 @@ def _check_columns(
         )
 
 
-def _read_tables(
-    files: Sequence[PathLike], rows: int | None, form: TableFormat
-) -> Iterator[pa.Table]:
+def _read_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
     """Return tables of at most ``rows`` rows; read the first one now, so errors surface here."""
     tables = (_csv_tables if _is_csv(files[0]) else _parquet_tables)(files, rows, form)
     for first in tables:
@@ -340,42 +335,35 @@ def _detect_separator(path: PathLike, encoding: str) -> str:
         cut = bool(file.read(1))
     lines = io.StringIO(data.decode(encoding, errors="replace"), newline="\n").readlines()
     lines = lines[:-1] if cut and len(lines) > 1 else lines
-    ranks: list[tuple[float, float, int]] = []
-    records = {sep: _first_records(lines, sep) for sep in SEPARATORS}
-    for place, rows in enumerate(records.values()):
+    scores, unused = dict[str, tuple[float, float]](), list[str]()
+    for sep in SEPARATORS:
+        rows: list[list[str]] = []
+        with suppress(csv.Error):  # reading the whole file reports the error with its line
+            rows.extend(islice(filter(None, csv.reader(lines, delimiter=sep)), 1000))
         if rows and len(rows[0]) > 1:
             rest = rows[1:] or rows
             fitting = sum(len(row) == len(rows[0]) for row in rest) / len(rest)
             cells = [cell for row in rest for cell in row]
-            alike = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
-            ranks.append((fitting, alike / max(1, len(cells)), -place))
-    if ranks:
-        return SEPARATORS[-max(ranks)[2]]
-    # a single column: choose a separator that no cell contains, so no comma for 1,5 and 2,5
-    return next((sep for sep in SEPARATORS if all(len(row) == 1 for row in records[sep])), ",")
+            numeric = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
+            scores[sep] = (fitting, numeric / max(1, len(cells)))
+        elif all(len(row) == 1 for row in rows):
+            unused.append(sep)
+    # in a single column, no cell holds the separator: it is not a comma for 1,5 and 2,5
+    return max(scores, key=scores.__getitem__) if scores else [*unused, ","][0]
 
 
-def _first_records(lines: Sequence[str], sep: str) -> list[list[str]]:
-    """Return the first nonempty records before any CSV error."""
-    records: list[list[str]] = []
-    with suppress(csv.Error):  # reading the whole file reports the error with its line
-        reader = csv.reader(iter(lines), delimiter=sep)
-        records.extend(islice((row for row in reader if row), 1000))
-    return records
-
-
-def _csv_tables(
-    files: Sequence[PathLike], rows: int | None, form: TableFormat
-) -> Iterator[pa.Table]:
+def _csv_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
     """Yield text tables of at most ``rows`` rows, with the column order of the first file."""
     columns: list[str] = []
     for path in files:
         with _readable(path):
-            header = next(_read_records(path, form))
+            header, name = next(_read_records(path, form)), quoted(path, 200)
             if form.header is False:
                 header = [f"column {k}" for k in range(1, len(header) + 1)]
-            else:
-                header = _check_header(header, quoted(path, 200))
+            elif not any(map(str.strip, header)):
+                raise TableError(f"{name}: expected a header with column names, got only blanks")
+            header = name_blanks(header)
+            check_unique(header, name, ": if its first line is data, add --no-header")
             most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
             for table in _read_blocks(path, header, form):
                 columns = columns or header
@@ -389,16 +377,14 @@ def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterat
     """Yield the rows of a file in blocks, without the header."""
     pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
     keys = [str(k) for k in range(len(header))]
-    skip, strict = int(form.header is not False), False
+    encoding = str(form.encoding).removesuffix("-sig").replace("utf-8", "utf8")
+    skip, checked = int(form.header is not False), False
     with _open(path) as file:
         try:
             reader = arrow_csv.open_csv(
                 file,
                 arrow_csv.ReadOptions(
-                    use_threads=False,
-                    block_size=BLOCK,
-                    column_names=keys,
-                    encoding=str(form.encoding).removesuffix("-sig").replace("utf-8", "utf8"),
+                    use_threads=False, block_size=BLOCK, column_names=keys, encoding=encoding
                 ),
                 arrow_csv.ParseOptions(delimiter=form.sep, newlines_in_values=True),
                 arrow_csv.ConvertOptions(
@@ -408,18 +394,21 @@ def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterat
                 ),
             )
             for batch in reader:
-                strict = strict or (_has_lines(batch) and _check_records(path, form))
+                if not checked and _is_suspicious(batch):
+                    deque(_read_records(path, form), maxlen=0)
+                    checked = True
                 if skip < batch.num_rows:
                     yield pa.table(batch.columns, header).slice(skip)
                 skip = max(0, skip - batch.num_rows)
             return
         except (pa.ArrowInvalid, UnicodeError):
             pass
-    if strict or _check_records(path, form):  # Python's reader reports the error with its line
-        raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
+    if not checked:  # Python's reader reports the line of an error
+        deque(_read_records(path, form), maxlen=0)
+    raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
 
 
-def _has_lines(batch: Any) -> bool:
+def _is_suspicious(batch: Any) -> bool:
     """Return True if a cell holds a line feed (an unclosed quote) or a NUL (binary data)."""
     texts = [bytes(column.buffers()[2] or b"") for column in batch.columns]
     return any(mark in text for text in texts for mark in (b"\n", b"\0"))
@@ -427,14 +416,11 @@ def _has_lines(batch: Any) -> bool:
 
 def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
     """Yield the header and rows with Python's csv reader, which reports the line of an error."""
-    name, encoding, width = quoted(path, 200), str(form.encoding), 0
-    with _open(path) as file:
-        plain = "surrogateescape" if encoding.startswith(("utf-8", "cp", "ascii")) else "strict"
-        lines = io.TextIOWrapper(file, encoding, plain, newline="\n")
-        reader = csv.reader(
-            _read_lines(lines, name, encoding), delimiter=str(form.sep), strict=True
-        )
-        first = 1
+    name, encoding, width, first = quoted(path, 200), str(form.encoding), 0, 1
+    errors = "surrogateescape" if encoding.startswith(("utf-8", "cp", "ascii")) else "strict"
+    with _open(path) as file, io.TextIOWrapper(file, encoding, errors, newline="\n") as text:
+        lines = _read_lines(text, name, encoding)
+        reader = csv.reader(lines, delimiter=str(form.sep), strict=True)
         try:
             for row in reader:
                 width = width or len(row)
@@ -455,8 +441,7 @@ def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
 
 def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[str]:
     """Yield lines of text; raise TableError for long lines, binary data and other encodings."""
-    line = 0
-    hint = "(--encoding names another encoding)"
+    line, hint = 0, "(--encoding names another encoding)"
     try:
         while text := lines.readline(BLOCK + 1):
             line += 1
@@ -475,28 +460,10 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
         raise TableError(f"{where}: expected {encoding.upper()}, got other bytes {hint}") from None
 
 
-def _check_records(path: PathLike, form: TableFormat) -> bool:
-    """Return True if Python's reader accepts the file; otherwise raise TableError with the line."""
-    for _ in _read_records(path, form):
-        pass
-    return True
-
-
-def _check_header(header: Sequence[str], name: str) -> list[str]:
-    """Return the column names; raise TableError if all are blank or two are equal."""
-    if not any(column.strip() for column in header):
-        raise TableError(f"{name}: expected a header with column names, got only blanks")
-    names = name_blanks(header)
-    check_unique(names, name, ": if its first line is data, add --no-header")
-    return names
-
-
 # Parquet
 
 
-def _parquet_tables(
-    files: Sequence[PathLike], rows: int | None, form: TableFormat
-) -> Iterator[pa.Table]:
+def _parquet_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
     """Yield tables of at most ``rows`` rows, with the types of the Parquet files."""
     pa = require("pyarrow")
     shared = _shared_schema(files) if len(files) > 1 else None
@@ -520,17 +487,14 @@ def _column_names(file: Any) -> list[str]:
     return [name for name in names if not re.fullmatch(r"__index_level_\d+__", name)]
 
 
-def _shared_schema(files: Sequence[PathLike]) -> Any:
+def _shared_schema(files: Files) -> Any:
     """Return the columns common to all files, each with a type that fits all files."""
     pa, schemas = require("pyarrow"), list[Any]()
     for path in files:
         with _open_parquet(path) as file:
-            fields = {name: file.schema_arrow.field(name).type for name in _column_names(file)}
-        plain = {
-            name: kind.value_type if pa.types.is_dictionary(kind) else kind
-            for name, kind in fields.items()
-        }
-        schemas.append(pa.schema(plain))
+            fields = [file.schema_arrow.field(name) for name in _column_names(file)]
+        types = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in fields]
+        schemas.append(pa.schema(list(zip((f.name for f in fields), types, strict=True))))
         _check_columns(schemas[-1].names, path, schemas[0].names, files[0])
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")

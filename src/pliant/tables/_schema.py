@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from pliant.core.exceptions import TableError
-from pliant.core.text import quoted
+from pliant.core.text import count, quoted
 from pliant.core.typing import Array
-from pliant.tables._cells import (
+from pliant.core.validation import check_choice
+from pliant.tables._columns import (
+    TEXT_WIDTH,
+    Column,
+    ColumnProfile,
     DateOrder,
+    LeftOut,
+    Missing,
     has_outer_spaces,
     infer_kind,
     is_integer,
@@ -23,17 +30,9 @@ from pliant.tables._cells import (
     refuse,
     refuse_missing,
 )
-from pliant.tables._columns import TEXT_WIDTH, Column, ColumnProfile, LeftOut, Missing
 from pliant.tables._encoder import ColumnEncoder, make_encoder
 from pliant.tables._infer import TableFormat
-from pliant.tables._names import (
-    check_present,
-    check_unique,
-    collect,
-    from_plain,
-    listed,
-    to_plain,
-)
+from pliant.tables._names import check_present, check_unique, collect, from_plain, listed, to_plain
 from pliant.tables._read import PathLike, read_table
 
 if TYPE_CHECKING:
@@ -79,33 +78,25 @@ class Target:
         """Infer the kind of a target, and the task unless it is given.
 
         Text and booleans are classes. So are integers with exactly two values, or with at most 20
-        values in ten rows each on average. All other targets are regression.
-
-        Raises
-        ------
-        TableError
-            If a value is missing or invalid for the task, or if classes have too few rows.
+        values in ten rows each on average. All other targets are regression. Raise TableError if a
+        value is missing or invalid for the task, or if classes have too few rows.
         """
         refuse_missing(column, NO_TARGET)
         kind, name, rows = infer_kind(column), quoted(column.name), len(column)
         if kind == "date":
-            raise TableError(
-                f"column {name} holds dates, expected numbers, booleans or text: dates cannot be "
-                "a target"
-            )
+            raise TableError(f"column {name} holds dates, expected numbers, booleans or text")
+        labels: TargetKind = "boolean" if kind == "boolean" else "categorical"
         if kind == "numeric":
-            amounts = read_numbers(column)
-            distinct, integers = np.unique(amounts).size, bool(is_integer(amounts).all())
-            few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= rows
-            names = integers and (few or distinct == 2)
+            values = read_numbers(column)
+            distinct, integers = np.unique(values).size, bool(is_integer(values).all())
+            few = distinct == 2 or distinct <= min(MAX_CLASSES, rows / ROWS_PER_CLASS)
+            task = task or ("classification" if integers and few else "regression")
             # class labels with fractions are text
-            reading: TargetKind = "integer" if integers else "categorical"
-        else:
-            names, reading = True, "boolean" if kind == "boolean" else "categorical"
-        chosen = task or ("classification" if names else "regression")
-        target = cls(str(column.name), chosen, "numeric" if chosen == "regression" else reading)
+            labels = "integer" if integers else "categorical"
+        task = task or "classification"
+        target = cls(str(column.name), task, "numeric" if task == "regression" else labels)
         distinct = np.unique(target.values(column)).size
-        if chosen == "classification" and distinct > max(MAX_CLASSES, rows / MIN_ROWS_PER_CLASS):
+        if task == "classification" and distinct > max(MAX_CLASSES, rows / MIN_ROWS_PER_CLASS):
             raise TableError(
                 f"column {name} has {distinct} distinct values in {rows} rows, such as "
                 f"{quoted(column.iloc[0])}; expected fewer classes"
@@ -115,10 +106,7 @@ class Target:
     def values(self, column: pd.Series) -> npt.NDArray[Any]:
         """Return the target, shape (n,): float64, int64, bool or text.
 
-        Raises
-        ------
-        TableError
-            If a value is missing or not of this kind.
+        Raise TableError if a value is missing or not of this kind.
         """
         refuse_missing(column, NO_TARGET)
         if self.kind == "categorical":
@@ -207,41 +195,35 @@ class TableSchema:
             If a column is absent, columns hold unusable values (one message names all of them), or
             there is no feature.
         """
-        if task not in (None, *get_args(Task)):
-            raise ValueError(f"expected task 'classification' or 'regression', got {quoted(task)}")
-        if missing not in get_args(Missing):
-            got = quoted(missing)
-            raise ValueError(f"expected missing 'impute' or 'error' (--missing), got {got}")
-        if date_order not in (None, *get_args(DateOrder)):
-            got = quoted(date_order)
-            raise ValueError(f"expected date_order 'ymd', 'dmy' or 'mdy' (--date-order), got {got}")
+        check_choice("task", task or "regression", get_args(Task))
+        check_choice("missing", missing, get_args(Missing))
+        check_choice("date_order", date_order or "ymd", get_args(DateOrder))
         names = _feature_columns(frame, target, drop, [*keep, *categorical])
         if len(frame) < 2:
             raise TableError(f"expected a table of at least 2 rows, got {len(frame)}")
-        profiles = {
-            name: ColumnProfile(frame[name], missing, name in keep, name in categorical, date_order)
-            for name in names
-        }
+        notes = list[str]()
 
         def infer(name: str) -> Column | LeftOut | Target:
-            return profiles[name].infer() if name in profiles else Target.fit(frame[name], task)
+            if name == target:
+                return Target.fit(frame[name], task)
+            options = (missing, name in keep, name in categorical, date_order, notes)
+            return ColumnProfile(name, frame[name], *options).infer()
 
-        target_names = [] if target is None else [target]
-        found = collect([*names, *target_names], infer)
-        columns = tuple(column for column in found if isinstance(column, Column))
-        left_out = tuple(column for column in found if isinstance(column, LeftOut))
+        found = collect(names if target is None else [*names, target], infer)
+        columns = tuple(each for each in found if isinstance(each, Column))
+        left_out = tuple(each for each in found if isinstance(each, LeftOut))
         if not columns:
             raise TableError(
                 f"no feature column is left: {describe_left_out(left_out)}; expected at least one "
                 "in addition to the target (--keep restores a column)"
             )
-        notes = tuple(note for profile in profiles.values() for note in profile.notes)
-        if spaced := [name for name in [*names, *target_names] if has_outer_spaces(frame[name])]:
-            notes += (f"spaces around text in {listed(spaced)} are removed",)
+        spaced = [name for name in (*names, target) if name and has_outer_spaces(frame[name])]
+        if spaced:
+            notes.append(f"spaces around text in {listed(spaced)} are removed")
         written = frame.attrs.get("format")
         form = None if written is None else TableFormat.from_dict(written)
-        learned = next((each for each in found if isinstance(each, Target)), None)
-        return cls(columns, learned, missing, left_out, notes, form)
+        fitted = next((each for each in found if isinstance(each, Target)), None)
+        return cls(columns, fitted, missing, left_out, tuple(notes), form)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -251,47 +233,32 @@ class TableSchema:
     @property
     def categories(self) -> dict[int, tuple[str, ...]]:
         """The values of each categorical feature, by column of the feature matrix."""
-        return {
-            start: column.categories
-            for start, column in self._offsets()
-            if column.kind == "categorical"
-        }
+        kind = "categorical"
+        return {start: each.categories for start, each in self._offsets() if each.kind == kind}
 
     @property
     def texts(self) -> tuple[tuple[int, int], ...]:
         """The (start, stop) columns of each text in the feature matrix."""
-        return tuple(
-            (start, start + TEXT_WIDTH)
-            for start, column in self._offsets()
-            if column.kind == "text"
-        )
+        starts = (start for start, column in self._offsets() if column.kind == "text")
+        return tuple((start, start + TEXT_WIDTH) for start in starts)
 
     def _offsets(self) -> Iterable[tuple[int, Column]]:
-        """Yield the first feature index of each column, and the column."""
-        start = 0
-        for column in self.columns:
-            yield start, column
-            start += len(column.feature_names)
+        """Return pairs of the first feature index of a column, and the column."""
+        starts = accumulate((len(column.feature_names) for column in self.columns), initial=0)
+        return zip(starts, self.columns, strict=False)
 
     def encoder(self, **options: Any) -> ColumnEncoder:
-        """Return an unfitted encoder of the features, the first step of a pipeline.
-
-        Parameters
-        ----------
-        options
-            Other parameters of `ColumnEncoder`.
-        """
+        """Return an unfitted `ColumnEncoder` with other `options`, the first step of a pipeline."""
         task = "classification" if self.target is None else self.target.task
         return make_encoder(self.categories, self.texts, **{"task": task, **options})
 
     def remarks(self) -> list[str]:
         """Return notes for the user: columns left out, and uncertain inferences."""
         notes = [*self.notes, *(() if self.form is None else self.form.notes)]
-        if not self.left_out:
-            return notes
         usable = [column.name for column in self.left_out if column.reason != "empty"]
-        back = f" (--keep {quoted(usable[0])} restores a column)" if usable else ""
-        return [f"left out: {describe_left_out(self.left_out)}{back}", *notes]
+        option = f" (--keep {quoted(usable[0])} restores a column)" if usable else ""
+        first = [f"left out: {describe_left_out(self.left_out)}{option}"] if self.left_out else []
+        return first + notes
 
     @property
     def reading(self) -> TableFormat:
@@ -326,13 +293,11 @@ class TableSchema:
         """
         _check_rows(frame, [column.name for column in self.columns])
         warned = set[str]() if reported is None else reported
+        advice = "fill them in or leave the rows out; the model was fitted without imputation"
 
         def encode(column: Column) -> Array:
             cells = frame[column.name]
             if self.missing == "error":
-                advice = (
-                    "fill them in or leave the rows out; the model was fitted without imputation"
-                )
                 refuse_missing(cells, advice, counted=False)
             return column.encode(cells, warned)
 
@@ -341,10 +306,7 @@ class TableSchema:
     def target_values(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Return the target of a table, shape (n,): float64, int64, bool or text.
 
-        Raises
-        ------
-        TableError
-            If the column is absent, or a value is missing or is not of the target's kind.
+        Raise TableError if the column is absent, or a value is missing or not of the target's kind.
         """
         if self.target is None:
             raise TableError("the schema has no target")
@@ -357,19 +319,12 @@ class TableSchema:
 
     @classmethod
     def from_dict(cls, state: object) -> TableSchema:
-        """Create a schema from the output of `to_dict`.
-
-        Raises
-        ------
-        TableError
-            If a key is missing or unknown, or a value has the wrong type.
-        """
+        """Create a schema from the output of `to_dict`; raise TableError for any other data."""
         schema: TableSchema = from_plain(cls, state, "schema")
-        names = [column.name for column in schema.columns]
-        if not names:
+        if not schema.columns:
             raise TableError("schema: expected at least one column, got none")
-        target = [] if schema.target is None else [schema.target.name]
-        check_unique([*names, *target], "the schema")
+        target = [] if schema.target is None else [schema.target]
+        check_unique((each.name for each in (*schema.columns, *target)), "the schema")
         return schema
 
 
@@ -380,12 +335,10 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> str:
         "constant": "the same value in all rows",
         "empty": "no values",
     }
-    parts = []
-    for reason, words in reasons.items():
-        names = [column.name for column in left_out if column.reason == reason]
-        if names:
-            parts.append(f"{listed(names)} ({words})")
-    return ", ".join(parts)
+    names = {
+        each: [column.name for column in left_out if column.reason == each] for each in reasons
+    }
+    return ", ".join(f"{listed(names[each])} ({reasons[each]})" for each in reasons if names[each])
 
 
 def _feature_columns(
@@ -393,12 +346,13 @@ def _feature_columns(
 ) -> list[str]:
     """Return the columns except for the target and dropped ones; raise TableError for bad names."""
     names: list[Any] = list(frame.columns)
-    if odd := [name for name in names if not isinstance(name, str)]:
-        kind = type(odd[0]).__name__
-        raise TableError(f"expected text as column names, got {quoted(odd[0])} ({kind})")
+    for name in names:
+        if not isinstance(name, str):
+            kind = type(name).__name__
+            raise TableError(f"expected text as column names, got {quoted(name)} ({kind})")
     check_unique(names, "the table")
-    asked = [*drop, *others, *([] if target is None else [target])]
-    check_present(list(dict.fromkeys(asked)), names)
+    required = [*drop, *others, *([] if target is None else [target])]
+    check_present(list(dict.fromkeys(required)), names)
     features = [name for name in names if name not in {target, *drop}]
     if not features:
         raise TableError(
@@ -428,18 +382,16 @@ def read_with_schema(
 ) -> tuple[pd.DataFrame, TableSchema]:
     """Read a table and infer its schema; classes and categories stay text as written."""
     form = form or TableFormat()
-    as_text = (*choices.get("categorical", ()), *choices.get("drop", ()))
-    form = replace(form, texts=tuple(dict.fromkeys((*form.texts, *as_text))))
+    texts = (*form.texts, *choices.get("categorical", ()), *choices.get("drop", ()))
     choices["drop"] = [*choices.get("drop", ()), *aside]
-    frame = read_table(path, stop, form)
-    frame, unknown = drop_rows_without_target(frame, target, choices.get("missing", "impute"))
-    schema = TableSchema.fit(frame, target, **choices)
-    classes = schema.target is not None and schema.target.task == "classification"
-    if classes and frame[target].dtype.kind == "f" and "format" in frame.attrs:
-        frame = read_table(path, stop, replace(form, texts=(*form.texts, target)))
-        frame, unknown = drop_rows_without_target(frame, target, choices.get("missing", "impute"))
+    while True:
+        frame = read_table(path, stop, replace(form, texts=tuple(dict.fromkeys(texts))))
+        frame, notes = drop_rows_without_target(frame, target, choices.get("missing", "impute"))
         schema = TableSchema.fit(frame, target, **choices)
-    return frame, replace(schema, notes=(*schema.notes, *unknown))
+        classes = schema.target is not None and schema.target.task == "classification"
+        if not classes or frame[target].dtype.kind != "f" or "format" not in frame.attrs:
+            return frame, replace(schema, notes=(*schema.notes, *notes))
+        texts = (*texts, target)  # class labels stay as written
 
 
 def drop_rows_without_target(
@@ -452,13 +404,9 @@ def drop_rows_without_target(
     parts = target.split(",")
     if target not in frame and len(parts) > 1 and {*parts} <= {*frame}:
         raise TableError(f"expected one target, got {listed(parts)}: fit one model per target")
-    if target not in frame or missing == "error":
+    known = np.ones(len(frame), bool) if target not in frame else frame[target].notna().to_numpy()
+    if missing == "error" or known.all() or not known.any():
         return frame, ()
-    known = frame[target].notna().to_numpy()
-    if known.all() or not known.any():
-        return frame, ()
-    left = int((~known).sum())
-    rows = "1 row has" if left == 1 else f"{left} rows have"
-    frame = frame[known]
+    frame, rows = frame[known], count(int((~known).sum()), "row")
     frame.index = (frame.index + 1).rename("row")
-    return frame, (f"{rows} no {quoted(target)} and {'is' if left == 1 else 'are'} left out",)
+    return frame, (f"left out: {rows} without {quoted(target)}",)

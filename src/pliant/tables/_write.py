@@ -16,7 +16,7 @@ import numpy as np
 from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
 from pliant.core.text import quoted
-from pliant.tables._cells import parse_float
+from pliant.tables._columns import parse_float
 
 if TYPE_CHECKING:
     import pandas as pd
