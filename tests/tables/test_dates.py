@@ -36,7 +36,6 @@ def test_calendar_features_are_those_of_python(when, order):
     ("text", "day"),
     [
         ("2024-03-01", "2024-03-01"),
-        ("2024/3/1", "2024-03-01"),
         ("2024-03", "2024-03-01"),
         ("2024-03-01T12:00:00Z", "2024-03-01 12:00"),
         ("2024-03-01 12:00:00.5+02:00", "2024-03-01 12:00"),
@@ -44,13 +43,11 @@ def test_calendar_features_are_those_of_python(when, order):
         ("1/3/24", None),
         ("01/03/24", "2024-03-01"),
         ("01.03.99", "1999-03-01"),
-        ("1 Mar 2024", "2024-03-01"),
         ("March 1, 2024", "2024-03-01"),
         ("1 Foo 2024", None),
         ("31.02.2024", None),
         ("12:30", None),
         ("1.2.3", None),
-        ("2024", None),
         ("1/3/2024 13:00 PM", None),
     ],
 )
@@ -78,9 +75,8 @@ STAMPS = pd.date_range("2024-01-30 06:00", periods=40, freq="7h")
         STAMPS.strftime("%Y-%m-%d %H:%M"),
         STAMPS.strftime("%d.%m.%Y %H:%M"),
         STAMPS.strftime("%m/%d/%Y %H:%M"),
-        STAMPS.strftime("%d %b %Y %H:%M"),
     ],
-    ids=["pandas", "zone", "python", "iso", "points", "slashes", "names"],
+    ids=["pandas", "zone", "python", "iso", "points", "slashes"],
 )
 def test_dates_in_every_type_have_the_same_features(days):
     schema = schema_of(pd.Series(days, dtype=object if isinstance(days, np.ndarray) else None))

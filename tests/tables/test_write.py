@@ -1,4 +1,4 @@
-"""Predictions are written whole, and hold no formula."""
+"""Prediction files are complete and contain no formulas."""
 
 import csv
 import gzip

@@ -220,7 +220,8 @@ def parse_date(text: str, order: DateOrder) -> float:
             return np.nan
         hour = hour % 12 + (12 if match["half"].lower() == "pm" else 0)
     try:
-        date = datetime(*map(int, day), hour, minute, second)
+        year, month, number = map(int, day)
+        date = datetime(year, month, number, hour, minute, second)
     except ValueError:
         return np.nan
     return (date - datetime(1970, 1, 1)).total_seconds() / SECONDS_PER_DAY
@@ -230,9 +231,9 @@ def find_orders(texts: Iterable[str]) -> tuple[list[DateOrder], list[str]]:
     """Return the orders in which most texts are dates, and the texts that are not dates."""
     cells, orders = list(texts), get_args(DateOrder)
     valid = ~np.isnan([[parse_date(cell, order) for cell in cells] for order in orders])
-    counts, dates = valid.sum(axis=1), valid.any(axis=0)
+    counts = valid.sum(axis=1)
     best = [order for order, n in zip(orders, counts, strict=True) if n == counts.max() > 0]
-    return best, [cell for cell, date in zip(cells, dates, strict=True) if not date]
+    return best, [cell for cell, flags in zip(cells, valid.T, strict=True) if not flags.any()]
 
 
 def read_dates(column: pd.Series, order: DateOrder | None) -> Array:
@@ -368,7 +369,8 @@ class Column:
 
     def _codes(self, cells: npt.NDArray[np.object_], reported: set[str]) -> Array:
         """Return the code of each category; an unknown ``1.0`` is ``1``, as pandas may write it."""
-        known = {None: np.nan, **{text: float(j) for j, text in enumerate(self.categories)}}
+        known: dict[str | None, float] = {None: np.nan}
+        known |= {text: float(j) for j, text in enumerate(self.categories)}
         unknown = float(len(self.categories))
         codes = np.array(
             [known.get(c, known.get(f"{c}".removesuffix(".0"), unknown)) for c in cells]

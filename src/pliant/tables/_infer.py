@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
+from pliant.core.validation import check_choice
 from pliant.tables._columns import MISSING, parse_float
 from pliant.tables._names import collect, from_plain, listed, require, to_plain
 
@@ -122,17 +123,11 @@ class TableFormat:
         object.__setattr__(self, "words", {k: tuple(v) for k, v in self.words.items()})
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
             raise ValueError(f"expected a one-character separator (--sep), got {quoted(self.sep)}")
-        if self.decimal not in (None, *DECIMALS):
-            raise ValueError(f"expected --decimal . or --decimal , got {quoted(self.decimal)}")
-        if self.thousands not in (None, "", *THOUSANDS):
-            raise ValueError(
-                "expected --thousands to be one of , . ' or a space, or an empty string for none, "
-                f"got {quoted(self.thousands)}"
-            )
+        check_choice("decimal", "." if self.decimal is None else self.decimal, DECIMALS)
+        check_choice("thousands", self.thousands or " ", THOUSANDS)
         if self.thousands and self.thousands == self.decimal:
-            raise ValueError(
-                f"expected different --decimal and --thousands, got {quoted(self.decimal)} for both"
-            )
+            got = quoted(self.decimal)
+            raise ValueError(f"expected different --decimal and --thousands, got {got} for both")
         try:
             "a,b".encode("utf-8" if self.encoding is None else self.encoding)
         except (LookupError, ValueError):

@@ -195,10 +195,9 @@ def _detect_options(
     )
     if not _is_csv(files[0]):
         return form
-    with _readable(files[0]):
-        form = replace(form, encoding=form.encoding or _detect_encoding(files[0]))
-        form = replace(form, sep=form.sep or _detect_separator(files[0], str(form.encoding)))
-        cells = list(filter(None, map(str.strip, next(_read_records(files[0], form)))))
+    form = replace(form, encoding=form.encoding or _detect_encoding(files[0]))
+    form = replace(form, sep=form.sep or _detect_separator(files[0], str(form.encoding)))
+    cells = list(filter(None, map(str.strip, next(_read_records(files[0], form)))))
     if form.header is None and _is_data(cells):
         warnings.warn(
             f"the first line of {quoted(files[0], 200)} looks like data, such as "
@@ -279,19 +278,15 @@ def _read_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[
 # CSV
 
 
-def _open(path: PathLike) -> BinaryIO:
-    """Open a file, and decompress gzip whatever the file name."""
-    with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return cast(BinaryIO, (gzip.open if packed else open)(path, "rb"))
-
-
 @contextmanager
-def _readable(path: PathLike) -> Iterator[None]:
-    """Convert errors of opening and decompressing a file to TableError."""
+def _open(path: PathLike) -> Iterator[BinaryIO]:
+    """Open a file, decompress gzip whatever the file name, and convert errors to TableError."""
     name = quoted(path, 200)
     try:
-        yield
+        with open(path, "rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with cast(BinaryIO, (gzip.open if packed else open)(path, "rb")) as file:
+            yield file
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise TableError(f"{name} is a truncated or damaged gzip file") from None
     except TableError:
@@ -356,21 +351,20 @@ def _csv_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[p
     """Yield text tables of at most ``rows`` rows, with the column order of the first file."""
     columns: list[str] = []
     for path in files:
-        with _readable(path):
-            header, name = next(_read_records(path, form)), quoted(path, 200)
-            if form.header is False:
-                header = [f"column {k}" for k in range(1, len(header) + 1)]
-            elif not any(map(str.strip, header)):
-                raise TableError(f"{name}: expected a header with column names, got only blanks")
-            header = name_blanks(header)
-            check_unique(header, name, ": if its first line is data, add --no-header")
-            most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
-            for table in _read_blocks(path, header, form):
-                columns = columns or header
-                _check_columns(header, path, columns, files[0])
-                ordered = table if header == columns else table.select(columns)
-                for start in range(0, table.num_rows, most):
-                    yield ordered.slice(start, most)
+        header, name = next(_read_records(path, form)), quoted(path, 200)
+        if form.header is False:
+            header = [f"column {k}" for k in range(1, len(header) + 1)]
+        elif not any(map(str.strip, header)):
+            raise TableError(f"{name}: expected a header with column names, got only blanks")
+        header = name_blanks(header)
+        check_unique(header, name, ": if its first line is data, add --no-header")
+        most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
+        for table in _read_blocks(path, header, form):
+            columns = columns or header
+            _check_columns(header, path, columns, files[0])
+            ordered = table if header == columns else table.select(columns)
+            for start in range(0, table.num_rows, most):
+                yield ordered.slice(start, most)
 
 
 def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa.Table]:

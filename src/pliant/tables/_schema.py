@@ -323,8 +323,8 @@ class TableSchema:
         schema: TableSchema = from_plain(cls, state, "schema")
         if not schema.columns:
             raise TableError("schema: expected at least one column, got none")
-        target = [] if schema.target is None else [schema.target]
-        check_unique((each.name for each in (*schema.columns, *target)), "the schema")
+        target = [] if schema.target is None else [schema.target.name]
+        check_unique([*(column.name for column in schema.columns), *target], "the schema")
         return schema
 
 

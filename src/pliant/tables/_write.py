@@ -60,32 +60,27 @@ def _open_text(path: Path, packed: bool) -> Iterator[TextIO]:
 
 def write_csv(file: TextIO, chunks: Iterable[pd.DataFrame]) -> None:
     """Write frames with the same columns to an open file, escaped as by `write_predictions`."""
-    header = True
-    for chunk in chunks:
-        _escape_frame(chunk).to_csv(file, index=False, header=header, lineterminator="\n")
-        header = False
-    if header:
-        raise TableError("there are no rows to write")
-
-
-def _escape_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a copy of a frame with formulas escaped in text and names."""
     import pandas as pd
     from pandas.api.types import is_numeric_dtype
 
-    columns = [
-        column if is_numeric_dtype(column) else column.astype(object).map(_escape)
-        for _, column in frame.items()
-    ]
-    return pd.concat(columns, axis=1).set_axis([_escape(name) for name in frame], axis=1)
+    header = True
+    for chunk in chunks:
+        columns = [
+            column if is_numeric_dtype(column) else column.astype(object).map(_escape)
+            for _, column in chunk.items()
+        ]
+        escaped = pd.concat(columns, axis=1).set_axis(list(map(_escape, chunk)), axis=1)
+        escaped.to_csv(file, index=False, header=header, lineterminator="\n")
+        header = False
+    if header:
+        raise TableError("there are no rows to write")
 
 
 def _escape(value: object) -> object:
     """Remove control characters from text and escape formulas; return other values unchanged."""
     if not isinstance(value, str):
         return value
-    text = value.encode("utf-8", "backslashreplace").decode()
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = re.sub(r"\r\n?", "\n", value.encode("utf-8", "backslashreplace").decode())
     text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "", text)
     # a spreadsheet may split cells at these characters, even between quotes
     first, *rest = re.split(r"([;|\t\n])", text)
