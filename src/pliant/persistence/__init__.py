@@ -4,7 +4,6 @@ A model file is a zip archive in the skops format. Before any object is built, a
 checked, and all types must be on a closed list, see `trusted_types`: no file can run its own code.
 """
 
-from pliant.persistence._contents import trusted_types
-from pliant.persistence._model_file import LoadedModel, holds, load_model, save_model
+from pliant.persistence._model_file import LoadedModel, holds, load_model, save_model, trusted_types
 
 __all__ = ["LoadedModel", "holds", "load_model", "save_model", "trusted_types"]

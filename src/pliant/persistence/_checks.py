@@ -34,12 +34,9 @@ def copy_for_file(part: Any, known: dict[int, Any] | None = None) -> Any:
     ModelFileError if the model is a search without a best estimator.
     """
     if known is None:
-        known = {}
+        known, kind = {}, type(part).__name__
         if isinstance(part, BaseSearchCV) and "best_estimator_" not in vars(part):
-            raise ModelFileError(
-                f"expected a fitted {type(part).__name__} with refit=True, as a file holds its "
-                "best estimator, got one without best_estimator_"
-            )
+            raise ModelFileError(f"expected a fitted {kind} with refit=True: no best_estimator_")
     if id(part) in known:
         return known[id(part)]
     result = part
@@ -73,10 +70,8 @@ def iter_objects(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
         return
     seen.add(id(value))
     parts: Iterable[Any] = getattr(value, "__dict__", {}).values()
-    if isinstance(value, dict):
-        parts = value.values()
-    elif isinstance(value, list | tuple):
-        parts = value
+    if isinstance(value, dict | list | tuple):
+        parts = value.values() if isinstance(value, dict) else value
     elif isinstance(value, np.ndarray) and value.dtype.kind == "O":
         parts = value.ravel().tolist()
     for part in parts:
@@ -122,10 +117,7 @@ def _check_attributes(value: Any) -> None:
         parameters = kind._get_param_names()
     for name in state:
         if not isinstance(name, str) or (hasattr(kind, name) and name not in parameters):
-            raise ValueError(
-                f"expected no attribute {name!r:.80} in a file of {kind.__name__}, which has a "
-                "method or property with this name"
-            )
+            raise ValueError(f"attribute {name!r:.80} hides a class attribute of {kind.__name__}")
     if isinstance(classes := state.get("classes_"), np.ndarray) and classes.ndim != 1:
         raise ValueError(f"expected classes_ to be one-dimensional, got {classes!r:.80}")
     if isinstance(state.get("n_jobs"), int):  # some estimators start n_jobs threads in predict
@@ -138,8 +130,8 @@ def _check_svm(model: BaseLibSVM) -> None:
         raise ValueError(f"expected kernel in {kernels}, got {model.kernel!r}")
     if model._sparse is not False or type(model.degree) is not int:
         raise ValueError("expected dense support vectors and an integer degree")
-    classes = len(model.classes_) if is_classifier(model) else 2
     n, d = np.shape(model.support_vectors_)
+    classes = len(model.classes_) if is_classifier(model) else 2
     for name, dtype, shape in (
         ("support_vectors_", np.float64, (n, d)),
         ("support_", np.int32, (n,)),
