@@ -1,6 +1,5 @@
 """A schema converts every table to features as it converted the training table."""
 
-import json
 import warnings
 
 import numpy as np
@@ -47,12 +46,6 @@ def test_features_and_their_names():
 def test_missing_columns_are_listed_together():
     with pytest.raises(TableError, match=r"lacks the 2 columns 'age', 'member'; it has 'colour'"):
         SCHEMA.features(FRAME.drop(columns=["age", "member"]))
-
-
-def test_a_schema_survives_json():
-    for schema in (SCHEMA, TableSchema.fit(FRAME), TableSchema.fit(FRAME, "age", missing="impute")):
-        state = json.loads(json.dumps(schema.to_dict()))
-        assert TableSchema.from_dict(state) == schema
 
 
 # Types

@@ -335,10 +335,8 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> str:
         "constant": "the same value in all rows",
         "empty": "no values",
     }
-    names = {
-        each: [column.name for column in left_out if column.reason == each] for each in reasons
-    }
-    return ", ".join(f"{listed(names[each])} ({reasons[each]})" for each in reasons if names[each])
+    names = {key: [each.name for each in left_out if each.reason == key] for key in reasons}
+    return ", ".join(f"{listed(names[key])} ({reasons[key]})" for key in reasons if names[key])
 
 
 def _feature_columns(
@@ -355,18 +353,15 @@ def _feature_columns(
     check_present(list(dict.fromkeys(required)), names)
     features = [name for name in names if name not in {target, *drop}]
     if not features:
-        raise TableError(
-            "no feature column is left: expected at least one in addition to the target"
-        )
+        raise TableError("no feature column is left: expected one in addition to the target")
     return features
 
 
 def _check_rows(frame: pd.DataFrame, wanted: list[str]) -> None:
     """Raise TableError if the table has no rows or lacks a wanted column."""
-    names = [str(name) for name in frame.columns]
+    names, needed = [str(name) for name in frame.columns], set(wanted)
     check_present(wanted, names)
-    needed = set(wanted)
-    check_unique([name for name in names if name in needed], "the table")
+    check_unique((name for name in names if name in needed), "the table")
     if frame.empty:
         raise TableError("expected a table with rows, got none")
 
