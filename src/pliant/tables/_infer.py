@@ -19,7 +19,7 @@ from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
 from pliant.core.validation import check_choice
 from pliant.tables._columns import MISSING, parse_float
-from pliant.tables._names import collect, from_plain, listed, require, to_plain
+from pliant.tables._names import collect, from_json, listed, require, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -157,12 +157,12 @@ class TableFormat:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the format as data that JSON can represent."""
-        return to_plain(self)
+        return to_json(self)
 
     @classmethod
     def from_dict(cls, state: object) -> TableFormat:
         """Create a format from the output of `to_dict`; raise TableError for any other data."""
-        form: TableFormat = from_plain(cls, state, "format of a table")
+        form: TableFormat = from_json(cls, state, "format of a table")
         return form
 
 
@@ -365,29 +365,29 @@ def convert(table: pa.Table, form: TableFormat) -> pa.Table:
         cells = table.column(name).combine_chunks()
         if name in kinds:
             cells = _parse_numbers(cells, form, form.words.get(name, ()))
-        cells = blank_missing(cells, form, ["", *form.na_values])
+        cells = set_missing(cells, form, ["", *form.na_values])
         whole = kinds.get(name) == "integer" and not cells.null_count
         columns.append(cells.cast("int64") if whole else cells)
     return require("pyarrow").table(columns, table.column_names)
 
 
-def blank_missing(
+def set_missing(
     cells: pa.Array | pa.ChunkedArray, form: TableFormat, words: Sequence[str]
 ) -> pa.Array | pa.ChunkedArray:
     """Replace missing values by null: the given words, and the format's missing numbers."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     types = pa.types
-    plain = cells.cast(cells.type.value_type) if types.is_dictionary(cells.type) else cells
-    if types.is_string(plain.type) or types.is_large_string(plain.type):
-        gone = pc.is_in(pc.utf8_trim_whitespace(plain), value_set=pa.array(words, plain.type))
+    values = cells.cast(cells.type.value_type) if types.is_dictionary(cells.type) else cells
+    if types.is_string(values.type) or types.is_large_string(values.type):
+        gaps = pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(words, values.type))
     elif form.missing_numbers and any(
-        is_kind(plain.type) for is_kind in (types.is_integer, types.is_floating, types.is_decimal)
+        is_kind(values.type) for is_kind in (types.is_integer, types.is_floating, types.is_decimal)
     ):
         numbers = pa.array(sorted(form.missing_numbers), pa.float64())
-        gone = pc.is_in(pc.cast(plain, pa.float64(), safe=False), value_set=numbers)
+        gaps = pc.is_in(pc.cast(values, pa.float64(), safe=False), value_set=numbers)
     else:
         return cells
-    return pc.if_else(gone, None, cells) if pc.any(gone).as_py() else cells
+    return pc.if_else(gaps, None, cells) if pc.any(gaps).as_py() else cells
 
 
 def _parse_numbers(cells: pa.Array, form: TableFormat, words: Sequence[str]) -> pa.Array:

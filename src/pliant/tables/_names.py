@@ -87,31 +87,31 @@ def collect(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
     return results
 
 
-def to_plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """Convert a dataclass to JSON data."""
     return json.loads(json.dumps(dataclasses.asdict(value)))
 
 
-def from_plain(kind: Any, value: Any, what: str) -> Any:
+def from_json(kind: Any, value: Any, what: str) -> Any:
     """Convert JSON data to a value of type `kind`; error messages name `what`."""
     origin, args = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
         hints = get_type_hints(kind)
         if set(value) == set(hints):
-            fields = {k: from_plain(hints[k], value[k], f"{what}, {k}") for k in hints}
+            fields = {k: from_json(hints[k], value[k], f"{what}, {k}") for k in hints}
             try:
                 return kind(**fields)
             except ValueError as error:
                 raise TableError(f"{what}: {error}") from None
     elif origin in (types.UnionType, Union):
         inner = next((arg for arg in args if arg is not type(None)), None)
-        return None if value is None else from_plain(inner, value, what)
+        return None if value is None else from_json(inner, value, what)
     elif origin is Literal and isinstance(value, str) and value in args:
         return value
     elif origin is tuple and isinstance(value, list | tuple):
-        return tuple(from_plain(args[0], each, what) for each in value)
+        return tuple(from_json(args[0], each, what) for each in value)
     elif origin is Mapping and isinstance(value, Mapping) and all(type(k) is str for k in value):
-        return {key: from_plain(args[1], each, what) for key, each in value.items()}
+        return {key: from_json(args[1], each, what) for key, each in value.items()}
     elif kind is float and type(value) in (int, float) and abs(value) < 1e9:  # finite, not bool
         return float(value)
     elif kind in (str, int, bool) and type(value) is kind:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
 from pliant.tables._columns import find_orders
-from pliant.tables._infer import TableFormat, blank_missing, convert, gather_evidence, infer_format
+from pliant.tables._infer import TableFormat, convert, gather_evidence, infer_format, set_missing
 from pliant.tables._names import check_unique, listed, name_blanks, require
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Files: TypeAlias = Sequence[PathLike]
 SEPARATORS = (",", ";", "\t", "|")
 
 BLOCK = 1 << 20
-"""Bytes per read, of which Arrow holds up to 32 blocks; longer records are an error."""
+"""Bytes per block; Arrow reads up to 32 blocks ahead, and longer records are an error."""
 
 MAX_CELLS = 1_000_000
 """Maximum number of cells in a chunk of several rows."""
@@ -175,8 +175,8 @@ def iter_with_texts(
     def frames() -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
         start = 0
         for table in tables:
-            plain = _make_frame(table, start, form, text)
-            yield (_make_frame(convert(table, form), start, form, text) if text else plain), plain
+            texts = _make_frame(table, start, form, text)
+            yield (_make_frame(convert(table, form), start, form, text) if text else texts), texts
             start += table.num_rows
 
     return frames()
@@ -299,7 +299,7 @@ def _open(path: PathLike) -> Iterator[BinaryIO]:
 def _detect_encoding(path: PathLike) -> str:
     """Return the encoding of a file, by its byte order mark or else UTF-8 or cp1252.
 
-    A file of valid non-ASCII characters before the first invalid byte is damaged UTF-8.
+    A file with valid non-ASCII characters before the first invalid byte is damaged UTF-8.
     """
     decoder, seen = codecs.getincrementaldecoder("utf-8")(), False
     with _open(path) as file:
@@ -469,7 +469,7 @@ def _parquet_tables(files: Files, rows: int | None, form: TableFormat) -> Iterat
                 table = pa.Table.from_batches([batch]).select(names)
                 table = table if shared is None else table.cast(shared)
                 if form.na_values:
-                    cells = [blank_missing(each, form, form.na_values) for each in table.columns]
+                    cells = [set_missing(each, form, form.na_values) for each in table.columns]
                     table = pa.table(cells, names)
                 if batch.num_rows:
                     yield table

@@ -32,7 +32,7 @@ from pliant.tables._columns import (
 )
 from pliant.tables._encoder import ColumnEncoder, make_encoder
 from pliant.tables._infer import TableFormat
-from pliant.tables._names import check_present, check_unique, collect, from_plain, listed, to_plain
+from pliant.tables._names import check_present, check_unique, collect, from_json, listed, to_json
 from pliant.tables._read import PathLike, read_table
 
 if TYPE_CHECKING:
@@ -315,12 +315,12 @@ class TableSchema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as data that JSON can represent."""
-        return to_plain(self)
+        return to_json(self)
 
     @classmethod
     def from_dict(cls, state: object) -> TableSchema:
         """Create a schema from the output of `to_dict`; raise TableError for any other data."""
-        schema: TableSchema = from_plain(cls, state, "schema")
+        schema: TableSchema = from_json(cls, state, "schema")
         if not schema.columns:
             raise TableError("schema: expected at least one column, got none")
         target = [] if schema.target is None else [schema.target.name]
@@ -399,8 +399,10 @@ def drop_rows_without_target(
     parts = target.split(",")
     if target not in frame and len(parts) > 1 and {*parts} <= {*frame}:
         raise TableError(f"expected one target, got {listed(parts)}: fit one model per target")
-    known = np.ones(len(frame), bool) if target not in frame else frame[target].notna().to_numpy()
-    if missing == "error" or known.all() or not known.any():
+    if missing == "error" or target not in frame:
+        return frame, ()
+    known = frame[target].notna().to_numpy()
+    if known.all() or not known.any():
         return frame, ()
     frame, rows = frame[known], count(int((~known).sum()), "row")
     frame.index = (frame.index + 1).rename("row")
