@@ -61,7 +61,7 @@ def dates(rng):
     }
     put("dates.csv", columns)
     return "regression", [
-        "left out: 'order_id' (a value of its own in nearly every row), 'shop' (the same value in",
+        "left out: 'order_id' (a different value in nearly every row), 'shop' (the same value in",
     ]
 
 

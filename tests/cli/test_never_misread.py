@@ -91,7 +91,7 @@ def test_quoted_answers_do_not_turn_a_file_to_decimal_commas():
     frame = read(table("answer,x", rows))
     assert frame["x"].tolist() == [0.5, 1.5, 2.25]
     assert frame["answer"].tolist() == ["1,2", "1,3", "2"]
-    assert "'1,2' is no number with the decimal mark '.'" in notes(frame)[0]
+    assert "'1,2' is not a number with the decimal mark '.'" in notes(frame)[0]
     with pytest.raises(
         TableError, match=r"'answer' \(as in '1,2'\) may hold .* or lists.*--decimal"
     ):
@@ -182,7 +182,7 @@ def test_a_new_file_never_changes_the_convention_silently(models):
         np.testing.assert_allclose(right, 5.75, atol=0.2)
     put("a,b\n2.5,3.25\n", "new.csv")
     refused = models("predict", "comma.pliant", "new.csv")
-    assert "learned from numbers with the decimal mark ','" in refused.err
+    assert "fitted to numbers with the decimal mark ','" in refused.err
     assert "column 'a' (as in '2.5') has '.'" in refused.err
     put("a;b\n2,500;3,250\n", "new.csv")
     done = models("predict", "comma.pliant", "new.csv")
@@ -192,8 +192,8 @@ def test_a_new_file_never_changes_the_convention_silently(models):
 def test_columns_keep_their_roles_in_new_files(models):
     for cells, message in (
         ("2.5,oops", "column 'b': expected a number in row 1, got 'oops'"),
-        ("2.5,007", "column 'b': expected numbers as in training, but '007' is no plain number"),
-        ('2.5,"3,25"', "'3,25' is no number with the decimal mark '.'"),
+        ("2.5,007", "'b': expected numbers as in training, but '007' is not a plain number"),
+        ('2.5,"3,25"', "'3,25' is not a number with the decimal mark '.'"),
     ):
         put(f"a,b\n{cells}\n", "new.csv")
         refused = models("predict", "point.pliant", "new.csv")
@@ -276,7 +276,7 @@ def test_codes_are_no_numbers():
     assert kinds == {"Postleitzahl": ("01067", "20095", "7"), "change": ("+1.5", "-0.5")}
     remarks = " ".join(schema.remarks())
     assert "'tweet_id'" in remarks
-    assert "'Postleitzahl' holds texts that look like numbers, such as '01067'" in remarks
+    assert "'Postleitzahl' holds text that looks like numbers, such as '01067'" in remarks
 
 
 def test_categories_are_the_texts_of_the_file():

@@ -1,4 +1,4 @@
-"""Generated problems: shapes, ranges, seeds."""
+"""Synthetic problems: shapes, ranges, seeds."""
 
 from __future__ import annotations
 

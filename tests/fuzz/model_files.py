@@ -21,7 +21,7 @@ import numpy as np
 from pliant import ModelFileError
 from pliant.kernels import Kernel
 from pliant.persistence import load_model, save_model
-from pliant.persistence._contents import loaders
+from pliant.persistence._model_file import loaders
 from tests.persistence.test_forged_models import CODES, MODELS, X
 from tests.persistence.test_hostile_files import HOSTILE, nodes_of
 

@@ -1,4 +1,4 @@
-"""Whatever is in a file, loading it gives the model that was saved or a ModelFileError."""
+"""Loading any file returns the saved model or raises ModelFileError."""
 
 import io
 import json
@@ -49,7 +49,7 @@ def packed(members, compression=zipfile.ZIP_STORED):
 
 
 def with_schema(data, change):
-    """The same file with its tree of nodes changed in place."""
+    """Return the file after a change of its tree of nodes in place."""
     members = members_of(data)
     root = json.loads(members["schema.json"])
     change(root)
@@ -57,7 +57,7 @@ def with_schema(data, change):
 
 
 def attributes(root):
-    """The nodes of the attributes of the KernelRidge in the tree."""
+    """Return the attribute nodes of the KernelRidge in the tree."""
     steps = root["content"]["model"]["content"]["content"]["steps"]
     return steps["content"][1]["content"][1]["content"]["content"]
 
@@ -96,11 +96,11 @@ def joblib_dump(obj, **options):
         (joblib_dump(Bomb(), compress=3), "zip archive"),
         (packed({}), "schema.json"),
         (packed({"schema.json": b""}), "JSON"),
-        (packed({"schema.json": b"[]"}), "no model that pliant saved"),
-        (packed({"schema.json": b"{}"}), "no model that pliant saved"),
+        (packed({"schema.json": b"[]"}), "expected a model saved by pliant"),
+        (packed({"schema.json": b"{}"}), "expected a model saved by pliant"),
         (packed({"schema.json": b"[" * 200_000}), "RecursionError|JSON"),
-        (skops.io.dumps(MODEL), "no model that pliant saved"),
-        (skops.io.dumps({"format": "other"}), "no model that pliant saved"),
+        (skops.io.dumps(MODEL), "expected a model saved by pliant"),
+        (skops.io.dumps({"format": "other"}), "expected a model saved by pliant"),
     ],
 )
 def test_foreign_files_are_refused(tmp_path, data, message):
@@ -114,21 +114,14 @@ def test_unreadable_paths_are_refused(tmp_path, name):
         load_model(f"{tmp_path}/{name}")
 
 
-@pytest.mark.parametrize("version", [1, 3, 10**9])
-def test_another_format_is_refused_as_such(tmp_path, valid, version):
-    def change(root):
-        root["content"]["format_version"]["content"] = str(version)
-        root["content"]["model"] = {"from": "the future"}
-
-    assert "upgrade pliant" in refusal(tmp_path, with_schema(valid, change))
-
-
-@pytest.mark.parametrize("version", ["1.0", '"2"', "null", "[2]", "true"])
-def test_an_odd_format_version_is_refused(tmp_path, valid, version):
+@pytest.mark.parametrize("version", ["1", "3", "1.0", '"2"', "null", "[2]", "true"])
+def test_another_format_version_is_refused(tmp_path, valid, version):
     def change(root):
         root["content"]["format_version"]["content"] = version
+        root["content"]["model"] = {"from": "the future"}
 
-    assert "no model that pliant saved" in refusal(tmp_path, with_schema(valid, change))
+    message = "upgrade pliant" if version.isdigit() else "expected a model saved by pliant"
+    assert message in refusal(tmp_path, with_schema(valid, change))
 
 
 def node(loader, module, name, **rest):
@@ -142,18 +135,12 @@ LIST = node("ListNode", "builtins", "list", content=[])
 HOSTILE = {
     "function": node("FunctionNode", "os", "system"),
     "type": node("TypeNode", "builtins", "eval"),
-    "builtin": node("TypeNode", "os", "system"),
     "object": node("ObjectNode", "subprocess", "Popen", content=NONE),
     "constructor": node("ConstructorFromReduceNode", "subprocess", "Popen", content=LIST),
     "method": node("MethodNode", "builtins", "str", content={"func": "format", "obj": NONE}),
-    "partial": node(
-        "PartialNode", "functools", "partial", content=dict.fromkeys(["func", "args", "kwds"], NONE)
-    ),
     "operator": node("OperatorFuncNode", "operator", "methodcaller", attrs=LIST),
-    "ufunc": node("FunctionNode", "numpy", "exp"),
     "tree of another type": node("TreeNode", "os", "system", content=NONE),
     "network": node("ObjectNode", "sklearn.neural_network._multilayer_perceptron", "MLPClassifier"),
-    "neighbors": node("ObjectNode", "sklearn.neighbors._kd_tree", "KDTree", content=NONE),
     "listed type, other kind": node("ConstructorFromReduceNode", "builtins", "str", content=LIST),
     "callable as a list": node("ListNode", "os", "system", content=[]),
     "subclass of dict": node("DictNode", "collections", "OrderedDict", content={}, key_types=LIST),
@@ -170,9 +157,6 @@ HOSTILE = {
     "schema as array": node("NdArrayNode", "numpy", "ndarray", type="numpy", file="schema.json"),
     "array of a function": node("NdArrayNode", "numpy", "load", type="numpy", file="1.npy"),
     "array of unknown type": node("NdArrayNode", "numpy", "ndarray", type="pickle", file="1.npy"),
-    "slice of another type": node(
-        "SliceNode", "os", "system", content={"start": 0, "stop": 1, "step": None}
-    ),
 }
 
 
@@ -211,7 +195,7 @@ def reference(number):
 
 
 def test_objects_that_share_parts_without_end_are_refused(tmp_path, valid):
-    """Each list holds the one below twice, the second time by its number."""
+    """Each list contains the inner list twice, the second time by reference."""
 
     def change(root):
         inner = {**LIST, "__id__": 100}
@@ -228,21 +212,6 @@ def test_an_object_in_itself_is_refused(tmp_path, valid, inner):
         attributes(root)["kernel"] = {**LIST, "content": [inner]}
 
     refusal(tmp_path, with_schema(valid, change))
-
-
-def test_the_refusal_names_the_type_and_its_place(tmp_path, valid):
-    def change(root):
-        attributes(root)["kernel"] = HOSTILE["function"]
-
-    message = refusal(tmp_path, with_schema(valid, change))
-    assert "'model.steps[1][1].kernel' is the function 'os.system'" in message
-
-
-def test_a_model_that_is_plain_data_is_refused(tmp_path, valid):
-    def change(root):
-        root["content"]["model"] = LIST
-
-    assert "expected an estimator" in refusal(tmp_path, with_schema(valid, change))
 
 
 def test_deep_nesting_is_refused(tmp_path, valid):
@@ -285,7 +254,6 @@ def header(shape, descr="'<f8'", order="False"):
         array_bytes(header("(99999999999,)", "'|V0'")),
         array_bytes(header("(99999999999,)", "'<U0'")),
         array_bytes(header("(1,)", "'|O'"), b"\0" * 8),
-        array_bytes(header("(1,)", "[('a', '|O')]"), b"\0" * 8),
         array_bytes(header("(1,)", "'<M8[s]'"), b"\0" * 8),
         array_bytes(header("__import__('os').getcwd()"), b"\0" * 8),
         array_bytes("{}"),
@@ -313,17 +281,17 @@ def test_a_zip_bomb_is_refused_without_unpacking(tmp_path, valid):
 
 
 def test_a_declared_size_that_lies_is_refused(tmp_path, valid):
-    """The size of the first member is 2 GiB in the directory, and in its own header."""
+    """The directory and the local header give the first member a size of 2 GiB."""
     lie = struct.pack("<II", 1 << 31, 1 << 31)
     data = bytearray(valid)
     data[18:26] = lie
     entry = data.index(b"PK\x01\x02")
     data[entry + 20 : entry + 28] = lie
-    assert "declared" in refusal(tmp_path, bytes(data))
+    assert "members declare" in refusal(tmp_path, bytes(data))
 
 
 def test_members_that_share_their_bytes_are_refused(tmp_path, valid):
-    """Every entry of the directory points at the largest member: the sum is too large."""
+    """Every directory entry points at the largest member, so the sum of sizes is too large."""
     with zipfile.ZipFile(io.BytesIO(valid)) as archive:
         infos = archive.infolist()
         largest = max(infos, key=lambda info: info.file_size)
@@ -338,7 +306,7 @@ def test_members_that_share_their_bytes_are_refused(tmp_path, valid):
 
 
 def load_or_refuse(path):
-    """The model, or None if the file was refused in one short line."""
+    """Return the model, or None after a short one-line error."""
     refusals = []
     try:
         return load_model(path)
@@ -372,22 +340,12 @@ def test_a_changed_byte_is_refused_or_harmless(valid, data):
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_a_changed_directory_is_refused_or_harmless(valid, data):
-    """Bytes of the directory, where no checksum guards them."""
+    """No checksum covers the bytes of the directory."""
     start = valid.index(b"PK\x01\x02")
     changed = bytearray(valid)
     for _ in range(data.draw(st.integers(1, 4))):
         changed[data.draw(st.integers(start, len(valid) - 1))] = data.draw(st.integers(0, 255))
     loads_equal_or_refuses(bytes(changed))
-
-
-@settings(max_examples=60, deadline=None)
-@given(share=st.floats(0, 1, exclude_max=True))
-def test_a_truncated_file_is_refused(valid, share):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.pliant"
-        path.write_bytes(valid[: int(share * len(valid))])
-        with pytest.raises(ModelFileError):
-            load_model(path)
 
 
 def nodes_of(value):
@@ -404,7 +362,7 @@ def nodes_of(value):
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_a_swapped_node_is_refused_or_loads_something(valid, data):
-    """Nodes change places, or lose or change a field: no error but ModelFileError comes out."""
+    """Copied or damaged fields of nodes cause no error except ModelFileError."""
 
     def change(root):
         nodes = list(nodes_of(root))

@@ -1,4 +1,4 @@
-"""Models go to a file and come back with the same predictions; what cannot be saved says so."""
+"""Loaded models have the predictions of the saved ones; unsupported parts are clear errors."""
 
 import json
 import subprocess
@@ -47,7 +47,7 @@ import pliant
 from pliant import ModelFileError, __version__
 from pliant import kernels as given
 from pliant.kernels import Gaussian, Linear, On, Precomputed, WeightedSum
-from pliant.persistence import load_model, save_model, trusted_types
+from pliant.persistence import load_model, save_model
 from tests.contracts.test_kernel_contract import CASES, points_of
 
 X, LABELS = load_iris(return_X_y=True)
@@ -81,11 +81,11 @@ def assert_same(loaded, model, points=NEW):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", FITTED)
 def test_every_estimator_comes_back(tmp_path, name):
-    """With its defaults but few rounds, on classes where it can."""
+    """With default parameters, except for few iterations."""
     model = getattr(pliant, name)()
     few = {"max_iter": 5, "n_members": 1, "random_state": 0, "n_centers": 20}
     model.set_params(**{k: v for k, v in few.items() if k in model.get_params(deep=False)})
-    if "machine" in model.get_params(deep=False):  # no file holds an SVC on Gram matrices
+    if "machine" in model.get_params(deep=False):  # an SVC on Gram matrices cannot be saved
         machine = pliant.DANKClassifier if name.endswith("Classifier") else pliant.DANKRegressor
         model.set_params(machine=machine("precomputed", extension="none"))
     model.fit(X, Y if name.endswith(("Regressor", "Ridge")) else LABELS)
@@ -95,24 +95,6 @@ def test_every_estimator_comes_back(tmp_path, name):
     if hasattr(model, "kernel_"):
         points = getattr(model, "support_vectors_", X)
         np.testing.assert_array_equal(loaded.kernel_(NEW, points), model.kernel_(NEW, points))
-
-
-SETTINGS = [
-    pliant.DANKClassifier(tau=0.05, extension="reciprocal"),
-    pliant.DANKClassifier(Gaussian(0.5) + 0.1 * Linear(), extension="nearest"),
-    pliant.KNPLClassifier(extension="nearest"),
-    pliant.TKLClassifier(delta=np.array([0.1, 0.2, 0.3, 0.1]), tol=0.1),
-    pliant.MKLClassifier([Gaussian(0.5), On(Linear(), [0, 2])], norm=2.0),
-    pliant.SCGLogDetLearner("graph", strength=10.0),
-    pliant.KernelEmbedding(pliant.OrderSpectralLearner(n_components=10)),
-    pliant.LABRBFClassifier(10, n_members=2, max_iter=3, random_state=0),
-]
-
-
-@pytest.mark.parametrize("model", SETTINGS, ids=lambda model: type(model).__name__)
-def test_settings_and_learned_kernels_come_back(tmp_path, model):
-    model = make_pipeline(StandardScaler(), clone(model)).fit(X, LABELS)
-    assert_same(round_trip(model, tmp_path), model)
 
 
 def test_gram_matrices_and_columns_by_name_come_back(tmp_path):
@@ -187,7 +169,7 @@ OTHERS = [
 
 @pytest.mark.parametrize(("model", "y"), OTHERS, ids=lambda each: type(each).__name__)
 def test_estimators_of_scikit_learn_come_back(tmp_path, model, y):
-    """Forests and boosted trees too, without a question."""
+    """Including forests and boosted trees."""
     model.fit(X, y)
     before = dict(vars(model))
     loaded = round_trip(model, tmp_path)
@@ -238,18 +220,15 @@ def test_another_scikit_learn_is_told_once(tmp_path, monkeypatch):
     monkeypatch.setattr("sklearn.base.__version__", "0.0.1")
     save_model(model, tmp_path / "model.pliant")
     monkeypatch.undo()
-    with pytest.warns(UserWarning, match=r"saved with scikit-learn 0\.0\.1 and this is") as told:
+    with pytest.warns(UserWarning, match=r"saved with scikit-learn 0\.0\.1, but this is") as told:
         loaded = load_model(tmp_path / "model.pliant")
     assert len(told) == 1
     np.testing.assert_array_equal(loaded.model.predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("labels", [["b", "ä"], [3, 1], [0.5, -0.5], [True, False], [b"a", b"b"]])
-@pytest.mark.parametrize("dtype", [None, object])
-def test_class_labels_keep_their_type(tmp_path, labels, dtype):
-    if dtype is object and isinstance(labels[0], bytes):
-        pytest.skip("bytes in an array of objects are refused")
-    model = LabelEncoder().fit(np.array(labels, dtype=dtype))
+def test_class_labels_keep_their_type(tmp_path, labels):
+    model = LabelEncoder().fit(np.array(labels))
     loaded = round_trip(model, tmp_path)
     np.testing.assert_array_equal(loaded.classes_, model.classes_)
     assert loaded.classes_.dtype == model.classes_.dtype
@@ -351,11 +330,6 @@ def test_an_unwritable_place_is_one_error_and_leaves_nothing(tmp_path, where):
     with pytest.raises(ModelFileError, match="cannot write '"):
         save_model(StandardScaler().fit(X), f"{tmp_path}/{where}")
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-
-
-def test_trusted_types_are_classes_of_pliant():
-    assert trusted_types() >= {f"pliant.{name}" for name in FITTED}
-    assert all(name.startswith("pliant.") for name in trusted_types())
 
 
 def test_loading_imports_no_package_that_a_model_does_not_need(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pliant import TableError
 from pliant.tables import TableSchema
-from pliant.tables._cells import calendar_features, parse_date
+from pliant.tables._columns import calendar_features, parse_date
 
 MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1)).map(
     lambda each: each.replace(microsecond=0, second=0)
@@ -36,7 +36,6 @@ def test_calendar_features_are_those_of_python(when, order):
     ("text", "day"),
     [
         ("2024-03-01", "2024-03-01"),
-        ("2024/3/1", "2024-03-01"),
         ("2024-03", "2024-03-01"),
         ("2024-03-01T12:00:00Z", "2024-03-01 12:00"),
         ("2024-03-01 12:00:00.5+02:00", "2024-03-01 12:00"),
@@ -44,13 +43,11 @@ def test_calendar_features_are_those_of_python(when, order):
         ("1/3/24", None),
         ("01/03/24", "2024-03-01"),
         ("01.03.99", "1999-03-01"),
-        ("1 Mar 2024", "2024-03-01"),
         ("March 1, 2024", "2024-03-01"),
         ("1 Foo 2024", None),
         ("31.02.2024", None),
         ("12:30", None),
         ("1.2.3", None),
-        ("2024", None),
         ("1/3/2024 13:00 PM", None),
     ],
 )
@@ -78,9 +75,8 @@ STAMPS = pd.date_range("2024-01-30 06:00", periods=40, freq="7h")
         STAMPS.strftime("%Y-%m-%d %H:%M"),
         STAMPS.strftime("%d.%m.%Y %H:%M"),
         STAMPS.strftime("%m/%d/%Y %H:%M"),
-        STAMPS.strftime("%d %b %Y %H:%M"),
     ],
-    ids=["pandas", "zone", "python", "iso", "points", "slashes", "names"],
+    ids=["pandas", "zone", "python", "iso", "points", "slashes"],
 )
 def test_dates_in_every_type_have_the_same_features(days):
     schema = schema_of(pd.Series(days, dtype=object if isinstance(days, np.ndarray) else None))
@@ -107,7 +103,7 @@ def test_the_values_decide_the_order_of_day_and_month():
     other = [f"{m:02}/{d:02}/2024" for m in range(1, 4) for d in range(1, 29)]
     assert schema_of(other).columns[0].order == "mdy"
     assert schema_of(first).notes == schema_of(other).notes == ()
-    with pytest.raises(TableError, match=r"day and month in several orders.*--drop"):
+    with pytest.raises(TableError, match=r"day and month in different orders.*--drop"):
         schema_of(first, date_order="mdy")
 
 
@@ -116,7 +112,7 @@ def test_an_order_that_the_values_do_not_show_is_reported(mark, order):
     days = [mark.join((f"{a:02}", f"{b:02}", "2024")) for a in range(1, 8) for b in range(1, 8)]
     schema = schema_of(days)
     assert schema.columns[0].order == order
-    assert "'day' may have day or month first" in schema.notes[0]
+    assert "'day' may start with day or month" in schema.notes[0]
     other = {"mdy": "dmy", "dmy": "mdy"}[order]
     assert f"--date-order {other}" in schema.notes[0]
     assert schema_of(days, date_order=other).columns[0].order == other
@@ -125,7 +121,7 @@ def test_an_order_that_the_values_do_not_show_is_reported(mark, order):
 
 def test_what_is_no_date_is_quoted_with_its_row():
     days = [f"{d:02}.01.2024" for d in range(1, 32)]
-    with pytest.raises(TableError, match=r"holds dates, but 'soon' in row 32 is none: .*'soon'"):
+    with pytest.raises(TableError, match=r"dates, but 'soon' in row 32 is not a date: .*'soon'"):
         schema_of([*days, "soon"])
     later = pd.DataFrame({"day": ["01.02.2024", "2.x"], "x": 0.0})
     with pytest.raises(TableError, match=r"a date such as 31.01.2024 in row 2, got '2.x'"):

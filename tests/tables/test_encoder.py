@@ -1,4 +1,4 @@
-"""What the first step of a pipeline learns: from its own rows alone, as scikit-learn does."""
+"""The encoder learns from the rows of `fit` alone, as scikit-learn's transformers do."""
 
 import numpy as np
 import pandas as pd
@@ -48,10 +48,10 @@ def test_gaps_and_few_categories_are_those_of_scikit_learn():
     assert names == ["u", "v", "u (missing)", "v (missing)", *ones]
 
 
-def slow_means(codes, y, learned, asked):
-    """The shrunk mean of the category of each asked row, one row after the other."""
+def slow_means(codes, y, learned, wanted):
+    """Return the shrunk mean of the category of each wanted row, row by row."""
     rows = []
-    for k in asked:
+    for k in wanted:
         own = y[learned & (codes == codes[k])]
         overall, variance = y[learned].mean(), y[learned].var()
         weight = 0.0
@@ -96,10 +96,8 @@ def test_texts_are_projected_on_singular_vectors():
 @pytest.mark.parametrize(
     ("options", "rows", "y", "message"),
     [
-        ({"categories": {9: ("a",)}}, WORDS[:, :3], None, "features below 3, got 9"),
+        ({"categories": {9: ("a",)}}, WORDS[:, :3], None, "columns < 3, got 9"),
         ({"texts": ((1, 9),)}, WORDS[:, :3], None, r"texts in columns up to 3, got \(1, 9\)"),
-        ({"n_components": 0}, WORDS, None, "n_components"),
-        ({"most_one_hot": -1}, WORDS, None, "most_one_hot"),
         ({"task": "ranking"}, WORDS, None, "task"),
         ({"categories": {0: 99}}, WORDS, None, "expected a target y"),
         ({"categories": {0: 99}}, WORDS, [1.0], r"inconsistent numbers of samples"),

@@ -1,4 +1,4 @@
-"""Predictions are written whole, and hold no formula."""
+"""Prediction files are complete and contain no formulas."""
 
 import csv
 import gzip
@@ -93,7 +93,7 @@ def test_trouble_in_a_later_chunk_leaves_the_old_file(tmp_path):
 @pytest.mark.parametrize("name", ["none/out.csv", "folder.csv", "a\0b.csv", "out.txt", "out"])
 def test_an_unwritable_place_is_one_error(tmp_path, name):
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(TableError, match=r"cannot write|expected a name that ends in \.csv"):
+    with pytest.raises(TableError, match=r"cannot write|expected a name ending in \.csv"):
         write_predictions(f"{tmp_path}/{name}", [pd.DataFrame({"p": [1]})])
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder.csv"]
 

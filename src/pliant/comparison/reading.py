@@ -24,15 +24,14 @@ from pliant.core.exceptions import TableError
 from pliant.core.text import listed, quoted
 from pliant.core.typing import Array, Indices
 from pliant.tables import TableFormat, TableSchema
-from pliant.tables._cells import (
+from pliant.tables._columns import (
     DateOrder,
-    cell_advice,
+    describe_cell,
     find_orders,
     infer_kind,
     read_dates,
     read_numbers,
     refuse_missing,
-    shown,
 )
 from pliant.tables._names import check_present, check_unique, row_name
 from pliant.tables._schema import read_with_schema
@@ -247,7 +246,7 @@ def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
         at = int((cells.astype(str) == (strange or texts)[0]).to_numpy().argmax())
         raise TableError(
             f"column {quoted(cells.name)}: expected a number or a date such as 2024-01-31 in "
-            f"{row_name(cells.index, at)}, got {shown(cells.iloc[at])}{cell_advice(cells.iloc[at])}"
+            f"{row_name(cells.index, at)}, got {describe_cell(cells.iloc[at])}"
         )
     if date_order is None and len(orders) == 2:
         raise TableError(

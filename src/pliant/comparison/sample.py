@@ -17,8 +17,8 @@ from pliant.core.text import quoted
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, where_equal
 from pliant.tables import ColumnEncoder
-from pliant.tables._encoder import encoder_of
-from pliant.tables._schema import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS, TableSchema, Task
+from pliant.tables._encoder import make_encoder
+from pliant.tables._schema import MAX_CLASSES, MIN_ROWS_PER_CLASS, ROWS_PER_CLASS, TableSchema, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Sample:
         if len(distinct) < 2:
             got = quoted(distinct[0])
             raise ValueError(f"expected a target that varies, got {got} in all rows")
-        n, most = len(self.y), max(MAX_CLASSES, len(self.y) / FEWEST_ROWS)
+        n, most = len(self.y), max(MAX_CLASSES, len(self.y) / MIN_ROWS_PER_CLASS)
         if self.task == "classification" and len(distinct) > most:
             got = f"{len(distinct)} different ones in {n} rows"
             raise ValueError(f"expected classes that recur, got {got}")
@@ -133,7 +133,7 @@ class Sample:
 
     def encoder(self) -> ColumnEncoder:
         """Build the step that fills in missing values and encodes the features, not fitted."""
-        return encoder_of(self.categories, self.texts, task=self.task)
+        return make_encoder(self.categories, self.texts, task=self.task)
 
     def features(self, rows: Indices) -> Array:
         """Return some rows of X."""

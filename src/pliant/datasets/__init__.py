@@ -1,4 +1,4 @@
-"""Generated problems to learn from."""
+"""Synthetic data sets."""
 
 from pliant.datasets.from_papers import (
     cherkassky_function,

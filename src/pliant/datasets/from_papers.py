@@ -1,4 +1,4 @@
-"""Test functions and generated classes of the LAB-RBF, DANK, KNPL and SCG papers."""
+"""Test functions and synthetic classes of the LAB-RBF, DANK, KNPL and SCG papers."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Array], float, int]] = {
     "f3": (_f3, 0.25, 4),
     "surface": (_surface, 0.5, 2),
 }
-"""Each function, the size c of its domain [-c, c]^d, and d."""
+"""Each function, the half-width c of its domain [-c, c]^d, and d."""
 
 
 def cherkassky_function(X: npt.ArrayLike, function: str = "f1") -> Array:
-    r"""Return a smooth test function of Cherkassky, Gehring and Mulier at some points.
+    r"""Evaluate a smooth test function of Cherkassky, Gehring and Mulier.
 
-    The functions come from Appendix E of the LAB-RBF paper [1]_ and, "surface", from Section 6.3.1
-    of the DANK paper [2]_:
+    The functions come from Appendix E of the LAB-RBF paper [1]_, except for "surface", which comes
+    from Section 6.3.1 of the DANK paper [2]_:
 
     .. math::
 
@@ -54,10 +54,10 @@ def cherkassky_function(X: npt.ArrayLike, function: str = "f1") -> Array:
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Points: 2 features for "f1" and "surface", 6 for "f2" (the last without influence), and 4
+        Points with 2 features for "f1" and "surface", 6 for "f2" (the last has no influence), and 4
         for "f3".
     function : {"f1", "f2", "f3", "surface"}, default="f1"
-        Which function.
+        Name of the function.
 
     Returns
     -------
@@ -88,28 +88,29 @@ def make_cherkassky(
     noise: float = 0.0,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[Array, Array]:
-    """Draw a smooth test function of Cherkassky, Gehring and Mulier at uniform points.
+    """Sample a smooth test function of Cherkassky, Gehring and Mulier at uniform points.
 
-    The papers print the domains [-1, 1]^6 for "f2", [-0.25, 0.25]^4 for "f3" and [-0.5, 0.5]^2 for
-    "surface". They print [-2, -2]^2, a single point, for "f1"; [-2, 2]^2 is drawn.
+    The domains are those of the papers: [-1, 1]^6 for "f2", [-0.25, 0.25]^4 for "f3" and
+    [-0.5, 0.5]^2 for "surface". For "f1" the domain is [-2, 2]^2; the paper's [-2, -2]^2 is a
+    single point.
 
     Parameters
     ----------
     n_samples : int, default=200
-        Number of points, >= 1. The LAB-RBF paper trains on 200, the DANK paper draws 400.
+        Number of points, >= 1. The LAB-RBF paper trains on 200 points, the DANK paper uses 400.
     function : {"f1", "f2", "f3", "surface"}, default="f1"
-        Which function: see `cherkassky_function`.
+        Name of the function, see `cherkassky_function`.
     noise : float, default=0.0
-        >= 0: variance of the normal errors, as a fraction of the variance of the values.
+        Variance of the normal noise, as a fraction of the variance of the values, >= 0.
     random_state : int, numpy.random.Generator or None
-        Seed of the draw.
+        Random seed.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
         Points.
     y : ndarray of shape (n_samples,)
-        Values, with errors.
+        Noisy values.
 
     Examples
     --------
@@ -130,27 +131,27 @@ def make_cherkassky(
 def step_function(
     x: npt.ArrayLike, *, height: float = 3.0, period: float = 2.0, sharpness: float = 0.05
 ) -> Array:
-    r"""Return the step function of the DANK paper, Section 6.3.1.
+    r"""Evaluate the step function of the DANK paper, Section 6.3.1.
 
-    For a step of height s, period w and sharpness a it is
+    With step height s, period w and sharpness a, the function is
 
     .. math::
 
         g(x) = \left( \frac{\tanh(a x / w - a \lfloor x / w \rfloor - a / 2)}{2 \tanh(a / 2)}
         + \frac{1}{2} + \lfloor x / w \rfloor \right) s.
 
-    With the paper's a = 0.05 the argument of tanh is at most 0.025, where tanh is almost linear, so
-    that g is almost the line s x/w, contrary to the figure in the paper. Steps with a flat tread
-    and a steep riser need a sharpness of about 10 or more.
+    With the paper's a = 0.05, the argument of tanh is at most 0.025, where tanh is almost linear.
+    Then g is almost the line s x/w, contrary to the figure in the paper. Flat steps with steep
+    risers need a sharpness of about 10 or more.
 
     Parameters
     ----------
     x : array-like of any shape
-        Places.
+        Points.
     height, period : float, default=3.0 and 2.0
-        Height of a step, and the distance between steps, > 0: the paper's values.
+        Height of a step, and distance between steps, > 0. The defaults are the paper's values.
     sharpness : float, default=0.05
-        > 0. The paper's value.
+        Sharpness of the steps, > 0. The default is the paper's value.
 
     Returns
     -------
@@ -174,25 +175,25 @@ def step_function(
 def make_sandwich(
     n_per_class: int = 100, random_state: int | np.random.Generator | None = None
 ) -> tuple[Array, Array]:
-    """Make two classes in the plane: a band, and a mixture of Gaussians on both sides of it.
+    """Generate two classes in the plane: a band, and a mixture of Gaussians on both sides of it.
 
     The problem imitates Figure 2 of the KNPL paper [1]_, which says only that "class +1 is a
-    mixture of Gaussian which takes in sandwiches of the class -1". Here class +1 has six Gaussians
-    of equal weights, with centres at (-2, 0 or 2, -1.2 or 1.2) and standard deviations (0.7, 0.5);
-    class -1 is uniform on [-3, 3] along the first axis and normal with standard deviation 0.5
-    across it. The best rule classifies about 84.7 % of the points correctly.
+    mixture of Gaussian which takes in sandwiches of the class -1". Class +1 has six equally
+    weighted Gaussians, with centres (-2, 0 or 2, -1.2 or 1.2) and standard deviations (0.7, 0.5).
+    Class -1 is uniform on [-3, 3] along the first axis and normal with standard deviation 0.5 along
+    the other. The Bayes classifier has an accuracy of about 84.7 %.
 
     Parameters
     ----------
     n_per_class : int, default=100
         Number of points in each class, >= 1.
     random_state : int, numpy.random.Generator or None
-        Seed of the draw.
+        Random seed.
 
     Returns
     -------
     X : ndarray of shape (2 n_per_class, 2)
-        The points of class +1, then those of class -1.
+        The points of class +1, then of class -1.
     y : ndarray of shape (2 n_per_class,)
         Labels +1 and -1.
 
@@ -225,27 +226,26 @@ def make_bimodal(
     deviation: float = 0.4,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[Array, Indices]:
-    """Make two classes in the plane, each with two Gaussians at opposite corners of a square.
+    """Generate two classes in the plane, each with Gaussians at two opposite corners of a square.
 
-    The problem imitates Figure 1 of the SCG paper [1]_: 100 points of each class, "the distribution
-    of each class is a bimodal Gaussian distribution", and the classes are not linearly separable.
-    The paper gives no centres and no standard deviation. Here the centres are (1, 1) and (-1, -1)
-    for class 0, (1, -1) and (-1, 1) for class 1.
+    The problem imitates Figure 1 of the SCG paper [1]_: 100 points per class, "the distribution of
+    each class is a bimodal Gaussian distribution", and the classes are not linearly separable. The
+    paper states neither centres nor standard deviations. Here the centres are (1, 1) and (-1, -1)
+    for class 0, and (1, -1) and (-1, 1) for class 1.
 
     Parameters
     ----------
     n_per_class : int, default=100
         Number of points in each class, >= 1.
     deviation : float, default=0.4
-        >= 0: standard deviation of each Gaussian, along each axis.
+        Standard deviation of each Gaussian along each axis, >= 0.
     random_state : int, numpy.random.Generator or None
-        Seed of the draw.
+        Random seed.
 
     Returns
     -------
     X : ndarray of shape (2 n_per_class, 2)
-        The points of class 0, then those of class 1; points with even and odd row numbers belong
-        to different corners.
+        The points of class 0, then of class 1; even and odd rows belong to different corners.
     y : ndarray of shape (2 n_per_class,)
         Labels 0 and 1.
 

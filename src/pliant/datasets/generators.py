@@ -1,4 +1,4 @@
-"""Generated problems: one for measurements of speed, and small ones in the plane."""
+"""Synthetic problems: one for speed measurements, and small ones in the plane."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from pliant.core.validation import check_integer, check_points, check_real
 
 
 def make_speed_problem(n: int, random_state: int = 0) -> tuple[Array, Array]:
-    """Make the two-class problem of the measurements of speed.
+    """Generate the two-class problem of the speed measurements.
 
-    Twelve Gaussian clusters on the corners of a cube in 8 dimensions, 14 features in all, one label
-    in twenty drawn again. A large part of the points become support vectors.
+    The points form twelve Gaussian clusters on the vertices of a hypercube in 8 dimensions. Of the
+    14 features, 8 are informative; 5 % of the labels are redrawn at random. A large share of the
+    points become support vectors.
 
     Parameters
     ----------
     n : int
         Number of points, >= 2.
     random_state : int
-        The seed.
+        Random seed.
 
     Returns
     -------
     X : ndarray of shape (n, 14)
-        Scaled to [0, 1] in every feature.
+        Points, with each feature scaled to [0, 1].
     y : ndarray of shape (n,)
         Labels -1 and +1.
     """
@@ -42,24 +43,23 @@ def make_speed_problem(n: int, random_state: int = 0) -> tuple[Array, Array]:
 def make_clowns(
     n_per_class: int = 100, random_state: int | np.random.RandomState | None = None
 ) -> tuple[Array, Array]:
-    """Make two classes in the plane: a noisy arch, and a round cloud beneath it.
+    """Generate two classes in the plane: a noisy arch and a round cloud beneath it.
 
-    Class +1 is the arch x2 = 6 - x1^2 + e with x1 uniform on [-3, 3] and e standard normal; class
-    -1 is a standard normal cloud around the origin, so that the classes overlap little at the
-    cloud's top and at the arch's feet. Both coordinates are then brought to mean 0 and standard
-    deviation 1.
+    Class +1 is the arch x2 = 6 - x1^2 + e with x1 uniform on [-3, 3] and e standard normal. Class
+    -1 is standard normal around the origin. The classes overlap slightly at the top of the cloud
+    and the feet of the arch. Both coordinates are standardized.
 
     Parameters
     ----------
     n_per_class : int
         Number of points in each class, >= 1.
     random_state : int, RandomState or None
-        Seed of the draw.
+        Random seed.
 
     Returns
     -------
     X : ndarray of shape (2 n_per_class, 2)
-        The arch's points, then the cloud's.
+        The points of the arch, then the cloud.
     y : ndarray of shape (2 n_per_class,)
         Labels +1 and -1.
     """
@@ -75,17 +75,17 @@ def make_clowns(
 def terrain_elevation(X: npt.ArrayLike, angle: float = 0.0) -> Array:
     """Return the elevation of a canyon with sharp edges, in metres, without noise.
 
-    A river flows east along x2 = 0.4, and another one meets it from the north, along x1 = 0.65.
-    Each has cut a gorge, a platform and a terrace into a plateau, with cliffs between them: the
-    elevation is continuous and piecewise linear, 800 m at the river, about 2100 m at the south rim
-    and 2400 m at the north rim, and every cliff is 0.02 wide.
+    A river flows east along x2 = 0.4, and a tributary joins it from the north along x1 = 0.65. Each
+    has cut a gorge, a platform and a terrace, separated by cliffs, into a plateau. The elevation is
+    continuous and piecewise linear: 800 m at the river, about 2100 m at the south rim and 2400 m at
+    the north rim. Every cliff is 0.02 wide.
 
     Parameters
     ----------
     X : array-like of shape (n, 2)
         Points of the unit square: east and north. The plateaus extend beyond it.
     angle : float, default=0.0
-        Anticlockwise rotation of the canyon about (0.5, 0.5), in degrees. At 0 all its edges are
+        Anticlockwise rotation of the canyon about (0.5, 0.5), in degrees. At 0 all edges are
         parallel to the axes.
 
     Returns
@@ -98,7 +98,7 @@ def terrain_elevation(X: npt.ArrayLike, angle: float = 0.0) -> Array:
     >>> terrain_elevation([[0.2, 0.4], [0.2, 0.64], [0.2, 0.66]])
     array([ 800., 1850., 2400.])
     """
-    # Distances from a river at which the slope changes, and the elevations there, in metres: gorge,
+    # Distances from a river where the slope changes, and the elevations there in metres: gorge,
     # platform, terrace, rim and plateau.
     places = (0.0, 0.03, 0.05, 0.14, 0.16, 0.24, 0.26, 1.5)
     north_bank = (800.0, 800.0, 1150.0, 1250.0, 1700.0, 1850.0, 2400.0, 2500.0)
@@ -121,26 +121,26 @@ def make_terrain(
     noise: float = 0.0,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[Array, Array]:
-    """Draw elevations of a canyon with rims and terraces: regression with sharp edges.
+    """Sample elevations of a canyon with rims and terraces, a regression problem with sharp edges.
 
     Parameters
     ----------
     n_samples : int, default=750
         Number of points, >= 1, uniform in the unit square.
     angle : float, default=0.0
-        Rotation of the canyon, in degrees; see `terrain_elevation`, which returns the elevation of
-        any point, without noise.
+        Rotation of the canyon, in degrees; see `terrain_elevation`, which returns the noise-free
+        elevation of any point.
     noise : float, default=0.0
-        >= 0: standard deviation of the normal error, in metres.
+        Standard deviation of the normal noise, in metres, >= 0.
     random_state : int, RandomState or None
-        Seed of the draw.
+        Random seed.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
         East and north, in [0, 1].
     y : ndarray of shape (n_samples,)
-        Elevation in metres.
+        Elevations in metres.
     """
     check_integer("n_samples", n_samples, least=1)
     check_real("noise", noise, least=0)

@@ -1,4 +1,4 @@
-"""A table from an office: semicolons, decimal commas, dates, gaps, ids and codes."""
+"""A synthetic messy table: semicolons, decimal commas, dates, missing values, ids and codes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pliant.core.validation import check_integer
 STATIONS = ("Harbour", "Market", "Museum", "Old Town", "Park", "River", "Station", "University")
 WEATHER = ("clear", "cloudy", "rain", "snow")
 SHARES = np.array([1.0, 0.85, 0.35, 0.15])
-"""The share of a clear day's revenue in each weather."""
+"""Revenue in each weather, relative to a clear day."""
 
 COLUMNS = "rental_id;date;station;area_code;weather;temperature;humidity;wind;currency;revenue"
 
@@ -24,27 +24,27 @@ def write_rentals(
     n_rows: int = 600,
     random_state: int | np.random.RandomState | None = None,
 ) -> Path:
-    """Write a CSV file of daily revenues of bicycle rentals, as untidy as a real table.
+    """Write a CSV file of daily bicycle rental revenue, as messy as real data.
 
-    Fields are separated by semicolons; numbers have decimal commas, and dots between thousands.
-    Dates are written day.month.year. One column is an id, one a constant and one a code of digits,
-    and about one temperature and one weather in twenty is missing. The revenue is highest in dry,
-    mild weather and at weekends, and differs between stations; its noise has a standard deviation
-    of 8 %.
+    Fields are separated by semicolons. Numbers have decimal commas and thousands separated by dots,
+    and dates have the form day.month.year. One column is an id, one is constant and one holds
+    numeric codes. About 5 % of the temperatures and of the weather values are missing. Revenue is
+    highest in dry, mild weather and at weekends, and differs between stations; its noise has a
+    standard deviation of 8 %.
 
     Parameters
     ----------
     path : str or Path
-        The file to write. An existing file is replaced.
+        The output file; an existing file is replaced.
     n_rows : int, default=600
         Number of rows, >= 1.
     random_state : int, RandomState or None
-        Seed of the draw.
+        Random seed.
 
     Returns
     -------
     path : Path
-        The file.
+        The output file.
 
     Raises
     ------
@@ -66,17 +66,17 @@ def write_rentals(
 
 
 def _rows(n_rows: int, random: np.random.RandomState) -> list[str]:
-    """Draw the lines of the table, without its header."""
+    """Generate the lines of the table, without the header."""
     days = np.sort(random.randint(0, 3 * 365, n_rows))
     dates = np.datetime64("2023-01-01") + days
     stations = random.randint(len(STATIONS), size=n_rows)
-    season = np.cos(2 * np.pi * (days - 200) / 365.25)  # 1 in the middle of July
+    season = np.cos(2 * np.pi * (days - 200) / 365.25)  # peaks in mid-July
     temperature = 11 + 10 * season + 4 * random.standard_normal(n_rows)
     humidity = np.clip(72 - 8 * season + 13 * random.standard_normal(n_rows), 25, 100)
     wind = 4 * random.gamma(4.0, 1.0, n_rows)
     weather = random.choice(3, n_rows, p=[0.45, 0.35, 0.2])
-    weather[(weather == 2) & (temperature < 1)] = 3  # rain falls as snow
-    weekend = (days + 6) % 7 >= 5  # the first day, 1 January 2023, is a Sunday
+    weather[(weather == 2) & (temperature < 1)] = 3  # below 1 degree, rain becomes snow
+    weekend = (days + 6) % 7 >= 5  # day 0, 1 January 2023, is a Sunday
     mild = 0.1 + np.exp(-(((temperature - 23) / 9) ** 2))
     dry = 1 - 0.6 / (1 + np.exp((82 - humidity) / 4))
     calm = 1 / (1 + (wind / 35) ** 4)
@@ -89,8 +89,8 @@ def _rows(n_rows: int, random: np.random.RandomState) -> list[str]:
         [f"{date[8:]}.{date[5:7]}.{date[:4]}" for date in dates.astype(str)],
         [STATIONS[station] for station in stations],
         [str(20_095 + 2 * station) for station in stations],
-        ["" if gone else WEATHER[kind] for kind, gone in zip(weather, no_weather, strict=True)],
-        ["" if gone else _comma(t, 1) for t, gone in zip(temperature, no_temperature, strict=True)],
+        ["" if gap else WEATHER[kind] for kind, gap in zip(weather, no_weather, strict=True)],
+        ["" if gap else _comma(t, 1) for t, gap in zip(temperature, no_temperature, strict=True)],
         [str(round(value)) for value in humidity],
         [_comma(value, 1) for value in wind],
         ["EUR"] * n_rows,
@@ -100,5 +100,5 @@ def _rows(n_rows: int, random: np.random.RandomState) -> list[str]:
 
 
 def _comma(value: float, digits: int) -> str:
-    """Write a number with a decimal comma, and dots between thousands."""
+    """Format a number with a decimal comma and thousands separated by dots."""
     return f"{value:,.{digits}f}".translate(str.maketrans(",.", ".,"))

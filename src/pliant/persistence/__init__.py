@@ -1,11 +1,9 @@
-"""Save a fitted model and load it again, without pickle.
+"""Save fitted models and load them, without pickle.
 
-A model file is a zip archive in the format of skops. Before anything is built from it, its sizes
-and all of its types are checked against a closed list (`trusted_types`): a file from a stranger
-runs no code of theirs.
+A model file is a zip archive in the skops format. Before any object is built, all sizes are
+checked, and all types must be on a closed list, see `trusted_types`: no file can run its own code.
 """
 
-from pliant.persistence._contents import trusted_types
-from pliant.persistence._model_file import LoadedModel, holds, load_model, save_model
+from pliant.persistence._model_file import LoadedModel, holds, load_model, save_model, trusted_types
 
 __all__ = ["LoadedModel", "holds", "load_model", "save_model", "trusted_types"]

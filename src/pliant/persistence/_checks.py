@@ -1,7 +1,7 @@
-"""Check the objects built from a model file, and prepare a model for a file.
+"""Check the objects built from a model file, and prepare a model for saving.
 
-pliant's own classes check themselves in ``_check_loaded``. Compiled code of scikit-learn, and of
-sparse matrices, reads and writes by shapes and indices without a check, so they are checked here.
+pliant's classes check themselves in ``_check_loaded``. Compiled code of scikit-learn and sparse
+matrices uses shapes and indices unchecked, so the checks here cover them.
 """
 
 from __future__ import annotations
@@ -26,121 +26,112 @@ from pliant.core.exceptions import ModelFileError
 from pliant.core.typing import Indices, Mask
 
 
-def without_searches(part: Any, known: dict[int, Any] | None = None) -> Any:
-    """Return a copy of a part for a file, the same object for the same part.
+def copy_for_file(part: Any, known: dict[int, Any] | None = None) -> Any:
+    """Return a copy of a part for saving; shared parts stay shared.
 
-    A search becomes its best estimator. Random states of the fit and the loss of boosted trees are
-    dropped; columns chosen by a function are named. A search without a best estimator as the model
-    is a ModelFileError.
+    A search is replaced by its best estimator. The copy has no random states of the fit, and no
+    loss of boosted trees; column selectors are replaced by the selected columns. Raise
+    ModelFileError if the model is a search without a best estimator.
     """
     if known is None:
-        known = {}
+        known, kind = {}, type(part).__name__
         if isinstance(part, BaseSearchCV) and "best_estimator_" not in vars(part):
-            raise ModelFileError(
-                f"expected a fitted {type(part).__name__} with refit=True, as a file holds its "
-                "best estimator, got one without best_estimator_"
-            )
+            raise ModelFileError(f"expected a fitted {kind} with refit=True: no best_estimator_")
     if id(part) in known:
         return known[id(part)]
     result = part
     if isinstance(part, BaseSearchCV):
-        result = without_searches(getattr(part, "best_estimator_", part.estimator), known)
+        result = copy_for_file(getattr(part, "best_estimator_", part.estimator), known)
     elif isinstance(part, BaseEstimator) or type(part).__module__ == "sklearn.calibration":
         known[id(part)] = result = copy(part)
         parameters = part.get_params(deep=False) if isinstance(part, BaseEstimator) else ()
         for name, value in vars(result).copy().items():
             drawn = isinstance(value, np.random.RandomState | np.random.Generator)
-            # `_check_boosted` makes the loss of boosted trees again
+            # `_check_boosted` restores the loss of boosted trees
             if name not in parameters and (drawn or name in ("_loss", "_scorer")):
                 delattr(result, name)
             else:
-                vars(result)[name] = without_searches(value, known)
+                vars(result)[name] = copy_for_file(value, known)
         if isinstance(part, ColumnTransformer) and hasattr(part, "transformers_"):
             result.transformers = result.transformers_[: len(part.transformers)]
     elif type(part) in (list, tuple):
-        result = type(part)(without_searches(item, known) for item in part)
+        result = type(part)(copy_for_file(item, known) for item in part)
     elif type(part) in (dict, Bunch):
         result = type(part)()
-        result.update((name, without_searches(item, known)) for name, item in part.items())
+        result.update((name, copy_for_file(item, known)) for name, item in part.items())
     known[id(part)] = result
     return result
 
 
-def objects_in(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
-    """Yield all objects in a value, inner ones first and each once, then the value."""
+def iter_objects(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """Yield each object in a value once, inner objects first, then the value."""
     seen = set() if seen is None else seen
     if id(value) in seen:
         return
     seen.add(id(value))
     parts: Iterable[Any] = getattr(value, "__dict__", {}).values()
-    if isinstance(value, dict):
-        parts = value.values()
-    elif isinstance(value, list | tuple):
-        parts = value
+    if isinstance(value, dict | list | tuple):
+        parts = value.values() if isinstance(value, dict) else value
     elif isinstance(value, np.ndarray) and value.dtype.kind == "O":
         parts = value.ravel().tolist()
     for part in parts:
-        yield from objects_in(part, seen)
+        yield from iter_objects(part, seen)
     yield value
 
 
 def check_parts(model: object) -> None:
-    """Check the attributes of all objects, inner ones first."""
-    objects = list(objects_in(model))
+    """Check the attributes of all objects, inner objects first."""
+    objects = list(iter_objects(model))
     for value in objects:
         _check_attributes(value)
     for value in objects:
         try:
-            _check_own(value)
+            _check_class(value)
         except AttributeError as error:
-            raise ValueError(f"the file lacks an attribute: {error}") from None
+            raise ValueError(f"an attribute is missing in the file: {error}") from None
 
 
-def _check_own(value: Any) -> None:
-    """Apply the check of an object's class."""
+def _check_class(value: Any) -> None:
+    """Run the checks of an object's class."""
     if isinstance(value, BaseEstimator):
-        missing = [name for name in value._get_param_names() if name not in vars(value)]
-        if missing:  # a class attribute may hold the default
-            raise AttributeError(missing[0])
+        for name in value._get_param_names():
+            if name not in vars(value):  # a class attribute may hide the missing parameter
+                raise AttributeError(name)
         if hasattr(value, "_parameter_constraints"):
             value._validate_params()
         if hasattr(value, "fit") and not any(name.endswith("_") for name in vars(value)):
             return
-    check = next((check for kinds, check in CHECKS if isinstance(value, kinds)), None)
-    check = check or getattr(type(value), "_check_loaded", None)
+    own = getattr(type(value), "_check_loaded", None)
+    check = next((check for kinds, check in CHECKS if isinstance(value, kinds)), own)
     if check is not None:
         check(value)
 
 
 def _check_attributes(value: Any) -> None:
-    """Raise ValueError for an attribute that hides a method or a constant of its class."""
-    state = getattr(value, "__dict__", None)
+    """Raise ValueError for an attribute that hides a method or constant of its class."""
+    state, kind = getattr(value, "__dict__", None), type(value)
     if state is None or isinstance(value, type):
         return
-    kind = type(value)
     parameters = getattr(kind, "__dataclass_fields__", ())
     if isinstance(value, BaseEstimator):
         parameters = kind._get_param_names()
     for name in state:
         if not isinstance(name, str) or (hasattr(kind, name) and name not in parameters):
-            raise ValueError(
-                f"expected no attribute {name!r:.80} in a file of {kind.__name__}, which has a "
-                "method or a property of that name"
-            )
+            raise ValueError(f"attribute {name!r:.80} hides a class attribute of {kind.__name__}")
     if isinstance(classes := state.get("classes_"), np.ndarray) and classes.ndim != 1:
-        raise ValueError(f"expected classes_ to be a list of labels, got {classes!r:.80}")
-    if isinstance(state.get("n_jobs"), int):  # some estimators start as many threads to predict
+        raise ValueError(f"expected classes_ to be one-dimensional, got {classes!r:.80}")
+    if isinstance(state.get("n_jobs"), int):  # some estimators start n_jobs threads in predict
         state["n_jobs"] = min(state["n_jobs"], os.cpu_count() or 1)
 
 
 def _check_svm(model: BaseLibSVM) -> None:
-    """Raise ValueError unless the arrays of a support vector machine fit each other."""
+    """Raise ValueError unless the arrays of a support vector machine are consistent."""
     if model.kernel not in (kernels := ["linear", "poly", "rbf", "sigmoid"]):
         raise ValueError(f"expected kernel in {kernels}, got {model.kernel!r}")
     if model._sparse is not False or type(model.degree) is not int:
         raise ValueError("expected dense support vectors and an integer degree")
-    classes = len(model.classes_) if is_classifier(model) else 2
     n, d = np.shape(model.support_vectors_)
+    classes = len(model.classes_) if is_classifier(model) else 2
     for name, dtype, shape in (
         ("support_vectors_", np.float64, (n, d)),
         ("support_", np.int32, (n,)),
@@ -153,26 +144,26 @@ def _check_svm(model: BaseLibSVM) -> None:
         part = getattr(model, name)
         rows = isinstance(part, np.ndarray) and part.flags.c_contiguous and part.dtype == dtype
         if not rows or part.shape != shape:
-            raise ValueError(f"expected {name} row by row as {np.dtype(dtype)} of shape {shape}")
+            raise ValueError(f"expected {name} C-contiguous, {np.dtype(dtype)}, of shape {shape}")
     counts = model._n_support
     if classes < 2 or counts.min() < 0 or (is_classifier(model) and counts.sum() != n):
         raise ValueError(f"expected {n} support vectors in {classes} classes, got {counts}")
     if model.n_features_in_ != d or tuple(model.shape_fit_)[1:] != (d,):
-        raise ValueError(f"expected support vectors of {model.n_features_in_} features, got {d}")
+        raise ValueError(f"expected support vectors with {model.n_features_in_} features, got {d}")
     if not (np.isscalar(model._gamma) and np.isfinite(model._gamma)):
         raise ValueError(f"expected a finite gamma, got {model._gamma!r}")
 
 
 def _check_one_hot(encoder: OneHotEncoder) -> None:
-    """Raise ValueError unless each category has its own column of a sparse matrix."""
+    """Raise ValueError unless each category or group has one column of the sparse output."""
     infrequent = encoder._infrequent_enabled
     groups = encoder._default_to_infrequent_mappings if infrequent else []
     if len(encoder.categories_) != encoder.n_features_in_ or (infrequent and not groups):
-        raise ValueError(f"expected categories of {encoder.n_features_in_} features")
+        raise ValueError(f"expected categories for {encoder.n_features_in_} features")
     for j, categories in enumerate(encoder.categories_):
         if not isinstance(categories, np.ndarray) or categories.ndim != 1:
-            raise ValueError("expected the categories of each feature as a vector")
-        known = categories[categories == categories]  # a missing value, nan, comes last
+            raise ValueError("expected a one-dimensional array of categories for each feature")
+        known = categories[categories == categories]  # a missing value, nan, is last
         unsorted = categories.dtype.kind not in "OUS" and not (known[1:] > known[:-1]).all()
         if unsorted or len(known) < len(categories) - 1:
             raise ValueError("expected categories in increasing order")
@@ -182,21 +173,19 @@ def _check_one_hot(encoder: OneHotEncoder) -> None:
                 raise ValueError(f"expected a group >= 0 for each of {len(codes)} categories")
             codes = groups[j]
         dropped = encoder._drop_idx_after_grouping
-        n_columns = (
-            int(max(codes, default=-1)) + 1 - (dropped is not None and dropped[j] is not None)
-        )
+        n_columns = int(max(codes, default=-1)) + (dropped is None or dropped[j] is None)
         if encoder._n_features_outs[j] != n_columns:
             raise ValueError(f"expected {n_columns} columns for the categories of feature {j}")
 
 
 def _check_tree(model: BaseDecisionTree) -> None:
-    """Raise ValueError unless compiled code stays in the arrays of a decision tree."""
+    """Raise ValueError unless compiled code stays within the arrays of a decision tree."""
     tree = model.tree_
     if not 0 < tree.node_count == tree.capacity or tree.n_features != model.n_features_in_:
         raise ValueError(f"expected a tree of {tree.capacity} nodes, got {tree.node_count}")
     left, right = tree.children_left, tree.children_right
     _check_nodes(left, right, tree.feature, left != -1, tree.n_features)
-    # the nodes of one depth after the other, from the root
+    # traverse the nodes level by level from the root
     level, depth = np.zeros(1, dtype=np.intp), 0
     while len(level := level[left[level] != -1]):
         level, depth = np.unique([left[level], right[level]]), depth + 1
@@ -207,35 +196,33 @@ def _check_tree(model: BaseDecisionTree) -> None:
 def _check_nodes(
     left: Indices, right: Indices, feature: Indices, inner: Mask, n_features: int
 ) -> None:
-    """Raise ValueError unless nodes split known features and children have larger numbers."""
+    """Raise ValueError unless nodes split known features and children have larger indices."""
     parents = np.flatnonzero(inner)
     for child in (left[parents], right[parents]):
         if not ((child > parents) & (child < len(left))).all():
-            raise ValueError(f"expected children behind their parents, among {len(left)} nodes")
+            raise ValueError(f"expected children after their parents, among {len(left)} nodes")
     if not ((feature[parents] >= 0) & (feature[parents] < n_features)).all():
-        raise ValueError(f"expected nodes that split one of {n_features} features")
+        raise ValueError(f"expected each node to split one of {n_features} features")
 
 
 def _check_forest(model: BaseForest) -> None:
-    """Raise ValueError unless all trees have the features of the forest."""
+    """Raise ValueError unless all trees have the forest's number of features."""
     for tree in model.estimators_:
         if not isinstance(tree, BaseDecisionTree) or tree.n_features_in_ != model.n_features_in_:
-            raise ValueError(f"expected trees for {model.n_features_in_} features")
+            raise ValueError(f"expected trees with {model.n_features_in_} features")
 
 
 def _check_boosted(model: HistGradientBoostingClassifier) -> None:
-    """Raise ValueError unless compiled code stays in the arrays of boosted trees; make the loss."""
+    """Restore the loss; raise ValueError unless compiled code stays within the boosted trees."""
     if model._preprocessor is not None or np.any(model._bin_mapper.is_categorical_):
-        raise ValueError("expected boosted trees without categorical_features, which no file holds")
+        raise ValueError("boosted trees with categorical_features cannot be saved")
     for iteration in model._predictors:
         for predictor in iteration:
             nodes = predictor.nodes
-            inner = nodes["is_leaf"] == 0
             if not len(nodes) or nodes["is_categorical"].any():
-                raise ValueError("expected trees with nodes, which split numbers")
-            _check_nodes(
-                *(nodes["left"], nodes["right"], nodes["feature_idx"]), inner, model.n_features_in_
-            )
+                raise ValueError("expected nonempty trees without categorical splits")
+            arrays = (nodes["left"], nodes["right"], nodes["feature_idx"], nodes["is_leaf"] == 0)
+            _check_nodes(*arrays, model.n_features_in_)
     model._loss = model._get_loss(sample_weight=None)
 
 
@@ -246,4 +233,4 @@ CHECKS: tuple[tuple[Any, Callable[[Any], None]], ...] = (
     (BaseForest, _check_forest),
     ((HistGradientBoostingClassifier, HistGradientBoostingRegressor), _check_boosted),
 )
-"""The check of each class of scikit-learn whose compiled code trusts its attributes."""
+"""Checks of the scikit-learn classes with compiled code that trusts their attributes."""

@@ -1,37 +1,54 @@
-"""Write a model file, and read it after all checks."""
+"""Write model files, and read them after a check of their sizes, arrays and types."""
 
 from __future__ import annotations
 
 import importlib
 import io
 import json
+import math
 import os
 import sys
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any
 
+import numpy as np
 from sklearn.exceptions import InconsistentVersionWarning
 
+from pliant import kernels, methods
 from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import replacing
 from pliant.core.text import printable, quoted
-from pliant.persistence._checks import check_parts, objects_in, without_searches
-from pliant.persistence._contents import (
-    MAX_BYTES,
-    check_nodes,
-    drop_repeats,
-    loaders,
-    open_archive,
-    trusted_types,
-)
-
-T = TypeVar("T")
+from pliant.persistence._checks import check_parts, copy_for_file, iter_objects
 
 FORMAT_VERSION = 2
+
+
+MAX_BYTES = 1 << 30
+MAX_SCHEMA_BYTES = 20_000_000
+MAX_NODES = 1_000_000
+"""Maximum size of a model file, which is read into memory, and of its ``schema.json``, which takes
+8 to 30 times its size in memory; maximum number of nodes, counting each use of a shared node."""
+
+SKLEARN_MODULES = (
+    *("calibration", "compose", "decomposition._pca", "decomposition._truncated_svd"),
+    *("discriminant_analysis", "dummy", "ensemble._forest", "ensemble._stacking"),
+    *("ensemble._hist_gradient_boosting.binning", "ensemble._voting", "frozen"),
+    *("ensemble._hist_gradient_boosting.gradient_boosting",),
+    *("gaussian_process", "gaussian_process._gpc", "gaussian_process.kernels", "impute"),
+    *("isotonic", "kernel_approximation", "kernel_ridge", "linear_model", "multiclass"),
+    *("naive_bayes", "pipeline", "preprocessing", "svm", "tree"),
+)
+"""scikit-learn modules with estimators that a file may contain.
+
+Their methods are Python and NumPy, which check every index. `pliant.persistence._checks` covers
+the attributes that compiled code and sparse matrices rely on.
+"""
 
 
 @dataclass(frozen=True)
@@ -43,11 +60,11 @@ class LoadedModel:
     model : object
         The estimator, pipeline or kernel.
     schema : dict or None
-        The schema of its table, as plain data.
+        The schema of the model's table, as JSON data.
     metadata : dict or None
-        Further plain data.
+        Other JSON data.
     pliant_version : str
-        The version that wrote the file.
+        The pliant version that wrote the file.
     """
 
     model: Any
@@ -63,49 +80,50 @@ def save_model(
     schema: dict[str, Any] | None = None,
     metadata: dict[str, Any] | None = None,
 ) -> None:
-    """Write a model to a file for `load_model`; refuse a model that it would refuse.
+    """Write a model to a file that `load_model` accepts.
 
     Parameters
     ----------
     model : object
-        A fitted estimator or a kernel of pliant, or one of scikit-learn's linear models, support
-        vector machines, Gaussian processes, forests and histogram-based boosted trees; or one of
-        scikit-learn's that holds such: a pipeline, ColumnTransformer, TransformedTargetRegressor,
-        CalibratedClassifierCV, or a voting or stacking estimator. Of a search, such as
-        GridSearchCV, the file holds the best estimator.
+        A fitted pliant estimator, a kernel, or one of scikit-learn's linear models, support vector
+        machines, Gaussian processes, forests and histogram-based boosted trees. Also one of
+        scikit-learn's meta-estimators of these: a pipeline, ColumnTransformer,
+        TransformedTargetRegressor, CalibratedClassifierCV, or a voting or stacking estimator. For
+        a search, such as GridSearchCV, the file contains the best estimator.
     path : path-like
-        The file to make or to replace.
+        The file to create or replace.
     schema, metadata : dict, optional
-        Plain data, as JSON can hold it, that goes with the model.
+        JSON data to store with the model.
 
     Raises
     ------
     ModelFileError
-        If a part of the model, such as a callable kernel, has no place in a file (the message
-        names it), or the file cannot be written; then nothing is left behind.
+        If the file cannot be written, or cannot contain a part of the model, such as a callable
+        kernel; the message names the part. No partial file is left behind.
     """
-    skops = _skops()
-    state = {
-        "format": "pliant-model",
-        "format_version": FORMAT_VERSION,
-        "pliant_version": __version__,
-        "model": _attempt(lambda: without_searches(model), "cannot save the model"),
-        "schema": _as_json(schema, "schema"),
-        "metadata": _as_json(metadata, "metadata"),
-    }
-    data = _attempt(lambda: _pack(skops.dumps(state)), "cannot save the model")
-    _attempt(lambda: _unpack(data, skops), "cannot save the model")
+    skops = _import_skops()
+    state: dict[str, Any] = {"format": "pliant-model", "format_version": FORMAT_VERSION}
+    state["pliant_version"] = __version__
+    with _convert_errors("cannot save the model"):
+        state["model"] = copy_for_file(model)
+        for name, value in (("schema", schema), ("metadata", metadata)):
+            try:
+                state[name] = json.dumps(value)  # one node in the file
+            except (TypeError, ValueError, RecursionError) as error:
+                raise ModelFileError(f"expected plain data as {name}: {printable(error)}") from None
+        data = _pack(skops.dumps(state))
+        _unpack(data, skops)
     with replacing(path, ModelFileError) as draft:
         draft.write_bytes(data)
 
 
 def load_model(path: str | os.PathLike[str]) -> LoadedModel:
-    """Read a model file that `save_model` wrote.
+    """Read a model file written by `save_model`.
 
     Parameters
     ----------
     path : path-like
-        The file; it may come from a stranger.
+        The file, which may be untrusted.
 
     Returns
     -------
@@ -114,128 +132,262 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
     Raises
     ------
     ModelFileError
-        If the file cannot be read, is damaged or no model file, was written in a newer format,
-        or names a type that is not on the closed list. Nothing is built from it then.
+        If the file cannot be read, is damaged, is not a model file, has another format version, or
+        names a type that is not on the closed list. No object is built in these cases.
     """
-    skops, name = _skops(), quoted(path, 200)
+    skops, name = _import_skops(), quoted(path, 200)
     try:
         with open(path, "rb") as file:
-            # no more than the size of the file: `read` allocates the requested bytes
+            # `read` allocates all requested bytes, so request the file size at most
             data = file.read(min(os.fstat(file.fileno()).st_size, MAX_BYTES) + 1)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ModelFileError(f"cannot read {name}: {reason}") from None
-    return _attempt(lambda: _unpack(data, skops), f"cannot load {name}")
+        raise ModelFileError(f"cannot read {name}: {getattr(error, 'strerror', error)}") from None
+    with _convert_errors(f"cannot load {name}"):
+        return _unpack(data, skops)
 
 
 def _pack(data: bytes) -> bytes:
-    """Return a file of skops with one description of each object."""
+    """Rewrite skops data with one description per object."""
     packed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(packed, "w") as new:
         for name in old.namelist():
             content = old.read(name)
             if name == "schema.json":
-                content = json.dumps(drop_repeats(json.loads(content), set())).encode()
+                content = json.dumps(_drop_repeats(json.loads(content), set())).encode()
             new.writestr(name, content)
     return packed.getvalue()
 
 
 def _unpack(data: bytes, skops: Any) -> LoadedModel:
-    """Check a model file from the outside to the inside, then build its objects."""
-    with open_archive(data) as archive:
-        text = archive.read("schema.json")
-        root = json.loads(text)
+    """Check the archive, format and nodes of a model file, then build and check its objects."""
+    with _open_archive(data) as archive:
+        root = json.loads(archive.read("schema.json"))
         _check_format(root)
-        names = check_nodes(root, archive)
+        names = _check_nodes(root, archive)
     if root["content"]["model"]["__loader__"] != "ObjectNode":
         raise ModelFileError("expected an estimator or a kernel as the model")
-    del root, text
-    state = _build(data, names, skops)
-    check_parts(state["model"])
-    schema, metadata = (_from_json(state[name], name) for name in ("schema", "metadata"))
-    return LoadedModel(state["model"], schema, metadata, printable(state["pliant_version"]))
-
-
-def _build(data: bytes, names: frozenset[str], skops: Any) -> dict[str, Any]:
-    """Build the objects of a checked file; warn if another scikit-learn wrote it."""
+    del root
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         state: dict[str, Any] = skops.loads(data, trusted=sorted(names))
     skew = [w.message for w in caught if isinstance(w.message, InconsistentVersionWarning)]
     if skew:
         theirs, ours = skew[0].original_sklearn_version, skew[0].current_sklearn_version
-        warnings.warn(
-            f"the model was saved with scikit-learn {printable(theirs)} and this is {ours}: "
-            "its predictions may differ; learn it again to be sure",
-            stacklevel=2,
-        )
-    return state
+        message = f"the model was saved with scikit-learn {printable(theirs)}, but this is {ours}"
+        warnings.warn(f"{message}: its predictions may differ; refit it to be sure", stacklevel=2)
+    check_parts(state["model"])
+    for name in ("schema", "metadata"):
+        state[name] = json.loads(state[name]) if isinstance(state[name], str) else state[name]
+        if not isinstance(state[name], dict | None):
+            raise ModelFileError(f"expected a dict as {name}, got {quoted(state[name])}")
+    version = printable(state["pliant_version"])
+    return LoadedModel(state["model"], state["schema"], state["metadata"], version)
 
 
 def _check_format(root: Any) -> None:
-    """Raise ModelFileError for a file that is no model of pliant, or has another format."""
-    try:
-        facts = [json.loads(root["content"][f]["content"]) for f in ("format", "format_version")]
-    except (TypeError, KeyError, ValueError):
-        facts = []
-    if facts[:1] != ["pliant-model"] or type(facts[1]) is not int:
-        raise ModelFileError("it holds no model that pliant saved")
-    if facts[1] != FORMAT_VERSION:
+    """Raise ModelFileError unless the data is a pliant model of the current format version."""
+    name = version = None
+    with suppress(TypeError, KeyError, ValueError):
+        keys = ("format", "format_version")
+        name, version = (json.loads(root["content"][key]["content"]) for key in keys)
+    if name != "pliant-model" or type(version) is not int:
+        raise ModelFileError("expected a model saved by pliant")
+    if version != FORMAT_VERSION:
         raise ModelFileError(
-            f"it has format {printable(facts[1], 20)}, this version of pliant reads "
-            f"{FORMAT_VERSION}: upgrade pliant, or save the model again"
+            f"expected format {FORMAT_VERSION} in this version of pliant, got "
+            f"{printable(version, 20)}: upgrade pliant, or save the model again"
         )
 
 
-def _as_json(value: dict[str, Any] | None, name: str) -> str:
-    """Return plain data as JSON text; one string in the file instead of a node for each item."""
+@contextmanager
+def _convert_errors(prefix: str) -> Iterator[None]:
+    """Convert errors to one-line ModelFileErrors that start with `prefix`."""
     try:
-        return json.dumps(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"expected plain data as {name}: {printable(error)}") from None
-
-
-def _from_json(text: object, name: str) -> dict[str, Any] | None:
-    """Return plain data from JSON text."""
-    value = json.loads(text) if isinstance(text, str) else text
-    if value is not None and not isinstance(value, dict):
-        raise ModelFileError(f"expected a dict as {name}, got {quoted(value)}")
-    return value
-
-
-def _attempt(action: Callable[[], T], prefix: str) -> T:
-    """Return the result of an action; turn its errors into ModelFileError in one line."""
-    try:
-        return action()
+        yield
     except ModelFileError as error:
         raise ModelFileError(f"{prefix}: {error}") from None
-    except Exception as error:  # skops and NumPy fail in many ways on a forged or damaged file
-        kind = type(error).__name__
-        raise ModelFileError(f"{prefix}: {kind}: {printable(error, 160)}") from None
+    except Exception as error:  # skops and NumPy raise many kinds of errors on damaged files
+        raise ModelFileError(f"{prefix}: {type(error).__name__}: {printable(error, 160)}") from None
 
 
-def _skops() -> Any:
-    """Import skops; without it, the error names the extra to install.
+def _import_skops() -> Any:
+    """Import skops; if it is missing, raise an ImportError that names the extra to install.
 
-    skops imports all modules of scikit-learn, among them adapters and tools that import PyTorch,
-    Dask and pytest for seconds. No model file needs these, so their imports fail meanwhile.
+    skops imports all modules of scikit-learn, including adapters that slowly import PyTorch, Dask
+    and pytest. No model file needs these packages, so their imports are blocked meanwhile.
     """
     adapters = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
-    adapters.append("pytest")
-    absent: dict[str, Any] = dict.fromkeys(name for name in adapters if name not in sys.modules)
+    blocked = [name for name in (*adapters, "pytest") if name not in sys.modules]
+    absent: dict[str, Any] = dict.fromkeys(blocked)
     sys.modules.update(absent)
     try:
         return importlib.import_module("skops.io")
     except ImportError:
-        hint = "pip install 'pliant[cli]'"
-        raise ImportError(f"model files need skops: {hint}") from None
+        raise ImportError("model files need skops: pip install 'pliant[cli]'") from None
     finally:
         for name in absent:
             del sys.modules[name]
 
 
 def holds(estimator: Any) -> bool:
-    """Return True if a model file can hold an estimator, by the types of its parts."""
-    known = loaders()["ObjectNode"] | trusted_types()
-    types = {type(part) for part in objects_in(estimator) if hasattr(type(part), "get_params")}
-    return all(f"{kind.__module__}.{kind.__qualname__}" in known for kind in types)
+    """Return True if all parts of an estimator have types that a model file may contain."""
+    types = {type(part) for part in iter_objects(estimator) if hasattr(type(part), "get_params")}
+    return {f"{kind.__module__}.{kind.__qualname__}" for kind in types} <= loaders()["ObjectNode"]
+
+
+@cache
+def trusted_types() -> frozenset[str]:
+    """Return the full names of pliant's types that a model file may contain.
+
+    They are the public classes of ``pliant.kernels`` and ``pliant.methods``, blends, and the
+    pipelines and encoders for tables.
+    """
+    others = ["BlendClassifier", "BlendRegressor", "TableEncoder", "TablePipeline"]
+    names = {"pliant.tables.ColumnEncoder", *(f"pliant.comparison.{name}" for name in others)}
+    exported = (getattr(module, name) for module in (kernels, methods) for name in module.__all__)
+    names |= {f"{kind.__module__}.{kind.__name__}" for kind in exported if isinstance(kind, type)}
+    return frozenset(names)
+
+
+@cache
+def loaders() -> dict[str, frozenset[str]]:
+    """Return the types that each skops node kind may name.
+
+    Unlisted kinds are errors: functions, methods, partials, operators, constructor calls, bytes,
+    sparse matrices, and random states (NumPy does not check the position in their state table).
+    """
+    numpy_names = ["bool", "str_", "bytes_", "float16", "float32", "float64"]
+    numpy_names += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    scalars = frozenset(f"numpy.{name}" for name in numpy_names)
+    others = {
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.model_selection._split.KFold",
+        "sklearn.model_selection._split.StratifiedKFold",
+    }
+    estimators = {
+        f"{value.__module__}.{value.__qualname__}"
+        for module in (importlib.import_module(f"sklearn.{name}") for name in SKLEARN_MODULES)
+        for value in vars(module).values()
+        if isinstance(value, type) and hasattr(value, "get_params")
+        if value.__module__.startswith(module.__name__)
+    }
+    return {
+        "DictNode": frozenset({"builtins.dict", "sklearn.utils._bunch.Bunch"}),
+        "ListNode": frozenset({"builtins.list"}),
+        "TupleNode": frozenset({"builtins.tuple"}),
+        "JsonNode": frozenset({"builtins.str"}),
+        "SliceNode": frozenset({"builtins.slice"}),
+        "TypeNode": frozenset({"builtins.str", "builtins.int", "builtins.float"}) | scalars,
+        "NdArrayNode": frozenset({"numpy.ndarray"}) | scalars,
+        "DTypeNode": frozenset({"numpy.dtype"}),
+        "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
+        "ObjectNode": trusted_types() | estimators | others,
+    }
+
+
+@contextmanager
+def _open_archive(data: bytes) -> Iterator[zipfile.ZipFile]:
+    """Open the archive in `data`, after a check of its directory.
+
+    Model files are uncompressed, so no member can expand beyond its bytes in the file, and the
+    declared sizes are comparable with the file size.
+    """
+    if len(data) > MAX_BYTES:
+        raise ModelFileError(f"expected at most {MAX_BYTES} bytes, got more")
+    if data.startswith(b"\x80"):
+        raise ModelFileError("this is a pickle, which is never loaded since it can run code")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for entry in archive.infolist():
+                name, size = entry.filename, entry.file_size
+                if entry.compress_type != zipfile.ZIP_STORED or size != entry.compress_size:
+                    raise ModelFileError(f"member {quoted(name)} is compressed")
+                if name == "schema.json" and size > MAX_SCHEMA_BYTES:
+                    raise ModelFileError(f"expected at most {MAX_SCHEMA_BYTES} bytes of {name}")
+            declared = sum(entry.file_size for entry in archive.infolist())
+            if declared > len(data):
+                raise ModelFileError(f"members declare {declared} bytes in a file of {len(data)}")
+            yield archive
+    except (zipfile.BadZipFile, EOFError, OSError) as error:
+        raise ModelFileError(f"expected a complete zip archive: {printable(error)}") from None
+
+
+def _check_array(archive: zipfile.ZipFile, file: object, type_name: str) -> None:
+    """Raise ModelFileError unless a member holds exactly one plain array or scalar."""
+    if not isinstance(file, str) or not file.endswith(".npy") or file not in archive.NameToInfo:
+        raise ModelFileError(f"array {quoted(file)} is missing")
+    with archive.open(file) as member:
+        stream = io.BytesIO(member.read(1 << 16))  # NumPy rejects longer headers
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ModelFileError(f"array {quoted(file)} is in an unknown format")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    kinds = [dtype[name].kind for name in dtype.names] if dtype.names else [dtype.kind]
+    if not set(kinds) <= set("biufSU") or (shape and type_name != "numpy.ndarray"):
+        raise ModelFileError(f"array {quoted(file)} has type {quoted(dtype)} and shape {shape}")
+    rest = archive.getinfo(file).file_size - stream.tell()
+    size = math.prod(shape) * dtype.itemsize
+    if dtype.itemsize == 0 or min(shape, default=0) < 0 or size != rest:
+        raise ModelFileError(f"array {quoted(file)} of shape {shape} does not fit its {rest} bytes")
+
+
+def _check_nodes(root: Any, archive: zipfile.ZipFile) -> frozenset[str]:
+    """Check all nodes of ``schema.json`` and return the names of their types.
+
+    skops resolves a repeated id to the first node with this id. Here only a reference may repeat
+    an id, and only of a complete node, so no object contains itself.
+    """
+    allowed, names, sizes = loaders(), set[str](), dict[int, int]()
+
+    def check(value: Any, where: str) -> int:
+        """Check a value and return its number of nodes."""
+        if isinstance(value, list):
+            return sum(check(item, f"{where}[{i}]") for i, item in enumerate(value))
+        if not isinstance(value, dict):
+            return 0
+        if "__loader__" not in value:
+            prefix = f"{where}." if where else ""
+            return sum(check(item, f"{prefix}{key}") for key, item in value.items())
+        number, kind = value.get("__id__"), value["__loader__"]
+        name = f"{value.get('__module__')}.{value.get('__class__')}"
+        if kind == "CachedNode" and isinstance(number, int) and sizes.get(number):
+            return sizes[number]
+        if not isinstance(kind, str) or name not in allowed.get(kind, frozenset()):
+            what = {"FunctionNode": "the function", "MethodNode": "a method of"}.get(str(kind), "a")
+            raise ModelFileError(
+                f"{quoted(where)} is {what} {quoted(name)}; a model file may contain only plain "
+                "values, arrays, and the estimators and kernels on a closed list"
+            )
+        if not isinstance(number, int) or number in sizes:
+            raise ModelFileError(f"{quoted(where)} has no id, or the id of another object")
+        if kind == "NdArrayNode" and value.get("type") == "numpy":
+            _check_array(archive, value.get("file"), name)
+        names.add(name)
+        sizes[number] = 0  # incomplete
+        sizes[number] = size = 1 + sum(check(item, where) for item in value.values())
+        if size > MAX_NODES:
+            raise ModelFileError(f"expected at most {MAX_NODES} nested objects")
+        return size
+
+    check(root, "")
+    return frozenset(names)
+
+
+def _drop_repeats(value: Any, seen: set[int]) -> Any:
+    """Replace repeated descriptions of an object by references to the first one.
+
+    The parts of a node are in the order in which skops reads them.
+    """
+    if isinstance(value, list):
+        return [_drop_repeats(item, seen) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if not isinstance(value.get("__loader__"), str):
+        return {name: _drop_repeats(item, seen) for name, item in value.items()}
+    number = value["__id__"]
+    if number in seen:
+        return {"__loader__": "CachedNode", "__module__": "", "__class__": "", "__id__": number}
+    read = ("key_types", "content", "shape", "__reduce__")
+    parts = {name: _drop_repeats(value[name], seen) for name in read if name in value}
+    seen.add(number)
+    return {**{name: part for name, part in value.items() if name not in read}, **parts}

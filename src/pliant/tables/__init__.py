@@ -1,9 +1,9 @@
-"""Read CSV and Parquet files, whole or in chunks, infer the kinds of columns, write predictions.
+"""Read CSV and Parquet files, whole or in chunks, infer column kinds, and write predictions.
 
 `read_table` and `iter_table` return data frames. `TableSchema` infers the features and their kinds
-from one frame, and turns later frames into the same numbers; `ColumnEncoder`, a step of a pipeline,
-learns to fill in missing values and to encode categories and texts.
-`write_predictions` writes a CSV that is safe in a spreadsheet.
+from one frame, and converts later frames to the same features. `ColumnEncoder`, a pipeline step,
+learns to impute missing values and to encode categories and text.
+`write_predictions` writes a CSV file that is safe to open in a spreadsheet.
 """
 
 from pliant.tables._columns import Column, LeftOut, UnknownCategoryWarning

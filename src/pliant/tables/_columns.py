@@ -1,13 +1,19 @@
-"""Find the kind of a column, such as numbers, dates, categories or ids, and encode it."""
+"""Read the cells of columns, infer the kinds of columns, and encode them as features.
+
+A cell means the same in every file: ``1``, ``1.0`` and ``"1"`` are the same number, and the
+integer 1 is the category ``"1"``.
+"""
 
 from __future__ import annotations
 
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,37 +21,267 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
-from pliant.tables._cells import (
-    MISSING,
-    PARTS,
-    READERS,
-    DateOrder,
-    Kind,
-    calendar_features,
-    find_orders,
-    infer_kind,
-    is_date,
-    read_dates,
-    read_texts,
-    refuse_missing,
-    whole,
-)
+from pliant.core.validation import LARGEST
 from pliant.tables._names import listed, row_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Kind: TypeAlias = Literal["numeric", "boolean", "categorical", "date", "text"]
+
+KINDS: dict[str, Kind] = {
+    "integer": "numeric",
+    "floating": "numeric",
+    "mixed-integer-float": "numeric",
+    "decimal": "numeric",
+    "empty": "numeric",
+    "boolean": "boolean",
+    "string": "categorical",
+    "datetime64": "date",
+    "datetime": "date",
+    "date": "date",
+}
+"""Kind of a column for each type that pandas infers from the cells."""
+
+BOOLEANS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
+"""Values of boolean cells, as lower-case text."""
+
+MISSING = frozenset(
+    {
+        *("NA", "N/A", "n/a", "#N/A", "<NA>", "na", "n.a.", "NaN", "nan", "NAN", "\\N"),
+        *("NULL", "null", "Null", "None", "?", "-", "--", ".", "#NULL!", "#DIV/0!"),
+    }
+)
+"""Words for a missing value in a column of numbers or dates."""
+
+
+def infer_kind(column: pd.Series) -> Kind:
+    """Return the kind of a column; raise TableError for lists, and for numbers mixed with text."""
+    from pandas.api.types import infer_dtype
+
+    declared = column.dtype.name == "category"
+    kind = infer_dtype(column.cat.categories if declared else column, skipna=True)
+    if kind not in KINDS:
+        what = "a mixture of types" if kind.startswith("mixed") else f"values of type {kind}"
+        raise TableError(
+            f"column {quoted(column.name)} holds {what}, expected numbers, booleans, text or "
+            "dates: convert it or leave it out (--drop)"
+        )
+    return "categorical" if declared else KINDS[kind]
+
+
+def read_numbers(column: pd.Series) -> Array:
+    """Return the cells as float64, NaN if missing; raise TableError for infinite or huge ones."""
+    from pandas.api.types import is_numeric_dtype
+
+    infer_kind(column)
+    values: Array
+    if is_numeric_dtype(column.dtype):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:  # Python's parser is exact in every version of pandas
+        values = np.fromiter(map(_parse_number, column), np.float64, len(column))
+    refuse(column, np.isnan(values) & column.notna().to_numpy(), "a number")
+    refuse(column, np.isinf(values), "a finite number")
+    refuse(column, np.abs(values) > LARGEST, f"a number of at most {LARGEST:g} in absolute value")
+    return values
+
+
+def parse_float(cell: object) -> float:
+    """Return the number in a cell, or NaN."""
+    if isinstance(cell, str) and ("_" in cell or not cell.isascii()):
+        return np.nan
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError):
+        return np.nan
+
+
+def _parse_number(cell: object) -> float:
+    """Return the number in a cell; booleans are 0 and 1, as in boolean columns."""
+    if not isinstance(cell, str):
+        return parse_float(cell)
+    # a plus sign, a leading zero or more than 15 digits mark a code, not a number
+    if re.match(r"\+|-?0\d|-?\d{16,}$", cell.strip()):
+        return np.nan
+    return BOOLEANS.get(cell.strip().lower(), parse_float(cell))
+
+
+def is_integer(values: Array) -> npt.NDArray[np.bool_]:
+    """Return a mask of the values that are integers exactly representable in float64."""
+    return np.asarray((values == np.floor(values)) & (np.abs(values) < 2.0**53))
+
+
+def read_booleans(column: pd.Series) -> Array:
+    """Return the cells as 0.0 or 1.0, NaN if missing; raise TableError for other values."""
+    cells = read_texts(column)
+    values = np.array([np.nan if c is None else BOOLEANS.get(c.strip().lower(), -1) for c in cells])
+    refuse(column, values == -1, "true or false")
+    return values
+
+
+def read_texts(column: pd.Series) -> npt.NDArray[np.object_]:
+    """Return the cells as stripped text, shape (n,), None if missing."""
+    infer_kind(column)
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = [as_text(cell).strip() for cell in column.astype(object)]
+    cells[column.isna().to_numpy()] = None
+    return cells
+
+
+def has_outer_spaces(column: pd.Series) -> bool:
+    """Return True if a text in the column begins or ends with a space."""
+    if column.dtype.kind != "O" and str(column.dtype) not in ("string", "str", "category"):
+        return False
+    return any(isinstance(c, str) and c != c.strip() for c in column.unique())
+
+
+def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None:
+    """Raise TableError if cells are missing, with the first row and, if `counted`, the count."""
+    missing = column.isna().to_numpy()
+    if times := int(missing.sum()):
+        several = counted and times > 1
+        what = f"{times} missing values, the first" if several else "a missing value"
+        row = row_name(column.index, int(missing.argmax()))
+        raise TableError(f"column {quoted(column.name)} has {what} in {row}: {advice}")
+
+
+def as_text(value: object) -> str:
+    """Return a cell as text; integers have no decimal point, dates at midnight no time."""
+    if isinstance(value, float | np.floating | Decimal):
+        exact = float(value)
+        return str(int(exact)) if exact.is_integer() else str(exact)
+    if isinstance(value, datetime):
+        return str(value).removesuffix(" 00:00:00")
+    return str(value)
+
+
+def describe_cell(cell: object) -> str:
+    """Format an unreadable cell, the same for CSV and Parquet, with advice for the user."""
+    value = parse_float(cell)
+    text = as_text(cell) if value != value else str(value).removesuffix(".0")
+    shown = quoted(text) if value != value else text
+    return f"{shown}: correct it or read it as missing (--na-values {quoted(text)})"
+
+
+def refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> None:
+    """Raise TableError for the first cell of the mask `wrong`."""
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise TableError(
+            f"column {quoted(column.name)}: expected {expected} in {row_name(column.index, at)}, "
+            f"got {describe_cell(column.iloc[at])}"
+        )
+
+
+# Dates
+
+DateOrder: TypeAlias = Literal["ymd", "dmy", "mdy"]
+
+DATE_PARTS = ("days", "year", "month", "day of year", "weekday", "hour")
+"""Calendar features; days count from the earliest training date, and Monday is weekday 0."""
+
+SECONDS_PER_DAY = 86_400.0
+
+DATES = {
+    name: re.compile(
+        day + r"(?:[T ]\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)?"
+        r"\s*(?P<half>[AaPp][Mm])?\s*(?:Z|UTC|[-+]\d{2}:?(?:\d{2})?)?)?"
+    )
+    for name, day in {
+        "year first": r"(\d{4})([-/.])(\d{1,2})(?:\2(\d{1,2}))?",
+        "year last": r"(?:(\d{1,2})([-/.])(\d{1,2})\2(\d{4})|(\d\d)([/.])(\d\d)\6(\d\d))",
+        "month by name": r"(?:(\d{1,2})\.?[- ]([A-Za-z]{3,9})\.?,?[- ](\d{4})"
+        r"|([A-Za-z]{3,9})\.? (\d{1,2}),? (\d{4}))",
+    }.items()
+}
+"""Notations of a date, each with an optional time of day."""
+
+
+def parse_date(text: str, order: DateOrder) -> float:
+    """Return the days from 1970 to a date in its local time, or NaN if the text is not a date."""
+    text = text.strip()
+    if (match := DATES["year first"].fullmatch(text)) is not None:
+        day = (match[1], match[3], match[4] or "1")
+    elif (match := DATES["month by name"].fullmatch(text)) is not None:
+        name, number = (match[2], match[1]) if match[2] else (match[4], match[5])
+        place = "janfebmaraprmayjunjulaugsepoctnovdec".find(name[:3].lower())
+        month = 0 if place % 3 else place // 3 + 1
+        day = (match[3] or match[6], str(month), number)
+    elif order != "ymd" and (match := DATES["year last"].fullmatch(text)) is not None:
+        first, second, year = match[1] or match[5], match[3] or match[7], match[4] or match[8]
+        if len(year) == 2:  # 70 to 99 stand for 1970 to 1999
+            year = str((1900 if int(year) >= 70 else 2000) + int(year))
+        day = (year, second, first) if order == "dmy" else (year, first, second)
+    else:
+        return np.nan
+    hour, minute, second = (int(match[name] or 0) for name in ("hour", "minute", "second"))
+    if match["half"]:
+        if not 1 <= hour <= 12:
+            return np.nan
+        hour = hour % 12 + (12 if match["half"].lower() == "pm" else 0)
+    try:
+        year, month, number = map(int, day)
+        date = datetime(year, month, number, hour, minute, second)
+    except ValueError:
+        return np.nan
+    return (date - datetime(1970, 1, 1)).total_seconds() / SECONDS_PER_DAY
+
+
+def find_orders(texts: Iterable[str]) -> tuple[list[DateOrder], list[str]]:
+    """Return the orders in which most texts are dates, and the texts that are not dates."""
+    cells, orders = list(texts), get_args(DateOrder)
+    valid = ~np.isnan([[parse_date(cell, order) for cell in cells] for order in orders])
+    counts = valid.sum(axis=1)
+    best = [order for order, n in zip(orders, counts, strict=True) if n == counts.max() > 0]
+    return best, [cell for cell, flags in zip(cells, valid.T, strict=True) if not flags.any()]
+
+
+def read_dates(column: pd.Series, order: DateOrder | None) -> Array:
+    """Return the days from 1970 to each date, NaN if missing; raise TableError for other cells."""
+    import pandas as pd
+
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        since = column.dt.tz_localize(None).to_numpy() - np.datetime64(0, "s")
+        return np.asarray(since / np.timedelta64(1, "s") / SECONDS_PER_DAY)
+    codes, values = pd.factorize(column.astype(object))
+    texts = [str(value).strip() for value in values]  # str() of Python dates is ISO text
+    days = np.array([*(parse_date(text, order or "ymd") for text in texts), np.nan])
+    wrong = np.isnan(days) & [*(text not in MISSING for text in texts), False]
+    example = {"dmy": "31.01.2024", "mdy": "01/31/2024"}.get(order or "ymd", "2024-01-31")
+    refuse(column, wrong[codes], f"a date such as {example}")
+    return days[codes]
+
+
+def calendar_features(days: Array, parts: Sequence[str] = DATE_PARTS, origin: float = 0.0) -> Array:
+    """Return calendar features, shape (n, len(parts)), NaN for missing dates."""
+    missing = np.isnan(days)
+    filled = np.where(missing, 0.0, days)
+    dates = np.floor(filled).astype("datetime64[D]")
+    years, months = dates.astype("datetime64[Y]"), dates.astype("datetime64[M]")
+    features: dict[str, Array] = {
+        "days": days - origin,
+        "year": years.astype(np.float64) + 1970,
+        "month": (months - years).astype(np.float64) + 1,
+        "day of year": (dates - years).astype(np.float64) + 1,
+        "weekday": (np.floor(filled) + 3) % 7,  # 1 January 1970 was a Thursday
+        "hour": np.round(filled % 1.0 * SECONDS_PER_DAY) / 3600,
+    }
+    return np.column_stack([np.where(missing, np.nan, features[part]) for part in parts])
+
+
+# Kinds of columns
+
 Missing: TypeAlias = Literal["impute", "error"]
 
-FEW = 20
-"""Up to this number of rows or texts, a column is neither of ids, constant, nor free text."""
+MIN_ROWS = 20
+"""Number of rows, or distinct texts, up to which no column is constant, free text or ids."""
 
-MOSTLY = 0.9
-"""Share of different texts beyond which ids and free text begin; share of dates beyond which other
-texts are errors; share of texts like numbers beyond which a note reports them."""
+MIN_SHARE = 0.9
+"""Minimum share of distinct texts for ids; of dates for other texts to be errors; of number-like
+texts for a note."""
 
 TEXT_WIDTH = 512
-"""Columns that the words of a text, and parts of words, are hashed into."""
+"""Number of columns that the words of a text and their parts are hashed into."""
 
 ID_NAME = re.compile(
     r"(?:.*[\W_])?(?i:id|ids|uuid|guid|key|index|idx|row|rowid|rownum|nr|no|lfd|pk)(?:[\W_].*)?"
@@ -55,17 +291,17 @@ CODE_NAME = re.compile(
     r"(?:.*[\W_])?(?i:zip|zipcode|plz|postcode|postal|code|cd)(?:[\W_].*)?|.*[a-z](?:Code|Zip)"
 )
 NUMBER_LIKE = re.compile(r"[-+$€£]?\d[\d.,']*(e[-+]?\d+)?[%$€£]?", re.IGNORECASE)
-"""Names of columns of ids (and of the row numbers of pandas) and of codes; texts like numbers for a
-reader, without spaces: ``0,5``, ``1,250.00``, ``3%``."""
+"""Names of id columns (including pandas' row numbers) and of code columns; number-like text without
+spaces, such as ``0,5``, ``1,250.00`` or ``3%``."""
 
 
 class UnknownCategoryWarning(UserWarning):
-    """A text column holds a category that the training table lacks."""
+    """A categorical column holds a value that is not in the training table."""
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A column that is no feature, with the reason."""
+    """A column that is not used as a feature, with the reason."""
 
     name: str
     reason: Literal["id", "constant", "empty"]
@@ -78,19 +314,19 @@ class Column:
     Parameters
     ----------
     name : str
-        Its name in a table.
+        The column name.
     kind : {"numeric", "boolean", "categorical", "date", "text"}
-        Numbers stay, booleans become 0 and 1, categories their numbers from 0, dates calendar
-        features, and texts the counts of their words, hashed into columns.
+        Numbers stay as they are. Booleans become 0 and 1, categories codes from 0, dates calendar
+        features, and text hashed word counts.
     categories : tuple of str, default=()
-        The texts of a categorical column, in alphabetical order.
+        The values of a categorical column, in alphabetical order.
     parts : tuple of str, default=()
-        The calendar features of a date column: some of days, year, month, day of year, weekday and
-        hour.
+        The calendar features of a date column: a subset of days, year, month, day of year, weekday
+        and hour.
     order : {"ymd", "dmy", "mdy"}, optional
-        The order of the numbers of a date that is written as text.
+        The order of year, month and day in dates written as text.
     origin : float, default=0
-        The day that the days of a date are counted from, in days from 1970.
+        The origin of the feature ``days``, in days from 1970.
     """
 
     name: str
@@ -105,12 +341,12 @@ class Column:
             values = getattr(self, name)
             if bool(values) != (self.kind == kind) or len(set(values)) < len(values):
                 raise ValueError(f"column {quoted(self.name)}: unexpected {name} of {self.kind}")
-        if list(self.categories) != sorted(self.categories) or not set(self.parts) <= set(PARTS):
-            raise ValueError(f"column {quoted(self.name)}: unexpected order or part")
+        if list(self.categories) != sorted(self.categories) or {*self.parts} - {*DATE_PARTS}:
+            raise ValueError(f"column {quoted(self.name)}: unexpected category order or date part")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of its columns in a feature matrix, such as ``day (weekday)``."""
+        """The names of the columns in the feature matrix, such as ``day (weekday)``."""
         if self.kind == "date":
             return tuple(f"{self.name} ({part})" for part in self.parts)
         if self.kind == "text":
@@ -120,19 +356,8 @@ class Column:
     def encode(self, column: pd.Series, reported: set[str]) -> Array:
         """Return the column as float64 features, shape (n, len(feature_names)).
 
-        Missing values are NaN; an unknown category has the number after the last.
-
-        Parameters
-        ----------
-        column : pandas.Series
-            The column of a table, with n cells.
-        reported : set of str
-            Names of columns whose unknown categories were reported already; this one is added.
-
-        Raises
-        ------
-        TableError
-            If a cell does not fit the kind.
+        Missing values are NaN; an unknown category gets the code after the last one, with a warning
+        unless `reported` has the column's name. Raise TableError for a cell of another kind.
         """
         if self.kind == "categorical":
             return self._codes(read_texts(column), reported)[:, None]
@@ -140,25 +365,22 @@ class Column:
             return calendar_features(read_dates(column, self.order), self.parts, self.origin)
         if self.kind == "text":
             return _hash_words(read_texts(column).tolist())
-        return READERS[self.kind](column)[:, None]
+        return (read_booleans if self.kind == "boolean" else read_numbers)(column)[:, None]
 
     def _codes(self, cells: npt.NDArray[np.object_], reported: set[str]) -> Array:
-        """Return the number of each category; an unknown ``1.0`` is ``1``, as pandas writes it."""
-        place = {text: float(j) for j, text in enumerate(self.categories)}
-        unknown = float(len(place))
-
-        def code(cell: str | None) -> float:
-            if cell is None:
-                return np.nan
-            return place.get(cell, place.get(cell.removesuffix(".0"), unknown))
-
-        codes = np.fromiter(map(code, cells), np.float64, len(cells))
+        """Return the code of each category; an unknown ``1.0`` is ``1``, as pandas may write it."""
+        known: dict[str | None, float] = {None: np.nan}
+        known |= {text: float(j) for j, text in enumerate(self.categories)}
+        unknown = float(len(self.categories))
+        codes = np.array(
+            [known.get(c, known.get(f"{c}".removesuffix(".0"), unknown)) for c in cells]
+        )
         if (codes == unknown).any() and self.name not in reported:
             reported.add(self.name)
             value = cells[int((codes == unknown).argmax())]
             warnings.warn(
-                f"column {quoted(self.name)} has the value {quoted(value)}, which the training "
-                "table lacks; such values belong to no category",
+                f"column {quoted(self.name)} has the value {quoted(value)}, which is not in the "
+                "training table; such values belong to no category",
                 UnknownCategoryWarning,
                 stacklevel=2,
             )
@@ -166,162 +388,142 @@ class Column:
 
 
 def _hash_words(cells: Sequence[str | None]) -> Array:
-    """Return the counts of words and of their parts, hashed into columns."""
+    """Return hashed counts of words and of their parts, normalized per row."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    # parts of three and four characters are alike where words are misspelt
-    kinds: list[tuple[str, tuple[int, int]]] = [("word", (1, 1)), ("char_wb", (3, 4))]
-    features = [
-        HashingVectorizer(
-            n_features=TEXT_WIDTH // 2, analyzer=kind, ngram_range=lengths, alternate_sign=False
-        )
-        .transform([cell or "" for cell in cells])
-        .toarray()
-        for kind, lengths in kinds
+    texts, options = [cell or "" for cell in cells], {"n_features": TEXT_WIDTH // 2}
+    # misspelt words share most of their parts of three and four characters
+    vectorizers = [
+        HashingVectorizer(analyzer=kind, ngram_range=lengths, alternate_sign=False, **options)
+        for kind, lengths in (("word", (1, 1)), ("char_wb", (3, 4)))
     ]
-    return np.concatenate(features, axis=1)
+    return np.concatenate([each.transform(texts).toarray() for each in vectorizers], axis=1)
 
 
 @dataclass
 class ColumnProfile:
-    """The cells of a column and the options on it; `infer` finds its kind and writes notes."""
+    """The cells and options of a column, for which `infer` finds the kind and collects notes."""
 
+    name: str
     cells: pd.Series
     missing: Missing
     keep: bool
     categorical: bool
     date_order: DateOrder | None
-    notes: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.name = str(self.cells.name)
+    notes: list[str]
 
     def infer(self) -> Column | LeftOut:
-        """Return the column with its kind, or raise TableError for unusable cells."""
+        """Infer the kind of the column; raise TableError for unusable cells."""
         kind = infer_kind(self.cells)
         if not self.cells.notna().any():
             return LeftOut(self.name, "empty")
         if self.missing == "error":
-            advice = (
-                "fill them in, leave the rows out, or have them imputed "
-                "(--missing impute, in Python missing='impute')"
-            )
+            advice = "fill them in, leave the rows out, or set missing='impute' (--missing impute)"
             refuse_missing(self.cells, advice)
         if kind == "categorical" or self.categorical:
-            column = self._infer_texts()
-        elif kind == "date":
-            column = self._infer_dates(read_dates(self.cells, None), None)
-        else:
-            column = self._infer_numbers(kind)
-        return LeftOut(self.name, column) if isinstance(column, str) else column
+            return self._infer_texts()
+        if kind == "date":
+            return self._infer_dates(read_dates(self.cells, None), None)
+        return self._infer_numbers(kind)
 
-    def _infer_numbers(self, kind: Kind) -> Column | Literal["id", "constant"]:
-        numbers = READERS[kind](self.cells)
-        present = numbers[~np.isnan(numbers)]
-        if not self.keep and len(present) == len(numbers):
-            if len(numbers) > FEW and (numbers == numbers[0]).all():
-                return "constant"
+    def _infer_numbers(self, kind: Kind) -> Column | LeftOut:
+        """Distinguish numbers and booleans from ids and constants."""
+        numbers = (read_booleans if kind == "boolean" else read_numbers)(self.cells)
+        known = numbers[~np.isnan(numbers)]
+        if not self.keep and len(known) == len(numbers):
+            if len(numbers) > MIN_ROWS and (numbers == numbers[0]).all():
+                return LeftOut(self.name, "constant")
             if kind == "numeric" and _are_ids(numbers, ID_NAME.fullmatch(self.name) is not None):
-                return "id"
-        if kind == "numeric" and CODE_NAME.fullmatch(self.name) and whole(present).all():
+                return LeftOut(self.name, "id")
+        if kind == "numeric" and CODE_NAME.fullmatch(self.name) and is_integer(known).all():
             self.notes.append(
-                f"integers in {quoted(self.name)} look like codes and are taken as numbers "
+                f"integers in {quoted(self.name)} look like codes and are used as numbers "
                 f"(--categorical {quoted(self.name)} for categories)"
             )
         return Column(self.name, kind)
 
-    def _infer_texts(self) -> Column | Literal["id", "constant"]:
-        """Return the kind of a text column: truth values, dates, free text, categories or ids."""
-        import pandas as pd
-
+    def _infer_texts(self) -> Column | LeftOut:
+        """Infer the kind of a text column: booleans, dates, free text, categories or ids."""
         counts = Counter(text for text in read_texts(self.cells).tolist() if text is not None)
         categories = tuple(sorted(counts))
-        declared = isinstance(self.cells.dtype, pd.CategoricalDtype)
-        if self.categorical or declared:
+        if self.categorical or self.cells.dtype.name == "category":
             return Column(self.name, "categorical", categories)
         if (dates := self._find_dates(counts)) is not None:
             return dates
-        distinct, present = len(counts), counts.total()
-        if distinct == 1 and not self.keep and present == len(self.cells) > FEW:
-            return "constant"
-        if all(text.strip().lower() in ("true", "false") for text in counts):
+        distinct, known = len(counts), counts.total()
+        if distinct == 1 and not self.keep and known == len(self.cells) > MIN_ROWS:
+            return LeftOut(self.name, "constant")
+        if {text.lower() for text in counts} <= {"true", "false"}:
             return Column(self.name, "boolean")
 
-        def share(measure: Callable[[str], float]) -> float:
-            return sum(times * measure(text) for text, times in counts.items()) / present
+        def average(measure: Callable[[str], float]) -> float:
+            return sum(times * measure(text) for text, times in counts.items()) / known
 
-        many = distinct > 50_000  # more than a column may have categories
-        unlike = distinct > max(FEW, MOSTLY * present) or many
-        # free text has at least 30 % different texts, and three words each on average
-        wordy = (distinct > FEW and distinct > 0.3 * present) or many
-        if (wordy and share(lambda t: len(t.split())) >= 3.0) or (unlike and self.keep):
+        many = distinct > 50_000  # maximum number of categories
+        unique = distinct > max(MIN_ROWS, MIN_SHARE * known) or many
+        # free text: over 30 % of the texts are distinct, with at least three words on average
+        varied = distinct > max(MIN_ROWS, 0.3 * known) or many
+        if (varied and average(lambda t: len(t.split())) >= 3.0) or (unique and self.keep):
             return Column(self.name, "text")
-        if share(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MOSTLY:
+        if average(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MIN_SHARE:
             self.notes.append(
-                f"column {quoted(self.name)} holds texts that look like numbers, such as "
-                f"{quoted(next(iter(counts)))}: they are taken as texts"
+                f"column {quoted(self.name)} holds text that looks like numbers, such as "
+                f"{quoted(next(iter(counts)))}: it is used as text"
             )
-        return "id" if unlike else Column(self.name, "categorical", categories)
+        if unique:
+            return LeftOut(self.name, "id")
+        return Column(self.name, "categorical", categories)
 
-    def _find_dates(self, counts: Counter[str]) -> Column | Literal["constant"] | None:
-        """Return a date column if most texts are dates; refuse the other texts."""
-        import pandas as pd
-
-        cells = [text for text in counts if text.strip() not in MISSING]
-        if not any(map(is_date, cells[:FEW])):
+    def _find_dates(self, counts: Counter[str]) -> Column | LeftOut | None:
+        """Return a date column if most texts are dates; raise TableError for the other texts."""
+        cells = [text for text in counts if text not in MISSING]
+        if not find_orders(cells[:MIN_ROWS])[0]:
             return None
-        orders, strange = find_orders(cells)
-        if not orders or len(strange) >= (1 - MOSTLY) * len(cells):
+        orders, others = find_orders(cells)
+        if len(others) >= (1 - MIN_SHARE) * len(cells):
             return None
-        if strange:
-            row = row_name(self.cells.index, read_texts(self.cells).tolist().index(strange[0]))
+        name = quoted(self.name)
+        if others:
+            row = row_name(self.cells.index, read_texts(self.cells).tolist().index(others[0]))
             raise TableError(
-                f"column {quoted(self.name)} holds dates, but {quoted(strange[0])} in {row} is "
-                f"none: correct it, read {listed(strange, 3)} as missing (--na-values) or leave "
-                "the column out (--drop)"
+                f"column {name} holds dates, but {quoted(others[0])} in {row} is not a date: "
+                f"correct it, read {listed(others, 3)} as missing (--na-values), or leave the "
+                "column out (--drop)"
             )
-        order = self.date_order or self._choose_order(orders, cells)
+        order = self.date_order or orders[0]
+        if len(orders) == 2 and self.date_order is None:  # ambiguous: slashes have the month first
+            order = "mdy" if "/" in cells[0] else "dmy"
+            first, other = ("month", "dmy") if order == "mdy" else ("day", "mdy")
+            self.notes.append(
+                f"dates in {name} may start with day or month: the {first} is read first "
+                f"(--date-order {other} for the other)"
+            )
         for word in counts.keys() - {*cells}:
-            self.notes.append(
-                f"column {quoted(self.name)}: {count(counts[word], 'cell')} {quoted(word)} "
-                "read as missing"
-            )
-        try:
-            days = read_dates(pd.Series(cells, name=self.name, dtype=object), order)
-        except TableError:
+            times = count(counts[word], "cell")
+            self.notes.append(f"column {name}: {times} {quoted(word)} read as missing")
+        days = np.array([parse_date(text, order) for text in cells])
+        if np.isnan(days).any():
             raise TableError(
-                f"column {quoted(self.name)} holds dates with day and month in several orders: "
-                "leave it out (--drop)"
-            ) from None
+                f"column {name} holds dates with day and month in different orders: leave it out "
+                "(--drop)"
+            )
         return self._infer_dates(days, order)
 
-    def _choose_order(self, orders: Sequence[DateOrder], cells: Sequence[str]) -> DateOrder:
-        """Return the order of day and month; in doubt, slashes have the month first."""
-        if len(orders) == 1 or "ymd" in orders:
-            return orders[0]
-        order: DateOrder = "mdy" if "/" in cells[0] else "dmy"
-        first, other = ("month", "dmy") if order == "mdy" else ("day", "mdy")
-        self.notes.append(
-            f"dates in {quoted(self.name)} may have day or month first: "
-            f"the {first} is taken as first (--date-order {other} for the other)"
-        )
-        return order
-
-    def _infer_dates(self, days: Array, order: DateOrder | None) -> Column | Literal["constant"]:
-        """Return a date column with its varying parts."""
+    def _infer_dates(self, days: Array, order: DateOrder | None) -> Column | LeftOut:
+        """Return a date column with the calendar features that vary."""
         features = calendar_features(days)
         low, high = np.nanmin(features, axis=0), np.nanmax(features, axis=0)
-        varying = tuple(part for part, a, b in zip(PARTS, low, high, strict=True) if a < b)
+        varying = tuple(part for part, a, b in zip(DATE_PARTS, low, high, strict=True) if a < b)
         if not varying and not self.keep:
-            return "constant"
+            return LeftOut(self.name, "constant")
         parts = varying or ("days",)
         return Column(self.name, "date", parts=parts, order=order, origin=float(low[0]))
 
 
 def _are_ids(numbers: Array, named: bool) -> bool:
-    """Return True for integers without meaning: numbered rows, or ids by their name."""
+    """Return True for row numbers, and for integers in a column named like an id."""
     rows, low, steps = len(numbers), numbers.min(), np.diff(numbers)
-    if rows <= FEW or not whole(numbers).all():
+    if rows <= MIN_ROWS or not is_integer(numbers).all():
         return False
     if (steps > 0).all() or (steps < 0).all():
         return named or (low in (0, 1) and bool(numbers.max() - low + 1 == rows))

@@ -1,4 +1,4 @@
-"""Fill in missing values, and encode categories and texts, as the first step of a pipeline."""
+"""Impute missing values and encode categories and text, as the first step of a pipeline."""
 
 from __future__ import annotations
 
@@ -22,38 +22,37 @@ from pliant.core.validation import check_choice, check_integer
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
-    """Fill in missing values, and encode categories and texts.
+    """Impute missing values and encode categories and text.
 
-    Missing numbers become the median, and a column of zeros and ones marks them; missing categories
-    become the most frequent one. A feature of few categories becomes one column for each that
-    occurs (0 or 1), one of many categories the mean target of each, shrunk towards the overall mean
-    [1]_, where training rows are encoded by the means of other rows, in five folds. Hashed words of
-    a text become their projections on the first singular vectors. All of it is learned from the
-    rows of ``fit`` alone, by transformers of scikit-learn, so in a pipeline each fold learns its
-    own.
+    Missing numbers become the median, with an indicator column; missing categories become the most
+    frequent one. Features with few categories are one-hot encoded. Features with many categories
+    become the mean target of each, shrunk towards the overall mean [1]_; training rows use the
+    means of the other rows, in five folds. Hashed words are projected on the first singular
+    vectors. scikit-learn's transformers learn all parameters from the rows of ``fit``, so each
+    fold of a cross-validated pipeline learns its own.
 
     Parameters
     ----------
     categories : mapping of int to sequence of str or int, default=None
-        The categories of each categorical feature, by its column, which has their numbers from 0;
-        any other number is an unknown category. Their number is enough.
+        The categories of each categorical feature, or their number, by column. The column holds
+        codes from 0; any other number is an unknown category.
     texts : sequence of (int, int), default=()
-        The first column and the one after the last of each text.
+        The (start, stop) columns of each text.
     task : {"classification", "regression"}, default="regression"
-        A category is encoded by the mean target of its rows; for classes, by the share of each
-        class (of one class, if there are two).
+        For regression, a category is encoded by the mean target of its rows; for classification,
+        by the share of each class (of one class if there are two).
     most_one_hot : int, default=30
-        >= 0: the most categories that get a column each.
+        Maximum number of categories, >= 0, of a one-hot encoded feature.
     n_components : int, default=32
-        >= 1: the columns that a text becomes, at most.
+        Maximum number of columns, >= 1, for each text.
     random_state : int, default=0
-        Draws the folds for features of many categories.
+        Seed of the folds for features with many categories.
 
     Attributes
     ----------
     n_features_in_ : int
     parts_ : list of (str, transformer, list of int)
-        The fitted transformers of scikit-learn, with the features that each takes.
+        The name, fitted scikit-learn transformer and input columns of each part.
 
     References
     ----------
@@ -89,32 +88,32 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the values to fill in and the encodings.
+        """Learn the imputed values and the encodings.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            Missing values are NaN.
+            Features; missing values are NaN.
         y : array of shape (n_samples,), optional
-            The target; needed if a feature has many categories.
+            Target; required if a feature has many categories.
 
         Raises
         ------
         ValueError
-            If a parameter or a shape is wrong.
+            If a parameter or a shape is invalid.
         """
         self.fit_transform(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Fit, and return the rows encoded as `transform` does but for features of many categories.
+        """Fit, and return the rows encoded as by `transform`, except for many categories.
 
-        Their columns are means over other rows, so that the next step of a pipeline does not learn
-        from a row's own target.
+        Their columns hold means over other folds, so that the next step of a pipeline does not
+        learn from a row's own target.
         """
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        if y is None and self._many:
-            raise ValueError("expected a target y, since a feature has many categories, got None")
+        if y is None and self._high_cardinality:
+            raise ValueError("expected a target y for features with many categories, got None")
         parts, encoded = self._parts(), [np.empty((len(X), 0))]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
@@ -124,9 +123,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return np.concatenate(encoded, axis=1)
 
     def transform(self, X: Any) -> Array:
-        """Return rows as numbers, shape (n_samples, n_features_out).
+        """Return the encoded rows, shape (n_samples, n_features_out).
 
-        First features of numbers, then categories, means, and projections.
+        The columns are numeric features, one-hot categories, mean targets and text projections.
         """
         check_is_fitted(self, "parts_")
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
@@ -134,28 +133,24 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return np.concatenate([np.empty((len(X), 0)), *parts], axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return the names of the columns, such as ``colour=red``, shape (n_features_out,)."""
+        """Return the output column names, such as ``colour=red``, shape (n_features_out,)."""
         check_is_fitted(self, "parts_")
-        if input_features is None:
-            input_features = [f"x{j}" for j in range(self.n_features_in_)]
-        names = [str(name) for name in input_features]
-        if len(names) != self.n_features_in_:
-            raise ValueError(f"expected {self.n_features_in_} names, got {len(names)}")
-        result: list[str] = []
+        width, result = self.n_features_in_, list[str]()
+        given = [f"x{j}" for j in range(width)] if input_features is None else input_features
+        names = [str(name) for name in given]
+        if len(names) != width:
+            raise ValueError(f"expected {width} names, got {len(names)}")
         for role, part, columns in self.parts_:
             if role == "numbers":
-                gaps = [] if part.indicator_ is None else part.indicator_.features_.tolist()
                 result += [names[j] for j in columns]
-                result += [f"{names[columns[k]]} (missing)" for k in gaps]
+                result += [f"{names[columns[k]]} (missing)" for k in part.indicator_.features_]
             elif role == "one-hot":
                 for j, codes in zip(columns, part[-1].categories_, strict=True):
-                    words = [str(word) for word in self._texts[j]]
-                    own = [words[int(c)] if c < len(words) else "(unknown)" for c in codes]
-                    result += [f"{names[j]}={word}" for word in own]
+                    words = dict(enumerate(self._texts[j]))
+                    result += [f"{names[j]}={words.get(code, '(unknown)')}" for code in codes]
             elif role == "means":
-                classes = (
-                    [f" {c}" for c in part.classes_] if part.target_type_ == "multiclass" else [""]
-                )
+                multiclass = part.target_type_ == "multiclass"
+                classes = [f" {each}" for each in part.classes_] if multiclass else [""]
                 result += [f"{names[j]} (mean target{c})" for j in columns for c in classes]
             else:
                 topic = names[columns[0]].partition(" (hash ")[0]
@@ -163,35 +158,37 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return np.array(result, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
-        """Return tags: missing values are allowed."""
+        """Return the tags, which allow missing values."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.target_tags.required = bool(self._many)
+        tags.target_tags.required = bool(self._high_cardinality)
         return tags
 
     @property
     def _texts(self) -> dict[int, Sequence[object]]:
-        given = dict(self.categories or {}).items()
-        return {j: range(each) if isinstance(each, int) else each for j, each in given}
+        """Categories by column, as numbers if only their number is known."""
+        pairs = dict(self.categories or {}).items()
+        return {j: range(each) if isinstance(each, int) else each for j, each in pairs}
 
     @property
-    def _many(self) -> list[int]:
-        """The features of many categories."""
+    def _high_cardinality(self) -> list[int]:
+        """Features with more than `most_one_hot` categories."""
         return sorted(j for j, texts in self._texts.items() if len(texts) > self.most_one_hot)
 
     def _parts(self) -> list[tuple[str, Any, list[int]]]:
-        """Return the transformers, not fitted."""
+        """Return the unfitted transformers."""
         check_choice("task", self.task, ("classification", "regression"))
         check_integer("most_one_hot", self.most_one_hot, least=0)
         check_integer("n_components", self.n_components, least=1)
         width = self.n_features_in_
         if wrong := [j for j in self._texts if j not in range(width)]:
-            raise ValueError(f"expected categories of features below {width}, got {wrong[0]!r}")
+            raise ValueError(f"expected categories for columns < {width}, got {wrong[0]!r}")
         if spans := [span for span in self.texts if not 0 <= span[0] < span[1] <= width]:
             raise ValueError(f"expected texts in columns up to {width}, got {spans[0]}")
         words = {j for start, stop in self.texts for j in range(start, stop)}
+        many, seed = self._high_cardinality, self.random_state
         numbers = [j for j in range(width) if j not in words and j not in self._texts]
-        few = sorted(self._texts.keys() - {*self._many})
+        few = sorted(self._texts.keys() - {*many})
         median = SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True)
         frequent = SimpleImputer(strategy="most_frequent", keep_empty_features=True)
         one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -199,48 +196,47 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         parts: list[tuple[str, Any, list[int]]] = [
             ("numbers", median, numbers),
             ("one-hot", make_pipeline(frequent, one_hot), few),
-            ("means", TargetEncoder(target_type=kind, **self._folds()), self._many),
+            ("means", TargetEncoder(target_type=kind, **self._folds()), many),
         ]
         for k, (start, stop) in enumerate(self.texts):
-            most = min(self.n_components, stop - start)
-            vectors = TruncatedSVD(most, random_state=self.random_state)
+            vectors = TruncatedSVD(min(self.n_components, stop - start), random_state=seed)
             parts.append((f"text {k}", vectors, list(range(start, stop))))
         return [part for part in parts if part[2]]
 
     def _folds(self) -> dict[str, Any]:
-        """Return the options of `TargetEncoder` on its folds."""
+        """Return the fold options of `TargetEncoder`, which depend on scikit-learn's version."""
         if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):
             return {"random_state": self.random_state}
         kind = KFold if self.task == "regression" else StratifiedKFold
         return {"cv": kind(5, shuffle=True, random_state=self.random_state)}
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for transformers in a file that do not fit the parameters."""
+        """Raise ValueError if the transformers loaded from a file do not match the parameters."""
         expected = [(name, type(part), columns) for name, part, columns in self._parts()]
-        result = [(name, type(part), list(columns)) for name, part, columns in self.parts_]
-        if expected != result:
-            raise ValueError("expected the transformers that the parameters ask for")
+        if expected != [(name, type(part), [*columns]) for name, part, columns in self.parts_]:
+            raise ValueError("expected the transformers that match the parameters")
         row = np.full((1, self.n_features_in_), np.nan)
         for start, stop in self.texts:
             row[:, start:stop] = 0.0
         try:
             self.transform(row)
-            for part in (part for name, part, _ in self.parts_ if name == "means"):
-                times = len(part.classes_) if part.target_type_ == "multiclass" else 1
-                lengths = [len(each) for each in part.categories_ for _ in range(times)]
-                if lengths != [len(each) for each in part.encodings_]:
-                    raise ValueError("expected a mean for each category")
+            for name, part, _ in self.parts_:
+                if name == "means":
+                    times = len(part.classes_) if part.target_type_ == "multiclass" else 1
+                    lengths = [len(each) for each in part.categories_ for _ in range(times)]
+                    if lengths != [len(each) for each in part.encodings_]:
+                        raise ValueError("expected a mean for each category")
         except Exception as error:
-            raise ValueError(f"the transformers do not fit the features: {error}") from None
+            raise ValueError(f"the transformers do not match the features: {error}") from None
 
 
 ColumnEncoder.__module__ = "pliant.tables"
 
 
-def encoder_of(
+def make_encoder(
     categories: Mapping[int, Sequence[str]], texts: Sequence[tuple[int, int]], **options: Any
 ) -> ColumnEncoder:
-    """Return an encoder, not fitted, with the names of categories that get a column each."""
+    """Return an unfitted encoder that stores category names only for one-hot encoded features."""
     encoder = ColumnEncoder(categories, tuple(texts), **options)
     most = encoder.most_one_hot
     named = {j: tuple(each) if len(each) <= most else len(each) for j, each in categories.items()}

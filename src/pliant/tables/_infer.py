@@ -1,8 +1,8 @@
-"""Find the columns of numbers of a CSV file and their decimal mark, from all of its cells.
+"""Infer the numeric columns and the decimal mark of a CSV file from all of its cells.
 
-Each chunk adds its cells to the evidence of every column, so chunks and files of a folder decide
-together. Nothing is guessed silently: cells with two readings are an error that names the option
-for either.
+Each chunk adds its cells to the evidence of every column, so all chunks and all files of a folder
+count. Ambiguous cells are never guessed silently: they raise an error that names the option for
+each reading.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
-from pliant.tables._cells import MISSING, number
-from pliant.tables._names import collect, from_plain, listed, require, to_plain
+from pliant.core.validation import check_choice
+from pliant.tables._columns import MISSING, parse_float
+from pliant.tables._names import collect, from_json, listed, require, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,86 +28,78 @@ NumberKind: TypeAlias = Literal["integer", "number"]
 
 DECIMALS = (".", ",")
 THOUSANDS = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
-"""Marks between groups of three digits; of spaces, the usual one and two that do not break."""
+"""Thousands separators; the last three are a space, a no-break and a narrow no-break space."""
 
-MOST_WORDS = 3
-"""Maximum number of different words that are read as missing in a column of numbers."""
-
-
-def _number_patterns() -> dict[str, str]:
-    """Return the patterns of the notations of a number, in the order of their trial."""
-    first, mark = r"-?[1-9]\d{0,2}", "'’ \u00a0\u202f"
-    return {
-        # a plus, a leading zero, more than 15 digits, IP addresses, dates
-        "code": r"\+\.?\d.*|-?0\d.*|-?\d{16,}|\d{1,3}(?:\.\d{1,3}){3}|\d+[-/:]\d.*",
-        "integer": r"-?\d+",
-        "infinite": r"[-+]?(?i:inf(?:inity)?)",
-        "power": r"-?\d+[eE][-+]?\d+",
-        # these two have two readings
-        "either_point": first + r"\.\d{3}",
-        "either_comma": first + r",\d{3}",
-        "point": r"-?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?",
-        "comma": r"-?(?:\d+,\d*|,\d+)(?:[eE][-+]?\d+)?",
-        "grouped_point": rf"{first}(?P<a>[,{mark}])\d{{3}}(?:(?P=a)\d{{3}})*\.\d+",
-        "grouped_comma": rf"{first}(?P<b>[.{mark}])\d{{3}}(?:(?P=b)\d{{3}})*,\d+",
-        "commas": first + r"(?:,\d{3}){2,}",
-        "points": first + r"(?:\.\d{3}){2,}",
-        "spaced": rf"{first}(?P<c>[{mark}])\d{{3}}(?:(?P=c)\d{{3}})*",
-        "list": r"\d+(?:\.\d+){2,}|\d+(?:,\d+){2,}",
-    }
+MAX_WORDS = 3
+"""Maximum number of distinct words read as missing values in a numeric column."""
 
 
-SHAPES = _number_patterns()
-SHAPE = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in SHAPES.items()), re.ASCII)
-PROOFS = {
-    ".": ("point", "grouped_point", "commas"),
-    ",": ("comma", "grouped_comma", "points"),
+GROUP, MARKS = r"-?[1-9]\d{0,2}", "'’ \u00a0\u202f"
+NOTATIONS = {
+    # a plus sign, a leading zero, more than 15 digits, an IP address or a date
+    "code": r"\+\.?\d.*|-?0\d.*|-?\d{16,}|\d{1,3}(?:\.\d{1,3}){3}|\d+[-/:]\d.*",
+    "integer": r"-?\d+",
+    "infinite": r"[-+]?(?i:inf(?:inity)?)",
+    "power": r"-?\d+[eE][-+]?\d+",
+    # the next two are ambiguous
+    "either_point": GROUP + r"\.\d{3}",
+    "either_comma": GROUP + r",\d{3}",
+    "point": r"-?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?",
+    "comma": r"-?(?:\d+,\d*|,\d+)(?:[eE][-+]?\d+)?",
+    "grouped_point": rf"{GROUP}(?P<a>[,{MARKS}])\d{{3}}(?:(?P=a)\d{{3}})*\.\d+",
+    "grouped_comma": rf"{GROUP}(?P<b>[.{MARKS}])\d{{3}}(?:(?P=b)\d{{3}})*,\d+",
+    "commas": GROUP + r"(?:,\d{3}){2,}",
+    "points": GROUP + r"(?:\.\d{3}){2,}",
+    "spaced": rf"{GROUP}(?P<c>[{MARKS}])\d{{3}}(?:(?P=c)\d{{3}})*",
+    "list": r"\d+(?:\.\d+){2,}|\d+(?:,\d+){2,}",
 }
-LONG = ("commas", "points", "spaced")
-NO_NUMBERS = ("code", "list")
-"""The notations of a number, those that prove a decimal mark, those of several groups of digits
-without one, and those that make a column text."""
+"""Pattern of each number notation, in matching order."""
 
+NOTATION = re.compile("|".join(f"(?P<{name}>{part})" for name, part in NOTATIONS.items()), re.ASCII)
+PROOFS = {".": ("point", "grouped_point", "commas"), ",": ("comma", "grouped_comma", "points")}
+AMBIGUOUS = ("either_point", "either_comma")
+GROUPED_INTEGERS = ("commas", "points", "spaced")
+TEXT_NOTATIONS = ("code", "list")
+"""Notations that prove a decimal mark, that are ambiguous, of integers with several thousands
+separators, and that make a column text."""
 
-def _plain_patterns() -> dict[str, str]:
-    """Return patterns of common cells of some notations, for counts by Arrow."""
-    point = r"^-?(?:0?\.\d+|[1-9]\d*\.(?:\d{0,2}|\d{4,})|[1-9]\d{3,}\.\d+)(?:[eE][-+]?\d+)?$"
-    return {
-        "point": point,
-        "integer": r"^-?(?:0|[1-9]\d{0,14})$",
-        "comma": point.replace(r"\.", ","),
-        "either_point": f"^{SHAPES['either_point']}$",
-        "either_comma": f"^{SHAPES['either_comma']}$",
-    }
+POINT = r"^-?(?:0?\.\d+|[1-9]\d*\.(?:\d{0,2}|\d{4,})|[1-9]\d{3,}\.\d+)(?:[eE][-+]?\d+)?$"
+COMMON = {
+    "point": POINT,
+    "integer": r"^-?(?:0|[1-9]\d{0,14})$",
+    "comma": POINT.replace(r"\.", ","),
+    **{name: f"^{NOTATIONS[name]}$" for name in AMBIGUOUS},
+}
+"""Patterns of the most common cells, which Arrow counts without Python."""
 
 
 @dataclass(frozen=True)
 class TableFormat:
-    """The notation of a CSV file; None stands for an option to detect.
+    """Format of a CSV file; options that are None are detected.
 
     Parameters
     ----------
     sep : str, optional
-        One character; ``tab`` stands for a tab.
+        One character, or ``tab``.
     decimal : {".", ","}, optional
         The decimal mark.
     thousands : str, optional
-        The mark between groups of three digits; an empty text for none.
+        The thousands separator; an empty string if there is none.
     encoding : str, optional
-        Such as ``utf-8``, ``utf-16`` or ``cp1252``.
+        For example ``utf-8``, ``utf-16`` or ``cp1252``.
     na_values : sequence of str, default=()
-        Cells that stand for a missing value beside empty ones.
+        Cell values that are missing values, in addition to empty cells.
     header : bool, optional
-        True if the first line has the names of the columns; else they are ``column 1`` and so on.
-        None stands for True, with a warning if the first line looks like data.
+        True if the first line holds the column names, False to name the columns ``column 1`` and
+        so on. None is True with a warning if the first line looks like data.
     texts : sequence of str, default=()
-        Columns that are read as text, exactly as written.
+        Columns to read as text, exactly as written.
     numbers : mapping of str to {"integer", "number"}, optional
-        The columns that are read as numbers; the others are texts.
+        Numeric columns; all others are text.
     words : mapping of str to tuple of str
-        Words of a column of numbers that stand for a missing value.
+        Words that are missing values, by numeric column.
     notes : tuple of str, default=()
-        Doubts about the reading of numbers, and counts of words among them.
+        Remarks on how numbers were read, and counts of words read as missing values.
     """
 
     sep: str | None = None
@@ -128,166 +121,136 @@ class TableFormat:
         for name in ("na_values", "texts", "notes"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "words", {k: tuple(v) for k, v in self.words.items()})
-        self._check()
-
-    def _check(self) -> None:
-        """Raise ValueError for an impossible option."""
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
-            raise ValueError(f"expected one character as separator (--sep), got {quoted(self.sep)}")
-        if self.decimal not in (None, *DECIMALS):
-            raise ValueError(f"expected --decimal . or --decimal , got {quoted(self.decimal)}")
-        if self.thousands not in (None, "", *THOUSANDS):
-            raise ValueError(
-                "expected one of , . ' or a space as --thousands, or an empty text for none, "
-                f"got {quoted(self.thousands)}"
-            )
+            raise ValueError(f"expected a one-character separator (--sep), got {quoted(self.sep)}")
+        check_choice("decimal", "." if self.decimal is None else self.decimal, DECIMALS)
+        check_choice("thousands", self.thousands or " ", THOUSANDS)
         if self.thousands and self.thousands == self.decimal:
+            got = quoted(self.decimal)
+            raise ValueError(f"expected different --decimal and --thousands, got {got} for both")
+        try:
+            "a,b".encode("utf-8" if self.encoding is None else self.encoding)
+        except (LookupError, ValueError):
             raise ValueError(
-                f"expected two marks, got {quoted(self.decimal)} for decimals and groups"
-            )
-        if self.encoding is not None:
-            try:
-                "a,b".encode(self.encoding)
-            except (LookupError, ValueError):
-                raise ValueError(
-                    "expected an encoding (--encoding) such as utf-8, utf-16 or cp1252, "
-                    f"got {quoted(self.encoding)}"
-                ) from None
+                "expected an encoding (--encoding) such as utf-8, utf-16 or cp1252, "
+                f"got {quoted(self.encoding)}"
+            ) from None
 
     @cached_property
     def missing_numbers(self) -> frozenset[float]:
-        """The numbers among `na_values`: missing values in any notation."""
-        return frozenset(value for value in map(number, self.na_values) if value == value)
+        """Numbers in `na_values`, which are missing values in any notation."""
+        return frozenset(value for value in map(parse_float, self.na_values) if value == value)
 
     @property
     def described(self) -> str:
-        """The unusual options of a format, such as ``decimal comma``; or an empty text."""
+        """Description of the non-default options, such as ``decimal comma``; may be empty."""
         names = {"\t": "tab", " ": "space", "\u00a0": "space", "\u202f": "space"}
-        words = []
-        if self.sep not in (None, ","):
-            words.append(f"separator {names.get(self.sep, quoted(self.sep))}")
-        if self.decimal == ",":
-            words.append("decimal comma")
-        if self.thousands:
-            words.append(f"thousands {names.get(self.thousands, quoted(self.thousands))}")
-        if self.encoding not in (None, "utf-8", "utf-8-sig"):
-            words.append(f"encoding {self.encoding}")
-        if self.header is False:
-            words.append("columns named by position")
-        return ", ".join(words)
+        sep, thousands = (names.get(m or "", quoted(m)) for m in (self.sep, self.thousands))
+        options = [
+            (self.sep not in (None, ","), f"separator {sep}"),
+            (self.decimal == ",", "decimal comma"),
+            (bool(self.thousands), f"thousands {thousands}"),
+            (self.encoding not in (None, "utf-8", "utf-8-sig"), f"encoding {self.encoding}"),
+            (self.header is False, "columns named by position"),
+        ]
+        return ", ".join(text for unusual, text in options if unusual)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the format as plain data."""
-        return to_plain(self)
+        """Return the format as data that JSON can represent."""
+        return to_json(self)
 
     @classmethod
     def from_dict(cls, state: object) -> TableFormat:
-        """Make a format from plain data; refuse data that `to_dict` cannot return."""
-        form: TableFormat = from_plain(cls, state, "format of a table")
+        """Create a format from the output of `to_dict`; raise TableError for any other data."""
+        form: TableFormat = from_json(cls, state, "format of a table")
         return form
 
 
 @dataclass
 class ColumnEvidence:
-    """The notations and words in the cells of one column."""
+    """Number notations and words found in the cells of one column."""
 
     name: str
-    missing: int = 0
-    shapes: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, tuple[str, int]] = field(default_factory=dict)
     marks: set[str] = field(default_factory=set)
     lengths: set[int] = field(default_factory=set)
-    usual: Counter[str] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
-    more_words: int = 0
 
     def add(self, cells: pa.Array, row: int) -> None:
-        """Add the cells of a chunk; the first one is in row number `row`."""
+        """Add the cells of a chunk that starts at the 0-based row `row`."""
         import pyarrow.compute as pc
 
         others = cells.drop_null()
-        self.missing += len(cells) - len(others)
-        for shape, pattern in _plain_patterns().items():
+        self.counts["empty"] += len(cells) - len(others)
+        for notation, pattern in COMMON.items():
             found = pc.match_substring_regex(others, pattern)
             if times := pc.sum(found).as_py():
                 first = others[pc.index(found, True).as_py()].as_py()
-                self._add_number(shape, first, times, cells, row)
+                self._add_text(first, times, notation, cells, row)
                 others = others.filter(pc.invert(found))
         counts = pc.value_counts(others)
         for text, times in zip(*(part.to_pylist() for part in counts.flatten()), strict=True):
-            self._add_text(text, times, cells, row)
+            word = text.strip()
+            match = NOTATION.fullmatch(word)
+            notation = str(match.lastgroup) if match else "word" if word else "empty"
+            if notation == "word" and (word in self.words or len(self.words) < 50):  # for messages
+                self.words[word] += times
+            self._add_text(text, times, "missing" if word in MISSING else notation, cells, row)
 
-    def _add_text(self, text: str, times: int, cells: pa.Array, row: int) -> None:
-        """Add a cell with its number of times."""
-        plain = text.strip()
-        if not plain:
-            self.missing += times
-        elif plain in MISSING:
-            self.usual[plain] += times
-        elif (match := SHAPE.fullmatch(plain)) is not None:
-            shape = next(name for name in SHAPES if match[name] is not None)
-            self._add_number(shape, text, times, cells, row)
-        elif plain in self.words or len(self.words) < 50:  # for messages
-            self.words[plain] += times
-            self._keep(f"word {plain}", text, cells, row)
-        else:
-            self.more_words += times
+    def _add_text(self, text: str, times: int, notation: str, cells: pa.Array, row: int) -> None:
+        """Count a text in a notation; store the first example of each notation and word."""
+        import pyarrow.compute as pc
 
-    def _add_number(self, shape: str, text: str, times: int, cells: pa.Array, row: int) -> None:
-        """Add a cell of a notation with its number of times."""
-        self.shapes[shape] += times
-        if shape.startswith(("grouped", "either")) or shape in LONG:
-            self.marks |= set(text.strip()) & set(THOUSANDS)
-        if shape in LONG:
-            self.lengths.add(len(text.strip().lstrip("-")))
-        self._keep(shape, text, cells, row)
-
-    def _keep(self, what: str, text: str, cells: pa.Array, row: int) -> None:
-        """Keep the first cell of a notation or word, with its row."""
-        if what not in self.examples:
-            import pyarrow.compute as pc
-
-            self.examples[what] = (text, row + pc.index(cells, text).as_py() + 1)
+        word = text.strip()
+        self.counts[notation] += times
+        if notation.startswith(("grouped", "either")) or notation in GROUPED_INTEGERS:
+            self.marks |= set(word) & set(THOUSANDS)
+        if notation in GROUPED_INTEGERS:
+            self.lengths.add(len(word.lstrip("-")))
+        key = f"word {word}" if word in self.words else notation
+        if key not in self.examples:
+            self.examples[key] = (text, row + pc.index(cells, text).as_py() + 1)
 
     @property
-    def may_be_numbers(self) -> bool:
-        """True if most cells are numbers in some notation, and none makes the column text."""
-        numbers, words = self.shapes.total(), self.words.total() + self.more_words
-        return numbers > words and not sum(self.shapes[shape] for shape in NO_NUMBERS)
+    def may_be_numeric(self) -> bool:
+        """True if most cells are numbers in some notation and no cell makes the column text."""
+        numbers = sum(self.counts[name] for name in NOTATIONS)
+        return numbers > self.counts["word"] and not any(map(self.counts.get, TEXT_NOTATIONS))
 
-    def example(self, *shapes: str) -> str:
-        """Return the name of the column with the first cell of some notations."""
-        text = next(self.examples[shape][0] for shape in shapes if shape in self.examples)
+    def example(self, *notations: str) -> str:
+        """Quote the column name and the first cell in one of the notations."""
+        text = next(self.examples[name][0] for name in notations if name in self.examples)
         return f"{quoted(self.name)} (as in {quoted(text)})"
 
-    def why_text(self, form: TableFormat) -> str | None:
-        """Return the reason to read the column as text; None for a column of numbers."""
-        decimal = str(form.decimal)
-        if codes := [shape for shape in NO_NUMBERS if self.shapes[shape]]:
-            return f"{quoted(self.examples[codes[0]][0])} is no plain number"
-        common = {"integer", "infinite", "power", "either_point", "either_comma", "spaced"}
-        foreign = [s for s in self.shapes if s not in common and s not in PROOFS[decimal]]
-        if foreign:
+    def reason_for_text(self, form: TableFormat) -> str | None:
+        """Return the reason to read the column as text, or None if it is numeric."""
+        found, decimal = [name for name in self.counts if name in NOTATIONS], str(form.decimal)
+        common = {"integer", "infinite", "power", "spaced", *AMBIGUOUS, *PROOFS[decimal]}
+        for name in TEXT_NOTATIONS:
+            if name in found:
+                return f"{quoted(self.examples[name][0])} is not a plain number"
+        if foreign := [name for name in found if name not in common]:
             text = self.examples[foreign[0]][0]
-            return f"{quoted(text)} is no number with the decimal mark {quoted(decimal)}"
+            return f"{quoted(text)} is not a number with the decimal mark {quoted(decimal)}"
         if form.thousands is not None and self.marks - {decimal, form.thousands}:
-            return f"its groups of digits are not separated by {quoted(form.thousands)}"
-        long = self.shapes.total() == sum(self.shapes[s] for s in LONG) and len(self.lengths) == 1
-        text = next((self.examples[s][0] for s in LONG if s in self.examples), "")
-        if form.thousands is None and long and len(re.findall(r"\d+", text)) > 2:
-            return f"{quoted(text)} may be a phone number (--thousands takes it as a number)"
+            return f"its thousands separator is not {quoted(form.thousands)}"
+        if form.thousands is None and len(self.lengths) == 1 and {*found} <= {*GROUPED_INTEGERS}:
+            text = next(self.examples[name][0] for name in GROUPED_INTEGERS if name in found)
+            if len(re.findall(r"\d+", text)) > 2:
+                return f"{quoted(text)} may be a phone number (--thousands reads it as a number)"
         return None
 
 
 def gather_evidence(
     tables: Iterable[pa.Table], form: TableFormat, wanted: Iterable[str] | None = None
 ) -> list[ColumnEvidence]:
-    """Return the evidence of each column over all chunks, but for columns of texts."""
+    """Collect the evidence of each column over all chunks, except for declared text columns."""
     result: dict[str, ColumnEvidence] = {}
-    row, chosen = 0, None if wanted is None else set(wanted)
+    row, selected = 0, None if wanted is None else set(wanted)
     for table in tables:
         for name in table.column_names:
-            if name not in form.texts and (chosen is None or name in chosen):
+            if name not in form.texts and (selected is None or name in selected):
                 cells = table.column(name).combine_chunks()
                 result.setdefault(name, ColumnEvidence(name)).add(cells, row)
         row += table.num_rows
@@ -297,50 +260,65 @@ def gather_evidence(
 def infer_format(
     columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None = None
 ) -> TableFormat:
-    """Return a format with its decimal mark and columns of numbers, as in `usual` if given."""
-    kept = usual is not None and usual.numbers is not None
-    candidates = [each for each in columns if each.may_be_numbers]
+    """Infer the decimal mark and the numeric columns; check them against `usual` if given."""
+    fixed = usual is not None and usual.numbers is not None
+    candidates = [column for column in columns if column.may_be_numeric]
     form = replace(form, decimal=form.decimal or _infer_decimal(candidates, form, usual))
     notes, numbers, words = list[str](), dict[str, NumberKind](), dict[str, tuple[str, ...]]()
     marks = set[str]()
 
     def decide(column: ColumnEvidence) -> None:
-        why = column.why_text(form)
-        if not kept and (why is not None or not column.may_be_numbers):
-            if why is not None and column.may_be_numbers:
-                notes.append(f"column {quoted(column.name)} is read as text: {why}")
-            return
+        name, reason = quoted(column.name), column.reason_for_text(form)
         known = () if usual is None else usual.words.get(column.name, ())
-        if kept and (why is not None or column.words.keys() - {*known}):
-            raise _no_number(column, why, known)
-        if not kept and (len(column.words) > MOST_WORDS or column.more_words):
-            raise _too_many_words(column)
-        for word, times in [*column.usual.items(), *column.words.items()]:
-            cells = count(times, "cell")
-            notes.append(f"column {quoted(column.name)}: {cells} {quoted(word)} read as missing")
-        whole = set(column.shapes) == {"integer"} and not column.missing
-        whole = whole and not column.usual and not column.words and not form.missing_numbers
-        numbers[column.name] = "integer" if whole else "number"
-        words[column.name] = (*known, *(word for word in column.words if word not in known))
+        others = [word for word in column.words if word not in MISSING]
+        new = [word for word in others if word not in known]
+        if not fixed and (reason is not None or not column.may_be_numeric):
+            if column.may_be_numeric:
+                notes.append(f"column {name} is read as text: {reason}")
+            return
+        if reason is not None:
+            raise TableError(
+                f"column {name}: expected numbers as in training, but {reason}: correct it, or "
+                "read it as missing (--na-values)"
+            )
+        if fixed and new:
+            raise TableError(
+                f"column {name}: expected a number in row {column.examples[f'word {new[0]}'][1]}, "
+                f"got {quoted(new[0])}: correct it or read it as missing (--na-values "
+                f"{quoted(new[0])})"
+            )
+        if not fixed and len(others) > MAX_WORDS:
+            row = column.examples[f"word {others[0]}"][1]
+            raise TableError(
+                f"column {name} holds numbers, but also {listed(others, 10)}, the first in row "
+                f"{row}: read them as missing (--na-values, once for each), treat the column as "
+                f"categories (--categorical {name}), or leave it out (--drop)"
+            )
+        for word in sorted(column.words, key=others.__contains__):
+            cells = count(column.words[word], "cell")
+            notes.append(f"column {name}: {cells} {quoted(word)} read as missing")
+        whole = {each for each, times in column.counts.items() if times} == {"integer"}
+        numbers[column.name] = "integer" if whole and not form.missing_numbers else "number"
+        if known or new:
+            words[column.name] = (*known, *new)
         marks.update(column.marks - {str(form.decimal)})
 
     collect(columns, decide)
-    words = {name: those for name, those in words.items() if those}
-    thousands = form.thousands if form.thousands is not None else (min(marks) if marks else "")
+    thousands = form.thousands if form.thousands is not None else min(marks, default="")
     return replace(form, thousands=thousands, numbers=numbers, words=words, notes=tuple(notes))
 
 
 def _infer_decimal(
     columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None
 ) -> str:
-    """Return the decimal mark proved by the cells of all columns.
+    """Return the decimal mark that the cells of all columns prove.
 
-    In a file with commas as separators, a column such as ``"1,2"`` proves nothing.
+    In a comma-separated file, a column of cells such as ``"1,2"`` proves nothing.
     """
     if form.thousands in DECIMALS:
         return "," if form.thousands == "." else "."
     proofs = {
-        mark: [each for each in columns if any(each.shapes[shape] for shape in PROOFS[mark])]
+        mark: [each for each in columns if any(map(each.counts.get, PROOFS[mark]))]
         for mark in DECIMALS
     }
     point, comma = (
@@ -351,102 +329,69 @@ def _infer_decimal(
     if point and comma and form.sep != ",":
         raise TableError(
             f"expected one decimal mark, got a point in column {point} and a comma in {comma}: add "
-            "--decimal . or --decimal , (or name columns that are texts by --categorical)"
+            "--decimal . or --decimal , (or mark text columns with --categorical)"
         )
-    certain = before == "," or any(each.shapes["grouped_comma"] for each in proofs[","])
+    certain = before == "," or any(each.counts["grouped_comma"] for each in proofs[","])
     if result == "," and form.sep == "," and not certain:
         raise TableError(
-            f"column {comma} may hold decimal commas or lists, as commas separate the cells of "
-            "this file: add --decimal , or --decimal . (then it is text)"
+            f"column {comma} may hold decimal commas or lists, since the file is comma-separated: "
+            "add --decimal , or --decimal . (which makes the column text)"
         )
-    unsure = [each for each in columns if each.shapes["either_point"] + each.shapes["either_comma"]]
-    if result is None and unsure:
-        result = _decimal_of_unsure(unsure, form, usual)
+    ambiguous = [each for each in columns if any(map(each.counts.get, AMBIGUOUS))]
+    if result is None and ambiguous:
+        if usual is not None and before is not None and usual.sep in (None, form.sep):
+            return before
+        points = any(each.counts["either_point"] for each in ambiguous)
+        if points or form.sep not in (",", ";"):
+            examples = ", ".join(each.example(*AMBIGUOUS) for each in ambiguous[:10])
+            raise TableError(
+                f"cells of column {examples} are ambiguous, with a decimal mark or a thousands "
+                "separator: add --decimal . or --decimal , (or --categorical for text)"
+            )
+        result = "," if form.sep == ";" else "."
     if result is not None and before is not None and result != before:
-        shapes = (*PROOFS[result], "either_point", "either_comma")
-        column = (proofs[result] or unsure)[0].example(*shapes)
+        column = (proofs[result] or ambiguous)[0].example(*PROOFS[result], *AMBIGUOUS)
         raise TableError(
-            f"the model was learned from numbers with the decimal mark {quoted(before)}, but "
+            f"the model was fitted to numbers with the decimal mark {quoted(before)}, but "
             f"column {column} has {quoted(result)}: add --decimal {result} or --decimal {before}"
         )
     return result or before or "."
 
 
-def _decimal_of_unsure(
-    columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None
-) -> str | None:
-    """Return the decimal mark of a file whose cells with a mark are all like ``1,250``."""
-    if usual is not None and usual.decimal is not None and usual.sep in (None, form.sep):
-        return usual.decimal
-    commas = not any(each.shapes["either_point"] for each in columns)
-    if commas and form.sep in (",", ";"):
-        return "," if form.sep == ";" else "."
-    shown = [each.example("either_point", "either_comma") for each in columns]
-    raise TableError(
-        f"cells of column {', '.join(shown[:10])} have two readings, with a decimal mark or with "
-        "a mark between thousands: add --decimal . or --decimal , (or --categorical for texts)"
-    )
-
-
-def _no_number(column: ColumnEvidence, why: str | None, known: Sequence[str]) -> TableError:
-    """Return the error for a cell of new rows in a column of numbers."""
-    name = quoted(column.name)
-    if why is not None:
-        text = f"column {name}: expected numbers as in training, but {why}"
-        return TableError(f"{text}: correct it, or read it as missing (--na-values)")
-    word = next(word for word in column.words if word not in known)
-    row = column.examples[f"word {word}"][1]
-    return TableError(
-        f"column {name}: expected a number in row {row}, got {quoted(word)}: correct it or read "
-        f"it as missing (--na-values {quoted(word)})"
-    )
-
-
-def _too_many_words(column: ColumnEvidence) -> TableError:
-    """Return the error for many words in a column of numbers."""
-    words = list(column.words)
-    row = column.examples[f"word {words[0]}"][1]
-    return TableError(
-        f"column {quoted(column.name)} holds numbers, but also {listed(words, 10)}, the first in "
-        f"row {row}: read them as missing (--na-values, once for each), or take the column as "
-        f"categories (--categorical {quoted(column.name)}) or leave it out (--drop)"
-    )
-
-
 def convert(table: pa.Table, form: TableFormat) -> pa.Table:
-    """Return a chunk of text with its columns of numbers as numbers, null for missing ones."""
+    """Parse the numeric columns of a chunk of text; missing values become null."""
     columns, kinds = [], form.numbers or {}
     for name in table.column_names:
         cells = table.column(name).combine_chunks()
         if name in kinds:
             cells = _parse_numbers(cells, form, form.words.get(name, ()))
-        cells = blank_missing(cells, form, ["", *form.na_values])
+        cells = set_missing(cells, form, ["", *form.na_values])
         whole = kinds.get(name) == "integer" and not cells.null_count
         columns.append(cells.cast("int64") if whole else cells)
     return require("pyarrow").table(columns, table.column_names)
 
 
-def blank_missing(
+def set_missing(
     cells: pa.Array | pa.ChunkedArray, form: TableFormat, words: Sequence[str]
 ) -> pa.Array | pa.ChunkedArray:
-    """Return cells with null for words, and numbers of a format, that are missing values."""
+    """Replace missing values by null: the given words, and the format's missing numbers."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     types = pa.types
-    plain = cells.cast(cells.type.value_type) if types.is_dictionary(cells.type) else cells
-    if types.is_string(plain.type) or types.is_large_string(plain.type):
-        gone = pc.is_in(pc.utf8_trim_whitespace(plain), value_set=pa.array(words, plain.type))
+    values = cells.cast(cells.type.value_type) if types.is_dictionary(cells.type) else cells
+    if types.is_string(values.type) or types.is_large_string(values.type):
+        gaps = pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(words, values.type))
     elif form.missing_numbers and any(
-        is_kind(plain.type) for is_kind in (types.is_integer, types.is_floating, types.is_decimal)
+        is_kind(values.type) for is_kind in (types.is_integer, types.is_floating, types.is_decimal)
     ):
         numbers = pa.array(sorted(form.missing_numbers), pa.float64())
-        gone = pc.is_in(pc.cast(plain, pa.float64(), safe=False), value_set=numbers)
+        gaps = pc.is_in(pc.cast(values, pa.float64(), safe=False), value_set=numbers)
     else:
         return cells
-    return pc.if_else(gone, None, cells) if pc.any(gone).as_py() else cells
+    return pc.if_else(gaps, None, cells) if pc.any(gaps).as_py() else cells
 
 
 def _parse_numbers(cells: pa.Array, form: TableFormat, words: Sequence[str]) -> pa.Array:
-    """Return the numbers in cells of text, null for missing ones."""
+    """Parse text cells as numbers; missing values become null."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     if form.decimal == "." or not pc.any(pc.match_substring(cells, ".")).as_py():
         with suppress(pa.ArrowInvalid):
@@ -462,4 +407,4 @@ def _parse_numbers(cells: pa.Array, form: TableFormat, words: Sequence[str]) -> 
     try:
         return pc.cast(pc.replace_substring(cells, str(form.decimal), "."), pa.float64())
     except pa.ArrowInvalid:
-        raise TableError("expected the cells that were there at first: the file changed") from None
+        raise TableError("the file changed while it was read: expected the same cells") from None

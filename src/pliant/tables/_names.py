@@ -1,4 +1,4 @@
-"""Names of columns and rows, and all problems of a table in one message."""
+"""Format and check names of columns and rows, collect errors, convert dataclasses to JSON."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ Item = TypeVar("Item")
 
 
 def require(package: str) -> Any:
-    """Import an optional package; without it, the error names the extra to install."""
-    for name in dict.fromkeys(("pandas", package)):  # errors of Arrow without pandas are odd
+    """Import an optional package; if it is missing, raise an ImportError that names the extra."""
+    for name in ("pandas", package):  # Arrow's error for a missing pandas is unclear
         try:
             module = importlib.import_module(name)
         except ImportError:
-            hint = "pip install 'pliant[cli]'"
-            raise ImportError(f"reading tables needs {name}: {hint}") from None
+            raise ImportError(f"reading tables needs {name}: pip install 'pliant[cli]'") from None
     return module
 
 
 def listed(names: Iterable[object], most: int = 10, longest: int = 80) -> str:
-    """Return the first `most` names in quotes, each of at most `longest` characters."""
+    """Return the first `most` names in quotes, each cut to `longest` characters."""
     quotes = [quoted(name, longest) for name in names]
     more = len(quotes) - most
     return ", ".join(quotes[:most]) + (f" and {more} more" if more > 0 else "")
@@ -46,35 +45,33 @@ def check_unique(names: Iterable[str], table: str, hint: str = "") -> None:
 
 
 def name_blanks(header: Iterable[str]) -> list[str]:
-    """Return column names; a blank one becomes ``Unnamed: 0``, as in pandas."""
+    """Replace blank column names by ``Unnamed: 0`` and so on, as pandas does."""
     return [name if name.strip() else f"Unnamed: {k}" for k, name in enumerate(header)]
 
 
 def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Raise TableError with all wanted columns that are not among ``names``."""
+    """Raise TableError that lists all wanted columns missing from ``names``."""
     known = set(names)
-    absent = [name for name in wanted if name not in known]
-    if not absent:
-        return
-    close = close_names(absent[0], names) if len(absent) == 1 else []
-    hint = f"did you mean {listed(close)}?" if close else f"it has {listed(names)}"
-    noun = "column" if len(absent) == 1 else f"{len(absent)} columns"
-    raise TableError(f"the table lacks the {noun} {listed(absent)}; {hint}")
+    if absent := [name for name in wanted if name not in known]:
+        close = close_names(absent[0], names) if len(absent) == 1 else []
+        hint = f"did you mean {listed(close)}?" if close else f"it has {listed(names)}"
+        noun = "column" if len(absent) == 1 else f"{len(absent)} columns"
+        raise TableError(f"the table lacks the {noun} {listed(absent)}; {hint}")
 
 
 def row_name(index: pd.Index[Any], position: int) -> str:
-    """Return the number of a row from 1, or its label."""
+    """Return a row's 1-based number, or its label."""
     import pandas as pd
 
     if isinstance(index, pd.RangeIndex):
         return f"row {int(index[position]) + 1}"
-    if index.name == "row":  # of a file, counted from 1
+    if index.name == "row":  # 1-based row numbers of a file
         return f"row {index[position]}"
     return f"the row labelled {quoted(index[position])}"
 
 
 def collect(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
-    """Return the results of an action for all items; all failures are one TableError."""
+    """Apply an action to all items; raise all failures as one TableError."""
     results, errors = list[T](), list[TableError]()
     for item in items:
         try:
@@ -85,37 +82,37 @@ def collect(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
         raise errors[0]
     if errors:
         shown = [f"({k}) {error}" for k, error in enumerate(errors[:10], start=1)]
-        ending = f"; and {len(errors) - 10} more" if len(errors) > 10 else ""
-        raise TableError(f"{len(errors)} problems: {'; '.join(shown)}{ending}")
+        shown += [f"and {len(errors) - 10} more"] if len(errors) > 10 else []
+        raise TableError(f"{len(errors)} problems: {'; '.join(shown)}")
     return results
 
 
-def to_plain(value: Any) -> Any:
-    """Return a dataclass as JSON data."""
+def to_json(value: Any) -> Any:
+    """Convert a dataclass to JSON data."""
     return json.loads(json.dumps(dataclasses.asdict(value)))
 
 
-def from_plain(kind: Any, value: Any, what: str) -> Any:
-    """Return JSON data as a value of a type; an error of its type names `what`."""
+def from_json(kind: Any, value: Any, what: str) -> Any:
+    """Convert JSON data to a value of type `kind`; error messages name `what`."""
     origin, args = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
         hints = get_type_hints(kind)
         if set(value) == set(hints):
-            fields = {k: from_plain(hints[k], value[k], f"{what}, {k}") for k in hints}
+            fields = {k: from_json(hints[k], value[k], f"{what}, {k}") for k in hints}
             try:
                 return kind(**fields)
             except ValueError as error:
                 raise TableError(f"{what}: {error}") from None
     elif origin in (types.UnionType, Union):
         inner = next((arg for arg in args if arg is not type(None)), None)
-        return None if value is None else from_plain(inner, value, what)
+        return None if value is None else from_json(inner, value, what)
     elif origin is Literal and isinstance(value, str) and value in args:
         return value
     elif origin is tuple and isinstance(value, list | tuple):
-        return tuple(from_plain(args[0], each, what) for each in value)
+        return tuple(from_json(args[0], each, what) for each in value)
     elif origin is Mapping and isinstance(value, Mapping) and all(type(k) is str for k in value):
-        return {key: from_plain(args[1], each, what) for key, each in value.items()}
-    elif kind is float and type(value) in (int, float) and abs(value) < 1e9:  # finite, no bool
+        return {key: from_json(args[1], each, what) for key, each in value.items()}
+    elif kind is float and type(value) in (int, float) and abs(value) < 1e9:  # finite, not bool
         return float(value)
     elif kind in (str, int, bool) and type(value) is kind:
         return value

@@ -1,4 +1,4 @@
-"""Read a table from one file or several of one kind, CSV or Parquet, whole or in chunks."""
+"""Read a table from one or more CSV or Parquet files, whole or in chunks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import os
 import re
 import warnings
 import zlib
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -20,8 +21,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
-from pliant.tables._cells import find_orders
-from pliant.tables._infer import TableFormat, blank_missing, convert, gather_evidence, infer_format
+from pliant.tables._columns import find_orders
+from pliant.tables._infer import TableFormat, convert, gather_evidence, infer_format, set_missing
 from pliant.tables._names import check_unique, listed, name_blanks, require
 
 if TYPE_CHECKING:
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PathLike: TypeAlias = str | os.PathLike[str]
+Files: TypeAlias = Sequence[PathLike]
 
 SEPARATORS = (",", ";", "\t", "|")
 
 BLOCK = 1 << 20
-"""Bytes of one reading, by Arrow up to 32 blocks ahead; longer records are refused."""
+"""Bytes per block; Arrow reads up to 32 blocks ahead, and longer records are an error."""
 
 MAX_CELLS = 1_000_000
 """Maximum number of cells in a chunk of several rows."""
@@ -41,86 +43,85 @@ MAX_CELLS = 1_000_000
 NUMERAL = re.compile(r"[-+]?[\d.,'’ \u00a0\u202f]*\d[\d.,]*(?:[eE][-+]?\d+)?")
 """A cell that may be a number in any notation."""
 
-AS_CSV = "cells that are separated and quoted as in CSV"
+AS_CSV = "cells separated and quoted as in CSV"
 
 
 def detect_format(
     path: PathLike, given: TableFormat | None = None, usual: TableFormat | None = None
 ) -> TableFormat:
-    """Detect the notation of a CSV file and its columns of numbers.
+    """Detect the format of a CSV file and its numeric columns.
 
-    The encoding is UTF-8 or UTF-16 by a byte order mark, UTF-8 if all bytes are, and else cp1252.
-    The first 1000 records decide the separator, all cells the decimal mark and the columns of
-    numbers. Of several files, all cells decide together; the first file decides the rest.
+    A byte order mark decides the encoding; without one, it is UTF-8 if all bytes are valid, else
+    cp1252. The first 1000 records decide the separator. All cells decide the decimal mark and the
+    numeric columns, over all files; the first file decides the other options.
 
     Parameters
     ----------
     path : path-like
-        As for `read_table`.
+        As in `read_table`.
     given : TableFormat, optional
-        The options that are known.
+        The known options.
     usual : TableFormat, optional
-        The format of the file that a model was learned from, see `TableSchema.reading`: its
-        columns of numbers, decimal mark and words for a missing value hold for this file too.
+        The format of a model's training file, see `TableSchema.reading`. Its numeric columns,
+        decimal mark and missing-value words also apply to this file.
 
     Returns
     -------
     TableFormat
-        Complete; for a Parquet file `given`, with all words for a missing value.
+        The complete format; for a Parquet file, `given` with all missing-value words.
 
     Raises
     ------
     TableError
-        If the file cannot be read, if cells allow two readings or a column of numbers holds many
-        words, or if the file contradicts `usual`.
+        If the file cannot be read or contradicts `usual`, if cells are ambiguous, or if a numeric
+        column holds too many words.
     """
     files = _find_files(path)
-    form = _detect_start(files, given, usual)
+    form = _detect_options(files, given, usual)
     if not _is_csv(files[0]):
         return form
-    wanted = None if usual is None else usual.numbers
-    return infer_format(gather_evidence(_read_tables(files, None, form), form, wanted), form, usual)
+    tables, wanted = _read_tables(files, None, form), None if usual is None else usual.numbers
+    return infer_format(gather_evidence(tables, form, wanted), form, usual)
 
 
 def read_table(
     path: PathLike, stop: int | None = None, form: TableFormat | None = None
 ) -> pd.DataFrame:
-    """Read a whole table, with types.
+    """Read a whole table and infer its types.
 
     Parameters
     ----------
     path : path-like
-        A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file; or a folder
-        of such files, or a pattern such as ``"sales/2024-*.parquet"``: files of one kind with the
-        same columns, whose rows follow each other in the order of the files' names, all written
-        as the first one. CSV has a header unless `form` says otherwise; empty cells are missing
-        values.
+        A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file, a folder of
+        such files, or a pattern such as ``"sales/2024-*.parquet"``. The files must have one type
+        and the same columns and options; their rows are concatenated in the order of the file
+        names. CSV files have a header unless `form` says otherwise; empty cells are missing values.
     stop : int, optional
-        Stop when this number of rows has been read.
+        Stop once this number of rows has been read.
     form : TableFormat, optional
-        Options of a CSV file; the others are detected, see `detect_format`.
+        Options of the CSV file; the others are detected, see `detect_format`.
 
     Returns
     -------
     pandas.DataFrame
-        At least one row. A CSV column is numeric if all its cells are numbers, of which none has
-        a leading zero, a plus or more than 15 digits, and up to three different words; else it has
-        texts, exactly as they are written. The words are missing values. ``frame.attrs["format"]``
-        holds the complete format as plain data.
+        A frame of at least one row. A CSV column is numeric if its cells are numbers, apart from
+        up to three distinct words, which are missing values. Numbers with a leading zero, a plus
+        sign or more than 15 digits make the column text, exactly as written.
+        ``frame.attrs["format"]`` holds the complete format as JSON data.
 
     Raises
     ------
     TableError
-        If the file is absent, damaged, of another kind, ragged, empty or not text, if two columns
-        share a name, or as for `detect_format`.
+        If the file is absent, damaged, ragged, empty, not text or of another type, if two columns
+        share a name, or as in `detect_format`.
 
     Warns
     -----
     UserWarning
-        If the first line looks like data: all its cells are numbers or dates, or one is a fraction.
+        If the first line looks like data: all cells are numbers or dates, or one is a fraction.
     """
     files = _find_files(path)
-    form, tables, rows = _detect_start(files, form), list[Any](), 0
+    form, tables, rows = _detect_options(files, form), list[Any](), 0
     for table in _read_tables(files, stop, form):
         tables.append(table)
         rows += table.num_rows
@@ -136,26 +137,26 @@ def read_table(
 def iter_table(
     path: PathLike, chunk_rows: int = 10_000, form: TableFormat | None = None
 ) -> Iterator[pd.DataFrame]:
-    """Read a table in chunks, so that it may be larger than memory.
+    """Read a table in chunks, for tables larger than memory.
 
     Parameters
     ----------
     path : path-like
-        As for `read_table`.
+        As in `read_table`.
     chunk_rows : int, default=10000
-        The most rows in one chunk.
+        Maximum number of rows in a chunk.
     form : TableFormat, optional
-        As for `read_table`; the result of `detect_format` saves a second reading of a CSV.
+        As in `read_table`. Pass the result of `detect_format` to avoid reading a CSV file twice.
 
     Returns
     -------
     iterator of pandas.DataFrame
-        The index counts the rows of the whole table from 0. Cells have the types of `read_table`.
+        Chunks with the types of `read_table`; the index counts the rows of the table from 0.
 
     Raises
     ------
     TableError
-        As for `read_table`; errors of a later chunk are raised there.
+        As in `read_table`; an error in a later chunk is raised when the iterator reaches it.
     """
     return (frame for frame, _ in iter_with_texts(path, chunk_rows, form))
 
@@ -163,29 +164,28 @@ def iter_table(
 def iter_with_texts(
     path: PathLike, chunk_rows: int = 10_000, form: TableFormat | None = None
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Return the chunks of `iter_table`, each with its cells as text."""
+    """Yield the chunks of `iter_table`, each with a frame of its cells as text."""
     if chunk_rows < 1:
         raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
     files = _find_files(path)
-    text = _is_csv(files[0])
-    form = form or TableFormat()
+    text, form = _is_csv(files[0]), form or TableFormat()
     form = detect_format(path, form) if text and form.numbers is None else form
     tables = _read_tables(files, chunk_rows, form)
 
     def frames() -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
         start = 0
         for table in tables:
-            plain = _make_frame(table, start, form, text)
-            yield (_make_frame(convert(table, form), start, form, text) if text else plain), plain
+            texts = _make_frame(table, start, form, text)
+            yield (_make_frame(convert(table, form), start, form, text) if text else texts), texts
             start += table.num_rows
 
     return frames()
 
 
-def _detect_start(
-    files: Sequence[PathLike], given: TableFormat | None, usual: TableFormat | None = None
+def _detect_options(
+    files: Files, given: TableFormat | None, usual: TableFormat | None = None
 ) -> TableFormat:
-    """Return the format of the first file but for its columns."""
+    """Return the format of the first file, without numeric columns and decimal mark."""
     form, usual = given or TableFormat(), usual or TableFormat()
     form = replace(
         form,
@@ -195,34 +195,31 @@ def _detect_start(
     )
     if not _is_csv(files[0]):
         return form
-    with _readable(files[0]):
-        form = replace(form, encoding=form.encoding or _detect_encoding(files[0]))
-        form = replace(form, sep=form.sep or _detect_separator(files[0], str(form.encoding)))
-        if form.header is None:
-            _warn_of_data(next(_read_records(files[0], form)), files[0])
-        return replace(form, header=form.header is not False)
-
-
-def _warn_of_data(cells: Sequence[str], path: PathLike) -> None:
-    """Warn if all cells of a first line are numbers or dates, or one is a fraction."""
-    plain = [cell.strip() for cell in cells if cell.strip()]
-    numbers = [cell for cell in plain if NUMERAL.fullmatch(cell)]
-    fraction = any(re.fullmatch(r"-?\d*[.,]\d+", cell) for cell in numbers)
-    if plain and (fraction or all(cell in numbers or find_orders([cell])[0] for cell in plain)):
+    form = replace(form, encoding=form.encoding or _detect_encoding(files[0]))
+    form = replace(form, sep=form.sep or _detect_separator(files[0], str(form.encoding)))
+    cells = list(filter(None, map(str.strip, next(_read_records(files[0], form)))))
+    if form.header is None and _is_data(cells):
         warnings.warn(
-            f"the first line of {quoted(path, 200)} looks like data, such as {listed(cells, 3)}, "
-            "but is taken for names of columns: --no-header (TableFormat(header=False) in Python) "
-            "names them by position",
+            f"the first line of {quoted(files[0], 200)} looks like data, such as "
+            f"{listed(cells, 3)}, but is used as column names: --no-header "
+            "(TableFormat(header=False) in Python) names columns by position",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
+    return replace(form, header=form.header is not False)
+
+
+def _is_data(cells: Sequence[str]) -> bool:
+    """Return True if all cells of the first line are numbers or dates, or one is a fraction."""
+    fraction = any(re.fullmatch(r"-?\d*[.,]\d+", cell) for cell in cells)
+    alike = all(NUMERAL.fullmatch(cell) or find_orders([cell])[0] for cell in cells)
+    return bool(cells) and (fraction or alike)
 
 
 def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
-    """Return a table as a frame with rows from ``start`` on, without pandas' notes in Parquet."""
-    pandas = require("pandas")
+    """Convert a table that starts at row ``start`` to a frame; ignore pandas' Parquet metadata."""
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
-    frame.index = pandas.RangeIndex(start, start + table.num_rows)
+    frame.index = require("pandas").RangeIndex(start, start + table.num_rows)
     frame.columns = name_blanks(table.column_names)
     if text:
         frame.attrs["format"] = form.to_dict()
@@ -232,50 +229,46 @@ def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = Fal
 # Files
 
 
-def _find_files(path: PathLike) -> Sequence[PathLike]:
-    """Return the files of a name, a folder or a pattern in their order, all of one kind.
+def _find_files(path: PathLike) -> Files:
+    """Return the sorted files of a name, a folder or a pattern; raise TableError for mixed types.
 
-    Names that begin with a point or an underscore, such as ``_SUCCESS``, are no part of a table.
+    Files with a leading dot or underscore, such as ``_SUCCESS``, are skipped.
     """
     text, files = os.fspath(path), list[PathLike]([path])
-    several = os.path.isdir(text) or (glob.has_magic(text) and not os.path.lexists(text))
-    if several:
-        pattern = os.path.join(glob.escape(text), "*") if os.path.isdir(text) else text
+    folder = os.path.isdir(text)
+    if folder or (glob.has_magic(text) and not os.path.lexists(text)):
+        pattern = os.path.join(glob.escape(text), "*") if folder else text
         found = sorted(map(Path, glob.iglob(pattern, recursive=True)))
         files = [each for each in found if each.name[0] not in "._"]
     if not files:
-        raise TableError(f"{quoted(path, 200)}: expected files of a table, got none")
-    if other := next((file for file in files if _is_csv(file) != _is_csv(files[0])), None):
-        raise TableError(
-            f"expected files of one kind, got {quoted(files[0], 200)} and {quoted(other, 200)}"
-        )
+        raise TableError(f"{quoted(path, 200)}: expected table files, got none")
+    for other in files:
+        if _is_csv(other) != _is_csv(files[0]):
+            names = f"{quoted(files[0], 200)} and {quoted(other, 200)}"
+            raise TableError(f"expected files of one type, got {names}")
     return files
 
 
 def _is_csv(path: PathLike) -> bool:
-    """Return True for the name of a CSV file; raise TableError for that of no table."""
+    """Return True for a CSV file name, False for Parquet; raise TableError for others."""
     csv_names, name = (".csv", ".csv.gz", ".tsv", ".tsv.gz"), os.fspath(path).lower()
-    if not name.endswith((*csv_names, ".parquet", ".pq")):
-        kinds = ", ".join([*csv_names, ".parquet", ".pq"])
-        raise TableError(f"{quoted(path, 200)}: expected the name of a table to end in {kinds}")
+    names = (*csv_names, ".parquet", ".pq")
+    if not name.endswith(names):
+        raise TableError(f"{quoted(path, 200)}: expected a file name ending in {', '.join(names)}")
     return name.endswith(csv_names)
 
 
-def _check_columns(
-    names: Sequence[str], path: PathLike, expected: Sequence[str], first: PathLike
-) -> None:
-    """Raise TableError unless a file has the columns of the first one, in any order."""
+def _check_columns(names: list[str], path: PathLike, expected: list[str], first: PathLike) -> None:
+    """Raise TableError unless a file has the columns of the first file, in any order."""
     if other := set(names) ^ set(expected):
         raise TableError(
             f"expected all files to have the columns of {quoted(first, 200)}, got "
-            f"{quoted(path, 200)}: {listed(sorted(other), 3)} in one of them only"
+            f"{quoted(path, 200)}: only one of them has {listed(sorted(other), 3)}"
         )
 
 
-def _read_tables(
-    files: Sequence[PathLike], rows: int | None, form: TableFormat
-) -> Iterator[pa.Table]:
-    """Return tables of at most ``rows`` rows; the first is read at once, for its errors."""
+def _read_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
+    """Return tables of at most ``rows`` rows; read the first one now, so errors surface here."""
     tables = (_csv_tables if _is_csv(files[0]) else _parquet_tables)(files, rows, form)
     for first in tables:
         return chain([first], tables)
@@ -285,21 +278,17 @@ def _read_tables(
 # CSV
 
 
-def _open(path: PathLike) -> BinaryIO:
-    """Open a text file, and unpack gzip under any name."""
-    with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return cast(BinaryIO, (gzip.open if packed else open)(path, "rb"))
-
-
 @contextmanager
-def _readable(path: PathLike) -> Iterator[None]:
-    """Turn errors of opening and unpacking a file into TableError."""
+def _open(path: PathLike) -> Iterator[BinaryIO]:
+    """Open a file, decompress gzip whatever the file name, and convert errors to TableError."""
     name = quoted(path, 200)
     try:
-        yield
+        with open(path, "rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with cast(BinaryIO, (gzip.open if packed else open)(path, "rb")) as file:
+            yield file
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise TableError(f"{name} is not a whole gzip file: it is cut or damaged") from None
+        raise TableError(f"{name} is a truncated or damaged gzip file") from None
     except TableError:
         raise
     except (OSError, ValueError) as error:
@@ -308,9 +297,9 @@ def _readable(path: PathLike) -> Iterator[None]:
 
 
 def _detect_encoding(path: PathLike) -> str:
-    """Return the encoding of a file: by its byte order mark, UTF-8, or else cp1252.
+    """Return the encoding of a file, by its byte order mark or else UTF-8 or cp1252.
 
-    A file with characters of UTF-8 and other bytes is a damaged UTF-8 file.
+    A file with valid non-ASCII characters before the first invalid byte is damaged UTF-8.
     """
     decoder, seen = codecs.getincrementaldecoder("utf-8")(), False
     with _open(path) as file:
@@ -331,75 +320,65 @@ def _detect_encoding(path: PathLike) -> str:
 
 
 def _detect_separator(path: PathLike, encoding: str) -> str:
-    """Return the separator by which most records have as many cells as the header, at least two.
+    """Return the separator for which most records have as many cells as the header, at least two.
 
-    Among equals it is the one with most cells like numbers: ``1,5;2,5`` are two, not three. It is
-    detected on 256 KB, in at most 1000 records.
+    Ties go to the separator with the largest share of numeric cells: ``1,5;2,5`` has two cells.
+    The first 256 KB decide, up to 1000 records.
     """
     with _open(path) as file:
         data = file.read(1 << 18)
         cut = bool(file.read(1))
     lines = io.StringIO(data.decode(encoding, errors="replace"), newline="\n").readlines()
     lines = lines[:-1] if cut and len(lines) > 1 else lines
-    ranks: list[tuple[float, float, int]] = []
-    records = {sep: _first_records(lines, sep) for sep in SEPARATORS}
-    for place, rows in enumerate(records.values()):
+    scores, unused = dict[str, tuple[float, float]](), list[str]()
+    for sep in SEPARATORS:
+        rows: list[list[str]] = []
+        with suppress(csv.Error):  # reading the whole file reports the error with its line
+            rows.extend(islice(filter(None, csv.reader(lines, delimiter=sep)), 1000))
         if rows and len(rows[0]) > 1:
             rest = rows[1:] or rows
             fitting = sum(len(row) == len(rows[0]) for row in rest) / len(rest)
             cells = [cell for row in rest for cell in row]
-            alike = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
-            ranks.append((fitting, alike / max(1, len(cells)), -place))
-    if ranks:
-        return SEPARATORS[-max(ranks)[2]]
-    # a single column: no cell holds the separator, such as no comma among 1,5 and 2,5
-    return next((sep for sep in SEPARATORS if all(len(row) == 1 for row in records[sep])), ",")
+            numeric = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
+            scores[sep] = (fitting, numeric / max(1, len(cells)))
+        elif all(len(row) == 1 for row in rows):
+            unused.append(sep)
+    # in a single column, no cell holds the separator: it is not a comma for 1,5 and 2,5
+    return max(scores, key=scores.__getitem__) if scores else [*unused, ","][0]
 
 
-def _first_records(lines: Sequence[str], sep: str) -> list[list[str]]:
-    """Return the first readable records that are not empty."""
-    records: list[list[str]] = []
-    with suppress(csv.Error):  # the reader of the whole file says what is wrong, and where
-        reader = csv.reader(iter(lines), delimiter=sep)
-        records.extend(islice((row for row in reader if row), 1000))
-    return records
-
-
-def _csv_tables(
-    files: Sequence[PathLike], rows: int | None, form: TableFormat
-) -> Iterator[pa.Table]:
-    """Yield tables of text of at most ``rows`` rows, columns in the order of the first file."""
+def _csv_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
+    """Yield text tables of at most ``rows`` rows, with the column order of the first file."""
     columns: list[str] = []
     for path in files:
-        with _readable(path):
-            header = next(_read_records(path, form))
-            if form.header is False:
-                header = [f"column {k}" for k in range(1, len(header) + 1)]
-            else:
-                header = _check_header(header, quoted(path, 200))
-            most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
-            for table in _read_blocks(path, header, form):
-                columns = columns or header
-                _check_columns(header, path, columns, files[0])
-                ordered = table if header == columns else table.select(columns)
-                for start in range(0, table.num_rows, most):
-                    yield ordered.slice(start, most)
+        header, name = next(_read_records(path, form)), quoted(path, 200)
+        if form.header is False:
+            header = [f"column {k}" for k in range(1, len(header) + 1)]
+        elif not any(map(str.strip, header)):
+            raise TableError(f"{name}: expected a header with column names, got only blanks")
+        header = name_blanks(header)
+        check_unique(header, name, ": if its first line is data, add --no-header")
+        most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
+        for table in _read_blocks(path, header, form):
+            columns = columns or header
+            _check_columns(header, path, columns, files[0])
+            ordered = table if header == columns else table.select(columns)
+            for start in range(0, table.num_rows, most):
+                yield ordered.slice(start, most)
 
 
 def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa.Table]:
-    """Yield the rows of a file in blocks, without its header if it has one."""
+    """Yield the rows of a file in blocks, without the header."""
     pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
     keys = [str(k) for k in range(len(header))]
-    skip, strict = int(form.header is not False), False
+    encoding = str(form.encoding).removesuffix("-sig").replace("utf-8", "utf8")
+    skip, checked = int(form.header is not False), False
     with _open(path) as file:
         try:
             reader = arrow_csv.open_csv(
                 file,
                 arrow_csv.ReadOptions(
-                    use_threads=False,
-                    block_size=BLOCK,
-                    column_names=keys,
-                    encoding=str(form.encoding).removesuffix("-sig").replace("utf-8", "utf8"),
+                    use_threads=False, block_size=BLOCK, column_names=keys, encoding=encoding
                 ),
                 arrow_csv.ParseOptions(delimiter=form.sep, newlines_in_values=True),
                 arrow_csv.ConvertOptions(
@@ -409,33 +388,33 @@ def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterat
                 ),
             )
             for batch in reader:
-                strict = strict or (_has_lines(batch) and _is_strict(path, form))
+                if not checked and _is_suspicious(batch):
+                    deque(_read_records(path, form), maxlen=0)
+                    checked = True
                 if skip < batch.num_rows:
                     yield pa.table(batch.columns, header).slice(skip)
                 skip = max(0, skip - batch.num_rows)
             return
         except (pa.ArrowInvalid, UnicodeError):
             pass
-    if strict or _is_strict(path, form):  # Python says what is wrong, and in which line
-        raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
+    if not checked:  # Python's reader reports the line of an error
+        deque(_read_records(path, form), maxlen=0)
+    raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
 
 
-def _has_lines(batch: Any) -> bool:
-    """Return True for a line feed in a cell, by a quote closed late, or a NUL, by binary data."""
+def _is_suspicious(batch: Any) -> bool:
+    """Return True if a cell holds a line feed (an unclosed quote) or a NUL (binary data)."""
     texts = [bytes(column.buffers()[2] or b"") for column in batch.columns]
     return any(mark in text for text in texts for mark in (b"\n", b"\0"))
 
 
 def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
-    """Yield header and rows as read by Python; refuse the first fault with its line."""
-    name, encoding, width = quoted(path, 200), str(form.encoding), 0
-    with _open(path) as file:
-        plain = "surrogateescape" if encoding.startswith(("utf-8", "cp", "ascii")) else "strict"
-        lines = io.TextIOWrapper(file, encoding, plain, newline="\n")
-        reader = csv.reader(
-            _read_lines(lines, name, encoding), delimiter=str(form.sep), strict=True
-        )
-        first = 1
+    """Yield the header and rows with Python's csv reader, which reports the line of an error."""
+    name, encoding, width, first = quoted(path, 200), str(form.encoding), 0, 1
+    errors = "surrogateescape" if encoding.startswith(("utf-8", "cp", "ascii")) else "strict"
+    with _open(path) as file, io.TextIOWrapper(file, encoding, errors, newline="\n") as text:
+        lines = _read_lines(text, name, encoding)
+        reader = csv.reader(lines, delimiter=str(form.sep), strict=True)
         try:
             for row in reader:
                 width = width or len(row)
@@ -455,9 +434,8 @@ def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
 
 
 def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[str]:
-    """Yield lines of text; refuse long ones, binary data and other encodings."""
-    line = 0
-    hint = "(the option --encoding names another one)"
+    """Yield lines of text; raise TableError for long lines, binary data and other encodings."""
+    line, hint = 0, "(--encoding names another encoding)"
     try:
         while text := lines.readline(BLOCK + 1):
             line += 1
@@ -476,29 +454,11 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
         raise TableError(f"{where}: expected {encoding.upper()}, got other bytes {hint}") from None
 
 
-def _is_strict(path: PathLike, form: TableFormat) -> bool:
-    """Return True if Python reads the file too; its error has the line."""
-    for _ in _read_records(path, form):
-        pass
-    return True
-
-
-def _check_header(header: Sequence[str], name: str) -> list[str]:
-    """Return the column names; refuse blanks only, and a name twice."""
-    if not any(column.strip() for column in header):
-        raise TableError(f"{name}: expected a header with the names of the columns, got blanks")
-    names = name_blanks(header)
-    check_unique(names, name, ": if its first line is data, add --no-header")
-    return names
-
-
 # Parquet
 
 
-def _parquet_tables(
-    files: Sequence[PathLike], rows: int | None, form: TableFormat
-) -> Iterator[pa.Table]:
-    """Yield tables with the types of Parquet files, each of at most ``rows`` rows."""
+def _parquet_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
+    """Yield tables of at most ``rows`` rows, with the types of the Parquet files."""
     pa = require("pyarrow")
     shared = _shared_schema(files) if len(files) > 1 else None
     for path in files:
@@ -509,45 +469,42 @@ def _parquet_tables(
                 table = pa.Table.from_batches([batch]).select(names)
                 table = table if shared is None else table.cast(shared)
                 if form.na_values:
-                    cells = [blank_missing(each, form, form.na_values) for each in table.columns]
+                    cells = [set_missing(each, form, form.na_values) for each in table.columns]
                     table = pa.table(cells, names)
                 if batch.num_rows:
                     yield table
 
 
 def _column_names(file: Any) -> list[str]:
-    """Return the names of columns of a Parquet file, without the row labels of pandas."""
+    """Return the column names of a Parquet file, without pandas' index columns."""
     names = file.schema_arrow.names
     return [name for name in names if not re.fullmatch(r"__index_level_\d+__", name)]
 
 
-def _shared_schema(files: Sequence[PathLike]) -> Any:
-    """Return the columns of all files, each with a type for the values of all."""
+def _shared_schema(files: Files) -> Any:
+    """Return the columns common to all files, each with a type that fits all files."""
     pa, schemas = require("pyarrow"), list[Any]()
     for path in files:
         with _open_parquet(path) as file:
-            fields = {name: file.schema_arrow.field(name).type for name in _column_names(file)}
-        plain = {
-            name: kind.value_type if pa.types.is_dictionary(kind) else kind
-            for name, kind in fields.items()
-        }
-        schemas.append(pa.schema(plain))
+            fields = [file.schema_arrow.field(name) for name in _column_names(file)]
+        types = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in fields]
+        schemas.append(pa.schema(list(zip((f.name for f in fields), types, strict=True))))
         _check_columns(schemas[-1].names, path, schemas[0].names, files[0])
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TableError(
-            f"expected the same types of columns in all files from {quoted(files[0], 200)} on: "
+            f"expected compatible column types in all files, starting at {quoted(files[0], 200)}: "
             f"{printable(error, 160)}"
         ) from None
 
 
 @contextmanager
 def _open_parquet(path: PathLike) -> Iterator[Any]:
-    """Open a Parquet file; turn errors of reading into TableError."""
+    """Open a Parquet file; convert errors of reading it to TableError."""
     parquet = require("pyarrow.parquet")
     try:
-        # without these options, a group of rows is held compressed
+        # by default, a whole compressed row group is held in memory
         with (
             open(path, "rb") as source,
             parquet.ParquetFile(source, pre_buffer=False, buffer_size=1 << 16) as file,
@@ -556,6 +513,6 @@ def _open_parquet(path: PathLike) -> Iterator[Any]:
             yield file
     except (TableError, ImportError, MemoryError):
         raise
-    except Exception as error:  # a damaged file fails in many ways, deep in the decoder
+    except Exception as error:  # damaged files raise many kinds of errors in the decoder
         reason = getattr(error, "strerror", None) or printable(error, 160)
         raise TableError(f"cannot read {quoted(path, 200)} as Parquet: {reason}") from None

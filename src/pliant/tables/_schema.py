@@ -4,36 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from pliant.core.exceptions import TableError
-from pliant.core.text import quoted
+from pliant.core.text import count, quoted
 from pliant.core.typing import Array
-from pliant.tables._cells import (
+from pliant.core.validation import check_choice
+from pliant.tables._columns import (
+    TEXT_WIDTH,
+    Column,
+    ColumnProfile,
     DateOrder,
-    has_spaces,
+    LeftOut,
+    Missing,
+    has_outer_spaces,
     infer_kind,
+    is_integer,
+    read_booleans,
     read_numbers,
     read_texts,
-    read_truths,
     refuse,
     refuse_missing,
-    whole,
 )
-from pliant.tables._columns import TEXT_WIDTH, Column, ColumnProfile, LeftOut, Missing
-from pliant.tables._encoder import ColumnEncoder, encoder_of
+from pliant.tables._encoder import ColumnEncoder, make_encoder
 from pliant.tables._infer import TableFormat
-from pliant.tables._names import (
-    check_present,
-    check_unique,
-    collect,
-    from_plain,
-    listed,
-    to_plain,
-)
+from pliant.tables._names import check_present, check_unique, collect, from_json, listed, to_json
 from pliant.tables._read import PathLike, read_table
 
 if TYPE_CHECKING:
@@ -44,25 +43,26 @@ TargetKind: TypeAlias = Literal["numeric", "integer", "boolean", "categorical"]
 
 MAX_CLASSES = 20
 ROWS_PER_CLASS = 10
-FEWEST_ROWS = 2
-"""Integers are classes if at most MAX_CLASSES differ, with ROWS_PER_CLASS rows each on average.
-More classes need FEWEST_ROWS rows each on average, for a task of the user too."""
+MIN_ROWS_PER_CLASS = 2
+"""Integers are classes if there are at most MAX_CLASSES with ROWS_PER_CLASS rows each on average.
+More classes need MIN_ROWS_PER_CLASS rows each on average, even if the user sets the task."""
 
-NO_TARGET = "leave these rows out, a target cannot be imputed"
+NO_TARGET = "leave these rows out: a target cannot be imputed"
 
 
 @dataclass(frozen=True)
 class Target:
-    """The column to learn.
+    """The target column.
 
     Parameters
     ----------
     name : str
-        Its name in a table.
+        The column name.
     task : {"classification", "regression"}
-        Classes have names, a regression amounts.
+        The learning task.
     kind : {"numeric", "integer", "boolean", "categorical"}
-        Its type: float64, int64, bool or text. Amounts are numeric.
+        The type of the values: float64, int64, bool or text; numeric if and only if the task is
+        regression.
     """
 
     name: str
@@ -75,84 +75,73 @@ class Target:
 
     @classmethod
     def fit(cls, column: pd.Series, task: Task | None = None) -> Target:
-        """Infer the kind of a target, and its task by default.
+        """Infer the kind of a target, and the task unless it is given.
 
-        Text and booleans are classes. So are integers of exactly two values, or of at most 20
-        values that recur ten times on average. All else is regression.
-
-        Raises
-        ------
-        TableError
-            If a value is missing or unfit for the task, or if classes hardly recur.
+        Text and booleans are classes. So are integers with exactly two values, or with at most 20
+        values in ten rows each on average. All other targets are regression. Raise TableError if a
+        value is missing or invalid for the task, or if classes have too few rows.
         """
         refuse_missing(column, NO_TARGET)
         kind, name, rows = infer_kind(column), quoted(column.name), len(column)
         if kind == "date":
-            raise TableError(
-                f"column {name} holds dates, expected numbers, booleans or text: dates cannot be "
-                "learned"
-            )
+            raise TableError(f"column {name} holds dates, expected numbers, booleans or text")
+        labels: TargetKind = "boolean" if kind == "boolean" else "categorical"
         if kind == "numeric":
-            amounts = read_numbers(column)
-            distinct, integers = np.unique(amounts).size, bool(whole(amounts).all())
-            few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= rows
-            names = integers and (few or distinct == 2)
-            # fractions as classes are read as text
-            reading: TargetKind = "integer" if integers else "categorical"
-        else:
-            names, reading = True, "boolean" if kind == "boolean" else "categorical"
-        chosen = task or ("classification" if names else "regression")
-        target = cls(str(column.name), chosen, "numeric" if chosen == "regression" else reading)
+            values = read_numbers(column)
+            distinct, integers = np.unique(values).size, bool(is_integer(values).all())
+            few = distinct == 2 or distinct <= min(MAX_CLASSES, rows / ROWS_PER_CLASS)
+            task = task or ("classification" if integers and few else "regression")
+            # class labels with fractions are text
+            labels = "integer" if integers else "categorical"
+        task = task or "classification"
+        target = cls(str(column.name), task, "numeric" if task == "regression" else labels)
         distinct = np.unique(target.values(column)).size
-        if chosen == "classification" and distinct > max(MAX_CLASSES, rows / FEWEST_ROWS):
+        if task == "classification" and distinct > max(MAX_CLASSES, rows / MIN_ROWS_PER_CLASS):
             raise TableError(
-                f"column {name} has {distinct} different values in {rows} rows, such as "
-                f"{quoted(column.iloc[0])}; expected classes that recur"
+                f"column {name} has {distinct} distinct values in {rows} rows, such as "
+                f"{quoted(column.iloc[0])}; expected fewer classes"
             )
         return target
 
     def values(self, column: pd.Series) -> npt.NDArray[Any]:
         """Return the target, shape (n,): float64, int64, bool or text.
 
-        Raises
-        ------
-        TableError
-            If a value is missing, or is not of this kind.
+        Raise TableError if a value is missing or not of this kind.
         """
         refuse_missing(column, NO_TARGET)
         if self.kind == "categorical":
             return read_texts(column).astype(str)
         if self.kind == "boolean":
-            return read_truths(column).astype(bool)
+            return read_booleans(column).astype(bool)
         values = read_numbers(column)
         if self.kind == "numeric":
             return values
-        refuse(column, ~whole(values), "an integer below 2**53")
+        refuse(column, ~is_integer(values), "an integer below 2**53")
         return values.astype(np.int64)
 
 
 @dataclass(frozen=True)
 class TableSchema:
-    """Turn tables into the features of a model.
+    """Convert tables to the feature matrix of a model.
 
-    Made by `fit`; columns are then found by name, in any order, and others are ignored. It learns
-    nothing that improves a score on test rows: `encoder` returns the step of a pipeline that fills
-    in missing values and encodes categories and texts.
+    `fit` creates a schema. It finds columns by name, in any order, and ignores others. A schema
+    learns nothing that could leak into test scores: `encoder` returns the pipeline step that
+    imputes missing values and encodes categories and text.
 
     Parameters
     ----------
     columns : tuple of Column
-        The features, in the order of the feature matrix.
+        The feature columns, in the order of the feature matrix.
     target : Target or None, default=None
-        The column to learn.
+        The target column.
     missing : {"impute", "error"}, default="impute"
-        Leave missing features for the encoder to fill in, or refuse them.
+        Leave missing features to the encoder, or raise an error.
     left_out : tuple of LeftOut, default=()
-        Columns that are no features: ids, constants, columns without a value.
+        Columns that are not features: ids, constants and empty columns.
     notes : tuple of str, default=()
-        Doubts about the kinds of columns.
+        Remarks on uncertain column kinds.
     form : TableFormat, optional
-        The notation of the file.
+        The format of the file.
     """
 
     columns: tuple[Column, ...]
@@ -180,67 +169,61 @@ class TableSchema:
         Parameters
         ----------
         frame : pandas.DataFrame
-            At least two rows. Numeric columns stay, booleans become 0 and 1, dates calendar
-            features; texts are categories, free text, or ids, which are left out; columns of
-            other types are refused. Texts that look like numbers stay texts.
+            A table of at least two rows. Numeric columns stay as they are, booleans become 0 and
+            1, and dates calendar features. Text is categories, free text, or ids, which are left
+            out. Numeric-looking text stays text, and other types are an error.
         target : str, optional
-            The column to learn; the others are features.
+            The target column; all others are features.
         task : {"classification", "regression"}, optional
-            Default: classification if the target is text or boolean, or holds integers that
-            recur (two different ones, or at most 20 with ten rows each); else regression.
+            By default classification if the target is text or boolean, or holds integers with two
+            values, or with at most 20 values in ten rows each on average; else regression.
         missing : {"impute", "error"}, default="impute"
-            Leave missing features for the encoder to fill in, or refuse them. A missing target
-            is always refused.
+            Leave missing features to the encoder, or raise an error. A missing target is always
+            an error.
         drop : sequence of str, default=()
             Columns to leave out.
         keep : sequence of str, default=()
-            Columns to keep although they look like ids or are constant.
+            Columns to keep even if they look like ids or are constant.
         categorical : sequence of str, default=()
-            Columns whose values are categories, such as numbers that are codes.
+            Columns to treat as categories, such as numeric codes.
         date_order : {"ymd", "dmy", "mdy"}, optional
-            The order of day and month in dates. Default: decided by the values.
+            The order of day and month in dates; inferred by default.
 
         Raises
         ------
         TableError
-            If a column is absent, columns hold values that cannot be used (all are named in one
-            message), or no feature is left.
+            If a column is absent, columns hold unusable values (one message names all of them), or
+            there is no feature.
         """
-        if task not in (None, *get_args(Task)):
-            raise ValueError(f"expected task 'classification' or 'regression', got {quoted(task)}")
-        if missing not in get_args(Missing):
-            got = quoted(missing)
-            raise ValueError(f"expected missing 'impute' or 'error' (--missing), got {got}")
-        if date_order not in (None, *get_args(DateOrder)):
-            got = quoted(date_order)
-            raise ValueError(f"expected date_order 'ymd', 'dmy' or 'mdy' (--date-order), got {got}")
+        check_choice("task", task or "regression", get_args(Task))
+        check_choice("missing", missing, get_args(Missing))
+        check_choice("date_order", date_order or "ymd", get_args(DateOrder))
         names = _feature_columns(frame, target, drop, [*keep, *categorical])
         if len(frame) < 2:
             raise TableError(f"expected a table of at least 2 rows, got {len(frame)}")
-        profiles = {
-            name: ColumnProfile(frame[name], missing, name in keep, name in categorical, date_order)
-            for name in names
-        }
+        notes = list[str]()
 
         def infer(name: str) -> Column | LeftOut | Target:
-            return profiles[name].infer() if name in profiles else Target.fit(frame[name], task)
+            if name == target:
+                return Target.fit(frame[name], task)
+            options = (missing, name in keep, name in categorical, date_order, notes)
+            return ColumnProfile(name, frame[name], *options).infer()
 
-        target_names = [] if target is None else [target]
-        found = collect([*names, *target_names], infer)
-        columns = tuple(column for column in found if isinstance(column, Column))
-        left_out = tuple(column for column in found if isinstance(column, LeftOut))
+        found = collect(names if target is None else [*names, target], infer)
+        columns = tuple(each for each in found if isinstance(each, Column))
+        left_out = tuple(each for each in found if isinstance(each, LeftOut))
         if not columns:
             raise TableError(
                 f"no feature column is left: {describe_left_out(left_out)}; expected at least one "
-                "beside the target (--keep brings a column back)"
+                "in addition to the target (--keep restores a column)"
             )
-        notes = tuple(note for profile in profiles.values() for note in profile.notes)
-        if spaced := [name for name in [*names, *target_names] if has_spaces(frame[name])]:
-            notes += (f"spaces around texts of {listed(spaced)} are dropped",)
+        spaced = [name for name in (*names, target) if name and has_outer_spaces(frame[name])]
+        if spaced:
+            notes.append(f"spaces around text in {listed(spaced)} are removed")
         written = frame.attrs.get("format")
         form = None if written is None else TableFormat.from_dict(written)
-        learned = next((each for each in found if isinstance(each, Target)), None)
-        return cls(columns, learned, missing, left_out, notes, form)
+        fitted = next((each for each in found if isinstance(each, Target)), None)
+        return cls(columns, fitted, missing, left_out, tuple(notes), form)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -249,50 +232,37 @@ class TableSchema:
 
     @property
     def categories(self) -> dict[int, tuple[str, ...]]:
-        """The texts of each categorical feature, by its column in the feature matrix."""
-        return {
-            start: column.categories
-            for start, column in self._placed()
-            if column.kind == "categorical"
-        }
+        """The values of each categorical feature, by column of the feature matrix."""
+        kind = "categorical"
+        return {start: each.categories for start, each in self._offsets() if each.kind == kind}
 
     @property
     def texts(self) -> tuple[tuple[int, int], ...]:
-        """The first column and the one after the last of each text in the feature matrix."""
-        return tuple(
-            (start, start + TEXT_WIDTH) for start, column in self._placed() if column.kind == "text"
-        )
+        """The (start, stop) columns of each text in the feature matrix."""
+        starts = (start for start, column in self._offsets() if column.kind == "text")
+        return tuple((start, start + TEXT_WIDTH) for start in starts)
 
-    def _placed(self) -> Iterable[tuple[int, Column]]:
-        """Yield the number of the first feature of each column, and the column."""
-        start = 0
-        for column in self.columns:
-            yield start, column
-            start += len(column.feature_names)
+    def _offsets(self) -> Iterable[tuple[int, Column]]:
+        """Return pairs of the first feature index of a column, and the column."""
+        starts = accumulate((len(column.feature_names) for column in self.columns), initial=0)
+        return zip(starts, self.columns, strict=False)
 
     def encoder(self, **options: Any) -> ColumnEncoder:
-        """Return the first step of a pipeline for the features, not fitted.
-
-        Parameters
-        ----------
-        options
-            Further parameters of `ColumnEncoder`.
-        """
+        """Return an unfitted `ColumnEncoder` with other `options`, the first step of a pipeline."""
         task = "classification" if self.target is None else self.target.task
-        return encoder_of(self.categories, self.texts, **{"task": task, **options})
+        return make_encoder(self.categories, self.texts, **{"task": task, **options})
 
     def remarks(self) -> list[str]:
-        """Return notes for a user: columns that were left out, and doubts."""
+        """Return notes for the user: columns left out, and uncertain inferences."""
         notes = [*self.notes, *(() if self.form is None else self.form.notes)]
-        if not self.left_out:
-            return notes
         usable = [column.name for column in self.left_out if column.reason != "empty"]
-        back = f" (--keep {quoted(usable[0])} brings one back)" if usable else ""
-        return [f"left out: {describe_left_out(self.left_out)}{back}", *notes]
+        option = f" (--keep {quoted(usable[0])} restores a column)" if usable else ""
+        first = [f"left out: {describe_left_out(self.left_out)}{option}"] if self.left_out else []
+        return first + notes
 
     @property
     def reading(self) -> TableFormat:
-        """The format for later files, whose columns keep their kinds."""
+        """The format to read later files with, in which columns keep their kinds."""
         form = self.form or TableFormat()
         names = [column.name for column in self.columns if column.kind == "numeric"]
         return replace(form, numbers=dict.fromkeys(names, "number"))
@@ -300,37 +270,34 @@ class TableSchema:
     def features(self, frame: pd.DataFrame, reported: set[str] | None = None) -> Array:
         """Return the features of a table as float64, shape (n, d).
 
-        Categories are numbers from 0, in alphabetical order, and missing values NaN; see
+        Categories are codes from 0 in alphabetical order, and missing values are NaN; see
         `encoder`.
 
         Parameters
         ----------
         frame : pandas.DataFrame
-            n >= 1 rows, with all the columns of the schema in any order and possibly others.
+            A table of n >= 1 rows that has all columns of the schema, in any order.
         reported : set of str, optional
-            Names of columns whose unknown categories were reported. Pass the same set to each
-            call for one warning about a table in chunks.
+            Names of columns with a warning about unknown categories. Pass one set to all calls to
+            get one warning per column of a table in chunks.
 
         Raises
         ------
         TableError
-            If columns are absent (all of them are listed), or a cell is not of its kind.
+            If columns are absent (the message lists all), or a cell is not of its column's kind.
 
         Warns
         -----
         UnknownCategoryWarning
-            For a text that is no category, with the column and the text; it gets the number
-            after the last category.
+            If a value is not a known category; it gets the code after the last category.
         """
         _check_rows(frame, [column.name for column in self.columns])
         warned = set[str]() if reported is None else reported
+        advice = "fill them in or leave the rows out; the model was fitted without imputation"
 
         def encode(column: Column) -> Array:
             cells = frame[column.name]
             if self.missing == "error":
-                advice = (
-                    "fill them in or leave the rows out; the model was fitted without imputation"
-                )
                 refuse_missing(cells, advice, counted=False)
             return column.encode(cells, warned)
 
@@ -339,10 +306,7 @@ class TableSchema:
     def target_values(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Return the target of a table, shape (n,): float64, int64, bool or text.
 
-        Raises
-        ------
-        TableError
-            If the column is absent, or a value is missing or not of the target's kind.
+        Raise TableError if the column is absent, or a value is missing or not of the target's kind.
         """
         if self.target is None:
             raise TableError("the schema has no target")
@@ -350,65 +314,54 @@ class TableSchema:
         return self.target.values(frame[self.target.name])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the schema as plain data that JSON can hold."""
-        return to_plain(self)
+        """Return the schema as data that JSON can represent."""
+        return to_json(self)
 
     @classmethod
     def from_dict(cls, state: object) -> TableSchema:
-        """Make a schema from plain data; refuse data that `to_dict` cannot return.
-
-        Raises
-        ------
-        TableError
-            If a key is absent or foreign, or a value is not of its type.
-        """
-        schema: TableSchema = from_plain(cls, state, "schema")
-        names = [column.name for column in schema.columns]
-        if not names:
+        """Create a schema from the output of `to_dict`; raise TableError for any other data."""
+        schema: TableSchema = from_json(cls, state, "schema")
+        if not schema.columns:
             raise TableError("schema: expected at least one column, got none")
         target = [] if schema.target is None else [schema.target.name]
-        check_unique([*names, *target], "the schema")
+        check_unique([*(column.name for column in schema.columns), *target], "the schema")
         return schema
 
 
 def describe_left_out(left_out: Sequence[LeftOut]) -> str:
-    """Return the names of columns that were left out, with the reason."""
+    """Return the names of the columns left out, grouped by reason."""
     reasons = {
-        "id": "a value of its own in nearly every row",
+        "id": "a different value in nearly every row",
         "constant": "the same value in all rows",
-        "empty": "no value at all",
+        "empty": "no values",
     }
-    parts = []
-    for reason, words in reasons.items():
-        names = [column.name for column in left_out if column.reason == reason]
-        if names:
-            parts.append(f"{listed(names)} ({words})")
-    return ", ".join(parts)
+    names = {key: [each.name for each in left_out if each.reason == key] for key in reasons}
+    return ", ".join(f"{listed(names[key])} ({reasons[key]})" for key in reasons if names[key])
 
 
 def _feature_columns(
     frame: pd.DataFrame, target: str | None, drop: Sequence[str], others: Sequence[str]
 ) -> list[str]:
-    """Return the columns but for the target and dropped ones; refuse none, and a name twice."""
+    """Return the columns except for the target and dropped ones; raise TableError for bad names."""
     names: list[Any] = list(frame.columns)
-    if odd := [name for name in names if not isinstance(name, str)]:
-        kind = type(odd[0]).__name__
-        raise TableError(f"expected text as column names, got {quoted(odd[0])} ({kind})")
+    for name in names:
+        if not isinstance(name, str):
+            kind = type(name).__name__
+            raise TableError(f"expected text as column names, got {quoted(name)} ({kind})")
     check_unique(names, "the table")
-    asked = [*drop, *others, *([] if target is None else [target])]
-    check_present(list(dict.fromkeys(asked)), names)
+    required = [*drop, *others, *([] if target is None else [target])]
+    check_present(list(dict.fromkeys(required)), names)
     features = [name for name in names if name not in {target, *drop}]
     if not features:
-        raise TableError("no feature column is left: expected at least one beside the target")
+        raise TableError("no feature column is left: expected one in addition to the target")
     return features
 
 
 def _check_rows(frame: pd.DataFrame, wanted: list[str]) -> None:
-    """Raise TableError if the table lacks rows or a wanted column."""
-    names = [str(name) for name in frame.columns]
+    """Raise TableError if the table has no rows or lacks a wanted column."""
+    names, needed = [str(name) for name in frame.columns], set(wanted)
     check_present(wanted, names)
-    needed = set(wanted)
-    check_unique([name for name in names if name in needed], "the table")
+    check_unique((name for name in names if name in needed), "the table")
     if frame.empty:
         raise TableError("expected a table with rows, got none")
 
@@ -422,39 +375,35 @@ def read_with_schema(
     aside: Sequence[str] = (),
     **choices: Any,
 ) -> tuple[pd.DataFrame, TableSchema]:
-    """Read a table and infer its schema; classes and categories are texts as written."""
+    """Read a table and infer its schema; classes and categories stay text as written."""
     form = form or TableFormat()
-    as_text = (*choices.get("categorical", ()), *choices.get("drop", ()))
-    form = replace(form, texts=tuple(dict.fromkeys((*form.texts, *as_text))))
+    texts = (*form.texts, *choices.get("categorical", ()), *choices.get("drop", ()))
     choices["drop"] = [*choices.get("drop", ()), *aside]
-    frame = read_table(path, stop, form)
-    frame, unknown = with_target(frame, target, choices.get("missing", "impute"))
-    schema = TableSchema.fit(frame, target, **choices)
-    classes = schema.target is not None and schema.target.task == "classification"
-    if classes and frame[target].dtype.kind == "f" and "format" in frame.attrs:
-        frame = read_table(path, stop, replace(form, texts=(*form.texts, target)))
-        frame, unknown = with_target(frame, target, choices.get("missing", "impute"))
+    while True:
+        frame = read_table(path, stop, replace(form, texts=tuple(dict.fromkeys(texts))))
+        frame, notes = drop_rows_without_target(frame, target, choices.get("missing", "impute"))
         schema = TableSchema.fit(frame, target, **choices)
-    return frame, replace(schema, notes=(*schema.notes, *unknown))
+        classes = schema.target is not None and schema.target.task == "classification"
+        if not classes or frame[target].dtype.kind != "f" or "format" not in frame.attrs:
+            return frame, replace(schema, notes=(*schema.notes, *notes))
+        texts = (*texts, target)  # class labels stay as written
 
 
-def with_target(
+def drop_rows_without_target(
     frame: pd.DataFrame, target: str, missing: Missing
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the rows with a target, and a note on the others.
+    """Return the rows with a target, and a note on the other rows.
 
-    All rows are returned if missing values are errors, or no row has a target.
+    Return all rows if missing values are errors or no row has a target.
     """
     parts = target.split(",")
     if target not in frame and len(parts) > 1 and {*parts} <= {*frame}:
-        raise TableError(f"expected one target, got {listed(parts)}: learn one at a time")
-    if target not in frame or missing == "error":
+        raise TableError(f"expected one target, got {listed(parts)}: fit one model per target")
+    if missing == "error" or target not in frame:
         return frame, ()
     known = frame[target].notna().to_numpy()
     if known.all() or not known.any():
         return frame, ()
-    left = int((~known).sum())
-    rows = "1 row has" if left == 1 else f"{left} rows have"
-    frame = frame[known]
+    frame, rows = frame[known], count(int((~known).sum()), "row")
     frame.index = (frame.index + 1).rename("row")
-    return frame, (f"{rows} no {quoted(target)} and {'is' if left == 1 else 'are'} left out",)
+    return frame, (f"left out: {rows} without {quoted(target)}",)
