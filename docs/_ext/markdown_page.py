@@ -114,7 +114,7 @@ def document(text, prefix, folder="."):
 
 
 def about(node, name):
-    """Return the content of a section called `name`, or a section if its title starts with `name`."""
+    """Return the content of the section `name`, or a section with a title starting with `name`."""
     title = node.children[0].astext() if isinstance(node, nodes.section) else ""
     if title == name:
         return node.children[1:]

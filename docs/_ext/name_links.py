@@ -1,8 +1,9 @@
-"""Link bare names: names of pliant without their module, names of other libraries without inventories.
+"""Link names of pliant without their module, and names of other libraries without inventories.
 
 sphinx.ext.intersphinx reads an inventory from each site, and a build without the network fails.
 The URLs of NumPy, SciPy, pandas and scikit-learn follow one pattern each, so the name determines
 the URL. Only names that exist in the installed package are linked.
+"""
 
 import importlib
 
