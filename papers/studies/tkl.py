@@ -1,4 +1,4 @@
-"""Tables 3 and 4 of TKL, beside forests, boosting and a Gaussian kernel."""
+"""Tables 3 and 4 of TKL, compared with forests, boosting and a Gaussian kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from papers.study import Shown, Study
 GROUP = "tkl"
 
 NAME = "tkl-tables-3-4"
-"""The study that the aim was set for."""
+"""The study with a goal."""
 
 TABLES = {
     "regression": (
@@ -21,10 +21,10 @@ TABLES = {
     ),
     "classification": ("accuracy", "Table 4: accuracy of classification, in per cent"),
 }
-"""The quantity and the heading of each task."""
+"""Quantity and heading of each task."""
 
 LEAST_WINS, MOST_LOSSES = 8, 2
-"""The aim against the random forest."""
+"""Goal against the random forest."""
 
 
 def tables(study: Study, results: Results) -> list[str]:
@@ -48,14 +48,14 @@ def tables(study: Study, results: Results) -> list[str]:
         text(GROUP, "paired"),
         *md.differences(results, gains, lambda name: _digits(results, name) + 1),
         *("## Time of training", text(GROUP, "times"), _times(study, results)),
-        *("## What TKL chose", text(GROUP, "chosen"), _chosen(results)),
+        *("## Parameters selected by TKL", text(GROUP, "chosen"), _chosen(results)),
         "## Notes",
         md.set_notes(study, results, lambda name: _exceptional(study, results, name)),
     ]
 
 
 def aim_note(study: Study, results: Results, gains: md.Gains) -> str:
-    """Say whether the aim against the random forest is reached, over all sets and by the rule."""
+    """State whether the goal against the random forest is reached on all sets by the rule."""
     if study.name != NAME or set(results.sets) != set(study.sets) or "forest" not in gains:
         return ""
     sides = [gain.verdict for gain in gains["forest"].values()]
@@ -68,7 +68,7 @@ def aim_note(study: Study, results: Results, gains: md.Gains) -> str:
 
 
 def _tables(study: Study, results: Results, gains: md.Gains) -> list[str]:
-    """The paper's tables, each cell paper / measured."""
+    """Return the paper's tables, each cell paper / measured."""
     beside = {shown.who for column in study.beside.columns.values() for shown in column}
     others = {title: who for who, title in results.titles.items() if who not in beside}
 
@@ -87,7 +87,7 @@ def _tables(study: Study, results: Results, gains: md.Gains) -> list[str]:
 
 
 def _digits(results: Results, name: str) -> int:
-    """Return the decimals of a set's scores: two for per cent, for errors three digits or more."""
+    """Return the number of decimals: two for per cent, for errors three digits or more."""
     if results.task(name) == "classification":
         return 2
     error = results.mean(name, "tkl")
@@ -108,7 +108,7 @@ def _times(study: Study, results: Results) -> str:
 
 
 def _chosen(results: Results) -> str:
-    """What TKL chose on each split, and how far its last fits went."""
+    """Return TKL's parameters on each split, and the convergence of its final fits."""
     rows = []
     for name in results.sets:
         measured = results.found(name, "tkl")
@@ -123,7 +123,7 @@ def _chosen(results: Results) -> str:
 
 
 def _exceptional(study: Study, results: Results, name: str) -> list[str]:
-    """Say what a contestant does differently on one set."""
+    """Describe the different settings of contestants on one set."""
     return [
         f"{results.titles[who]} with {', '.join(f'{k} = {v}' for k, v in sets[name].items())} here"
         for who, sets in study.exceptions.items()
@@ -132,7 +132,7 @@ def _exceptional(study: Study, results: Results, name: str) -> list[str]:
 
 
 def seconds(study: Study, results: Results) -> list[str]:
-    """Return Table 1, the seconds of learning the kernel."""
+    """Return Table 1, the seconds to learn the kernel."""
 
     def show(name: str, shown: Shown) -> str:
         return md.spread(results.numbers(name, shown.who, "fit_seconds"), 3)
