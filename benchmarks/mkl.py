@@ -216,15 +216,15 @@ REFERENCES = ("svm", "uniform")
 
 TEXT = f"""
 Random halves of 14 sets for classification and 7 for regression, seeds {{seeds}}; at most
-{MOST_TRAIN} training and {MOST_TEST} test rows. The sets monks1 to monks3 and spect have
-separate test files: there, repeats differ only in the folds of cross-validation and the order of
-rows, and there is no test over repeats. Features are standardised on the training rows. The
-kernels are the defaults of `MKLClassifier`, or an evenly spaced {MOST_KERNELS} of them if there are
-more. Every contestant selects C from {", ".join(f"{C:g}" for C in GRID)} by {FOLDS}-fold
-cross-validation on the training rows, and the Gaussian SVM also selects one of the ten widths;
-BEMKL has no C. Weights that do not depend on C are learned once in each fold, with C = 1. Regression
-standardises the target, with epsilon = .1. "performance" (weights by the cross-validated score of
-each kernel) and BEMKL had no gain and were removed from the package; the table keeps their rows.
+{MOST_TRAIN} training and {MOST_TEST} test rows. The sets monks1 to monks3 and spect have separate
+test files: there, repeats differ only in the folds of cross-validation and the order of rows, and
+there is no test over repeats. Features are standardised on the training rows. The kernels are the
+defaults of `MKLClassifier`, or an evenly spaced {MOST_KERNELS} of them if there are more. Every
+contestant selects C from {", ".join(f"{C:g}" for C in GRID)} by {FOLDS}-fold cross-validation on
+the training rows, and the Gaussian SVM also selects one of the ten widths; BEMKL has no C. Weights
+that do not depend on C are learned once in each fold, with C = 1. Regression standardises the
+target, with epsilon = .1. "performance" (weights by the cross-validated score of each kernel) and
+BEMKL had no gain and were removed from the package; the table keeps their rows.
 """
 
 TESTS_TEXT = """

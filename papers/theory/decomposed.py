@@ -18,10 +18,10 @@ part of e is between 0 and (c/4) C^4 sum E_ij^2. Therefore
 
     h(a*) - h(a) <= k C^2/2 sum |E_ij| + C^4/(16 eta) sum E_ij^2,  k = 1 (classes) or 2 (targets),
 
-which corrects Theorem 6; parts solved to gaps G_c add sum G_c. Theorem 6 as printed has B = B2 - B1
+which corrects Theorem 6; parts solved to gaps G_c add sum G_c. Printed Theorem 6 has B = B2 - B1
 instead of k and no second term. Its proof uses F-bar as the minimiser of H(a, F), which holds with
-K - E only, and the factor must be the magnitude of F, not its range. For large eta F is nearly 1 and
-B nearly 0, but the loss is not. All of this needs an intercept of zero in the parts and the whole.
+K - E only, and the factor must be the magnitude of F, not its range. For large eta F is nearly 1
+and B nearly 0, but the loss is not. All of this needs a zero intercept in the parts and the whole.
 
 No smaller factor holds: m equal points with K_ij = 1/C, one class, and one part per point, come
 within m/(m - 1) of the bound; the targets (1, t^2) with K = [[1, t], [t, t^2]] and C = 1 within
