@@ -138,7 +138,7 @@ def test_large_and_small_numbers_do_not_overflow():
         assert effective_rank(scale * K) == pytest.approx(effective_rank(K), rel=1e-9)
 
 
-# what is refused
+# errors
 
 BAD = [
     (np.ones((2, 3)), "expected a square Gram matrix of shape (n, n), got (2, 3)"),

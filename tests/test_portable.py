@@ -1,4 +1,4 @@
-"""Which core types of OpenBLAS a processor can execute."""
+"""Detection of the OpenBLAS core types that a processor can execute."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Each entry of the registry is a method that can be learned, tuned and found."""
+"""Each entry of the registry is a method that can be fitted, tuned and found by name."""
 
 import dataclasses
 

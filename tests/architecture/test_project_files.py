@@ -1,4 +1,4 @@
-"""Workflows, recipes and templates: they parse, and what they run exists."""
+"""Workflows, recipes and templates parse, and their commands exist."""
 
 import re
 import runpy
@@ -26,7 +26,7 @@ ACTIONS = {
     "actions/download-artifact@v4",
     "pypa/gh-action-pypi-publish@release/v1",
 }
-"""The only code of others that workflows run, beside what pip and apt install."""
+"""The only external code run by workflows, except packages of pip and apt."""
 
 KNOWN_ADDRESSES = {
     "https://www.contributor-covenant.org/version/2/1/code_of_conduct/",
@@ -51,7 +51,7 @@ def by_name(path):
 
 
 def problems(command):
-    """What a command line of a workflow runs or installs that is not there."""
+    """Yield the missing files and packages of a workflow's command line."""
     for line in command.splitlines():
         for part in re.split(r"&&|\|\||;|\|", line):
             words = part.split()

@@ -1,4 +1,4 @@
-"""Sets from a folder: read, checked against the manifest, refused with a reason."""
+"""Data sets from a folder: reading, checks against the manifest, and errors."""
 
 from __future__ import annotations
 

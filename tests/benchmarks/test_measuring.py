@@ -1,4 +1,4 @@
-"""Measuring in processes of their own: outcomes, order, threads, failures."""
+"""Measurements in separate processes: outcomes, order, threads, failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def measured(*contestants, repeats=1, threads=1, data=None, params=None):
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
-    """Of a process that does all it can, and of one that dies."""
+    """Measurements of a working process, and of one that dies."""
     data = tmp_path_factory.mktemp("data")
     contestants = contestant("witness"), contestant("dying")
     found = measured(*contestants, threads=3, data=str(data), params={"bytes": SIZE})

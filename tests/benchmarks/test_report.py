@@ -1,4 +1,4 @@
-"""From measurements to medians, ratios, JSON and Markdown; and the command line."""
+"""Summaries of measurements as medians, ratios, JSON and Markdown; and the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splits: complete, disjoint, reproducible, and independent of how many are asked for."""
+"""Splits: complete, disjoint, reproducible, and independent of the number of repeats."""
 
 from __future__ import annotations
 

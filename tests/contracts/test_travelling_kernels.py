@@ -1,4 +1,4 @@
-"""Every kernel, given or learned, in every kernel method of scikit-learn, against Gram matrices."""
+"""All fixed and learned kernels in all kernel methods of scikit-learn, against Gram matrices."""
 
 import numpy as np
 import pytest
@@ -106,7 +106,7 @@ def test_every_consumer_has_the_values_of_the_precomputed_way(kernel):
     mine = KernelPCA(2, kernel=kernel, eigen_solver="dense").fit(X)
     theirs = KernelPCA(2, kernel="precomputed", eigen_solver="dense").fit(gram)
     assert_same(mine.transform(X_NEW), theirs.transform(cross))
-    if gram.min() >= 0:  # as the weights of a graph must be
+    if gram.min() >= 0:  # required of graph weights
         clusters = SpectralClustering(2, affinity=kernel, random_state=0).fit(X)
         assert_same(clusters.affinity_matrix_, gram)
     features = Nystroem(kernel, n_components=len(X), random_state=0).fit(X)

@@ -1,4 +1,4 @@
-"""The documentation lists every public name, and shows the repository's Markdown files."""
+"""The documentation lists every public name and renders the repository's Markdown files."""
 
 import importlib
 import importlib.metadata
@@ -15,7 +15,7 @@ LISTED = [
     "pliant.tables", "pliant.metrics",
 ]  # fmt: skip
 INNER = {"Column", "LeftOut", "Target", "UnknownCategoryWarning"}
-"""Parts of a table's schema, which the reference leaves out."""
+"""Parts of a table's schema that the reference omits."""
 
 
 @pytest.mark.parametrize("name", LISTED)

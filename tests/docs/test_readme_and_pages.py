@@ -1,4 +1,4 @@
-"""What README and documentation show can be typed as it stands, and gives what they say."""
+"""Examples in the README and the documentation run as shown."""
 
 import doctest
 import re

@@ -1,4 +1,4 @@
-"""Theorems 1 and 3 and Corollary 2 of the LAB-RBF paper, with feature maps one can write down."""
+"""Theorems 1 and 3 and Corollary 2 of the LAB-RBF paper, with explicit feature maps."""
 
 import warnings
 
@@ -16,7 +16,7 @@ ridges = st.sampled_from([1e-2, 0.3, 1.0, 25.0])
 
 
 class LocalGaussian(Kernel):
-    """exp(-|theta_i o (t - c_i)|^2), a bandwidth vector for each centre."""
+    """Return exp(-|theta_i o (t - c_i)|^2) with a bandwidth vector for each centre."""
 
     symmetric = False
     psd = False
@@ -32,7 +32,7 @@ class LocalGaussian(Kernel):
 
 
 def objective(w, v, phi, psi, y, alpha):
-    """Equation (4), term by term."""
+    """Return equation (4), term by term."""
     first, second = phi.T @ w, psi.T @ v
     return (
         alpha * w @ v
@@ -43,7 +43,7 @@ def objective(w, v, phi, psi, y, alpha):
 
 
 def gradients(w, v, phi, psi, y, alpha):
-    """Its derivatives with respect to w and to v."""
+    """Return the derivatives of equation (4) with respect to w and v."""
     first, second = phi.T @ w, psi.T @ v
     return (
         alpha * v + phi @ (first - y) + phi @ (second - first),
@@ -52,7 +52,7 @@ def gradients(w, v, phi, psi, y, alpha):
 
 
 def maps(seed, kind, n=8):
-    """Feature maps phi and psi of n points, one column per point."""
+    """Return feature maps phi and psi of n points, one column per point."""
     rng = np.random.default_rng(seed)
     if kind == "random":
         n_features = int(rng.integers(2, 15))
@@ -67,7 +67,7 @@ def stationary_point(phi, psi, y, alpha):
 
 
 def size_of_terms(w, v, phi, psi, y, alpha):
-    """The largest term of the gradients, to which their rounding is relative."""
+    """Return the largest term of the gradients, the scale of their rounding errors."""
     norm = np.linalg.norm
     widest = max(norm(phi), norm(psi))
     return alpha * (norm(w) + norm(v)) + widest * (norm(phi.T @ w) + norm(psi.T @ v) + norm(y))
@@ -84,7 +84,7 @@ def test_theorem_1_the_gradients_vanish(seed, kind, alpha):
 
 
 def differences(w, v, phi, psi, y, alpha, step):
-    """Central differences of (4), which is quadratic: they are exact for any step."""
+    """Central differences of the quadratic (4) are exact for any step."""
     point = np.concatenate([w, v])
     moves = step * np.eye(len(point))
     values = [
@@ -184,7 +184,7 @@ def test_equal_rows_get_coefficients_that_differ_by_their_targets(seed, alpha):
     X, y = rng.uniform(-1, 1, size=(9, 2)), rng.normal(size=9)
     i, j = rng.choice(9, size=2, replace=False)
     X[i] = X[j]
-    bandwidths = rng.uniform(0.3, 3.0, size=X.shape)  # that of i need not be that of j
+    bandwidths = rng.uniform(0.3, 3.0, size=X.shape)  # different bandwidths for i and j
     model = AsymmetricKernelRidge(LocalGaussian(X, bandwidths), alpha).fit(X, y)
     c = model.dual_coef_
     atol = 1e-13 * (np.abs(y).max() + np.abs(c).sum() * (1 + alpha)) / alpha

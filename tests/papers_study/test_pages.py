@@ -1,4 +1,4 @@
-"""The kept pages come from the kept results; numbers, tests and verdicts behind them."""
+"""Stored pages match the stored results; numbers, tests and verdicts of the pages."""
 
 import json
 
@@ -83,7 +83,7 @@ def test_gains_and_ranks_have_the_sign_of_the_score(kept):
     ways = ["svm:fixed/none", "batch-dank:fixed/batch"]
     means = results.shared("mpg", ways).mean(axis=1)
     gain = results.gain("mpg", *ways)
-    assert gain.mean == pytest.approx(means[1] - means[0])  # 1 - R2: less is better
+    assert gain.mean == pytest.approx(means[1] - means[0])  # 1 - R2: lower is better
     both = [results.mean("mpg", who) for who in ways]
     assert results.ranks(ways, ["mpg"])[:, 0].tolist() == stats.rankdata(both).tolist()
     (overall,) = results.overall(ways[1:], results.sets, ways[0])

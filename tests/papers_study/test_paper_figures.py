@@ -1,4 +1,4 @@
-"""Each figure of the papers in a small setting: a picture, a caption, and numbers."""
+"""Each figure of the papers in a small setting has a picture, a caption, and numbers."""
 
 import json
 import math
@@ -43,7 +43,7 @@ SMALL = figures(**{
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """The folder that one run fills, and its numbers, from stand-ins for three sets."""
+    """Return the output folder of one run and its numbers, with generated tables for three sets."""
     data, out = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("figures")
     rng = np.random.default_rng(0)
     y = np.repeat([1, -1], 20)
@@ -116,7 +116,7 @@ def test_samples_and_choices_are_what_they_are_called():
     assert everything.mean(axis=0) == pytest.approx([0, 0], abs=1e-12)
     assert (points.y.sum(), points.y_test.sum(), len(points.y)) == (0, 0, 60)
     X, y = np.repeat([[0.0], [1.0]], 15, axis=0), np.repeat([1.0, -1.0], 15)
-    assert choose(svm, X, y, powers=[0, -1]) == (1.0, 0.5, 1.0, 0.0)  # the widest, the least C
+    assert choose(svm, X, y, powers=[0, -1]) == (1.0, 0.5, 1.0, 0.0)  # widest, smallest C
     for function in FUNCTIONS.values():
         drawn = function.sample(20_000, 5, np.random.default_rng(0))
         exact = function.values(drawn.X)

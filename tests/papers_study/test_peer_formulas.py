@@ -1,4 +1,4 @@
-"""The formulas of methods of others, against slow twins and other solvers."""
+"""Formulas of peer methods, tested against slow references and other solvers."""
 
 from __future__ import annotations
 

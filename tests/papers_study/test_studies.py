@@ -1,4 +1,4 @@
-"""Each study on made-up tables: measured, cached, and shown; what it holds fixed."""
+"""Each study on generated tables: measurement, cache, page, and fixed settings."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ KEYS = {name: declared["contestants"] for name, declared in toml("studies").item
 
 
 def tiny(name):
-    """A study with small contestants, on its first set."""
+    """Return a study with small contestants, on its first set."""
     study = studies()[name]
     held = replace(study.protocol, folds=2, powers=(-1, 2), eta_scales=(1.0, 0.1))
     own = tuple(made_up.small(key) for key in KEYS[name])

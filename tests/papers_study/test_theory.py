@@ -1,4 +1,4 @@
-"""Sums between parts, distances from the optimum, and safe screening, by definition."""
+"""Sums between parts, distances from the optimum, and safe screening, against definitions."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def some_feasible(r, C):
 )
 @settings(max_examples=40, deadline=None)
 def test_the_gap_bounds_the_distance_from_the_optimum(kernel, C, eta, seed, share):
-    """(i) of `screening`, at points from far to near, and what follows for u and v."""
+    """(i) of `screening` holds at far and near points, with its consequences for u and v."""
     K, c = kernel(X), 1 / (4 * eta)
     dual = without_intercept(box_dual(K, C, eta))
     best = smo.solve(dual, tol=1e-10).x[:-1]

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the methods that the papers compare with."""
+"""Slow references for the peer methods of the papers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def batch_reciprocal(new, train):
-    """For each new point, the training point of the largest 1/(r s); ranks counted one by one."""
+    """Return the training point with the largest 1/(r s) for each new point."""
     best = []
     for x in new:
         products = []
