@@ -98,7 +98,7 @@ class Whole:
 
 @st.composite
 def wholes(draw, regression=None):
-    """Yield random problems: Gaussians of all widths, indefinite kernels, large and equal entries."""
+    """Yield random problems: any Gaussians, indefinite kernels, large and equal entries."""
     n, seed = draw(st.integers(2, 14)), draw(st.integers(0, 2**32 - 1))
     r = np.random.default_rng(seed)
     X = r.uniform(-1, 1, size=(n, 2))

@@ -137,8 +137,8 @@ def test_theorem_1_is_false_for_all_solutions_at_once(source):
     """The penalty form may have solutions with different traces, and no tau fits all of them.
 
     On the whole cone of PSD matrices every c z z', z the null vector of S, is a solution: its loss
-    is zero. The bound form's only solution is tau z z'. Therefore "if K* is a solution of one of the
-    problems, it is one of the other" holds for no tau: proof step (i) sets tau = tr K* for one K*.
+    is zero. The bound form's only solution is tau z z'. Therefore "if K* is a solution of one of
+    the problems, it is one of the other" holds for no tau: proof step (i) sets tau = tr K* for one.
     """
     T = TARGETS[source]
     z = np.sqrt(naive.weights(T).sum(axis=1))
