@@ -13,7 +13,6 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +142,6 @@ def race(entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None
 
 
 def measured(y: Any, predictions: Predictions) -> dict[str, float]:
-    """Return the scores of predictions by metric."""
     if predictions.classes is None:
         return {"r2": float(r2_score(y, predictions.values))}
     probability = predictions.probability
@@ -157,7 +155,6 @@ def measured(y: Any, predictions: Predictions) -> dict[str, float]:
 
 
 def catboost(entry: Mapping[str, Any], seed: int, folder: Path, _: float | None) -> Line:
-    """Measure CatBoost with its defaults."""
     from catboost import CatBoostClassifier, CatBoostRegressor
 
     train, test = split(entry, seed, folder)
@@ -178,36 +175,9 @@ def catboost(entry: Mapping[str, Any], seed: int, folder: Path, _: float | None)
     return {"scores": scores, "seconds": {"processor": used}}
 
 
-def autogluon(
-    entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None, quality: str
-) -> Line:
-    """Measure AutoGluon with the budget of a race and two cores, and the metric of the page."""
-    from autogluon.tabular import TabularPredictor
-
-    train, test = split(entry, seed, folder)
-    classes = entry["task"] == "classification"
-    with tempfile.TemporaryDirectory() as place:
-        start = time.perf_counter()
-        predictor = TabularPredictor(
-            "target", path=place, eval_metric="log_loss" if classes else "r2", verbosity=0
-        ).fit(train, presets=f"{quality}_quality", time_limit=budget, num_cpus=2)
-        fitted = time.perf_counter()
-        X = test.drop(columns="target")
-        values = predictor.predict(X).to_numpy()
-        predicted = time.perf_counter() - fitted
-        probability = predictor.predict_proba(X).to_numpy() if classes else None
-        size = predictor.disk_usage()
-    known = np.array(predictor.class_labels) if classes else None
-    scores = measured(test["target"].to_numpy(), Predictions(values, None, probability, known))
-    seconds = {"all": fitted - start, "predict": predicted}
-    return {"scores": {f"autogluon-{quality}": scores}, "seconds": seconds, "bytes": size}
-
-
 CONTESTANTS: dict[str, Callable[..., Line]] = {
     "race": race,
     "catboost": catboost,
-    "autogluon-medium": partial(autogluon, quality="medium"),
-    "autogluon-good": partial(autogluon, quality="good"),
 }
 
 
@@ -252,7 +222,6 @@ def covered(tables: Mapping[Any, Line]) -> float:
 
 
 def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:
-    """Return the Markdown page of stored lines."""
     tables = joined(lines)
     names = sorted({name for name, _ in tables})
     halves = {"odd": set(names[1::2]), "even": set(names[::2]), "all": set(names)}

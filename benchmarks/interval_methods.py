@@ -78,7 +78,6 @@ def conformal_svr(X: Array, y: Array, seed: int) -> Intervals:
 
 
 def logistic(classification: bool, seed: int) -> Any:
-    """Return logistic regression on standardised features."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -113,4 +112,3 @@ TITLES = {
     "svm": "SVM, Platt",
     "forest": "random forest",
 }
-"""Titles on the page."""

@@ -44,7 +44,6 @@ from pliant.comparison.text import TextColumn
 from pliant.core.typing import Array
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
-"""Nominal coverages."""
 
 SEED = 100
 BINS = 15
@@ -54,7 +53,6 @@ LEAST, FEW = 1e-7, 0.01
 """Lower bound on probabilities, and minimum share of the samples in a drawn bin."""
 
 CALIBRATED = ("lab_rbf_calibrated", "conformal_svr")
-"""Methods with calibration rows."""
 
 MARKERS = "osD^v"
 

@@ -14,7 +14,6 @@ from pliant.methods.svm.dual import MarginDual, svc_dual
 from pliant.methods.svm.rows import DenseRows
 
 SPEED = "speed problem"
-"""Name of the generated problem."""
 
 ABSENT = (
     "Without the data folder (--data, or PLIANT_DATA) problems of the same shape are generated, "

@@ -31,7 +31,6 @@ FEWEST, MOST = 3, 100
 """Minimum and maximum number of features; the rank correlation of two is always 1 or -1."""
 
 REPEATS = 5
-"""Permutations of each feature."""
 
 LEAST = 0.01
 """Minimum share of a relevant feature."""
@@ -75,7 +74,6 @@ def compare(table: str, seed: int, folder: Path) -> dict[str, Any]:
 
 
 def to_markdown(report: Mapping[str, Any]) -> str:
-    """Return the Markdown page of a report."""
     tables = pd.DataFrame(report["tables"])
     groups = {
         "regression": tables["task"] == "regression",

@@ -21,7 +21,6 @@ SPLITS = 3
 """Random halves of a set of the data folder; the generated set is drawn once."""
 
 SIZES = (50_000, 200_000)
-"""Training rows of the generated set."""
 
 GROWN_SIZES = (5000, 10_000, 20_000, 50_000, 100_000, 200_000)
 
@@ -159,11 +158,7 @@ def fits(params: Params) -> Prepared:
 
 
 def grown(sizes: Sequence[int], outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the exponents of time and memory, and both values for each measured size.
-
-    `outcomes` has an outcome for each size; failed and too long fits have no number in
-    the table.
-    """
+    """Return the exponents of time and memory, and both for each size with a successful fit."""
     done = [(n, each) for n, each in zip(sizes, outcomes, strict=True) if "error" not in each]
     large = [(n, each) for n, each in done if n >= MEMORY_FROM and each["peak_bytes"]]
     return {

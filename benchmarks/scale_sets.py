@@ -15,13 +15,11 @@ from benchmarks.splits import random_halves
 from pliant.core.typing import Array
 
 GENERATED = "generated"
-"""Name of the generated set."""
 
 FEATURES, HIDDEN, WAVES = 12, 3, 24
 FLIPPED, NOISE = 0.005, 0.02
 
 N_TEST = 20_000
-"""Test rows of the generated set."""
 
 
 class Halves(NamedTuple):

@@ -23,7 +23,6 @@ from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.smo import solve
 
 STEPS = 11
-"""Number of problems of a path."""
 
 
 def libsvm(params: Params) -> Prepared:
@@ -40,7 +39,6 @@ def libsvm(params: Params) -> Prepared:
 
 
 def svm(params: Params) -> Prepared:
-    """Prepare the plain SVM dual."""
     gram, y = _given(params)
     return _solving(lambda: _dual(gram, y, params), params)
 

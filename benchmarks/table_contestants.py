@@ -13,7 +13,6 @@ Factory = Callable[[bool, int], Any]
 
 
 def lab_rbf(classification: bool, seed: int) -> Any:
-    """Return LAB-RBF with its defaults."""
     from pliant import LABRBFClassifier, LABRBFRegressor
 
     return (LABRBFClassifier if classification else LABRBFRegressor)(random_state=seed)
@@ -129,7 +128,6 @@ CONTESTANTS: dict[str, Factory] = {
     "lightgbm_td": _tuned_default("LGBM"),
     "xgboost_td": _tuned_default("XGB"),
 }
-"""Names accepted by `--contestants`."""
 
 ONLY = {"svm": "classification", "xrfm": "regression"}
 """Contestants that support only one task."""

@@ -54,7 +54,6 @@ SMALL = TABLES.pop("small")
 TASKS = {
     name: task for task, halves in TABLES.items() for names in halves.values() for name in names
 }
-"""Task of each table."""
 
 OURS = "lab_rbf"
 RANKED = {
@@ -65,7 +64,6 @@ RANKED = {
         OURS, "svm", "realmlp_td", "forest", "xgboost_td", "catboost_td", "lightgbm_td",
     ),
 }  # fmt: skip
-"""The seven ranked contestants of each task."""
 
 TITLES = {
     OURS: "LAB-RBF",
@@ -178,7 +176,6 @@ def standings(values: pd.DataFrame, task: str, tables: Sequence[str]) -> list[di
 
 
 def to_markdown(rows: pd.DataFrame, report: Mapping[str, Any]) -> str:
-    """Return the Markdown page."""
     parts = ["# LAB-RBF and other methods on many tables\n"]
     parts += [NOTES.format(seeds=", ".join(map(str, SEEDS))) + "\n"]
     parts += ["![Relative errors of all contestants, one dot per table](tables.png)\n"]

@@ -40,7 +40,6 @@ class PaperSet:
     above: float | None = None
     """Threshold of a numeric target that separates two classes."""
     target_unit: float = 1.0
-    """Divisor of the target."""
     printed: str | None = None
     """Name in the paper, if different."""
     support: int | None = None
@@ -52,7 +51,6 @@ class PaperSet:
     unit: float | None = None
     """Divisor of the features; None standardises them."""
     n_parts: int = 1
-    """Number of parts of a decomposed problem."""
     C: float = 1.0
     gamma: float = 1.0
     """C and gamma of the paper, if given: exp(-gamma |x - x'|^2)."""
@@ -109,9 +107,7 @@ class Estimate:
     spread: float | None
     """Standard deviation over the repeats; None if unknown."""
     repeats: int
-    """Number of splits."""
     text: str
-    """The text to show."""
 
     @classmethod
     def of(cls, values: npt.ArrayLike, form: str) -> Estimate:

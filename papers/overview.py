@@ -29,7 +29,6 @@ VERDICTS = {
     NOT_RERUN: "printed, but not measured",
     OURS: "measured, but not in the paper",
 }
-"""Meaning of each verdict."""
 
 STANDARD_ERRORS = 2.0
 
@@ -47,7 +46,6 @@ PAPERS = {
     "SCG": "Pan, Chen, Chen, Xu: Efficient learning of supervised kernels with a graph-based loss "
     "function (2016)",
 }
-"""The papers in the order of the page."""
 
 TOLERANCES = (
     "1 point of accuracy, .01 of R2, 5 % of a mean squared error, 20 % of a rank, a factor of 3 of "
@@ -63,11 +61,9 @@ class Quantity:
     sign: int
     """1 if more is better, -1 if less is, 0 if neither is."""
     form: str
-    """Format of a measured number."""
     tolerance: float
     """Tolerance: absolute, or relative to the printed number."""
     relative: bool = False
-    """True if the tolerance is relative."""
     factor: bool = False
     """True if the tolerance is a factor, up or down."""
     kind: str = "new rows"
@@ -127,7 +123,6 @@ class Agreement:
     """Comparison of a printed and a measured cell."""
 
     study: str
-    """Name of the study."""
     paper: str
     place: str
     """Paper and place, such as ``"DANK"`` and ``"Table 1"``."""
@@ -165,11 +160,7 @@ UNKNOWN = OPEN + "the reason has not been studied."
 
 @cache
 def reasons() -> tuple[tuple[str, dict[str, str]], ...]:
-    """Return reasons with the patterns of their cells, in the order of the files.
-
-    Each pattern has the form of `fnmatch`, with alternatives separated by ``|``, and applies to the
-    field of an `Agreement` with the same name.
-    """
+    """Return reasons with `fnmatch` patterns, separated by ``|``, of the fields of their cells."""
     files = sorted((FOLDER / "reasons").glob("*.toml"))
     entries = [entry for path in files for entry in toml(f"reasons/{path.stem}")["reason"]]
     return tuple(
@@ -248,10 +239,7 @@ class _Cells:
                 yield Agreement(*about, "rank of F", label, rank, counted)
 
     def columns(self, method: str, name: str) -> Sequence[Shown]:
-        """Return the measured columns of a method that the study has on a set.
-
-        A single column is returned even if the study lacks it, so the cell says so.
-        """
+        """Return the measured columns of a method on a set; a single one even if it is missing."""
         study = self.study
         columns = study.beside.columns.get(method, ()) if name in study.sets else ()
         there = [each for each in columns if name in study.sets_of(each.who.partition(":")[0])]

@@ -168,11 +168,7 @@ def beside_table(
     others: Mapping[str, str] = {},
     more: Sequence[str] = (),
 ) -> str:
-    """Return the paper's sets and methods, each cell paper / measured.
-
-    `show` returns the measured text for a set; `others` are contestants, by title, and `more` are
-    sets that are not in the paper.
-    """
+    """Return paper / measured for the paper's sets and methods, `others` and `more` sets."""
     columns: dict[tuple[str, str], Shown] = {}
     cells = {row: each[quantity] for row, each in printed(study.name).items() if quantity in each}
     for method in dict.fromkeys(method for each in cells.values() for method in each):

@@ -92,10 +92,7 @@ class Overall:
 
 
 class Results:
-    """The measurements in a document of `papers.study`.
-
-    A contestant with variants is named like "svm:fixed/none".
-    """
+    """The measurements in a document; variants have names such as "svm:fixed/none"."""
 
     def __init__(self, study: Study, document: Mapping[str, Any]) -> None:
         self.study = study
@@ -118,11 +115,9 @@ class Results:
         return [self.group(name, who) for who in self.titles if self.has(name, who)]
 
     def task(self, name: str) -> str:
-        """Return the task of a set."""
         return str(next(r["task"] for (each, _), r in self._groups.items() if each == name))
 
     def sets_of(self, task: str) -> list[str]:
-        """Return the measured sets of a task."""
         tasks = {name: group["task"] for (name, _), group in self._groups.items()}
         return [name for name in self.sets if tasks.get(name) == task]
 
@@ -147,12 +142,7 @@ class Results:
         return (100.0 if percent else 1.0) * self.numbers(name, who, part)
 
     def mean(self, name: str, who: str, part: str = "test") -> float:
-        """Return the mean score over the repeats."""
         return float(self.values(name, who, part).mean())
-
-    def overall_mean(self, who: str, part: str = "test") -> float:
-        """Return the mean over all sets."""
-        return float(np.mean([self.mean(name, who, part) for name in self.sets]))
 
     def shared(self, name: str, ways: Sequence[str], part: str = "test") -> Array:
         """Return the scores on the common repeats, shape (contestants, r)."""

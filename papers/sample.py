@@ -27,7 +27,6 @@ class Sample:
     """The training and test rows of one repeat."""
 
     name: str
-    """Name of the set."""
     task: str
     """Either "classification" or "regression"."""
     X: Array
@@ -39,7 +38,6 @@ class Sample:
     labelled: Indices | None = None
     """Labelled rows of X, shape (l,), in ascending order; None for all."""
     chosen: PaperSet | None = None
-    """Declaration of the set."""
 
     @property
     def known(self) -> Indices:
@@ -76,7 +74,6 @@ class Protocol:
     split: str
     """A key of `SPLITS`."""
     folds: int = 5
-    """Number of folds of cross-validation."""
     first_seed: int = 0
     """Seed of repeat 0; repeat r has the seed ``first_seed + r``."""
     score: str = "1 - R2"

@@ -78,10 +78,7 @@ class Contestant:
         vars(self).update(settings, name=name)
 
     def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
-        """Select parameters on the training rows, fit, and score on the test rows.
-
-        `needed` is the record of the contestant in `needs`.
-        """
+        """Tune, fit, and score on the test rows; `needed` is the record of `needs`."""
         raise NotImplementedError
 
     def words(self) -> str:
@@ -154,7 +151,6 @@ class Beside:
     own_quantity: str = ""
     """Quantity of these columns on all sets; empty for scores on sets that are not printed."""
     repeats: int = 1
-    """Number of repeats in the paper."""
     baseline: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The tuned baseline and its name, by task."""
     baseline_in: str = ""
@@ -165,9 +161,7 @@ class Beside:
     baseline_seconds: bool = False
     """True if the seconds of the baseline are shown too."""
     regression: str = "1 - R2"
-    """Quantity of regression sets."""
     scale: float = 1.0
-    """Factor that converts an accuracy to per cent."""
     by_variant: bool = False
     """True if each variant has a separate row."""
     printed: bool = True
@@ -180,17 +174,13 @@ class Study:
 
     name: str
     title: str
-    """Name and title on the command line and on the page."""
     group: str
-    """Group of its sets, texts and protocol."""
     page: str
     """Function in `papers/studies` that returns its sections, such as "hadamard.tables"."""
     repeats: int
-    """Default number of splits."""
     sets: tuple[str, ...]
     """Sets in the order of the page; the first contestant is measured on all."""
     contestants: tuple[Contestant, ...]
-    """Contestants in the order of the page."""
     protocol: Protocol
     beside: Beside
     percent: bool = True
@@ -204,15 +194,12 @@ class Study:
 
     @property
     def titles(self) -> dict[str, str]:
-        """Titles of all contestants by name."""
         return {each.name: each.title for each in self.contestants}
 
     def sets_of(self, who: str) -> Sequence[str]:
-        """Return the sets of a contestant."""
         return self.only.get(who, self.sets)
 
     def chosen(self, name: str) -> PaperSet:
-        """Return the declaration of a set."""
         return paper_sets(self.group)[name]
 
     def measured_for(self, row: str) -> list[str]:
@@ -263,10 +250,7 @@ def studies() -> dict[str, Study]:
 
 
 class Cache:
-    """Cache of records in a file of JSON lines, shared by studies and interrupted runs.
-
-    A record is valid for one contestant, with all its settings, under one protocol.
-    """
+    """Cache of records by contestant, settings and protocol, in a file of JSON lines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -390,11 +374,7 @@ def unconverged() -> Iterator[list[warnings.WarningMessage]]:
 def document(
     study: Study, sets: Sequence[str], repeats: int, records: Sequence[Record]
 ) -> Document:
-    """Return a study as a JSON-compatible document with the contents of its pages.
-
-    ``results`` has an object for each set and contestant; each list in it has an entry for each
-    of the first repeats. The data folder is not named.
-    """
+    """Return a study as a JSON-compatible document with the contents of its pages."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in sorted(records, key=lambda r: r["repeat"]):
         groups.setdefault((record["set"], record["contestant"]), []).append(record)

@@ -35,9 +35,7 @@ class Settings:
     """Settings of the measurements."""
 
     repeats: int = 5
-    """Measurements of each contestant."""
     threads: int = 1
-    """Threads of every numerical library."""
     data: str | None = None
     """Folder of data sets, passed to workers as PLIANT_DATA."""
     timeout: float = 1800.0

@@ -29,11 +29,7 @@ Report = dict[str, Any]
 def run(
     benchmark: Benchmark, settings: Settings, log: Callable[[str], None] = lambda line: None
 ) -> Report:
-    """Measure all cases of a benchmark; return a JSON-compatible report.
-
-    The report holds the benchmark, the computer, its load at the start, the settings, and for each
-    case all measurements and the summary. It does not name the data folder.
-    """
+    """Measure all cases of a benchmark; return a JSON-compatible report, not naming the data."""
     start = {"date": now(), "load_average": load_average()}
     cases = [
         _run_case(case, benchmark, settings, log) for case in benchmark.cases(bool(settings.data))
@@ -66,10 +62,7 @@ def has_failures(report: Report) -> bool:
 
 
 def write(report: Report, folder: Path) -> list[Path]:
-    """Write NAME.json and NAME.md into `folder` and return their paths.
-
-    The JSON file holds the contents of the page: summaries, without single measurements.
-    """
+    """Write NAME.json, without single measurements, and NAME.md into `folder`; return the paths."""
     table, page = (folder / f"{report['benchmark']}.{kind}" for kind in ("json", "md"))
     cases = [{"name": c["name"], "summary": rounded(c["summary"], DIGITS)} for c in report["cases"]]
     kept = {**report, "cases": cases}

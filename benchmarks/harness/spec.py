@@ -27,7 +27,6 @@ MANNER = (
     "each in its own process with {threads} thread(s), contestants in alternating order; a ratio "
     "is paired within its repeat"
 )
-"""Description of the measurements by `measure_case`."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,6 @@ class Contestant:
     goal: float | None = None
     """Upper bound on the time ratio, or lower bound on the speed-up."""
     paper: float | None = None
-    """Seconds reported by a paper."""
 
     def __post_init__(self) -> None:
         if callable(self.function):

@@ -117,11 +117,7 @@ def _numbers(fitted: DANKClassifier, rank: int | None) -> Record:
 
 
 def counted_rank(kernel: Any) -> int:
-    """Return the number of eigenvalues of F = 11' + A/(4 eta) above `LEAST`.
-
-    For a kernel learned in parts, return the sum over the parts, that is, the count for the
-    block-diagonal F of the paper.
-    """
+    """Return the number of eigenvalues of F = 11' + A/(4 eta) above `LEAST`, summed over parts."""
     parts = getattr(kernel, "parts", None)
     if parts is not None:
         return sum(map(counted_rank, parts))

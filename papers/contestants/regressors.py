@@ -42,7 +42,6 @@ class LAB(Plain):
     scaled = False
 
     def details(self, model: Any) -> Record:
-        """Return the number of support points of all members."""
         return {"support": float(len(model.support_))}
 
 
@@ -70,14 +69,12 @@ class BestDraw(BaseEstimator):
         self.models = models
 
     def fit(self, X: Array, y: Labels) -> BestDraw:
-        """Fit all models, and keep the best one."""
         fitted = [model.fit(X, y) for model in self.models]
         self.best_ = max(fitted, key=lambda model: float(model.validation_score_[0]))
         self.support_ = self.best_.support_
         return self
 
     def predict(self, X: Array) -> Array:
-        """Return the predictions of the best model."""
         return np.asarray(self.best_.predict(X))
 
 
@@ -206,7 +203,6 @@ class GaussianSVR(Tuned):
         return SVR(**given, cache_size=1000, max_iter=self.max_iter if final else 50_000)
 
     def details(self, model: Any) -> Record:
-        """Return the number of support vectors."""
         return {"support": float(len(model.support_))}
 
 
@@ -227,7 +223,6 @@ class PlainAndCalibrated(BaseEstimator):
         self.C, self.gamma, self.folds = C, gamma, folds
 
     def fit(self, X: Array, y: Labels) -> PlainAndCalibrated:
-        """Fit both models."""
         machine = SVC(C=self.C, gamma=self.gamma, cache_size=500)
         self.plain_ = make_pipeline(StandardScaler(), machine).fit(X, y)
         twin = CalibratedClassifierCV(make_pipeline(StandardScaler(), machine), cv=self.folds)
@@ -236,11 +231,9 @@ class PlainAndCalibrated(BaseEstimator):
         return self
 
     def predict(self, X: Array) -> Labels:
-        """Return the labels of the plain model."""
         return np.asarray(self.plain_.predict(X))
 
     def predict_proba(self, X: Array) -> Array:
-        """Return the probabilities of the calibrated model."""
         return np.asarray(self.calibrated_.predict_proba(X))
 
 

@@ -18,7 +18,6 @@ from pliant.core.typing import Array, Indices
 from pliant.kernels import Gaussian
 
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
-"""Values of C in the paper."""
 
 MOST_STEPS = 200_000
 """Maximum number of libsvm's steps in one solve."""
@@ -95,7 +94,6 @@ class KernelMachine(Contestant):
 
 
 def svc(gram: Array, y: Indices, C: float) -> SVC:
-    """Fit scikit-learn's SVC, one against one."""
     return SVC(C=C, kernel="precomputed", cache_size=500, max_iter=MOST_STEPS).fit(gram, y)
 
 

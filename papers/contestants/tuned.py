@@ -17,7 +17,6 @@ from papers.study import MEASURED, Contestant, Needed, Record, Variants, unconve
 from pliant.core.typing import Array, Indices
 
 Setting: TypeAlias = dict[str, Any]
-"""The tuned parameters by name."""
 
 
 class Tuned(Contestant):
@@ -112,7 +111,6 @@ class Plain(Tuned):
     def model(
         self, sample: Sample, setting: Setting, seed: int, *, final: bool = True
     ) -> BaseEstimator:
-        """Return the estimator."""
         from papers.contestants import regressors
 
         return getattr(regressors, self.make)(**{**self.options, **setting}, random_state=seed)

@@ -35,7 +35,6 @@ class PaperFigure:
 
     @property
     def title(self) -> str:
-        """Title in captions.toml."""
         return str(self.texts["title"])
 
     def draw(self, folder: Path, data: str | None) -> Numbers:

@@ -25,10 +25,7 @@ def _tuned_svm(
 
 
 def dank(s: SimpleNamespace, data: str | None) -> Drawing:
-    """Draw a column for each width of the kernel and a row for each eta; C is shared.
-
-    Cross-validation of the SVM selects C, and also the width if it is 0.
-    """
+    """Draw a column for each width (0: by cross-validation of the SVM) and a row for each eta."""
     points = shared.clowns(s)
     shape = len(s.eta_scales), len(s.sigmas)
     figure, panels = shared.canvas(

@@ -20,7 +20,6 @@ from pliant.datasets import cherkassky_function
 from pliant.methods import LABRBFAlgorithm
 
 LEARNING_RATE = 0.05
-"""Learning rate of the paper's Algorithm 1."""
 
 FIXED, ALGORITHM_1 = "one fixed bandwidth", "Algorithm 1"
 STARTED, DEFAULTS = "pliant, ridge, so started", "pliant, defaults"
@@ -41,7 +40,6 @@ class Function(NamedTuple):
     """A function on a cube, and the noise of its values."""
 
     formula: str
-    """Title of a panel."""
     values: Callable[..., Array]
     """Points, shape (n, d), -> values, shape (n,)."""
     end: float

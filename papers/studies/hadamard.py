@@ -30,7 +30,6 @@ AT_REFERENCE = "dank-taus:0.01/reciprocal"
 ETAS = {FIXED: "eta = |alpha|^2 of the SVM", TUNED: "eta tuned"}
 
 SCORES = {"classification": "accuracy", "regression": "1 - R2"}
-"""Score of each task."""
 
 
 def _digits(results: Results) -> int:
@@ -149,7 +148,6 @@ def _measured(ways: dict[str, str], results: Results, reference: str) -> str:
 
 
 def _ways(contestants: Sequence[str], etas: Sequence[str]) -> list[str]:
-    """Return all variants."""
     rules = (*RULES, CHOSEN)
     return [f"{who}:{eta}/{rule}" for who in contestants for eta in etas for rule in rules]
 

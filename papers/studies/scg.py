@@ -157,7 +157,6 @@ def _summary(study: Study, results: Results) -> str:
 
 
 def _seconds(results: Results, name: str, who: str) -> float:
-    """Return the median time of learning the kernel."""
     return float(np.median(results.numbers(name, who, "kernel_seconds")))
 
 
