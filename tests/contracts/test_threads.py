@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import pliant
@@ -151,15 +151,6 @@ def test_a_forked_process_has_a_limit_of_its_own():
             os._exit(0 if threads._limit is not before else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert threads._limit is before
-
-
-@pytest.mark.parametrize("worth_it", [False, True])
-def test_numbers_of_threads_that_are_given_are_kept(monkeypatch, worth_it):
-    monkeypatch.setattr(threads, "cpu_count", lambda: 16)
-    for given in (1, 3, -1):
-        assert threads.threads_for(given, worth_it=worth_it) == given
-        with parallel_config(n_jobs=given):
-            assert threads.threads_for(None, worth_it=worth_it) == given
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])

@@ -38,21 +38,3 @@ def extension(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-@pytest.mark.parametrize(
-    ("name", "url"),
-    [
-        (
-            "sklearn.svm.SVC",
-            "https://scikit-learn.org/stable/modules/generated/sklearn.svm.SVC.html",
-        ),
-        ("numpy.load", "https://numpy.org/doc/stable/reference/generated/numpy.load.html"),
-        ("sklearn.svm.Missing", None),
-        ("missing.svm.SVC", None),
-        ("svm", None),
-    ],
-)
-def test_names_of_other_libraries_have_an_address(name, url):
-    pytest.importorskip("sphinx")
-    assert extension("name_links").address(name) == url

@@ -196,16 +196,3 @@ def test_solves_that_end_early_are_counted_and_shown(folder):
     assert records[0]["unconverged"] > 0
     text = page(study, document(study, ["heart"], 1, records))
     assert f"ended before their tolerance: {records[0]['unconverged']} (SVM-CV)" in text
-
-
-def test_wrong_arguments_are_named(folder, capsys):
-    for more, said in (
-        (["--sets", "heart,nosuch"], "nosuch"),
-        (["--repeats", "0"], "expected --repeats >= 1, got 0"),
-        (["--data", str(folder / "none")], "expected --data to be an existing folder"),
-    ):
-        with pytest.raises(SystemExit):
-            main(["run", "dank-table-1", "--data", str(folder), *more])
-        assert said in capsys.readouterr().err
-    assert main(["list"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(KEYS) == 17
