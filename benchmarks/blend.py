@@ -112,14 +112,14 @@ def race(entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None
     singles = [method for method in source.methods if method.name != "dummy"]
     models = fit_apart(source.sample, protocol, singles, rows)
     scores = {
-        method.name: measured(y, predictions_of(fitted, X))
+        method.name: scores_of(y, predictions_of(fitted, X))
         for method, fitted in zip(singles, models, strict=True)
     }
     start = time.perf_counter()
     blended = FittedMethod(blend.steps[-1][1] if result.best == "blend" else blend[1:])
     predictions = predictions_of(blended, X)
     predicting = time.perf_counter() - start
-    scores["blend"] = measured(y, predictions)
+    scores["blend"] = scores_of(y, predictions)
     expected = result.expected
     with tempfile.TemporaryDirectory() as place:
         save_model(blend, Path(place) / "model.pliant")
@@ -141,7 +141,7 @@ def race(entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None
     }
 
 
-def measured(y: Any, predictions: Predictions) -> dict[str, float]:
+def scores_of(y: Any, predictions: Predictions) -> dict[str, float]:
     if predictions.classes is None:
         return {"r2": float(r2_score(y, predictions.values))}
     probability = predictions.probability
@@ -171,7 +171,7 @@ def catboost(entry: Mapping[str, Any], seed: int, folder: Path, _: float | None)
     probability = model.predict_proba(X) if classes else None
     known = model.classes_ if classes else None
     predictions = Predictions(values, None, probability, known)
-    scores = {"catboost": measured(test["target"].to_numpy(), predictions)}
+    scores = {"catboost": scores_of(test["target"].to_numpy(), predictions)}
     return {"scores": scores, "seconds": {"processor": used}}
 
 
@@ -181,7 +181,7 @@ CONTESTANTS: dict[str, Callable[..., Line]] = {
 }
 
 
-def joined(lines: Sequence[Line]) -> dict[tuple[str, int], Line]:
+def merge_lines(lines: Sequence[Line]) -> dict[tuple[str, int], Line]:
     """Return a line for each table and seed, with the scores of all contestants."""
     tables: dict[tuple[str, int], Line] = {}
     for line in lines:
@@ -210,7 +210,7 @@ def ranks(tables: Mapping[Any, Line], metric: str) -> list[tuple[str, float, flo
     return found
 
 
-def covered(tables: Mapping[Any, Line]) -> float:
+def coverage(tables: Mapping[Any, Line]) -> float:
     """Return the share of tables with a test score in the expected interval."""
     inside = [
         low <= line["scores"]["blend"][line["metric"]] <= high
@@ -222,7 +222,7 @@ def covered(tables: Mapping[Any, Line]) -> float:
 
 
 def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:
-    tables = joined(lines)
+    tables = merge_lines(lines)
     names = sorted({name for name, _ in tables})
     halves = {"odd": set(names[1::2]), "even": set(names[::2]), "all": set(names)}
     rows = []
@@ -238,7 +238,7 @@ def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:
                     "rank": float(np.mean([rank for _, rank, _ in found])),
                     "worse": sum(gap > NEAR for _, _, gap in found),
                     "most": max(gap for _, _, gap in found),
-                    "inside": covered(part),
+                    "inside": coverage(part),
                 })  # fmt: skip
     columns = (
         TextColumn("tables"),
@@ -293,8 +293,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {"lines": []}
     old, new = found.pop("lines"), read(given.lines)
-    measured_anew = {(n["table"], n["seed"], n["contestant"]) for n in new}
-    lines = [o for o in old if (o["table"], o["seed"], o["contestant"]) not in measured_anew] + new
+    replaced = {(n["table"], n["seed"], n["contestant"]) for n in new}
+    lines = [o for o in old if (o["table"], o["seed"], o["contestant"]) not in replaced] + new
     notes = NOTES.format(catboost="1.2", train=MOST_TRAIN, test=MOST_TEST)
     head = {**found, **(provenance() if new else {}), "notes": notes}
     write_json(kept, head, lines=lines)

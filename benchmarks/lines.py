@@ -42,7 +42,7 @@ def seeds(text: str) -> range:
 
 
 def read(path: Path | None) -> list[Line]:
-    """Return the lines of a file of results; or none if there is no file."""
+    """Return the lines of a file of results, or an empty list without a file."""
     if path is None or not path.exists():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]

@@ -28,7 +28,7 @@ def generated(rows: int, features: int, seed: int, *, out: Array | None = None) 
     f(x) = sin(3 x_1 x_2) + x_3^2 + exp(-4 x_4^2) x_5 + tanh(3 x_6 + 3 x_7)/2 + sin(pi x_8)/3
 
     A missing feature counts as 0. The standard deviation of f is .9 with all eight features, and
-    that of the noise is `NOISE`. The points are written to `out`, shape (rows, features), for
+    of the noise `NOISE`. The points are written to `out`, shape (rows, features), for
     example a memory map; by default to a new float64 array.
     """
     X = np.empty((rows, features)) if out is None else out

@@ -19,7 +19,7 @@ TOL, SWEEPS = 1e-3, 20
 STRENGTH = 100.0
 
 
-class Given(NamedTuple):
+class LabelledPairs(NamedTuple):
     """Standardised points, classes (-1: unknown), and the pairs of rows for LDK."""
 
     X: Array
@@ -28,7 +28,7 @@ class Given(NamedTuple):
     signs: Array
 
 
-def given(params: Params) -> Given:
+def load_pairs(params: Params) -> LabelledPairs:
     """Return a set with ``labels`` random labels, and up to ``pairs`` of their pairs."""
     X, classes = _set(params)
     rng = np.random.RandomState(0)
@@ -38,7 +38,7 @@ def given(params: Params) -> Given:
     information = SideInformation.from_labels(y, unlabeled=-1)
     pairs, signs = information.sample_pairs(params["pairs"], rng)
     order = np.lexsort(pairs.T[::-1])
-    return Given(X, y, pairs[order], signs[order])
+    return LabelledPairs(X, y, pairs[order], signs[order])
 
 
 def _set(params: Params) -> tuple[Array, Any]:
@@ -52,7 +52,7 @@ def _set(params: Params) -> tuple[Array, Any]:
 
 def active_block(params: Params) -> Prepared:
     """Prepare `LogDetLearner`, which projects on the points in pairs."""
-    X, _, pairs, signs = given(params)
+    X, _, pairs, signs = load_pairs(params)
     model = LogDetLearner(max_pairs=None, tol=TOL, max_iter=SWEEPS, random_state=0)
 
     return (
@@ -67,5 +67,5 @@ def active_block(params: Params) -> Prepared:
 
 def closed_form(params: Params) -> Prepared:
     """Prepare `SCGLogDetLearner` on the labels behind the pairs."""
-    X, y, *_ = given(params)
+    X, y, *_ = load_pairs(params)
     return fitting(SCGLogDetLearner(strength=STRENGTH), X, y)

@@ -27,7 +27,7 @@ STEPS = 11
 
 def libsvm(params: Params) -> Prepared:
     """Prepare scikit-learn's SVC on the Gram matrix."""
-    gram, y = _given(params)
+    gram, y = _gram_and_labels(params)
     model = SVC(C=params["C"], kernel="precomputed", tol=params["violation"], cache_size=1000)
 
     def describe(fitted: SVC) -> dict[str, Any]:
@@ -39,13 +39,13 @@ def libsvm(params: Params) -> Prepared:
 
 
 def svm(params: Params) -> Prepared:
-    gram, y = _given(params)
+    gram, y = _gram_and_labels(params)
     return _solving(lambda: _dual(gram, y, params), params)
 
 
 def dank_eta_given(params: Params) -> Prepared:
     """Prepare DANK's dual, with eta = |alpha|^2 of the plain SVM computed beforehand."""
-    gram, y = _given(params)
+    gram, y = _gram_and_labels(params)
     plain = solve(_dual(gram, y, params), violation=params["violation"])
     quartic = 0.25 / float(plain.x @ plain.x)
     return _solving(lambda: _dual(gram, y, params).with_quartic(quartic), params)
@@ -56,7 +56,7 @@ def precomputed(params: Params) -> Prepared:
 
     ``machine`` is SVC or DANK, and ``options`` are parameters in addition to C.
     """
-    gram, y = _given(params)
+    gram, y = _gram_and_labels(params)
     options = {"C": params["C"], **params.get("options", {})}
     if params["machine"] == "SVC":
         peer = SVC(kernel="precomputed", cache_size=1000, **options)
@@ -85,7 +85,7 @@ def _solving(problem: Callable[[], MarginDual], params: Params) -> Prepared:
 
 def dank_eta_auto(params: Params) -> Prepared:
     """Prepare two solves: the plain SVM, and DANK's dual started from its solution."""
-    gram, y = _given(params)
+    gram, y = _gram_and_labels(params)
 
     def call() -> tuple[float, Array, int]:
         problem = _dual(gram, y, params)
@@ -101,7 +101,7 @@ def dank_eta_auto(params: Params) -> Prepared:
     return call, describe
 
 
-def _given(params: Params) -> tuple[Array, Array]:
+def _gram_and_labels(params: Params) -> tuple[Array, Array]:
     X, y = two_classes(params)
     return gaussian_gram(X, params["gamma"]), y
 
@@ -122,7 +122,7 @@ def _describe(problem: MarginDual, beta: Array, n_iter: int) -> dict[str, Any]:
 
 def c_path(params: Params) -> Prepared:
     """Prepare the path C, 1.2 C, ... of the plain SVM on one Gram matrix."""
-    gram, y = _given(params)
+    gram, y = _gram_and_labels(params)
     factor, rows = params["factor"], DenseRows(gram)
     duals = [svc_dual(rows, y, params["C"] * factor**k) for k in range(STEPS)]
     return lambda: _follow(duals, params, factor), _describe_path

@@ -199,30 +199,30 @@ class _Cells:
 
     def all(self) -> Iterator[Agreement]:
         """Yield the printed cells, then the additional ones."""
-        study, beside = self.study, self.study.beside
-        rows = printed(study.name) if beside.printed else {}
+        study, declared = self.study, self.study.comparison
+        rows = printed(study.name) if declared.printed else {}
         for row, quantities in rows.items():
             for name in study.measured_for(row) or [row]:
-                about = (study.name, beside.paper, beside.places.get(row, beside.place), name)
+                about = (study.name, declared.paper, declared.places.get(row, declared.place), name)
                 for quantity in [each for each in quantities if each in QUANTITIES]:
                     for method, cell in quantities[quantity].items():
                         yield from self.of_printed(about, quantity, method, cell)
         for name in self.results.sets:
-            if (study.chosen(name).printed or name) in rows and not beside.own_quantity:
+            if (study.chosen(name).printed or name) in rows and not declared.own_quantity:
                 continue
             regression = self.results.task(name) == "regression"
-            quantity = beside.own_quantity or (beside.regression if regression else "accuracy")
-            for shown in beside.own:
-                about = (study.name, beside.paper, beside.own_place or beside.place, name)
+            quantity = declared.own_quantity or (declared.regression if regression else "accuracy")
+            for shown in declared.own:
+                about = (study.name, declared.paper, declared.own_place or declared.place, name)
                 own = self.cell(about, quantity, shown.label, None, shown)
-                place = f"{name}, {shown.who.partition(':')[2]}" if beside.by_variant else name
+                place = f"{name}, {shown.who.partition(':')[2]}" if declared.by_variant else name
                 yield replace(own, set=place)
 
     def of_printed(
         self, about: About, quantity: str, method: str, text: str
     ) -> Iterator[Agreement]:
         """Yield a printed cell for each measuring variant, and the rank of F in parentheses."""
-        repeats = self.study.beside.repeats
+        repeats = self.study.comparison.repeats
         given = Estimate.printed(text, repeats)
         if given is None:
             return
@@ -241,7 +241,7 @@ class _Cells:
     def columns(self, method: str, name: str) -> Sequence[Shown]:
         """Return the measured columns of a method on a set; a single one even if it is missing."""
         study = self.study
-        columns = study.beside.columns.get(method, ()) if name in study.sets else ()
+        columns = study.comparison.columns.get(method, ()) if name in study.sets else ()
         there = [each for each in columns if name in study.sets_of(each.who.partition(":")[0])]
         return there or columns[:1]
 
@@ -249,15 +249,15 @@ class _Cells:
         self, about: About, quantity: str, label: str, given: Estimate | None, shown: Shown
     ) -> Agreement:
         """Return a cell with its measurement and baseline."""
-        name, beside, plain = about[-1], self.study.beside, self.plain
+        name, comparison, plain = about[-1], self.study.comparison, self.plain
         if not self.results.has(name, shown.who):
             return Agreement(*about, quantity, label, given, None)
         measured = _estimate(self.results, name, quantity, shown)
         task = "regression" if quantity.endswith(("R2", "error")) else "classification"
-        base, title = beside.baseline.get(task, ("", ""))
-        if beside.by_variant and base:
+        base, title = comparison.baseline.get(task, ("", ""))
+        if comparison.by_variant and base:
             base = f"{base}:{shown.who.partition(':')[2]}"
-        timed = quantity == "seconds" and not beside.baseline_seconds
+        timed = quantity == "seconds" and not comparison.baseline_seconds
         if not base or timed or base == shown.who or plain is None or not plain.has(name, base):
             return Agreement(*about, quantity, label, given, measured)
         other = _estimate(plain, name, quantity, Shown(base, part=shown.part))
@@ -265,15 +265,15 @@ class _Cells:
 
 
 def _estimate(results: Results, name: str, quantity: str, shown: Shown) -> Estimate:
-    form, beside = QUANTITIES[quantity].form, results.study.beside
+    form, comparison = QUANTITIES[quantity].form, results.study.comparison
     if quantity == "seconds":
-        seconds = results.numbers(name, shown.who, beside.seconds)
-        if beside.median:
+        seconds = results.numbers(name, shown.who, comparison.seconds)
+        if comparison.median:
             median = float(np.median(seconds))
             return Estimate(median, None, len(seconds), format(median, form))
         return Estimate.of(seconds, form)
     part = "train" if quantity.startswith("training ") else shown.part
-    scale = beside.scale if quantity.endswith("accuracy") else 1.0
+    scale = comparison.scale if quantity.endswith("accuracy") else 1.0
     return Estimate.of(scale * results.values(name, shown.who, part), form)
 
 
@@ -282,7 +282,7 @@ def gather(kept: Mapping[str, Document]) -> list[Agreement]:
     found: list[Agreement] = []
     for name, document in sorted(kept.items()):
         study = studies()[name]
-        base = study.beside.baseline_in or name
+        base = study.comparison.baseline_in or name
         plain = Results(studies()[base], kept[base]) if base in kept else None
         found += _Cells(study, Results(study, document), plain).all()
     papers, quantities = list(PAPERS), list(QUANTITIES)

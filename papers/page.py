@@ -160,7 +160,7 @@ def score_table(
     return table(rows)
 
 
-def beside_table(
+def comparison_table(
     study: Study,
     results: Results,
     quantity: str,
@@ -172,7 +172,7 @@ def beside_table(
     columns: dict[tuple[str, str], Shown] = {}
     cells = {row: each[quantity] for row, each in printed(study.name).items() if quantity in each}
     for method in dict.fromkeys(method for each in cells.values() for method in each):
-        for shown in study.beside.columns.get(method, (Shown(""),)):
+        for shown in study.comparison.columns.get(method, (Shown(""),)):
             columns[method, shown.label or method] = shown
     columns |= {("", title): Shown(who) for title, who in others.items()}
     rows = []

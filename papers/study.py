@@ -135,7 +135,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Comparison:
     """Measurements that correspond to the numbers of a paper."""
 
     paper: str
@@ -182,7 +182,7 @@ class Study:
     """Sets in the order of the page; the first contestant is measured on all."""
     contestants: tuple[Contestant, ...]
     protocol: Protocol
-    beside: Beside
+    comparison: Comparison
     percent: bool = True
     """True if the pages show accuracies in per cent."""
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -227,9 +227,9 @@ class Study:
 
 
 def _study(name: str, declared: dict[str, Any]) -> Study:
-    beside = declared.pop("beside")
-    columns = {k: tuple(map(Shown.of, v)) for k, v in beside.pop("columns", {}).items()}
-    own = tuple(map(Shown.of, beside.pop("own", ())))
+    comparison = declared.pop("comparison")
+    columns = {k: tuple(map(Shown.of, v)) for k, v in comparison.pop("columns", {}).items()}
+    own = tuple(map(Shown.of, comparison.pop("own", ())))
     held = toml("protocols")[declared["group"]] | declared.pop("protocol", {})
     held = {k: tuple(map(tuple, v.items())) if isinstance(v, dict) else v for k, v in held.items()}
     held = {k: tuple(v) if isinstance(v, list) else v for k, v in held.items()}
@@ -238,7 +238,7 @@ def _study(name: str, declared: dict[str, Any]) -> Study:
         sets=tuple(declared.pop("sets")),
         contestants=tuple(map(contestant, declared.pop("contestants"))),
         protocol=Protocol(**held),
-        beside=Beside(columns=columns, own=own, **beside),
+        comparison=Comparison(columns=columns, own=own, **comparison),
         **declared,
     )
 

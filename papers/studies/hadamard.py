@@ -72,7 +72,7 @@ def tables(study: Study, results: Results) -> list[str]:
     """Return the paper's table, every rule for new points, the means and the tests."""
     compared = [
         shown.who
-        for column in study.beside.columns.values()
+        for column in study.comparison.columns.values()
         for shown in column
         if "/" in shown.who and shown.who != PLAIN and results.has(results.sets[0], shown.who)
     ]
@@ -133,7 +133,7 @@ def _printed(study: Study, results: Results, measured: str, reference: str) -> I
             return found + md.mark(0 if training else _side(results, name, shown.who, reference))
 
         yield from ([f"On the training rows: {quantity.split()[-1]}"] if training else [])
-        yield md.beside_table(study, results, quantity, show)
+        yield md.comparison_table(study, results, quantity, show)
 
 
 def _side(results: Results, name: str, who: str, reference: str) -> int:

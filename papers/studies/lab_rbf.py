@@ -14,7 +14,7 @@ PARKINSON = "parkinsons_total"
 
 def _framed(study: Study, results: Results, *middle: str) -> list[str]:
     """Return the protocol, the goals, the middle, the times and the notes."""
-    held, draws = study.protocol, study.beside.printed
+    held, draws = study.protocol, study.comparison.printed
     testing, first = round(100 * held.test_size), held.first_seed
     classes = any(results.sets_of("classification"))
     protocol = text(
@@ -65,7 +65,7 @@ def tables(study: Study, results: Results) -> list[str]:
     return _framed(
         study, results,
         *("## Tables 1 and 3: test R2, paper / measured", text(GROUP, "printed")),
-        md.beside_table(study, results, "R2", show),
+        md.comparison_table(study, results, "R2", show),
         *_scores(study, results, "Test R2"),
         *("## Table 2: support points", text(GROUP, "support"), _support(study, results)),
         *([*seeds, _seeds(results)] if PARKINSON in results.sets else []),

@@ -86,7 +86,7 @@ def _protocol(study: Study, results: Results) -> str:
     scales = "; ".join(
         SCALES[unit] + (f" ({name})" if len(units) > 1 else "") for unit, name in units.items()
     )
-    if study.beside.by_variant:
+    if study.comparison.by_variant:
         judge = text(GROUP, "judged_by_neighbours", neighbours=NEIGHBOURS)
     else:
         values = ", ".join(f"{C:g}" for C in CS)
@@ -120,13 +120,13 @@ def compared(study: Study, results: Results) -> list[str]:
         paired.append(chosen)
     return _framed(
         study, results, _summary(study, results),
-        *("## Accuracy", text(GROUP, "beside")),
-        md.beside_table(study, results, "accuracy", lambda *each: _spread(results, *each)),
+        *("## Accuracy", text(GROUP, "comparison")),
+        md.comparison_table(study, results, "accuracy", lambda *each: _spread(results, *each)),
         f"Mean of the measured accuracies over the {len(results.sets)} sets: {listed}.",
         *("## Ranks", _printed_standing(study.name), _standing(results, main)),
         *paired,
         *("## Seconds", text(GROUP, "seconds")),
-        md.beside_table(study, results, "seconds", seconds),
+        md.comparison_table(study, results, "seconds", seconds),
         *(["## Variants", text(GROUP, "variants"), _variants(results, more)] if more else []),
     )  # fmt: skip
 
@@ -264,7 +264,7 @@ def extension(study: Study, results: Results) -> list[str]:
     return _framed(
         study, results, summary,
         *("## Accuracy on unlabelled and on later points", text(GROUP, "later_points")),
-        md.beside_table(study, results, "accuracy", lambda *each: _spread(results, *each)),
+        md.comparison_table(study, results, "accuracy", lambda *each: _spread(results, *each)),
         f"Average (paper: ten sets): {averages}.",
         f"The paper's gamma, as selected: {_chosen(results, OURS, 'strength')}.",
     )  # fmt: skip

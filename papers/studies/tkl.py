@@ -69,8 +69,8 @@ def aim_note(study: Study, results: Results, gains: md.Gains) -> str:
 
 def _tables(study: Study, results: Results, gains: md.Gains) -> list[str]:
     """Return the paper's tables, each cell paper / measured."""
-    beside = {shown.who for column in study.beside.columns.values() for shown in column}
-    others = {title: who for who, title in results.titles.items() if who not in beside}
+    comparison = {shown.who for column in study.comparison.columns.values() for shown in column}
+    others = {title: who for who, title in results.titles.items() if who not in comparison}
 
     def show(name: str, shown: Shown) -> str:
         side = -gains[shown.who][name].verdict if shown.who in gains else 0
@@ -81,8 +81,8 @@ def _tables(study: Study, results: Results, gains: md.Gains) -> list[str]:
         sets = results.sets_of(task)
         if sets:
             more = [name for name in sets if name not in printed(study.name)]
-            parts += [f"## {heading}", text(GROUP, "beside")]
-            parts += [md.beside_table(study, results, quantity, show, others, more)]
+            parts += [f"## {heading}", text(GROUP, "comparison")]
+            parts += [md.comparison_table(study, results, quantity, show, others, more)]
     return parts
 
 
@@ -95,7 +95,7 @@ def _digits(results: Results, name: str) -> int:
 
 
 def _times(study: Study, results: Results) -> str:
-    methods = {s.who: m for m, column in study.beside.columns.items() for s in column}
+    methods = {s.who: m for m, column in study.comparison.columns.items() for s in column}
 
     def show(name: str, who: str) -> str:
         seconds = printed(study.name).get(name, {}).get("seconds", {}).get(methods.get(who, ""))
@@ -141,5 +141,5 @@ def seconds(study: Study, results: Results) -> list[str]:
         text(GROUP, "whole"),
         md.contestants_note(study),
         "## Seconds, paper / measured",
-        md.beside_table(study, results, "seconds", show, {"TKL by pliant": "pliant"}),
+        md.comparison_table(study, results, "seconds", show, {"TKL by pliant": "pliant"}),
     ]

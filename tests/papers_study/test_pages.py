@@ -126,7 +126,7 @@ def test_every_printed_number_is_a_cell_or_has_no_number(kept):
     cells = gather(kept)
     shown = {(cell.study, cell.quantity, cell.printed.text) for cell in cells if cell.printed}
     for name, study in studies().items():
-        for row in printed(name).values() if study.beside.printed else ():
+        for row in printed(name).values() if study.comparison.printed else ():
             for quantity in set(row) & set(QUANTITIES):
                 for text in row[quantity].values():
                     one = Estimate.printed(text, 1)

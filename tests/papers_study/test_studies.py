@@ -48,7 +48,7 @@ def test_each_study_runs_on_a_tiny_table(name, folder, tmp_path):
     for each in sets:
         chosen = study.chosen(each)
         X, y = made_up.rows(240 if chosen.per_class else 80, classes_of(study), seed=1)
-        if study.beside.by_variant:
+        if study.comparison.by_variant:
             X = np.hstack([X, np.random.default_rng(0).normal(size=(len(y), 12)) + y[:, None]])
         for file in filter(None, (chosen.file, chosen.test_file)):
             made_up.write_set(folder, file, X, 2 * y - 1 if classes_of(study) == 2 else y)
