@@ -339,7 +339,7 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
         ax.set_yticks(range(len(names)), [METHODS[name][0] for name in names])
         ax.invert_yaxis()
         ax.locator_params(axis="x", nbins=6)
-        ax.set_xlabel(f"{score} minus the score of the tuned Gaussian SVM")
+        ax.set_xlabel(f"{score} minus the tuned Gaussian SVM's")
         ax.set_title(f"{task}, {len(means)} sets; lines: medians", fontsize=10)
     write_picture(path, figure)
 

@@ -96,7 +96,7 @@ def test_the_alternation_swings_around_the_optimum(written):
 
 def test_a_named_figure_is_drawn_alone_and_others_need_data(written, tmp_path, capsys):
     draw(["dank-figure-2", "dank-figure-4"], None, tmp_path, SMALL)
-    assert "dank-figure-4: left out, it needs --data" in capsys.readouterr().err
+    assert "dank-figure-4: skipped, it requires --data" in capsys.readouterr().err
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["captions.md", "dank-figure-2.png", "numbers.json"]
     draw(["lab-rbf-figure-1"], None, tmp_path, SMALL)
