@@ -1,9 +1,9 @@
-# make demo   a first look: environment, then LAB-RBF beside tuned methods, and a page to open
-# make test   lint, types, import contracts, tests
-# make portable  numerical tests with the BLAS kernels of another processor, CORES=Nehalem
-# make fuzz   random and hostile input, N=10000 cases of each of KINDS, and 50 kills of each sort; not in make test
-# make docs   the documentation, warnings as errors
-# make bench  the speed benchmarks, JSON and Markdown in benchmarks/output
+# make demo   install, compare LAB-RBF with tuned methods, and write a report
+# make test   check style, types and import contracts, and run the tests
+# make portable  run numerical tests with the BLAS kernels of another processor, CORES=Nehalem
+# make fuzz   run N=10000 cases of random and malicious input for each of KINDS, and 50 kills of each kind
+# make docs   build the documentation, warnings as errors
+# make bench  run the speed benchmarks; JSON and Markdown in benchmarks/output
 
 PYTHON ?= python3
 VENV ?= .venv

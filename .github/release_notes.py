@@ -1,4 +1,4 @@
-"""Print the section of CHANGELOG.md that belongs to a tag; fail if tag and project disagree.
+"""Print the section of CHANGELOG.md for a tag; fail if tag and project disagree.
 
 python .github/release_notes.py v1.2.3
 """
@@ -20,14 +20,14 @@ def release_notes(tag: str, changelog: str, version: str) -> str:
     tag : str
         "v" and the version.
     changelog : str
-        With a heading ``## 1.2.3 (2030-01-31)`` for each release.
+        Text with a heading ``## 1.2.3 (2030-01-31)`` for each release.
     version : str
-        That of the package.
+        Version of the package.
 
     Raises
     ------
     ValueError
-        If the tag is not that of the version, or the changelog has no dated section for it.
+        If the tag does not match the version, or the changelog has no dated section for it.
     """
     if tag != f"v{version}":
         raise ValueError(f"expected the tag v{version}, as in pliant/_version.py, got {tag}")

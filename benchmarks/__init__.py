@@ -1,6 +1,6 @@
-"""Measurements: how fast, how large, and how well beside others and beside the papers.
+"""Measure time, memory and accuracy of pliant, of other software and of the papers' algorithms.
 
-``python -m benchmarks --list`` names them, ``python -m benchmarks NAME`` runs one. Each measured
-call has a process of its own, with its number of threads fixed; `harness` does the measuring, and
+``python -m benchmarks --list`` lists the benchmarks, ``python -m benchmarks NAME`` runs one. Each
+measured call runs in a separate process with a fixed number of threads. `harness` measures, and
 the other modules prepare the contestants of benchmarks.toml and cases.toml.
 """

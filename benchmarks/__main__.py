@@ -1,7 +1,7 @@
-"""``python -m benchmarks NAME``: run one benchmark and write JSON and Markdown.
+"""Run one benchmark and write JSON and Markdown: ``python -m benchmarks NAME``.
 
-``python -m benchmarks numbers NAME`` measures a small table of the documentation again. The papers'
-tables and figures have a command of their own: ``python -m papers``.
+``python -m benchmarks numbers NAME`` measures a small table of the documentation. The papers'
+tables and figures have a separate command: ``python -m papers``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OUTPUT = ROOT / "benchmarks" / "output"
 RESULTS = ROOT / "benchmarks" / "results"
 
 NUMBERS = "numbers"
-"""The name that has a command line of its own."""
+"""Name with a separate command line."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,22 +52,22 @@ def _run(name: str, settings: Settings, out: Path, keep: bool) -> int:
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line; leave with a message if it makes no sense."""
+    """Read the command line; exit with a message if it is invalid."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
-    parser.description = "Measure pliant beside others, each call in a process of its own."
-    parser.epilog = f"{parser.prog} {NUMBERS} NAME: a small table of the documentation"
+    parser.description = "Measure pliant and other software, each call in a separate process."
+    parser.epilog = f"{parser.prog} {NUMBERS} NAME: measure a small table of the documentation"
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", choices=sorted(BENCHMARKS), help="or numbers")
-    add("--list", action="store_true", help="name the benchmarks and stop")
+    add("--list", action="store_true", help="list the benchmarks and exit")
     add(
         "--data", type=Path, metavar="DIR", default=os.environ.get("PLIANT_DATA"),
-        help="folder of NAME.csv.gz sets, by default PLIANT_DATA; more problems run",
+        help="folder of NAME.csv.gz data sets (default PLIANT_DATA); adds problems",
     )  # fmt: skip
-    add("--repeats", type=int, default=5, metavar="N", help="measurements of each (default 5)")
-    add("--threads", type=int, default=1, metavar="N", help="threads of each (default 1)")
-    add("--timeout", type=float, default=1800, metavar="S", help="seconds for each (default 1800)")
-    add("--out", type=Path, default=OUTPUT, metavar="DIR", help="where JSON and Markdown go")
-    add("--keep", action="store_true", help="put a run without failures into benchmarks/results")
+    add("--repeats", type=int, default=5, metavar="N", help="repeats per contestant (default 5)")
+    add("--threads", type=int, default=1, metavar="N", help="threads per contestant (default 1)")
+    add("--timeout", type=float, default=1800, metavar="S", help="seconds per call (default 1800)")
+    add("--out", type=Path, default=OUTPUT, metavar="DIR", help="folder for JSON and Markdown")
+    add("--keep", action="store_true", help="write a run without failures to benchmarks/results")
     options = parser.parse_args(arguments)
     if options.list:
         return options

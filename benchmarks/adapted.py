@@ -1,4 +1,4 @@
-"""DANK with tau > 0 and KNPL beside the algorithms that the papers print."""
+"""DANK with tau > 0 and KNPL, compared with the algorithms of the papers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pliant.methods.svm import smo
 from tests.reference import dank_algorithm1, knpl_admm
 
 OF_ITERATIONS = 2000
-"""The iterations of the paper's Algorithm 1, of which a part is run."""
+"""Iterations of the paper's Algorithm 1, of which a part is run."""
 
 MACHINES = {"DANK": DANKClassifier, "KNPL": KNPLClassifier, "SVC": SVC}
 
@@ -35,7 +35,7 @@ def sequence(params: Params) -> Prepared:
 
 
 def algorithm_1(params: Params) -> Prepared:
-    """Prepare DANK's Algorithm 1, a part of its iterations, with the full SVD as printed."""
+    """Prepare a part of the iterations of DANK's Algorithm 1, with the full SVD as printed."""
 
     def run(K: Array, y: Array, eta: float) -> Any:
         iterations, tau = params["iterations"], params["tau"]
@@ -60,7 +60,7 @@ def projected_gradient(params: Params) -> Prepared:
 
 
 def alternation(params: Params) -> Prepared:
-    """Prepare KNPL's Algorithm 2: ten rounds of ADMM and SVM in turn."""
+    """Prepare KNPL's Algorithm 2: ten rounds that alternate between ADMM and SVM."""
 
     def more(result: Any) -> dict[str, Any]:
         last = (*result.after_adaptation[-2:], *result.after_svm[-2:])
@@ -70,7 +70,7 @@ def alternation(params: Params) -> Prepared:
 
 
 def whole_fit(params: Params) -> Prepared:
-    """Prepare a fit from X, with all defaults but C, gamma and what `params` asks for."""
+    """Prepare a fit from X, with all defaults except C, gamma and the options in `params`."""
     model = MACHINES[params["machine"]](
         C=params["C"], gamma=params["gamma"], **params.get("options", {})
     )
@@ -88,7 +88,7 @@ def whole_fit(params: Params) -> Prepared:
 def _as_printed(
     params: Params, run: Callable[[Array, Array, float], Any], more: Callable[[Any], dict[str, Any]]
 ) -> Prepared:
-    """Prepare a paper's algorithm, a function of K, y and eta whose result has an alpha."""
+    """Prepare a paper's algorithm, a function of K, y and eta that returns an alpha."""
     problem = _problem(params)
     K, y, eta = problem.plain.rows.gram, problem.plain.linear, 0.25 / problem.rule.c
     return lambda: run(K, y, eta), lambda result: {

@@ -1,10 +1,10 @@
-"""The blend of a race beside its contenders and CatBoost, on 47 tables with categories and gaps.
+"""Compare the blend with its contenders and CatBoost on 47 tables.
 
     python -m benchmarks.blend run LINES --data DIR [--contestants race,catboost] [--seeds 100:101]
     python -m benchmarks.blend page [LINES]
 
-The first adds a line of JSON to the file LINES for each table that it lacks. The second adds the
-lines to the kept ones and writes JSON and page.
+The first command adds a line of JSON to the file LINES for each missing table. The second adds the
+lines to the stored ones and writes JSON and page.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from pliant.comparison.workers import fit_apart
 from pliant.persistence import save_model
 
 TRAIN_SHARE, MOST_TRAIN, MOST_TEST = 0.7, 3000, 5000
-"""Share of the rows to learn from, and the largest numbers of rows of both parts."""
+"""Share of training rows, and maximum numbers of training and test rows."""
 
 BUDGET = 120.0
-"""Seconds of a race on two cores; `--budget none` in place of it has no limit and one repeat."""
+"""Seconds of a race on two cores; `--budget none` has no limit and one repeat."""
 
 FOLDER = "fresh"
 NEAR = 0.02
-"""How much worse than the best single contender the blend may be."""
+"""Tolerated difference between the best single contender and the blend."""
 
 METRICS = {"r2": "R2", "accuracy": "accuracy", "log_loss": "log loss"}
 LOWER = ("log_loss",)
@@ -59,24 +59,24 @@ RIVALS = {"autogluon-medium": "AutoGluon medium", "autogluon-good": "AutoGluon g
 """Contestants that blend models themselves. Ranks are without them."""
 
 NOTES = (
-    "The race of `pliant.compare` with its default contenders, none of them an extra package, and "
-    "CatBoost {catboost} with its defaults, which gets categories as such. Each split takes 70 % "
-    "of the rows to learn from, at most {train}, and at most {test} to test on. The contenders are "
-    "fitted on the same rows as the blend. A rank is that of the blend among all of them, on the "
-    "test rows. Weights and contenders were chosen on the even tables in the order of their "
-    "names (seed 360, at most 1000 rows). Six odd ones were measured before, and cholesterol "
-    "prompted the pull by losses. Seconds are of the processor, beside other work of low priority."
+    "The blend of `pliant.compare` with its default contenders, without extra packages, and "
+    "CatBoost {catboost} with its defaults and native categorical features. Each split uses 70 % "
+    "of the rows for training, at most {train}, and at most {test} for testing. The contenders "
+    "are fitted to the same rows as the blend. The rank is the blend's rank among all of them, on "
+    "the test rows. Weights and contenders were chosen on the even tables in alphabetical order "
+    "(seed 360, at most 1000 rows). Six odd tables were measured before, and cholesterol led to "
+    "the penalty by losses. Seconds are processor time, next to other work of low priority."
 )
 
 
 def manifest(folder: Path) -> dict[str, Any]:
-    """Return the facts of each table by name."""
+    """Return the manifest entry of each table by name."""
     entries = json.loads((folder / FOLDER / "MANIFEST.json").read_text(encoding="utf-8"))
     return {entry["name"]: entry for entry in sorted(entries, key=lambda each: each["name"])}
 
 
 def split(entry: Mapping[str, Any], seed: int, folder: Path) -> list[pd.DataFrame]:
-    """Return the rows of a table to learn from and to test on, with the column "target"."""
+    """Return the training and test rows of a table, with the column "target"."""
     classes = entry["task"] == "classification"
     texts = dict.fromkeys([*entry["cats"], *(["target"] if classes else [])], object)
     path = folder / FOLDER / entry["file"]
@@ -92,7 +92,7 @@ def split(entry: Mapping[str, Any], seed: int, folder: Path) -> list[pd.DataFram
 
 
 def race(entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None) -> Line:
-    """Measure a race: the blend and each contender on the test rows."""
+    """Measure the blend and each contender on the test rows."""
     train, test = split(entry, seed, folder)
     start, used = time.perf_counter(), time.process_time()
     result = compare(
@@ -116,14 +116,14 @@ def race(entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None
     singles = [method for method in source.methods if method.name != "dummy"]
     models = fit_apart(source.sample, protocol, singles, rows)
     scores = {
-        method.name: measured(y, predictions_of(fitted, X))
+        method.name: scores_of(y, predictions_of(fitted, X))
         for method, fitted in zip(singles, models, strict=True)
     }
     start = time.perf_counter()
     blended = FittedMethod(blend.steps[-1][1] if result.best == "blend" else blend[1:])
     predictions = predictions_of(blended, X)
     predicting = time.perf_counter() - start
-    scores["blend"] = measured(y, predictions)
+    scores["blend"] = scores_of(y, predictions)
     expected = result.expected
     with tempfile.TemporaryDirectory() as place:
         save_model(blend, Path(place) / "model.pliant")
@@ -145,8 +145,7 @@ def race(entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None
     }
 
 
-def measured(y: Any, predictions: Predictions) -> dict[str, float]:
-    """Return the scores of predictions."""
+def scores_of(y: Any, predictions: Predictions) -> dict[str, float]:
     if predictions.classes is None:
         return {"r2": float(r2_score(y, predictions.values))}
     probability = predictions.probability
@@ -160,7 +159,6 @@ def measured(y: Any, predictions: Predictions) -> dict[str, float]:
 
 
 def catboost(entry: Mapping[str, Any], seed: int, folder: Path, _: float | None) -> Line:
-    """Measure CatBoost with its defaults."""
     from catboost import CatBoostClassifier, CatBoostRegressor
 
     train, test = split(entry, seed, folder)
@@ -177,14 +175,14 @@ def catboost(entry: Mapping[str, Any], seed: int, folder: Path, _: float | None)
     probability = model.predict_proba(X) if classes else None
     known = model.classes_ if classes else None
     predictions = Predictions(values, None, probability, known)
-    scores = {"catboost": measured(test["target"].to_numpy(), predictions)}
+    scores = {"catboost": scores_of(test["target"].to_numpy(), predictions)}
     return {"scores": scores, "seconds": {"processor": used}}
 
 
 def autogluon(
     entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None, quality: str
 ) -> Line:
-    """Measure AutoGluon with the time of a race and two cores; the metric is that of the page."""
+    """Measure AutoGluon with the time limit of a race, two cores and the metric of the page."""
     from autogluon.tabular import TabularPredictor
 
     train, test = split(entry, seed, folder)
@@ -205,7 +203,7 @@ def autogluon(
         probability = predictor.predict_proba(X).to_numpy() if classes else None
         size = predictor.disk_usage()
     known = np.array(predictor.class_labels) if classes else None
-    scores = measured(test["target"].to_numpy(), Predictions(values, None, probability, known))
+    scores = scores_of(test["target"].to_numpy(), Predictions(values, None, probability, known))
     seconds = {"all": fitted - start, "predict": predicted}
     return {"scores": {f"autogluon-{quality}": scores}, "seconds": seconds, "bytes": size}
 
@@ -218,10 +216,10 @@ CONTESTANTS: dict[str, Callable[..., Line]] = {
 }
 
 
-def joined(lines: Sequence[Line]) -> dict[tuple[str, int], Line]:
+def merge_lines(lines: Sequence[Line]) -> dict[tuple[str, int], Line]:
     """Return a line for each table and seed with the scores of all contestants.
 
-    The lines of rivals are apart, by contestant.
+    `rivals` maps each rival to its line.
     """
     tables: dict[tuple[str, int], Line] = {}
     for line in lines:
@@ -236,9 +234,9 @@ def joined(lines: Sequence[Line]) -> dict[tuple[str, int], Line]:
 
 
 def ranks(tables: Mapping[Any, Line], metric: str) -> list[tuple[str, float, float]]:
-    """Return for each table: its name, the rank of the blend, and by how much a single is better.
+    """Return the name, the rank of the blend, and the lead of the best single, for each table.
 
-    The second is positive where the best single contender beats the blend.
+    The lead is positive if the best single contender beats the blend.
     """
     found = []
     for (name, _), line in tables.items():
@@ -253,8 +251,8 @@ def ranks(tables: Mapping[Any, Line], metric: str) -> list[tuple[str, float, flo
     return found
 
 
-def covered(tables: Mapping[Any, Line]) -> float:
-    """Return the share of tables whose test score lies in the interval that was expected."""
+def coverage(tables: Mapping[Any, Line]) -> float:
+    """Return the share of tables with a test score in the expected interval."""
     inside = [
         low <= line["scores"]["blend"][line["metric"]] <= high
         for line in tables.values()
@@ -265,8 +263,7 @@ def covered(tables: Mapping[Any, Line]) -> float:
 
 
 def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:
-    """Return the page of kept lines."""
-    tables = joined(lines)
+    tables = merge_lines(lines)
     names = sorted({name for name, _ in tables})
     halves = {"odd": set(names[1::2]), "even": set(names[::2]), "all": set(names)}
     rows = []
@@ -282,7 +279,7 @@ def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:
                     "rank": float(np.mean([rank for _, rank, _ in found])),
                     "worse": sum(gap > NEAR for _, _, gap in found),
                     "most": max(gap for _, _, gap in found),
-                    "inside": covered(part),
+                    "inside": coverage(part),
                 })  # fmt: skip
     columns = (
         TextColumn("tables"),
@@ -296,7 +293,7 @@ def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:
     others = sorted({who for line in tables.values() for who in line["scores"]} - {"blend"})
     each = [_row(key, line, ["blend", *others]) for key, line in sorted(tables.items())]
     return "\n\n".join([
-        "# The blend of a race beside its contenders",
+        "# The blend and its contenders",
         str(head["notes"]),
         markdown_table(rows, columns),
         markdown_table(each),
@@ -374,8 +371,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {"lines": []}
     old, new = found.pop("lines"), read(given.lines)
-    measured_anew = {(n["table"], n["seed"], n["contestant"]) for n in new}
-    lines = [o for o in old if (o["table"], o["seed"], o["contestant"]) not in measured_anew] + new
+    replaced = {(n["table"], n["seed"], n["contestant"]) for n in new}
+    lines = [o for o in old if (o["table"], o["seed"], o["contestant"]) not in replaced] + new
     notes = NOTES.format(catboost="1.2", train=MOST_TRAIN, test=MOST_TEST)
     head = {**found, **(provenance() if new else {}), "notes": notes}
     write_json(kept, head, lines=lines)

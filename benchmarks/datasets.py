@@ -1,8 +1,8 @@
 """Data sets from a folder of ``NAME.csv.gz`` files.
 
-Each file is comma separated with one header row, features first and a last column called
-``target``; all cells are numbers or empty. A ``MANIFEST.json`` beside them, if there is one, lists
-an object per file with its ``name``, and may give its ``task``, ``sha256`` and ``notes``.
+Each file is comma-separated with one header row, the features and a last column called
+``target``; all cells are numbers or empty. An optional ``MANIFEST.json`` in the folder lists
+an object per file with its ``name``, and optionally its ``task``, ``sha256`` and ``notes``.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Task: TypeAlias = Literal["binary", "multiclass", "regression"]
 class Dataset:
     """A table ready for learning.
 
-    X, shape (n, d), are the features, unscaled; a missing value is NaN. y, shape (n,), are integers
-    for classification (-1 and +1 for two classes, as a rule), real numbers for regression.
+    X, shape (n, d), are the unscaled features; a missing value is NaN. y, shape (n,), are integers
+    for classification (usually -1 and +1 for two classes), real numbers for regression.
     """
 
     name: str
@@ -54,16 +54,16 @@ def list_local(folder: str | os.PathLike[str] | None = None) -> list[str]:
 def load_local(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     """Load the set `name` from ``folder/name.csv.gz``.
 
-    By default, the folder is the one that the environment variable PLIANT_DATA names. The task is
-    the manifest's; without one, two different targets mean "binary", up to twenty different
-    integers "multiclass", anything else "regression". It is a TableError if there is no such folder
-    or set, if the file isn't the one that the manifest describes, or if it is not a table of
-    numbers with a last column called ``target``.
+    The default folder is the value of the environment variable PLIANT_DATA. The task comes from
+    the manifest; without one, two distinct targets mean "binary", up to twenty distinct
+    integers "multiclass", and anything else "regression". A missing folder or set, a file that
+    differs from its description in the manifest, and anything other than a table of
+    numbers with a last column called ``target`` raise a TableError.
     """
     root = _folder(folder)
     if name not in (known := list_local(root)):
         raise TableError(
-            f"expected the name of a set in the data folder, got {name!r}; {meant(name, known)}"
+            f"expected the name of a data set in the folder, got {name!r}; {meant(name, known)}"
         )
     entry = _manifest(root).get(name, {})
     file, content = f"{name}{_SUFFIX}", (root / f"{name}{_SUFFIX}").read_bytes()
@@ -110,7 +110,7 @@ def _manifest(root: Path) -> dict[str, dict[str, Any]]:
 
 
 def _task(name: str, y: Array, stated: Any) -> Task:
-    """Return the stated task, or the one that the targets suggest."""
+    """Return the stated task, or the task inferred from the targets."""
     if stated is not None:
         if stated not in get_args(Task):
             raise TableError(f"{name}: expected a task of {get_args(Task)}, got {stated!r}")

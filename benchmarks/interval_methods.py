@@ -1,4 +1,4 @@
-"""The methods compared, by name; each imports what it needs only when it runs."""
+"""Methods of the comparison of intervals, by name; each imports its packages when it runs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Intervals: TypeAlias = Callable[[Array, float], Array]
 """(points, coverage) -> lower and upper ends, shape (n, 2)."""
 
 HELD_OUT = 0.2
-"""Share of the rows to learn from that calibrate intervals."""
+"""Share of the training rows used to calibrate intervals."""
 
 MOST_TUNED = 1000
-"""Largest number of rows that the parameters of the SVR are chosen on."""
+"""Maximum number of rows to tune the SVR on."""
 
 SVR_GRID = {
     "regressor__svr__C": [0.1, 1, 10, 100, 1000],
@@ -27,7 +27,7 @@ SVR_GRID = {
 
 
 def lab_rbf(X: Array, y: Array, seed: int, **options: Any) -> Intervals:
-    """LAB-RBF, with its defaults but for the options."""
+    """Fit LAB-RBF with its defaults except `options`."""
     from pliant import LABRBFRegressor
 
     model = LABRBFRegressor(random_state=seed, **options).fit(X, y)
@@ -35,7 +35,7 @@ def lab_rbf(X: Array, y: Array, seed: int, **options: Any) -> Intervals:
 
 
 def quantile_boosting(X: Array, y: Array, seed: int) -> Intervals:
-    """Default histogram gradient boosting of both quantiles."""
+    """Fit histogram gradient boosting with default settings to both quantiles."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     def ends(points: Array, coverage: float) -> Array:
@@ -50,7 +50,7 @@ def quantile_boosting(X: Array, y: Array, seed: int) -> Intervals:
 
 
 def conformal_svr(X: Array, y: Array, seed: int) -> Intervals:
-    """MAPIE's split-conformal intervals around a tuned Gaussian SVR."""
+    """Compute MAPIE's split-conformal intervals around a tuned Gaussian SVR."""
     from mapie.regression import SplitConformalRegressor
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.model_selection import GridSearchCV, train_test_split
@@ -78,7 +78,6 @@ def conformal_svr(X: Array, y: Array, seed: int) -> Intervals:
 
 
 def logistic(classification: bool, seed: int) -> Any:
-    """Logistic regression on standardised features."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -93,7 +92,7 @@ INTERVALS: dict[str, Callable[[Array, Array, int], Intervals] | None] = {
     "quantile_boosting": quantile_boosting,
     "conformal_svr": conformal_svr,
 }
-"""Methods for the tables of regression: (X, y, seed) -> intervals; None: measured no more."""
+"""Methods for regression: (X, y, seed) -> intervals; None: no longer measured."""
 
 PROBABILITIES: dict[str, Callable[[bool, int], Any]] = {
     "lab_rbf": CONTESTANTS["lab_rbf"],
@@ -101,7 +100,7 @@ PROBABILITIES: dict[str, Callable[[bool, int], Any]] = {
     "svm": CONTESTANTS["svm"],
     "forest": CONTESTANTS["forest"],
 }
-"""Methods for the tables of classification: (True, seed) -> an estimator that is not fitted."""
+"""Methods for classification: (True, seed) -> an unfitted estimator."""
 
 TITLES = {
     "lab_rbf": "LAB-RBF",
@@ -113,4 +112,3 @@ TITLES = {
     "svm": "SVM, Platt",
     "forest": "random forest",
 }
-"""What each is called on the page."""

@@ -1,10 +1,10 @@
-"""Prediction intervals and probabilities of LAB-RBF and of other methods, on many tables.
+"""Compare prediction intervals and probabilities of LAB-RBF and other methods on many tables.
 
     python -m benchmarks.intervals run LINES --data DIR [--methods NAME,...] [--tables NAME,...]
     python -m benchmarks.intervals page [LINES]
 
-The first adds a line of JSON to the file LINES for each fit that it lacks. The second adds the
-lines to the kept ones and writes JSON, page and pictures.
+The first command adds a line of JSON to the file LINES for each missing fit. The second adds the
+lines to the stored ones and writes JSON, page and figures.
 """
 
 from __future__ import annotations
@@ -44,49 +44,48 @@ from pliant.comparison.text import TextColumn
 from pliant.core.typing import Array
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
-"""Nominal coverages."""
 
 SEED = 100
 BINS = 15
-"""Intervals of equal length that [0, 1] is divided into for the calibration error."""
+"""Number of equal bins of [0, 1] for the calibration error."""
 
 LEAST, FEW = 1e-7, 0.01
-"""Lower bound on probabilities, and share of the samples below which a bin is not drawn."""
+"""Lower bound on probabilities, and minimum share of the samples in a drawn bin."""
 
 CALIBRATED = ("lab_rbf_calibrated", "conformal_svr")
-"""Methods with rows to calibrate with."""
 
 MARKERS = "osD^v"
 
 TEXT = f"""
-Splits of the regression tables, seed {SEED}: 70 % of the rows and at most 3000 to learn
-from, at most 5000 to test on. LAB-RBF has its default settings; with calibration={HELD_OUT}, that
-share of the rows calibrates (split conformal prediction). Gaussian process: scikit-learn's, on
-standardised features and target, a bandwidth for each feature, and noise, on 1000 rows at most;
-it is measured no more here. Quantile boosting: `HistGradientBoostingRegressor(loss="quantile")`
-with default settings for each end; ends that cross are exchanged. Conformal SVR: MAPIE's
-`SplitConformalRegressor`, the same share of the rows to calibrate, around a Gaussian SVR on
-standardised data, C and gamma of 20 by five-fold cross-validation on {MOST_TUNED} rows at most.
+Splits of the regression tables, seed {SEED}: 70 % of the rows and at most 3000 for
+training, at most 5000 for testing. LAB-RBF has its default settings; with calibration={HELD_OUT},
+this share of the rows is used for calibration (split conformal prediction). Gaussian process:
+scikit-learn's, on standardised features and target, a bandwidth for each feature, and noise, on
+1000 rows at most; it is no longer measured. Quantile boosting:
+`HistGradientBoostingRegressor(loss="quantile")` with default settings for each end; crossing ends
+are exchanged. Conformal SVR: MAPIE's `SplitConformalRegressor`, the same share of calibration rows,
+around a Gaussian SVR on standardised data; five-fold cross-validation on at most {MOST_TUNED} rows
+selects C and gamma from 20 settings.
 
 The standard error of a coverage c is the binomial one, the root of c (1 - c) / n, with n test rows.
-It leaves out that the errors of the rows to calibrate with are a sample, too: from k of these, even
-an exact method has the standard error of the root of c (1 - c) (1 / n + 1 / k). Widths and interval
-scores (the width plus 2 / (1 - c) times the distance of a target from the interval; less is better)
-are divided by the standard deviation of the target, and averaged over the tables on which all
-intervals of all methods are finite: for LAB-RBF with calibration that takes 2 / (1 - c) - 1 rows to
-calibrate with.
+It ignores that the errors of the calibration rows are a sample as well: with k of these, even
+an exact method has the standard error of the root of c (1 - c) (1 / n + 1 / k). Widths and
+interval scores (the width plus 2 / (1 - c) times the distance of a target from the interval; lower
+is better) are divided by the standard deviation of the target. They are averaged over the tables on
+which all methods have finite intervals; for that, LAB-RBF with calibration needs 2 / (1 - c) - 1
+calibration rows.
 
-In the picture, a symbol is the mean over the tables, a vertical line goes from the first to the
-third quartile, and two points to either side are grey.
+In the figure, a symbol is the mean over the tables, a vertical line extends from the first to the
+third quartile, and the grey band covers two points on either side.
 """
 
 PROBABILITIES_TEXT = f"""
-The classification tables with at most 3000 rows to learn from, seed {SEED}. The SVM has C and
-gamma of 20 by five-fold cross-validation, and probabilities by Platt's method; logistic
-regression and the forest of 500 trees have scikit-learn's defaults. The expected calibration error
-compares, in {BINS} intervals of equal length of the probability of the predicted class, its mean
-with the share of correct predictions. In the picture, bins are means over the tables, and those
-with less than 1 % of the samples are left out.
+The classification tables with at most 3000 training rows, seed {SEED}. For the SVM, five-fold
+cross-validation selects C and gamma from 20 settings, and Platt's method gives probabilities;
+logistic regression and the forest of 500 trees have scikit-learn's defaults. The expected
+calibration error compares the mean probability of the predicted class with the accuracy, in {BINS}
+bins of equal width of this probability. In the figure, bins are means over the tables, without
+bins of less than 1 % of the samples.
 """
 
 
@@ -94,8 +93,8 @@ def interval_scores(y: Array, ends: Array, coverage: float, unit: float) -> list
     """Return coverage, mean width and mean interval score of intervals.
 
     The interval score of Gneiting and Raftery (2007) is the width, plus 2 / (1 - coverage) times
-    the distance of a target from the interval. Width and score are divided by `unit`, and None
-    where an interval is infinite. Ends that cross are exchanged.
+    the distance of a target from the interval. Width and score are divided by `unit`; they are None
+    if an interval is infinite. Crossing ends are exchanged.
     """
     low, high = np.sort(ends, axis=1).T
     inside = float(np.mean((low <= y) & (y <= high)))
@@ -110,9 +109,9 @@ def interval_scores(y: Array, ends: Array, coverage: float, unit: float) -> list
 def probability_scores(y: Array, shares: Array, classes: Array) -> dict[str, Any]:
     """Return accuracy, log loss, expected calibration error (Guo et al. 2017), and the bins.
 
-    ``bins`` holds, for each of `BINS` bins of confidence, its share of the samples, and the sums of
-    confidences and of correct predictions, both divided by the number of samples. The calibration
-    error is the sum over the bins of the absolute differences of the latter two.
+    ``bins`` has, for each of `BINS` bins of confidence, its share of the samples, and the sums of
+    confidences and of correct predictions, divided by the number of samples. The calibration
+    error is the sum over the bins of the absolute differences of these two sums.
     """
     shares = np.clip(np.asarray(shares, dtype=np.float64), LEAST, None)
     shares /= shares.sum(axis=1, keepdims=True)
@@ -162,9 +161,9 @@ def _wide(lines: Iterable[Mapping[str, Any]], key: str) -> pd.DataFrame:
 
 
 def misses(lines: Sequence[Mapping[str, Any]], *, calibrating: bool = False) -> pd.DataFrame:
-    """Return where a coverage is three standard errors away from its level.
+    """Return True for each coverage at least three standard errors from its level.
 
-    If `calibrating`, the errors of the rows to calibrate with are a sample, too.
+    If `calibrating`, the standard errors include the sampling of the calibration rows.
     """
     sizes = pd.DataFrame(lines).groupby("table")[["rows", "test_rows"]].first()
     variance = 1.0 / sizes["test_rows"]
@@ -181,7 +180,7 @@ def _percent(level: float) -> str:
 
 
 def _by_level(values: pd.Series, digits: int = 3) -> str:
-    """Render a row for each method, with a cell for each level."""
+    """Render a table with a row for each method and a column for each level."""
     rows = [
         {"method": TITLES[m], **{_percent(c): values[m, c] for c in LEVELS}}
         for m in INTERVALS
@@ -216,12 +215,12 @@ def _interval_page(lines: Sequence[Mapping[str, Any]]) -> list[str]:
     scores = score.xs(0.9, axis=1, level=1).rename(columns=TITLES)
     return [
         *_paragraphs(TEXT),
-        "![Coverage less nominal coverage, and relative width](intervals.png)\n",
+        "![Coverage minus nominal coverage, and relative width](intervals.png)\n",
         f"Mean coverage over {len(coverage)} tables (%), by nominal coverage:\n",
         _by_level(100.0 * coverage.mean(), digits=1),
-        "Tables whose coverage is within three standard errors:\n",
+        "Tables with a coverage within three standard errors:\n",
         _by_level(_of_tables(missed)),
-        "Tables within three standard errors that count the rows to calibrate with, too:\n",
+        "Tables within three standard errors, including the sampling of the calibration rows:\n",
         _by_level(_of_tables(calibrated)),
         f"Mean width, over {finite.sum()} tables with finite intervals:\n",
         _by_level(width[finite].mean()),
@@ -229,9 +228,9 @@ def _interval_page(lines: Sequence[Mapping[str, Any]]) -> list[str]:
         _by_level(score[finite].mean()),
         "Processor seconds:\n",
         markdown_table([{TITLES[m]: seconds[m] for m in INTERVALS if m in seconds.index}]),
-        "Coverage of LAB-RBF (%); a star where it is not within three standard errors:\n",
+        "Coverage of LAB-RBF (%); a star marks values not within three standard errors:\n",
         markdown_table(shown),
-        "Interval score at 90 %; a dash where intervals are infinite:\n",
+        "Interval score at 90 %; a dash marks infinite intervals:\n",
         markdown_table([{"table": name, **row.dropna()} for name, row in scores.iterrows()]),
     ]
 
@@ -254,7 +253,7 @@ def _probability_page(lines: Sequence[Mapping[str, Any]]) -> list[str]:
     each = frame.pivot_table("shown", "table", "method", aggfunc="first")[names]
     return [
         *_paragraphs(PROBABILITIES_TEXT),
-        "![Share of correct predictions by confidence](calibration.png)\n",
+        "![Accuracy by confidence](calibration.png)\n",
         "Means over the tables:\n",
         markdown_table(rows, columns),
         "Log loss, and the expected calibration error in parentheses:\n",
@@ -273,7 +272,7 @@ def to_markdown(found: Mapping[str, Any]) -> str:
         parts += _interval_page(found["intervals"])
     if found["probabilities"]:
         parts += _probability_page(found["probabilities"])
-    parts += ["One thread each; processor seconds are medians of fit and predictions."]
+    parts += ["Each method uses one thread; processor seconds are medians of fit and predictions."]
     return "\n".join([*parts, f"{computer(found)}\n"])
 
 
@@ -297,7 +296,7 @@ def draw(found: Mapping[str, Any], folder: Path) -> None:
             right.plot(places, width[name][finite].mean(), **style)
         left.axhspan(-2.0, 2.0, color="0.9", zorder=0)
         left.axhline(0.0, color="0.3", linewidth=0.8)
-        left.set_ylabel("coverage less nominal (points)")
+        left.set_ylabel("coverage minus nominal (points)")
         right.set_ylabel("mean width / standard deviation of target")
         for ax in (left, right):
             ax.set_xticks(places, [f"{level:.0%}" for level in LEVELS])
@@ -323,12 +322,12 @@ def draw(found: Mapping[str, Any], folder: Path) -> None:
 
 
 def _is_small(table: str, folder: Path) -> bool:
-    """Return whether a split has all rows to learn from."""
+    """Return True if the training rows of a split need no subsampling."""
     return TRAIN_SHARE * len(load(table, folder)[1]) <= MOST_TRAIN
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Do what the arguments ask for."""
+    """Measure, or write the page."""
     made = (name for name, method in {**PROBABILITIES, **INTERVALS}.items() if method)
     given = options("intervals", words, methods=",".join(made), tables=",".join(TASKS))
     new = read(given.lines)

@@ -1,4 +1,4 @@
-"""Files of results that grow: a line of JSON for each fit, which is measured once."""
+"""Files of results with a line of JSON for each fit."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Line = dict[str, Any]
 
 
 def options(study: str, arguments: Sequence[str] | None, **defaults: str) -> argparse.Namespace:
-    """Read the command line of a study over many tables; `defaults` are those of its own options.
+    """Read the command line of a study over many tables; `defaults` define its specific options.
 
-    ``run`` measures what the file of results lacks, ``page`` adds its lines to the kept ones.
+    ``run`` measures the missing lines of the file, ``page`` adds its lines to the stored ones.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{study}")
     parser.add_argument("command", choices=("run", "page"))
-    parser.add_argument("lines", type=Path, nargs="?", help="file of results; it grows")
+    parser.add_argument("lines", type=Path, nargs="?", help="file of results, extended by each run")
     parser.add_argument("--data", type=Path, default=os.environ.get("PLIANT_DATA"))
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     for name, default in defaults.items():
@@ -42,7 +42,7 @@ def seeds(text: str) -> range:
 
 
 def read(path: Path | None) -> list[Line]:
-    """Return the lines of a file of results; none if there is no file."""
+    """Return the lines of a file of results, or an empty list without a file."""
     if path is None or not path.exists():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
@@ -51,7 +51,7 @@ def read(path: Path | None) -> list[Line]:
 def extend(
     path: Path, keys: Iterable[Mapping[str, Any]], measure: Callable[..., Mapping[str, Any]]
 ) -> None:
-    """Measure the keys, such as method, table and seed, that the file lacks; add their lines."""
+    """Measure the keys (such as method, table, seed) missing from the file; add their lines."""
     lines = read(path)
     for key in keys:
         if any(line.items() >= key.items() for line in lines):
@@ -63,7 +63,7 @@ def extend(
 
 
 def rounded(value: Any, digits: int = 6) -> Any:
-    """Return the value with few digits of each number."""
+    """Return the value with numbers rounded to `digits` significant digits."""
     if isinstance(value, float):
         return float(f"{value:.{digits}g}") if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -77,7 +77,7 @@ def provenance() -> Line:
 
 
 def write_json(path: Path, head: Mapping[str, Any], **lists: Iterable[Line]) -> None:
-    """Write a document with lists of lines, a line of the file for each."""
+    """Write a JSON document with lists of results, one per line of the file."""
     parts = [json.dumps(head, indent=1, allow_nan=False)[:-2]]
     for name, lines in lists.items():
         body = ",\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
@@ -86,14 +86,14 @@ def write_json(path: Path, head: Mapping[str, Any], **lists: Iterable[Line]) -> 
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file atomically, into a folder made if need be."""
+    """Write a text file atomically; create its folder if necessary."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as draft:
         draft.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_picture(path: Path, figure: Any) -> None:
-    """Write a figure of matplotlib as a small PNG."""
+    """Write a matplotlib figure as a small PNG file."""
     with replacing(path) as draft:
         figure.savefig(draft, format="png", dpi=100, pil_kwargs={"optimize": True})
 

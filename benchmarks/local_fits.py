@@ -18,12 +18,12 @@ N_TEST = 20_000
 
 
 def large_fit(params: Params) -> Prepared:
-    """Prepare a fit with all defaults."""
+    """Prepare a fit with default settings."""
     return _large(LABRBFRegressor(random_state=0, n_jobs=1), _in_memory(params), params)
 
 
 def large_fit_from_disk(params: Params) -> Prepared:
-    """Prepare the same fit on a memory map of float32 numbers."""
+    """Prepare the same fit on a float32 memory map."""
     folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
     shape = params["rows"], params["features"]
     out = np.memmap(Path(folder.name) / "points", np.float32, "w+", shape=shape)
@@ -38,7 +38,7 @@ def large_fit_from_disk(params: Params) -> Prepared:
 
 
 def boosting(params: Params) -> Prepared:
-    """Prepare default gradient boosting, which shows how hard the problem is."""
+    """Prepare gradient boosting with default settings, as a measure of the problem's difficulty."""
     return _large(HistGradientBoostingRegressor(random_state=0), _in_memory(params), params)
 
 

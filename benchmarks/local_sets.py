@@ -1,4 +1,4 @@
-"""The generated problem of the benchmarks of LAB-RBF and of sketched kernel ridge regression."""
+"""Generated problem for benchmarks of LAB-RBF and sketched kernel ridge regression."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from pliant.core.typing import Array
 
 NOISE = 0.1
-"""Standard deviation of what is added to the function of `generated`."""
+"""Standard deviation of the noise added to the function of `generated`."""
 
 _CHUNK = 100_000
-"""Rows that are generated at once, which keeps the memory of a large problem flat."""
+"""Rows generated at once, to limit the memory of a large problem."""
 
 
 class Part(NamedTuple):
@@ -27,9 +27,9 @@ def generated(rows: int, features: int, seed: int, *, out: Array | None = None) 
 
     f(x) = sin(3 x_1 x_2) + x_3^2 + exp(-4 x_4^2) x_5 + tanh(3 x_6 + 3 x_7)/2 + sin(pi x_8)/3
 
-    A feature that is not there counts as 0. The standard deviation of f is .9 where all eight are
-    there, and that of the noise `NOISE`. The points go to `out`, shape (rows, features), a memory
-    map for example; by default to a new float64 array.
+    A missing feature counts as 0. The standard deviation of f is .9 with all eight features, and
+    of the noise `NOISE`. The points are written to `out`, shape (rows, features), for
+    example a memory map; by default to a new float64 array.
     """
     X = np.empty((rows, features)) if out is None else out
     y = np.empty(rows)

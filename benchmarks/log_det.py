@@ -1,4 +1,4 @@
-"""LDK by Bregman projections, beside SCG-LDK."""
+"""LDK by Bregman projections, compared with SCG-LDK."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pliant import LogDetLearner, SCGLogDetLearner, SideInformation
 from pliant.core.typing import Array, Indices
 
 TOL, SWEEPS = 1e-3, 20
-"""Every LDK stops at this relative gap, or after this number of sweeps."""
+"""Relative gap, and number of sweeps, after which LDK stops."""
 
 STRENGTH = 100.0
 
 
-class Given(NamedTuple):
-    """Standardised points, classes (-1: unknown), and the pairs of rows that LDK learns from."""
+class LabelledPairs(NamedTuple):
+    """Standardised points, classes (-1: unknown), and the pairs of rows for LDK."""
 
     X: Array
     y: Indices
@@ -28,8 +28,8 @@ class Given(NamedTuple):
     signs: Array
 
 
-def given(params: Params) -> Given:
-    """Return a set with ``labels`` labels, drawn at random, and up to ``pairs`` of their pairs."""
+def load_pairs(params: Params) -> LabelledPairs:
+    """Return a set with ``labels`` random labels, and up to ``pairs`` of their pairs."""
     X, classes = _set(params)
     rng = np.random.RandomState(0)
     y = np.full(len(X), -1)
@@ -38,7 +38,7 @@ def given(params: Params) -> Given:
     information = SideInformation.from_labels(y, unlabeled=-1)
     pairs, signs = information.sample_pairs(params["pairs"], rng)
     order = np.lexsort(pairs.T[::-1])
-    return Given(X, y, pairs[order], signs[order])
+    return LabelledPairs(X, y, pairs[order], signs[order])
 
 
 def _set(params: Params) -> tuple[Array, Any]:
@@ -51,8 +51,8 @@ def _set(params: Params) -> tuple[Array, Any]:
 
 
 def active_block(params: Params) -> Prepared:
-    """Prepare `LogDetLearner`, which projects on the points that are in a pair."""
-    X, _, pairs, signs = given(params)
+    """Prepare `LogDetLearner`, which projects on the points in pairs."""
+    X, _, pairs, signs = load_pairs(params)
     model = LogDetLearner(max_pairs=None, tol=TOL, max_iter=SWEEPS, random_state=0)
 
     return (
@@ -66,6 +66,6 @@ def active_block(params: Params) -> Prepared:
 
 
 def closed_form(params: Params) -> Prepared:
-    """Prepare `SCGLogDetLearner` on the labels that the pairs come from."""
-    X, y, *_ = given(params)
+    """Prepare `SCGLogDetLearner` on the labels behind the pairs."""
+    X, y, *_ = load_pairs(params)
     return fitting(SCGLogDetLearner(strength=STRENGTH), X, y)

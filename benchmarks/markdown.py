@@ -1,4 +1,4 @@
-"""Tables of results as Markdown, laid out as `pliant.comparison.text_table` lays out plain text."""
+"""Tables of results as Markdown, with the layout of `pliant.comparison.text_table`."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 
 from pliant.comparison.text import TextCell, TextColumn, laid_out
 
-# Punctuation that starts markup; an underscore only where it doesn't stand inside a word.
+# Punctuation that starts markup; underscores only outside of words.
 _MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def markdown_table(
     rows: Sequence[Mapping[str, TextCell]], columns: Sequence[TextColumn | str] | None = None
 ) -> str:
-    """Render rows as a GitHub-style Markdown table; ValueError if there is no column to show.
+    """Render rows as a GitHub-style Markdown table; raise ValueError if there is no column.
 
     Each row maps column keys to cells. By default every key is a column, in the order of first
-    appearance. Columns of numbers are aligned to the right. Text cannot break the table: pipes,
-    brackets, emphasis, code and HTML are escaped, control characters removed.
+    appearance. Columns of numbers are aligned to the right. Pipes, brackets, emphasis, code and
+    HTML are escaped, and control characters removed.
     """
     blocks = laid_out(rows, columns, _escape)
     lines = [[title, _rule(title, numeric), *body] for title, numeric, body in blocks]
@@ -31,5 +31,5 @@ def _rule(title: str, numeric: bool) -> str:
 
 
 def _escape(text: str) -> str:
-    """Make text mean itself inside a Markdown table."""
+    """Escape text for a Markdown table."""
     return _MARKUP.sub(r"\\\g<0>", html.escape(text, quote=False))

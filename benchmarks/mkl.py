@@ -1,10 +1,10 @@
-"""How well the rules of multiple kernel learning predict.
+"""Compare the accuracy of the rules of multiple kernel learning.
 
     python -m benchmarks.mkl run LINES --data DIR [--sets NAME,...] [--methods NAME,...]
     python -m benchmarks.mkl page LINES
 
-The first adds a line of JSON to the file LINES for each fit that it lacks. The second adds the
-lines to the kept ones and writes JSON, page and picture.
+The first command adds a line of JSON to the file LINES for each missing fit. The second adds the
+lines to the stored ones and writes JSON, page and figure.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ SETS = {
     "space": "space_ga", "triazines": "triazines", "housing": "boston_housing", "mg": "mg",
     "mpg": "auto_mpg",
 }  # fmt: skip
-"""The sets that DANK's defaults were studied on, with the names of their files."""
+"""The sets of the study of DANK's defaults, with the names of their files."""
 
 REGRESSION = ("bodyfat", "pyrim", "space", "triazines", "housing", "mg", "mpg")
 SEEDS = range(100, 110)
 MOST_TRAIN, MOST_TEST, MOST_KERNELS = 200, 600, 200
-"""Rows of a split, and default kernels of which an even share is taken, at most."""
+"""Maximum numbers of training rows, test rows, and default kernels (an evenly spaced subset)."""
 
 GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)
 FOLDS, TOL, COARSE, EPSILON = 3, 1e-3, 1e-2, 0.1
-"""Folds, tolerance of the last fits and of those that choose C, and the width of the tube."""
+"""Folds, tolerance of the final fits and of the search for C, and epsilon of the SVR."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class Sample:
 
 @lru_cache(1)
 def sample(table: str, seed: int, rows: int = MOST_TRAIN) -> Sample:
-    """Return random halves of a set, or its own training and test rows."""
+    """Return random halves of a set, or its predefined training and test rows."""
     data = load_local(SETS[table])
     X, y, classification = data.X, data.y, table not in REGRESSION
     if SETS[table].endswith("_train"):
@@ -124,7 +124,7 @@ def sample(table: str, seed: int, rows: int = MOST_TRAIN) -> Sample:
 
 
 def weighted(given: Sample, rows: Indices, C: float, tol: float, **options: Any) -> Any:
-    """Fit an estimator of pliant to some rows; its points are row numbers."""
+    """Fit an estimator of pliant to some rows; its inputs are row numbers."""
     kind, further = (
         (MKLClassifier, {}) if given.classification else (MKLRegressor, {"epsilon": EPSILON})
     )
@@ -133,7 +133,7 @@ def weighted(given: Sample, rows: Indices, C: float, tol: float, **options: Any)
 
 
 def learned(given: Sample, **options: Any) -> Array:
-    """Choose C for weights that depend on it; return test predictions."""
+    """Select C for weights that depend on it; return test predictions."""
 
     def score(C: float, train: Indices, held_out: Indices) -> float:
         model = weighted(given, train, C, COARSE, **options)
@@ -143,7 +143,7 @@ def learned(given: Sample, **options: Any) -> Array:
 
 
 def fixed(given: Sample, **options: Any) -> Array:
-    """Learn weights once in each fold, with C = 1, then choose C for the sum of kernels."""
+    """Learn weights once per fold, with C = 1, then select C for the sum of kernels."""
     sums: dict[int, Array] = {}
 
     def score(C: float, train: Indices, held_out: Indices) -> float:
@@ -158,7 +158,7 @@ def fixed(given: Sample, **options: Any) -> Array:
 
 
 def gaussian(given: Sample) -> Array:
-    """Fit one Gaussian SVM; C and one of the ten widths by cross-validation."""
+    """Fit one Gaussian SVM; select C and one of the ten widths by cross-validation."""
     prefix = "" if given.classification else "regressor__"
     grid = {f"{prefix}C": GRID, f"{prefix}gamma": [0.5 / width**2 for width in WIDTHS]}
     search = GridSearchCV(_plain(given, kernel="rbf"), grid, cv=given.folds)
@@ -176,7 +176,7 @@ def _plain(given: Sample, **settings: Any) -> Any:
 def _last(
     given: Sample, score: Callable[[float, Indices, Indices], float], **options: Any
 ) -> Array:
-    """Return test predictions with the best C, the smallest of equal ones."""
+    """Return test predictions with the best C; ties go to the smallest."""
     means = [np.mean([score(C, *fold) for fold in given.folds]) for C in GRID]
     best = GRID[int(np.argmax(np.round(means, 12)))]
     model = weighted(given, np.arange(given.n), best, TOL, **options)
@@ -194,11 +194,11 @@ METHODS: dict[str, tuple[str, Callable[..., Array] | None, Mapping[str, Any]]] =
     "lp 2": ("simple, norm 2", learned, {"weights": "simple", "norm": 2.0}),
     "bemkl": ("BEMKL", None, {}),
 }
-"""Title, function and options of each; without a function, measured before it left the package."""
+"""Title, function and options of each; without a function: removed after its measurement."""
 
 
 def measure(table: str, seed: int, method: str) -> dict[str, Any]:
-    """Return the test score of a method, and the processor seconds of its search and fit."""
+    """Return the test score of a method, and the processor seconds of search and fit."""
     given, (_, predict, options) = sample(table, seed), METHODS[method]
     assert predict is not None
     began = process_time()
@@ -212,31 +212,31 @@ def measure(table: str, seed: int, method: str) -> dict[str, Any]:
 
 NAME, LEVEL = "mkl-accuracy", 0.05
 REFERENCES = ("svm", "uniform")
-"""Those that the others are tested against."""
+"""The references of the tests."""
 
 TEXT = f"""
 Random halves of 14 sets for classification and 7 for regression, seeds {{seeds}}; at most
-{MOST_TRAIN} rows to learn from and {MOST_TEST} to test on. The sets monks1 to monks3 and spect have
-test files of their own: there, repeats differ by the folds of cross-validation and the order of
-rows only, and no test over repeats is made. Features are standardised on the training rows. The
-kernels are the default ones of `MKLClassifier`, an even share of {MOST_KERNELS} where there are
-more. Every contestant chooses C of {", ".join(f"{C:g}" for C in GRID)} by {FOLDS}-fold
-cross-validation on the training rows, and the Gaussian SVM one of the ten widths as well; BEMKL has
-no C. Weights that do not depend on C are learned once in each fold, with C = 1. Regression
-standardises the target, with epsilon = .1. "performance" (weights by the cross-validated score of
-each kernel) and BEMKL gained nothing and have left the package; their rows are kept.
+{MOST_TRAIN} training and {MOST_TEST} test rows. The sets monks1 to monks3 and spect have separate
+test files: there, repeats differ only in the folds of cross-validation and the order of rows, and
+there is no test over repeats. Features are standardised on the training rows. The kernels are the
+defaults of `MKLClassifier`, or an evenly spaced {MOST_KERNELS} of them if there are more. Every
+contestant selects C from {", ".join(f"{C:g}" for C in GRID)} by {FOLDS}-fold cross-validation on
+the training rows, and the Gaussian SVM also selects one of the ten widths; BEMKL has no C. Weights
+that do not depend on C are learned once in each fold, with C = 1. Regression standardises the
+target, with epsilon = .1. "performance" (weights by the cross-validated score of each kernel) and
+BEMKL had no gain and were removed from the package; the table keeps their rows.
 """
 
 TESTS_TEXT = """
-Mean score over the sets, mean rank (1 the best), and beside each of two references: the mean
+Mean score over the sets, mean rank (1 the best), and for each of two references: the mean
 gain, the sets with a significant gain or loss (corrected paired t test over the repeats, 5 %, not
-adjusted: one set in twenty is expected where there is no difference), and the p-value of Wilcoxon's
+adjusted: without any difference, one set in twenty is expected), and the p-value of Wilcoxon's
 signed-rank test over the sets, adjusted by Holm's method over the contestants.
 """
 
 
 def summary(lines: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a row for each method of a task, the best mean rank first."""
+    """Return a row for each method of a task, in order of mean rank."""
     means = lines.groupby(["table", "method"], sort=False)["score"].mean().unstack()
     means = means[[name for name in METHODS if name in means]]
     table = pd.DataFrame(
@@ -278,9 +278,9 @@ def to_markdown(found: Mapping[str, Any]) -> str:
     """Render a document as a Markdown page."""
     lines = pd.DataFrame(found["lines"])
     seeds = f"{lines['seed'].min()} to {lines['seed'].max()}"
-    parts = ["# Rules for the weights of kernels: how well they predict\n"]
+    parts = ["# Accuracy of the rules for kernel weights\n"]
     parts += [" ".join(TEXT.format(seeds=seeds).split()) + "\n"]
-    parts += [f"![Scores less those of a tuned Gaussian SVM]({NAME}.png)\n"]
+    parts += [f"![Score of each rule minus the score of a tuned Gaussian SVM]({NAME}.png)\n"]
     for task, score, own in _by_task(lines):
         rows, groups = summary(own), own.groupby(["table", "method"], sort=False)["score"]
         means, spreads = groups.mean().unstack(), groups.std().unstack()
@@ -321,7 +321,7 @@ def _column(key: str, score: str) -> TextColumn:
 
 
 def draw(found: Mapping[str, Any], path: Path) -> None:
-    """Draw for each method its score less that of the tuned SVM, a dot a set."""
+    """Draw the score difference of each method from the tuned SVM, one dot per set."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 4.2), layout="constrained")
@@ -339,13 +339,13 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
         ax.set_yticks(range(len(names)), [METHODS[name][0] for name in names])
         ax.invert_yaxis()
         ax.locator_params(axis="x", nbins=6)
-        ax.set_xlabel(f"{score} less that of the tuned Gaussian SVM")
+        ax.set_xlabel(f"{score} minus the tuned Gaussian SVM's")
         ax.set_title(f"{task}, {len(means)} sets; lines: medians", fontsize=10)
     write_picture(path, figure)
 
 
 def document(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what JSON holds: the computer and the lines, in the order of the page."""
+    """Return the JSON document: the computer and the lines, in the order of the page."""
     last = {(r["table"], r["seed"], r["method"]): r for r in lines}.values()
     order = {name: place for place, name in enumerate(SETS)}
     kept = sorted(last, key=lambda r: (order[r["table"]], r["seed"]))
@@ -353,7 +353,7 @@ def document(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def write(found: dict[str, Any], folder: Path) -> None:
-    """Write JSON, page and picture into a folder."""
+    """Write JSON, page and figure into a folder."""
     head = {key: value for key, value in found.items() if key != "lines"}
     write_json(folder / f"{NAME}.json", head, lines=found["lines"])
     write_text(folder / f"{NAME}.md", to_markdown(found))
@@ -361,7 +361,7 @@ def write(found: dict[str, Any], folder: Path) -> None:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Do what the arguments ask for."""
+    """Measure, or write the page."""
     given = options(
         "mkl", words, sets=",".join(SETS), methods=",".join(m for m in METHODS if METHODS[m][1]),
         seeds=f"{SEEDS.start}:{SEEDS.stop}",

@@ -1,8 +1,8 @@
-"""``python -m benchmarks numbers NAME``: measure a small table of the documentation again.
+"""Measure a small table of the documentation: ``python -m benchmarks numbers NAME``.
 
 ``cost`` (DANK against rows and features) and ``features`` (many rows, against features) write
-docs/numbers/NAME.csv. Times are those of one thread. More features are copies of the 14 of the
-speed problem, scaled so that the Gram matrix, and with it the problem, stays the same.
+docs/numbers/NAME.csv, with times of one thread. More features are copies of the 14 of the
+speed problem, scaled such that the Gram matrix and the problem do not change.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ SIZES = [(500, 1), (1000, 1), (2000, 1), (4000, 1), (2000, 10), (2000, 100)]
 """Rows, and copies of the features, of ``cost``."""
 
 ROWS, NEW, COPIES = 20_000, 2000, (1, 10, 50)
-"""Rows to learn from, new rows, and copies of the features, of ``features``."""
+"""Training rows, new rows, and copies of the features, of ``features``."""
 
 SETTINGS = {"gamma": 3.0, "C": 8.0, "eta": 1e5, "tau": 0.0}
 
 
 def cost() -> Iterator[list[Any]]:
-    """Yield the head and the rows of cost.csv: the best of three times; libsvm solves to 1e-3."""
+    """Yield header and rows of cost.csv: the best of three times; libsvm's tolerance is 1e-3."""
     yield [
         "rows", "features", "Gram matrix (s)", "DANK (s)", "tau = 0 (s)", "KNPL (s)", "libsvm (s)",
         "support points", "rank of F",
@@ -56,7 +56,7 @@ def cost() -> Iterator[list[Any]]:
 
 
 def features() -> Iterator[list[Any]]:
-    """Yield the head and the rows of features.csv: one run of the exact problem, and of parts."""
+    """Yield header and rows of features.csv: one run of the exact problem, and one in parts."""
     yield [
         "features", "exact (s)", "in parts (s)", "exact: a new row (ms)",
         "in parts: a new row (ms)", "support points",
@@ -68,7 +68,7 @@ def features() -> Iterator[list[Any]]:
         models = [DANKClassifier(**SETTINGS), DANKClassifier(**SETTINGS, partition="kmeans")]
         fits = [processor_seconds(partial(m.fit, X[:ROWS], y[:ROWS])) for m in models]
         for model in models:
-            model.predict(X[:1])  # looks at the training points once
+            model.predict(X[:1])  # the first prediction prepares the training points
         new = [processor_seconds(partial(m.predict, X[ROWS:])) / NEW for m in models]
         times = [f"{each:.2f}" for each in (*fits, *(1000 * seconds for seconds in new))]
         yield [X.shape[1], *times, len(models[0].support_)]

@@ -1,4 +1,4 @@
-"""Estimators fitted in parts by k-means, beside the same estimator fitted to all samples."""
+"""Fits of estimators in k-means parts, compared with fits to all samples."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ N_TEST = 20_000
 
 
 def fit(params: Params) -> Prepared:
-    """Prepare a fit: ``method`` and its ``options``, to ``rows`` generated samples.
+    """Prepare a fit of ``method`` with ``options`` to ``rows`` generated samples.
 
-    TKL gets the first four features, as its cost doubles with each.
+    TKL gets the first four features, since each feature doubles its cost.
     """
     few = slice(None, 4 if params["method"] == "TKL" else None)
     X, y = labelled(params["rows"], 0)

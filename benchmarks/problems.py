@@ -1,4 +1,4 @@
-"""The two-class problems that speed is measured on, with their duals."""
+"""Two-class problems for benchmarks of speed, with their duals."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from pliant.methods.svm.dual import MarginDual, svc_dual
 from pliant.methods.svm.rows import DenseRows
 
 SPEED = "speed problem"
-"""The generated one."""
 
 ABSENT = (
     "Without the data folder (--data, or PLIANT_DATA) problems of the same shape are generated, "
-    "and named 'made up': they say nothing of the real sets."
+    "marked 'made up'; they give no information about the real sets."
 )
 
 
 def two_classes(params: Params) -> tuple[Array, Array]:
     """Return features in [0, 1] and labels -1.0 or +1.0.
 
-    ``problem`` names the set, `SPEED` or one of the data folder, of which the first ``rows`` in a
-    random order drawn from ``seed`` are taken.
+    ``problem`` is `SPEED` or the name of a set in the data folder; the first ``rows`` of a
+    random order drawn from ``seed`` are used.
     """
     if params["problem"] == SPEED:
         return make_speed_problem(params["rows"], params["seed"])

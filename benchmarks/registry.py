@@ -1,4 +1,4 @@
-"""The benchmarks by name, as benchmarks.toml and cases.toml declare them."""
+"""Benchmarks by name, as declared in benchmarks.toml and cases.toml."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _benchmark(name: str, title: str, cases: str, notes: str, **judged: Any) -> 
 
 
 def declared(name: str, has_data: bool) -> list[Case]:
-    """Return the cases that cases.toml has for a benchmark, with or without a data folder."""
+    """Return the cases of a benchmark in cases.toml, with or without a data folder."""
     absent = "no data" if has_data else "data"
     return [
         case
@@ -43,7 +43,7 @@ def declared(name: str, has_data: bool) -> list[Case]:
 
 
 def _cases(table: Mapping[str, Any], has_data: bool) -> Iterator[Case]:
-    """Yield a case for each combination of a set and of values."""
+    """Yield a case for each combination of a set and values."""
     made_up = "" if has_data else " (made up)"
     given = table["contestants"]
     listed = _CASES["contestants"][given] if isinstance(given, str) else given

@@ -1,9 +1,9 @@
-"""``feature_relevance_`` beside permutation importance, on many tables.
+"""Compare ``feature_relevance_`` with permutation importance on many tables.
 
 ``python -m benchmarks.relevance --data DIR`` fits LAB-RBF with default settings to the training
 rows of one split of each table. It compares the order of the features by relevance with the order
-by scikit-learn's permutation importance on the test rows: the loss of R2 (or, for classes, the gain
-of the log loss) with one feature permuted, the mean of five permutations.
+by scikit-learn's permutation importance on the test rows: the decrease of R2 (for classification,
+the increase of the log loss) with one feature permuted, averaged over five permutations.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.comparison.text import TextColumn
 
 FEWEST, MOST = 3, 100
-"""Numbers of features of a table: a rank correlation of two is 1 or -1."""
+"""Minimum and maximum number of features; the rank correlation of two is always 1 or -1."""
 
 REPEATS = 5
-"""Permutations of each feature."""
 
 LEAST = 0.01
-"""Features of at least this share are relevant."""
+"""Minimum share of a relevant feature."""
 
 COLUMNS = [
     TextColumn("table"),
@@ -43,13 +42,13 @@ COLUMNS = [
     TextColumn("features"),
     TextColumn("score", digits=3),
     TextColumn("correlation", "rank correlation", 2),
-    TextColumn("same", "same first feature"),
+    TextColumn("same", "same top feature"),
     TextColumn("pairs", "correlated pairs"),
 ]
 
 
 def compare(table: str, seed: int, folder: Path) -> dict[str, Any]:
-    """Return how relevance and permutation importance agree on a table."""
+    """Return the agreement of relevance and permutation importance on a table."""
     train, y_train, test, y_test = split(table, seed, folder)
     classification = TASKS[table] == "classification"
     kind = LABRBFClassifier if classification else LABRBFRegressor
@@ -75,7 +74,6 @@ def compare(table: str, seed: int, folder: Path) -> dict[str, Any]:
 
 
 def to_markdown(report: Mapping[str, Any]) -> str:
-    """Return the page of a report."""
     tables = pd.DataFrame(report["tables"])
     groups = {
         "regression": tables["task"] == "regression",
@@ -90,33 +88,34 @@ def to_markdown(report: Mapping[str, Any]) -> str:
             "number": int(chosen.sum()),
             "lowest": tables["correlation"][chosen].min(),
             "median": tables["correlation"][chosen].median(),
-            "same first": tables["same"][chosen].mean(),
+            "same top": tables["same"][chosen].mean(),
         }
         for name, chosen in groups.items()
         if chosen.any()
     ]
     rows = [{**t, "same": "yes" if t["same"] else "no"} for t in report["tables"]]
     return (
-        "# Relevance beside permutation importance\n\n"
+        "# Relevance and permutation importance\n\n"
         "Spearman's correlation between feature_relevance_ and scikit-learn's permutation "
-        f"importance on test rows ({REPEATS} repeats; by R2, or by the log loss for classes), with "
-        f"default settings, on one split of each table with {FEWEST} to {MOST} features (seed "
-        f"{report['seed']}, 70 % of the rows and at most 3000 to learn from). The score is R2 or "
-        "the accuracy on the test rows. Correlated pairs are those of correlated_features_ with a "
-        f"feature of relevance {LEAST:g} or more.\n\n"
-        f"{markdown_table(rows, COLUMNS)}\nThe lowest and the median rank correlation, and the "
-        "share of the tables with the same first feature:\n\n"
+        f"importance on test rows ({REPEATS} repeats; by R2, or by the log loss for "
+        "classification), with default settings, on one split of each table with "
+        f"{FEWEST} to {MOST} features (seed {report['seed']}; 70 % of the rows and at most 3000 "
+        "for training). The score is R2 or the accuracy on the test rows. Correlated pairs are "
+        "the pairs in correlated_features_ that include a feature with a relevance of at least "
+        f"{LEAST:g}.\n\n"
+        f"{markdown_table(rows, COLUMNS)}\nThe table shows the lowest and the median rank "
+        "correlation, and the share of the tables with the same top feature:\n\n"
         f"{markdown_table(medians)}\n{computer(report)}\n"
     )
 
 
 def main(words: list[str] | None = None) -> None:
-    """Measure what the arguments name, and write JSON and Markdown."""
+    """Measure the given tables, and write JSON and Markdown."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.relevance")
     parser.add_argument("--data", type=Path, default=os.environ.get("PLIANT_DATA"))
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--seed", type=int, default=100)
-    parser.add_argument("--tables", nargs="*", default=list(TASKS), help="names, by default all")
+    parser.add_argument("--tables", nargs="*", default=list(TASKS), help="tables (default all)")
     given = parser.parse_args(words)
     if given.data is None:
         parser.error("expected --data DIR, or the variable PLIANT_DATA")

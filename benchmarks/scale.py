@@ -1,4 +1,4 @@
-"""DANK beyond the dense Gram matrix, beside libsvm: accuracy, time, memory, gap, and growth."""
+"""DANK beyond the dense Gram matrix, compared with libsvm: accuracy, time, memory and gap."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ SPLITS = 3
 """Random halves of a set of the data folder; the generated set is drawn once."""
 
 SIZES = (50_000, 200_000)
-"""Training rows of the generated set."""
 
 GROWN_SIZES = (5000, 10_000, 20_000, 50_000, 100_000, 200_000)
 
 MEMORY_FROM = 20_000
-"""Below, what a fit adds to the process is little more than what its libraries need."""
+"""Minimum number of rows for memory: smaller fits add little more than their libraries."""
 
 FEW_PARTS = 5
-"""Of EEG, as in the paper, and of the adult sets, which have few rows."""
+"""Number of parts of EEG, as in the paper, and of the adult sets, which have few rows."""
 
 EXACT_GOAL, DECOMPOSED_GOAL = 2.0, 0.2
-"""Time ratios to libsvm that were asked for: on EEG, and from 50 000 rows on."""
+"""Goals for time ratios to libsvm: on EEG, and for at least 50 000 rows."""
 
 LIMIT = 1800
-"""Seconds that a fit may take: libsvm's is ended then, DANK's keeps the best so far."""
+"""Maximum seconds of a fit: libsvm is terminated, DANK keeps its best solution."""
 
 LIBSVM, EXACT, DECOMPOSED, REFINED = "libsvm", "DANK, exact", "DANK, decomposed", "DANK, refined"
 
@@ -47,7 +46,7 @@ def libsvm(params: Params) -> Prepared:
 
 
 def dank(params: Params) -> Prepared:
-    """Prepare DANK with tau = 0, eta given unless the options say otherwise."""
+    """Prepare DANK with tau = 0 and a fixed eta, unless the options change them."""
     chosen = SETS[params["set"]]
     eta = chosen.eta * (params["rows"] if chosen.file == GENERATED else 1.0)
     given = {"eta": eta, "tau": 0.0, "max_seconds": LIMIT, **params["options"]}
@@ -72,7 +71,7 @@ def _prepare(model: Any, params: Params) -> Prepared:
 
 
 def _accuracies(fitted: Any, data: Halves, params: Params) -> dict[str, Any]:
-    """Return the mean accuracy over the splits, of which only the first is timed."""
+    """Return the mean accuracy over the splits; only the first is timed."""
     percents = [_percent(fitted, data)]
     for seed in range(params["seed"] + 1, params["seed"] + params["splits"]):
         other = prepared({**params, "seed": seed})
@@ -86,7 +85,7 @@ def _percent(fitted: Any, data: Halves) -> float:
 
 
 def _other_way(fitted: Any, data: Halves) -> dict[str, float]:
-    """Return the accuracy on the first split of the other way to predict, by parts or whole."""
+    """Return the accuracy of the other prediction rule, "part" or "whole", on the first split."""
     kernel = getattr(fitted, "kernel_", None)
     if not isinstance(kernel, PartitionedKernel):
         return {}
@@ -109,7 +108,7 @@ def _proof(fitted: Any) -> dict[str, Any]:
 
 
 def contestants(n_parts: int | str, goals: Mapping[str, float]) -> list[Contestant]:
-    """Return libsvm and the three ways of DANK; `goals` are time ratios to libsvm, by name."""
+    """Return libsvm and three variants of DANK; `goals` are time ratios to libsvm, by name."""
     ways: dict[str, dict[str, Any]] = {
         EXACT: {},
         DECOMPOSED: {"partition": {"n_parts": n_parts}},
@@ -147,7 +146,7 @@ def _generated(rows: int, goals: Mapping[str, float], alone: Contestant | None =
 
 
 def fits(params: Params) -> Prepared:
-    """Prepare fits of one contestant to more and more rows, each in a process of its own."""
+    """Prepare fits of one contestant to increasing numbers of rows, each in a separate process."""
     (chosen,) = (c for c in contestants("auto", {}) if c.name == params["machine"])
     alone = Contestant(chosen.name, chosen.function, chosen.params)
     settings = Settings(repeats=1, timeout=LIMIT)
@@ -159,11 +158,7 @@ def fits(params: Params) -> Prepared:
 
 
 def grown(sizes: Sequence[int], outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return exponents of time and memory, and both for each size that was measured.
-
-    `outcomes` has an outcome for each size; of a fit that failed or took too long, the table has no
-    number.
-    """
+    """Return the exponents of time and memory, and both for each size with a successful fit."""
     done = [(n, each) for n, each in zip(sizes, outcomes, strict=True) if "error" not in each]
     large = [(n, each) for n, each in done if n >= MEMORY_FROM and each["peak_bytes"]]
     return {
@@ -180,7 +175,7 @@ def _slope(points: Sequence[tuple[int, float]]) -> float | None:
 
 
 def growth(has_data: bool) -> list[Case]:
-    """Return the generated set, which each contestant fits at all sizes."""
+    """Return one case: the generated set, fitted by each contestant at all sizes."""
     growing = [
         Contestant(each.name, fits, {"machine": each.name}) for each in contestants("auto", {})
     ]

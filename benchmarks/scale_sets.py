@@ -1,4 +1,4 @@
-"""The two-class problems on which margin classifiers are measured beyond the dense Gram matrix."""
+"""Two-class problems for benchmarks of margin classifiers beyond the dense Gram matrix."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from benchmarks.splits import random_halves
 from pliant.core.typing import Array
 
 GENERATED = "generated"
-"""The name of the set that needs no file."""
 
 FEATURES, HIDDEN, WAVES = 12, 3, 24
 FLIPPED, NOISE = 0.005, 0.02
 
 N_TEST = 20_000
-"""Test rows of the generated set."""
 
 
 class Halves(NamedTuple):
-    """Points and labels -1.0 or +1.0: to learn from, and to be judged by."""
+    """Points and labels -1.0 or +1.0 for training and testing."""
 
     X: Array
     y: Array
@@ -35,20 +33,20 @@ class Halves(NamedTuple):
 
 @dataclass(frozen=True)
 class ScaleSet:
-    """A set with the parameters of the models that it is measured with."""
+    """A data set with the parameters of its models."""
 
     file: str
     """Its name in the data folder, or `GENERATED`."""
     C: float
     gamma: float
-    """Of the Gaussian kernel exp(-gamma |x - x'|^2)."""
+    """Parameter of the Gaussian kernel exp(-gamma |x - x'|^2)."""
     eta: float
-    """|alpha|^2 of libsvm's model on the first split, to two digits: it is given, so that a fit is
+    """|alpha|^2 of libsvm's model on the first split, to two digits: it is fixed, so a fit is
     one solve. For the generated set it is six times the number of rows."""
     clipped: bool = False
-    """Whether features are clipped at their .1 and 99.9 percentiles in the training rows."""
+    """True if features are clipped at their .1 and 99.9 percentiles in the training rows."""
     scaled: bool = False
-    """Whether features are brought to [0, 1] by the training rows."""
+    """True if features are scaled to [0, 1] by the training rows."""
 
 
 _ADULT_ETAS = (2.9e5, 4.6e5, 5.9e5, 9.1e5, 1.2e6, 2.0e6)
@@ -64,14 +62,14 @@ SETS: dict[str, ScaleSet] = {
     },
     GENERATED: ScaleSet(GENERATED, 10.0, 2.0, 6.0),
 }
-"""The sets by the names that tables give them."""
+"""The sets by their names in tables."""
 
 
 def prepared(params: Params) -> Halves:
     """Return the training and the test rows.
 
-    ``set`` and ``seed`` choose them; ``rows`` is their number in a generated set; ``most``, if
-    given, is the largest number of training rows, of which the first ones are kept.
+    ``set`` and ``seed`` select them; ``rows`` is the size of a generated set; ``most``
+    is an optional maximum number of training rows, of which the first ones are used.
     """
     chosen = SETS[params["set"]]
     if chosen.file == GENERATED:
@@ -84,7 +82,7 @@ def prepared(params: Params) -> Halves:
 
 
 def halves(chosen: ScaleSet, seed: int, folder: str | None = None) -> Halves:
-    """Return random halves of a set of the data folder, each with both classes in proportion."""
+    """Return random halves of a set of the data folder, stratified by class."""
     data = load_local(chosen.file, folder)
     y = data.y.astype(np.float64)
     train, test = next(islice(random_halves(y, seed + 1, stratify=True), seed, None))
@@ -99,13 +97,13 @@ def halves(chosen: ScaleSet, seed: int, folder: str | None = None) -> Halves:
 
 
 def generated(rows: int, seed: int) -> tuple[Array, Array]:
-    """Return points about a curved sheet, and the sign of a sum of waves on it.
+    """Return points near a curved manifold, and the sign of a sum of waves on it.
 
-    The sheet is the image of a cube of three dimensions in twelve, by sums of sines, with normal
-    noise of standard deviation .02 in each; the label is the sign of a sum of 24 cosines of the
-    position in the cube, one in 200 turned over. The sheet and the waves are always the same, the
-    seed draws the points. A linear classifier is right in three cases of four; with C = 10 and
-    gamma = 2, a tenth of 50 000 points become support vectors.
+    The manifold is the image of a three-dimensional cube in twelve dimensions, by sums of sines,
+    with normal noise of standard deviation .02 in each. The label is the sign of a sum of 24
+    cosines of the position in the cube; one in 200 is flipped. The manifold and the waves are
+    fixed, and the seed draws the points. A linear classifier has an accuracy of .75; with C = 10
+    and gamma = 2, a tenth of 50 000 points become support vectors.
     """
     fixed, drawn = np.random.default_rng(0), np.random.default_rng([seed, 1])
     sines = fixed.standard_normal((HIDDEN, 2 * FEATURES))

@@ -1,4 +1,4 @@
-"""Kernel ridge regression on centres, beside scikit-learn's Nystroem features and Ridge."""
+"""Sketched kernel ridge regression, compared with scikit-learn's Nystroem features and Ridge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N_TEST = 20_000
 
 
 def sketched(params: Params) -> Prepared:
-    """Prepare a fit of pliant on the centres that the peer has."""
+    """Prepare a fit of pliant on the peer's centres."""
     training = generated(params["rows"], params["features"], seed=0)
     model = SketchedKernelRidge(
         alpha=params["alpha"], centers=training.X[_centres(params)], **params["options"]
@@ -51,7 +51,7 @@ def _peer(params: Params, variance: float) -> Pipeline:
 
 
 def _centres(params: Params) -> Any:
-    """Return the rows that Nystroem draws."""
+    """Return the rows drawn by Nystroem."""
     return np.random.RandomState(0).permutation(params["rows"])[: params["centres"]]
 
 

@@ -1,6 +1,6 @@
-"""Speed of the two-coordinate solver: beside libsvm, and warm-started along paths beside cold.
+"""Speed of the two-coordinate solver compared with libsvm, and of warm starts along paths.
 
-And of whole fits on Gram matrices that are given.
+Includes whole fits on precomputed Gram matrices.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.smo import solve
 
 STEPS = 11
-"""Problems of a path."""
 
 
 def libsvm(params: Params) -> Prepared:
     """Prepare scikit-learn's SVC on the Gram matrix."""
-    gram, y = _given(params)
+    gram, y = _gram_and_labels(params)
     model = SVC(C=params["C"], kernel="precomputed", tol=params["violation"], cache_size=1000)
 
     def describe(fitted: SVC) -> dict[str, Any]:
@@ -40,25 +39,24 @@ def libsvm(params: Params) -> Prepared:
 
 
 def svm(params: Params) -> Prepared:
-    """Prepare the plain SVM dual."""
-    gram, y = _given(params)
+    gram, y = _gram_and_labels(params)
     return _solving(lambda: _dual(gram, y, params), params)
 
 
 def dank_eta_given(params: Params) -> Prepared:
-    """Prepare DANK's dual, with eta = |alpha|^2 of the plain SVM known beforehand."""
-    gram, y = _given(params)
+    """Prepare DANK's dual, with eta = |alpha|^2 of the plain SVM computed beforehand."""
+    gram, y = _gram_and_labels(params)
     plain = solve(_dual(gram, y, params), violation=params["violation"])
     quartic = 0.25 / float(plain.x @ plain.x)
     return _solving(lambda: _dual(gram, y, params).with_quartic(quartic), params)
 
 
 def precomputed(params: Params) -> Prepared:
-    """Prepare a whole fit on a given Gram matrix, with the proof that it is PSD or without.
+    """Prepare a whole fit on a precomputed Gram matrix, with or without the test that it is PSD.
 
-    ``machine`` is SVC or DANK, and ``options`` are parameters besides C.
+    ``machine`` is SVC or DANK, and ``options`` are parameters in addition to C.
     """
-    gram, y = _given(params)
+    gram, y = _gram_and_labels(params)
     options = {"C": params["C"], **params.get("options", {})}
     if params["machine"] == "SVC":
         peer = SVC(kernel="precomputed", cache_size=1000, **options)
@@ -77,7 +75,7 @@ def precomputed(params: Params) -> Prepared:
 
 
 def _solving(problem: Callable[[], MarginDual], params: Params) -> Prepared:
-    """Prepare a solve from zero of the problem that is made in the call."""
+    """Prepare a solve from zero; the call includes building the problem."""
 
     def call() -> Result[Array]:
         return solve(problem(), violation=params["violation"])
@@ -86,8 +84,8 @@ def _solving(problem: Callable[[], MarginDual], params: Params) -> Prepared:
 
 
 def dank_eta_auto(params: Params) -> Prepared:
-    """Prepare both of it: the plain SVM, and DANK's dual started from its solution."""
-    gram, y = _given(params)
+    """Prepare two solves: the plain SVM, and DANK's dual started from its solution."""
+    gram, y = _gram_and_labels(params)
 
     def call() -> tuple[float, Array, int]:
         problem = _dual(gram, y, params)
@@ -103,7 +101,7 @@ def dank_eta_auto(params: Params) -> Prepared:
     return call, describe
 
 
-def _given(params: Params) -> tuple[Array, Array]:
+def _gram_and_labels(params: Params) -> tuple[Array, Array]:
     X, y = two_classes(params)
     return gaussian_gram(X, params["gamma"]), y
 
@@ -124,14 +122,14 @@ def _describe(problem: MarginDual, beta: Array, n_iter: int) -> dict[str, Any]:
 
 def c_path(params: Params) -> Prepared:
     """Prepare the path C, 1.2 C, ... of the plain SVM on one Gram matrix."""
-    gram, y = _given(params)
+    gram, y = _gram_and_labels(params)
     factor, rows = params["factor"], DenseRows(gram)
     duals = [svc_dual(rows, y, params["C"] * factor**k) for k in range(STEPS)]
     return lambda: _follow(duals, params, factor), _describe_path
 
 
 def gamma_path(params: Params) -> Prepared:
-    """Prepare the path gamma, 1.1 gamma, ... of the plain SVM, with all Gram matrices given."""
+    """Prepare the path gamma, 1.1 gamma, ... of the plain SVM, with precomputed Gram matrices."""
     X, y = two_classes(params)
     gammas = [params["gamma"] * params["factor"] ** k for k in range(STEPS)]
     duals = [_dual(gaussian_gram(X, gamma), y, params) for gamma in gammas]
@@ -139,7 +137,7 @@ def gamma_path(params: Params) -> Prepared:
 
 
 def _follow(duals: Iterable[MarginDual], params: Params, factor: float) -> list[tuple[float, int]]:
-    """Solve one problem after the other; return their objectives and steps."""
+    """Solve the problems in order; return their objectives and numbers of steps."""
     beta: Array | None = None
     solved = []
     for dual in duals:

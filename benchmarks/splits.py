@@ -1,10 +1,10 @@
 """Train and test rows: random halves, held-out shares, official test files.
 
-Every split is a pair of index arrays ``(train, test)`` in ascending order, which together hold
-every row once. A draw depends on the seed and on the number of the repeat only, so the third of
-five repeats is the third of fifty. Rows are given by an array of labels, or by their number alone;
-with `stratify`, which needs labels, each side has every class in proportion, to within one row.
-Arguments that cannot be used, and a side without rows, raise a ValueError.
+Every split is a pair of index arrays ``(train, test)`` in ascending order, which together contain
+every row once. A draw depends only on the seed and the number of the repeat, so the third of
+five repeats equals the third of fifty. Rows are given by an array of labels or by their number;
+`stratify` needs labels and gives each side every class in proportion, to within one row.
+Invalid arguments, and a side without rows, raise a ValueError.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def holdout(
 
 
 def official(train: Sized | int, test: Sized | int) -> Iterator[Split]:
-    """Give the one split of a set that comes with its own test file.
+    """Return the one split of a set with a separate test file.
 
     The indices refer to the training rows followed by the test rows.
     """
@@ -57,7 +57,7 @@ def official(train: Sized | int, test: Sized | int) -> Iterator[Split]:
 def _draw(
     y: Sequence[Any] | int, n_test: int, repeats: int, stratify: bool, seed: int
 ) -> Iterator[Split]:
-    """Check the arguments at once, and leave the drawing for later."""
+    """Check the arguments immediately; draw the splits lazily."""
     n = _n_rows(y)
     if n < 2:
         raise ValueError(f"expected at least 2 rows to split, got {n}")

@@ -1,4 +1,4 @@
-"""SCG-LDK of a sample of 100 000 points: time, memory and neighbours of held-out points."""
+"""SCG-LDK of a sample of 100 000 points: time, memory and accuracy on held-out points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEIGHBORS = 5
 
 
 def of_sample(params: Params) -> Prepared:
-    """Prepare an embedding that is fitted to the first ``sample`` points and places all."""
+    """Prepare an embedding fitted to the first ``sample`` points, and transform all points."""
     X, y = generated(params["rows"] + HELD_OUT, seed=0)
     rows, known = params["rows"], params["sample"]
     learner = SCGLogDetLearner(strength=params["strength"])

@@ -1,4 +1,4 @@
-"""The points and labels on which learning from side information is measured."""
+"""Generated points and labels for benchmarks of learning from side information."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Labelled(NamedTuple):
 
 
 def generated(rows: int, seed: int, features: int = 20, classes: int = 10) -> Labelled:
-    """Return points of normal classes, three clusters each, that overlap somewhat."""
+    """Return points of overlapping classes, each with three normal clusters."""
     rng = np.random.default_rng(seed)
     centres = 1.5 * np.random.default_rng(0).standard_normal((3 * classes, features))
     cluster = rng.integers(3 * classes, size=rows)

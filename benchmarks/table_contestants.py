@@ -1,4 +1,4 @@
-"""The methods compared, by name; each imports what it needs only when it is made."""
+"""Methods of the comparison of tables, by name; each imports its packages when it is built."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 Factory = Callable[[bool, int], Any]
-"""(classification, seed) -> an estimator that has not been fitted."""
+"""(classification, seed) -> an unfitted estimator."""
 
 
 def lab_rbf(classification: bool, seed: int) -> Any:
-    """LAB-RBF, with its defaults."""
     from pliant import LABRBFClassifier, LABRBFRegressor
 
     return (LABRBFClassifier if classification else LABRBFRegressor)(random_state=seed)
 
 
 def svm(classification: bool, seed: int) -> Any:
-    """A Gaussian SVM, its parameters by five-fold cross-validation; probabilities by Platt."""
+    """Return a Gaussian SVM tuned by five-fold cross-validation, with Platt's probabilities."""
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -31,7 +30,7 @@ def svm(classification: bool, seed: int) -> Any:
 
 
 class _WithPlatt(ClassifierMixin, BaseEstimator):
-    """A search, its best setting with probabilities beside its own predictions."""
+    """A search with its predictions, and calibrated probabilities of its best setting."""
 
     def __init__(self, search: Any) -> None:
         self.search = search
@@ -54,7 +53,7 @@ class _WithPlatt(ClassifierMixin, BaseEstimator):
 
 
 def forest(classification: bool, seed: int) -> Any:
-    """Random forest for classes, extremely randomised trees for regression; 500 trees."""
+    """Return a random forest, or extremely randomised trees for regression, with 500 trees."""
     from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 
     model = RandomForestClassifier if classification else ExtraTreesRegressor
@@ -62,7 +61,7 @@ def forest(classification: bool, seed: int) -> Any:
 
 
 def _tuned_default(prefix: str) -> Factory:
-    """Return meta-tuned defaults of pytabkit (Holzmüller, Grinsztajn, Steinwart 2024)."""
+    """Return the meta-tuned defaults of pytabkit (Holzmüller, Grinsztajn, Steinwart 2024)."""
 
     def make(classification: bool, seed: int) -> Any:
         from pytabkit.models.sklearn import sklearn_interfaces as models
@@ -74,7 +73,7 @@ def _tuned_default(prefix: str) -> Factory:
 
 
 def xrfm(classification: bool, seed: int) -> Any:
-    """xRFM, its bandwidth and regularization by a validation set of a fifth of the rows."""
+    """Return xRFM, tuned on a validation set of a fifth of the rows."""
     return _XRFM(seed=seed)
 
 
@@ -129,7 +128,6 @@ CONTESTANTS: dict[str, Factory] = {
     "lightgbm_td": _tuned_default("LGBM"),
     "xgboost_td": _tuned_default("XGB"),
 }
-"""What `--contestants` may name."""
 
 ONLY = {"svm": "classification", "xrfm": "regression"}
-"""Contestants of one task."""
+"""Contestants that support only one task."""

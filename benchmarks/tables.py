@@ -1,10 +1,10 @@
-"""LAB-RBF and other methods, with default settings, on many tables.
+"""Compare LAB-RBF and other methods, with default settings, on many tables.
 
     python -m benchmarks.tables run LINES --data DIR --contestants NAME,... [--tables NAME,...]
     python -m benchmarks.tables page [LINES]
 
-The first adds a line of JSON to the file LINES for each fit that it lacks. The second adds the
-lines to the kept ones and writes JSON, page and picture.
+The first command adds a line of JSON to the file LINES for each missing fit. The second adds the
+lines to the stored ones and writes JSON, page and figure.
 """
 
 from __future__ import annotations
@@ -41,20 +41,19 @@ from benchmarks.table_contestants import CONTESTANTS, ONLY
 from pliant.comparison.text import TextColumn
 
 TRAIN_SHARE, MOST_TRAIN, MOST_TEST = 0.7, 3000, 5000
-"""Share of the rows to learn from, and the largest numbers of rows of both parts."""
+"""Share of training rows, and maximum numbers of training and test rows."""
 
 TABLES: dict[str, dict[str, list[str]]] = tomllib.loads(
     Path(__file__).with_name("tables.toml").read_text(encoding="utf-8")
 )
-"""Names of tables by task, then half."""
+"""Names of tables by task and half."""
 
 SMALL = TABLES.pop("small")
-"""Names of the tables of at most 500 rows, by task."""
+"""Names of tables with at most 500 rows, by task."""
 
 TASKS = {
     name: task for task, halves in TABLES.items() for names in halves.values() for name in names
 }
-"""The task of each table."""
 
 OURS = "lab_rbf"
 RANKED = {
@@ -65,7 +64,6 @@ RANKED = {
         OURS, "svm", "realmlp_td", "forest", "xgboost_td", "catboost_td", "lightgbm_td",
     ),
 }  # fmt: skip
-"""The seven that are ranked."""
 
 TITLES = {
     OURS: "LAB-RBF",
@@ -80,21 +78,21 @@ TITLES = {
 
 SEEDS = range(100, 105)
 FIELDS = ("label", "table", "seed", "score", "log_loss", "fit_s")
-"""Seeds of the page, and columns of the kept results."""
+"""Seeds of the page, and columns of the stored results."""
 
 NOTES = (
-    "Default settings of all but the Gaussian SVM (five-fold search over 20 settings, Platt's "
-    "probabilities) and xRFM (six settings, a validation set). TD are the meta-tuned defaults of "
-    "pytabkit 1.7 (Holzmüller, Grinsztajn, Steinwart 2024); the forest is scikit-learn's random "
-    "forest for classes and its extremely randomised trees for regression. Each split takes 70 % "
-    "of the rows to learn from, at most 3000, and at most 5000 to test on. Ranks are those of mean "
-    "scores over the seeds {seeds}. Seconds are processor time of one fit, BLAS on one thread; "
-    "those of the peers with the seeds 100 to 103 are of an AMD EPYC, all others of an Intel Xeon, "
-    "where the same fits take 1.03 to 1.26 times as long. The tables are in two fixed halves "
-    "(benchmarks/tables.toml): defaults of LAB-RBF were chosen on the first, with seeds below 10. "
-    "One change came from the second: features are clipped since an outlier of bodyfat (seed 100) "
-    "was seen to spoil its predictions (R2 .73; .99 with clipping); on the first half it changes "
-    "nothing."
+    "All methods use default settings except the Gaussian SVM (five-fold search over 20 settings, "
+    "Platt's probabilities) and xRFM (six settings, a validation set). TD marks the meta-tuned "
+    "defaults of pytabkit 1.7 (Holzmüller, Grinsztajn, Steinwart 2024). The forest is "
+    "scikit-learn's random forest for classification and its extremely randomised trees for "
+    "regression. Each split uses 70 % of the rows for training, at most 3000, and at most 5000 for "
+    "testing. Ranks are based on mean scores over the seeds {seeds}. Seconds are processor time of "
+    "one fit, BLAS on one thread. The times of the peers with the seeds 100 to 103 come from an "
+    "AMD EPYC, all others from an Intel Xeon, where the same fits take 1.03 to 1.26 times as long. "
+    "The tables are in two fixed halves (benchmarks/tables.toml): the defaults of LAB-RBF were "
+    "chosen on the first, with seeds below 10. One change came from the second: features are "
+    "clipped, since an outlier of bodyfat (seed 100) spoiled its predictions (R2 .73; .99 with "
+    "clipping). On the first half this changes nothing."
 )
 
 
@@ -113,7 +111,7 @@ def load(name: str, folder: Path) -> tuple[Any, Any]:
 
 
 def split(name: str, seed: int, folder: Path) -> tuple[Any, Any, Any, Any]:
-    """Return X and y to learn from and to test on."""
+    """Return X and y of the training rows, then of the test rows."""
     X, y = load(name, folder)
     strata = None if TASKS[name] == "regression" else y
     parts = train_test_split(X, y, train_size=TRAIN_SHARE, random_state=seed, stratify=strata)
@@ -141,7 +139,7 @@ def measure(label: str, table: str, seed: int, folder: Path) -> dict[str, Any]:
 
 
 def means(rows: pd.DataFrame, task: str) -> pd.DataFrame:
-    """Return mean score, log loss and seconds of the ranked ones on tables that all have."""
+    """Return mean score, log loss and seconds of the ranked contestants on their common tables."""
     own = rows[rows["label"].isin(RANKED[task]) & (rows["table"].map(TASKS) == task)]
     own = own[own["seed"].isin(SEEDS)]
     counts = own.groupby(["table", "label"]).size().unstack().reindex(columns=RANKED[task])
@@ -151,9 +149,9 @@ def means(rows: pd.DataFrame, task: str) -> pd.DataFrame:
 
 
 def standings(values: pd.DataFrame, task: str, tables: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a line for each contestant on some tables, the best mean rank first.
+    """Return a line for each contestant on some tables, in order of mean rank.
 
-    Ranks are those of the mean scores, 1 the best; the error is 1 - R2, relative to the lowest one
+    Ranks are based on mean scores, 1 the best; the error is 1 - R2, relative to the lowest error
     on the table.
     """
     own = values[values.index.get_level_values("table").isin(tables)].unstack()
@@ -178,10 +176,9 @@ def standings(values: pd.DataFrame, task: str, tables: Sequence[str]) -> list[di
 
 
 def to_markdown(rows: pd.DataFrame, report: Mapping[str, Any]) -> str:
-    """Return the page."""
-    parts = ["# LAB-RBF beside other methods on many tables\n"]
+    parts = ["# LAB-RBF and other methods on many tables\n"]
     parts += [NOTES.format(seeds=", ".join(map(str, SEEDS))) + "\n"]
-    parts += ["![Relative errors of all contestants, a dot a table](tables.png)\n"]
+    parts += ["![Relative errors of all contestants, one dot per table](tables.png)\n"]
     digits = {"mean rank": 2, "relative error": 2, "seconds": 2}
     for task, halves in TABLES.items():
         values = means(rows, task)
@@ -205,7 +202,7 @@ def to_markdown(rows: pd.DataFrame, report: Mapping[str, Any]) -> str:
 
 
 def draw(rows: pd.DataFrame, path: Path) -> None:
-    """Draw the error of each contestant relative to the best one, a dot a table."""
+    """Draw the error of each contestant relative to the best one, one dot per table."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 4.2), layout="constrained")
@@ -215,7 +212,7 @@ def draw(rows: pd.DataFrame, path: Path) -> None:
         order = [line["contestant"] for line in standings(values, task, every)]
         score = values["score"].unstack().rename(columns=TITLES)
         score = score.loc[[name for name in every if name in score.index], order]
-        # On a table without errors of the best one, ratios would be infinite.
+        # Avoid infinite ratios on tables without errors of the best contestant.
         floor = 1e-12 if task == "regression" else 5e-3
         errors = 1.0 - score
         ratios = errors.clip(lower=floor).div(errors.min(axis=1).clip(lower=floor), axis=0)
@@ -238,7 +235,7 @@ def draw(rows: pd.DataFrame, path: Path) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Do what the arguments ask for."""
+    """Measure, or write the page."""
     given = options(
         "tables", words, contestants=OURS, seeds=f"{SEEDS.start}:{SEEDS.stop}", tables=""
     )

@@ -1,4 +1,4 @@
-"""The gaps that TKL certifies with default settings."""
+"""Certified gaps of TKL with default settings."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SHAPES = {
     "shill_bidding": (6321, 9, "binary"),
     "transfusion": (748, 4, "binary"),
 }
-"""Rows, features and task of each set, for the made-up ones where there are no data."""
+"""Rows, features and task of each set, to generate a substitute without data."""
 
 
 def points_and_target(params: Params) -> tuple[Array, Array, str]:
-    """Return features, target and task of the set ``problem``, of ``rows`` rows or of all.
+    """Return features, target and task of the set ``problem``, with ``rows`` rows or all.
 
-    A share is drawn at random from ``seed``. Labels of two classes are -1.0 and 1.0. Without
-    ``data``, the set is made up: uniform features, and a target with jumps along two of them.
+    A subset is drawn at random from ``seed``. Labels of two classes are -1.0 and 1.0. Without
+    ``data``, the set is generated: uniform features, and a target with jumps along two of them.
     """
     if params["data"]:
         table = load_local(params["problem"])
@@ -54,7 +54,7 @@ def _made_up(name: str) -> tuple[Array, Array, str]:
 
 
 def tkl_gap(params: Params) -> Prepared:
-    """Prepare a fit with all defaults but C; tables show whether it has the gap asked for."""
+    """Prepare a fit with all defaults except C; show whether it reaches the requested gap."""
     X, y, task = points_and_target(params)
 
     def describe(model: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How the documentation is built: from this checkout alone, without the network."""
+"""Configure the documentation; the build uses this checkout only, without the network."""
 
 import sys
 from pathlib import Path
@@ -44,11 +44,11 @@ GALLERY = [
     "large_tables",
     "comparing",
 ]
-"""The sections of the gallery, folders of `examples`, in order."""
+"""Sections of the gallery, folders of `examples`, in order."""
 
 
 def larger_text(gallery_conf, example):
-    """Draw the text of pictures larger: their thumbnails are to be read as well."""
+    """Enlarge the text of figures so that their thumbnails are readable."""
     from matplotlib import pyplot as plt
 
     plt.rcParams["font.size"] = 12

@@ -1,8 +1,8 @@
-"""``python -m papers``: the papers' tables and figures, measured again.
+"""Reproduce the papers' tables and figures: ``python -m papers``.
 
-``list`` names the studies, ``run NAME --data DIR`` measures one, each cell *paper / measured*.
-``pages`` writes the kept pages again from the kept results, ``figures`` draws figures. A run that
-was stopped goes on where it was when the same command is given again.
+``list`` lists the studies, ``run NAME --data DIR`` measures one, each cell *paper / measured*.
+``pages`` writes the pages of the stored results, ``figures`` draws figures. The same command
+continues an interrupted run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def pages(results: Path) -> dict[Path, str]:
 
 
 def _run(study: Study, options: argparse.Namespace) -> None:
-    """Measure a study, print its page, and write it; what was measured is cached in any case."""
+    """Measure a study, print its page, and write it; measurements are cached in any case."""
     document = measure(
         study, options.sets, options.repeats, options.data, options.out, options.jobs
     )
@@ -63,7 +63,7 @@ def _run(study: Study, options: argparse.Namespace) -> None:
 
 
 def with_kept(study: Study, document: Document, known: Document) -> Document:
-    """Return a document with the known results of contestants that are measured no more."""
+    """Return a document with the stored results of contestants that are no longer measured."""
     names, sets = [each.name for each in study.contestants if each.kept], document["sets"]
     groups = [
         {**each, "variants": {
@@ -82,14 +82,14 @@ def with_kept(study: Study, document: Document, known: Document) -> Document:
 
 
 def as_json(document: Document) -> str:
-    """Return a document with a line for each set and contestant."""
+    """Return a document as JSON, with a line for each set and contestant."""
     head, compact = {**document}, {"allow_nan": False, "separators": (",", ":")}
     lines = [json.dumps(each, **compact) for each in head.pop("results")]
     return json.dumps(head)[:-1] + ', "results": [\n' + ",\n".join(lines) + "\n]}\n"
 
 
 def write(texts: Mapping[Path, str]) -> None:
-    """Write text files atomically, into folders made if need be."""
+    """Write text files atomically; create folders if necessary."""
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as draft:
@@ -98,26 +98,26 @@ def write(texts: Mapping[Path, str]) -> None:
 
 
 def _options(arguments: Sequence[str] | None, known: Mapping[str, Study]) -> argparse.Namespace:
-    """Read the command line; leave with a message if it makes no sense."""
+    """Read the command line; exit with a message if it is invalid."""
     parser = argparse.ArgumentParser(prog="python -m papers", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list", help="name the studies and stop")
-    run = commands.add_parser("run", help="measure a table of the papers again")
-    commands.add_parser("pages", help="write the kept pages again, from kept results")
-    figures = commands.add_parser("figures", help="draw the papers' figures again")
+    commands.add_parser("list", help="list the studies and exit")
+    run = commands.add_parser("run", help="reproduce a table of the papers")
+    commands.add_parser("pages", help="write the pages from stored results")
+    figures = commands.add_parser("figures", help="reproduce the papers' figures")
     add = run.add_argument
-    add("name", metavar="NAME", choices=list(known), help="a study: see list")
-    add("--sets", metavar="A,B", help="only these sets (default: all of the table)")
-    add("--repeats", type=int, metavar="N", help="random splits (default: the study's number)")
+    add("name", metavar="NAME", choices=list(known), help="a study; list shows all")
+    add("--sets", metavar="A,B", help="only these sets (default: all)")
+    add("--repeats", type=int, metavar="N", help="number of random splits (default: the study's)")
     add("--jobs", type=int, default=1, metavar="N", help="processes (default 1)")
     names = [each.name for each in FIGURES]
     figures.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")
     for each, folder in ((run, OUTPUT), (figures, OUTPUT / "figures")):
         needed = each is run
         add = each.add_argument
-        add("--data", type=Path, metavar="DIR", required=needed, help="folder of NAME.csv.gz sets")
-        add("--out", type=Path, default=folder, metavar="DIR", help="where to write")
+        add("--data", type=Path, metavar="DIR", required=needed, help="folder of NAME.csv.gz files")
+        add("--out", type=Path, default=folder, metavar="DIR", help="output folder")
         add("--keep", action="store_true", help="write to papers/results")
     options = parser.parse_args(arguments)
     data = getattr(options, "data", None)
@@ -128,13 +128,13 @@ def _options(arguments: Sequence[str] | None, known: Mapping[str, Study]) -> arg
         asked = study.sets if options.sets is None else options.sets.split(",")
         options.repeats = study.repeats if options.repeats is None else options.repeats
         if unknown := sorted(set(asked) - set(study.sets)):
-            parser.error(f"expected --sets out of {', '.join(study.sets)}, got {unknown[0]!r}")
+            parser.error(f"expected --sets from {', '.join(study.sets)}, got {unknown[0]!r}")
         options.sets = [name for name in study.sets if name in asked]
         for name in ("repeats", "jobs"):
             if (value := getattr(options, name)) < 1:
                 parser.error(f"expected --{name} >= 1, got {value}")
     if options.command == "figures" and (unknown := sorted(set(options.names) - set(names))):
-        parser.error(f"expected names out of {', '.join(names)}, got {unknown[0]!r}")
+        parser.error(f"expected names from {', '.join(names)}, got {unknown[0]!r}")
     return options
 
 

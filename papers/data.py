@@ -1,4 +1,4 @@
-"""What the studies keep as data: sets, printed numbers, texts; and the sets' rows from a folder."""
+"""Read the data of the studies: sets, printed numbers, texts, and the rows of sets."""
 
 from __future__ import annotations
 
@@ -25,39 +25,37 @@ _NUMBER = re.compile(r"\d*\.?\d+")
 
 @dataclass(frozen=True)
 class PaperSet:
-    """A set of a paper; `papers/sets` has them all."""
+    """A set of a paper, declared in `papers/sets`."""
 
     file: str
-    """Its name in the data folder; empty for scikit-learn's digits."""
+    """Name in the data folder; empty for scikit-learn's digits."""
     test_file: str | None = None
-    """The set's own test file; without one, the rows are split at random."""
+    """Separate test file; without one, the rows are split at random."""
     clipped: bool = False
-    """Whether features are clipped at their .1 and 99.9 percentiles in the training rows."""
+    """True if features are clipped at their .1 and 99.9 percentiles in the training rows."""
     scaled: bool = True
-    """Whether random halves are scaled to [0, 1] by the training rows."""
+    """True if random halves are scaled to [0, 1] by the training rows."""
     most_repeats: int | None = None
-    """The largest number of repeats, for a large set."""
+    """Maximum number of repeats, for a large set."""
     above: float | None = None
-    """A class is made of a number: is it above this one?"""
+    """Threshold of a numeric target that separates two classes."""
     target_unit: float = 1.0
-    """The target is divided by it."""
     printed: str | None = None
-    """Its name in the paper, if that is another one."""
+    """Name in the paper, if different."""
     support: int | None = None
-    """The paper's number of support points."""
+    """Number of support points in the paper."""
     labels: int | None = None
-    """The number of labelled points, where the paper gives it."""
+    """Number of labelled points, if the paper gives it."""
     per_class: int | None = None
-    """The number of random rows of each class in a repeat; None for all."""
+    """Number of random rows of each class in a repeat; None for all."""
     unit: float | None = None
-    """Features are divided by it; None standardises them."""
+    """Divisor of the features; None standardises them."""
     n_parts: int = 1
-    """Parts of a decomposed problem."""
     C: float = 1.0
     gamma: float = 1.0
-    """The paper's, where they are given: exp(-gamma |x - x'|^2)."""
+    """C and gamma of the paper, if given: exp(-gamma |x - x'|^2)."""
     note: str = ""
-    """What the reader of a page should know."""
+    """Note for the page."""
 
 
 def toml(name: str) -> dict[str, Any]:
@@ -81,17 +79,17 @@ def _texts(group: str) -> dict[str, str]:
 
 
 def text(group: str, key: str, **values: Any) -> str:
-    """Return a paragraph of `papers/texts`, its fields filled in."""
+    """Return a paragraph of `papers/texts` with its fields filled in."""
     return _texts(group)[key].format(**values)
 
 
 Printed: TypeAlias = dict[str, dict[str, dict[str, str]]]
-"""Cells as printed: by set, by quantity, by method; those that are not given are left out."""
+"""Printed cells by set, quantity and method; missing ones are left out."""
 
 
 @cache
 def printed(table: str) -> Printed:
-    """Return what a paper prints; the numbers of features and rows, d and n, are left out."""
+    """Return the printed cells of a table, without d and n."""
     tables: Printed = {}
     with (FOLDER / "printed" / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -103,15 +101,13 @@ def printed(table: str) -> Printed:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over repeats: as a paper prints it, or measured."""
+    """A mean over repeats, printed by a paper or measured."""
 
     mean: float
     spread: float | None
-    """Standard deviation over the repeats; None where it is not known."""
+    """Standard deviation over the repeats; None if unknown."""
     repeats: int
-    """How many splits the mean is taken over."""
     text: str
-    """As it is shown."""
 
     @classmethod
     def of(cls, values: npt.ArrayLike, form: str) -> Estimate:
@@ -124,7 +120,7 @@ class Estimate:
 
     @classmethod
     def printed(cls, text: str, repeats: int) -> Estimate | None:
-        """Read a cell such as ``81.2±1.4•``; None where there is no number, such as ``N/A``."""
+        """Read a cell such as ``81.2±1.4•``; None without a number, such as ``N/A``."""
         shown = text.partition("(")[0].strip(" •")
         values = numbers(shown)
         if not values:
@@ -132,7 +128,7 @@ class Estimate:
         return cls(values[0], values[1] if len(values) > 1 else None, repeats, shown)
 
     def error(self, spread: float = 0.0) -> float:
-        """Return the standard error of the mean; `spread` stands in for one that is not known."""
+        """Return the standard error of the mean; `spread` replaces an unknown one."""
         return (spread if self.spread is None else self.spread) / sqrt(self.repeats)
 
 
@@ -152,7 +148,7 @@ class Table:
     task: str
     """Either "classification" or "regression"."""
     own_training: int | None = None
-    """The first rows that are the set's own training file; None if the set has no test file."""
+    """Number of rows from the training file; None if the set has no test file."""
 
 
 def read(chosen: PaperSet, folder: str) -> Table:

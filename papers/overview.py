@@ -1,4 +1,4 @@
-"""The papers cell by cell: the printed number, the measured one, a verdict, and why they differ."""
+"""Compare the papers cell by cell: printed and measured number, verdict and reason."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ VERDICTS = {
     AGREES: "within two standard errors of the difference, or within the tolerance",
     BETTER: "measured better than printed, by more than that",
     WORSE: "measured worse than printed, by more than that",
-    DIFFERS: "another number, where neither is the better one: the rank of F",
-    NOT_RERUN: "printed, and not measured",
-    OURS: "measured, and not in the paper",
+    DIFFERS: "a different number, where neither is better: the rank of F",
+    NOT_RERUN: "printed, but not measured",
+    OURS: "measured, but not in the paper",
 }
-"""The meaning of each verdict."""
 
 STANDARD_ERRORS = 2.0
 
 FAR = 20.0
-"""Tolerances beyond which numbers never agree, however wide the spread: .2 of R2, for example."""
+"""Multiple of the tolerance beyond which numbers never agree, for example .2 of R2."""
 
 PAPERS = {
     "DANK": "Liu, Huang, Gong, Yang, Li: Learning Data-adaptive Non-parametric Kernels (2020)",
@@ -47,34 +46,31 @@ PAPERS = {
     "SCG": "Pan, Chen, Chen, Xu: Efficient learning of supervised kernels with a graph-based loss "
     "function (2016)",
 }
-"""The papers in the order of the page."""
 
 TOLERANCES = (
     "1 point of accuracy, .01 of R2, 5 % of a mean squared error, 20 % of a rank, a factor of 3 of "
-    "a time, on another computer"
+    "a time, on a different computer"
 )
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What the number in a cell is."""
+    """Description of the number in a cell."""
 
     name: str
     sign: int
-    """1 where more is better, -1 where less is, 0 where neither is."""
+    """1 if more is better, -1 if less is, 0 if neither is."""
     form: str
-    """How a measured number is written."""
     tolerance: float
-    """What counts as no difference: absolute, or as a share of the printed number."""
+    """Tolerance: absolute, or relative to the printed number."""
     relative: bool = False
-    """Whether it is a share."""
     factor: bool = False
-    """Whether the tolerance is a factor, up or down."""
+    """True if the tolerance is a factor, up or down."""
     kind: str = "new rows"
-    """What is counted together: scores on new rows, on training rows, ranks, times."""
+    """Group of quantities: scores on new rows, on training rows, ranks, times."""
 
     def allows(self, printed: float, measured: float, times: float = 1.0) -> bool:
-        """Return whether the tolerance, or some times of it, covers the difference."""
+        """Return True if a multiple of the tolerance covers the difference."""
         if self.factor:
             low, high = sorted((printed, measured))
             return high <= self.tolerance * low
@@ -95,19 +91,19 @@ QUANTITIES = {
         Quantity("seconds", -1, ".2g", 3.0, factor=True, kind="seconds"),
     )
 }
-"""The quantities by name. Accuracies are in per cent."""
+"""Quantities by name. Accuracies are in per cent."""
 
 AVERAGED = ("accuracy", "R2", "1 - R2")
-"""What has the same unit on all sets, and is about rows that were not learned from."""
+"""Quantities of test rows with the same unit on all sets."""
 
 
 def verdict(printed: Estimate | None, measured: Estimate | None, quantity: Quantity) -> str:
-    """Judge by the numbers alone.
+    """Judge a cell by its numbers alone.
 
-    They agree if the tolerance covers their difference, or if it is at most two standard errors,
-    those of both means over their splits, combined, and at most `FAR` tolerances. Both are means
-    over random splits of the same table, so the plain standard error is the right one. A printed
-    number without a spread counts as exact; one split of ours has the paper's spread.
+    The numbers agree if the tolerance covers their difference, or if the difference is at most two
+    combined standard errors of both means and at most `FAR` tolerances. Both are means
+    over random splits of the same table, so the plain standard error applies. A printed
+    number without a standard deviation counts as exact; one split of ours has the paper's.
     """
     if printed is None or measured is None:
         return OURS if printed is None else NOT_RERUN
@@ -124,13 +120,12 @@ def verdict(printed: Estimate | None, measured: Estimate | None, quantity: Quant
 
 @dataclass(frozen=True)
 class Agreement:
-    """A cell."""
+    """Comparison of a printed and a measured cell."""
 
     study: str
-    """The name of the document that it was measured for."""
     paper: str
     place: str
-    """Such as ``"DANK"`` and ``"Table 1"``."""
+    """Paper and place, such as ``"DANK"`` and ``"Table 1"``."""
     set: str
     quantity: str
     method: str
@@ -138,11 +133,11 @@ class Agreement:
     printed: Estimate | None
     measured: Estimate | None
     baseline: Estimate | None = None
-    """The paper's number, ours, and that of the tuned baseline on the same splits."""
+    """The paper's number, ours, and the tuned baseline's on the same splits."""
     baseline_name: str = ""
-    """Empty where there is none, or where the method is the baseline itself."""
+    """Name of the baseline; empty if there is none or the method is the baseline."""
     explanation: str = ""
-    """Why the numbers differ, or why there is none."""
+    """Reason of the difference, or of a missing number."""
 
     @property
     def verdict(self) -> str:
@@ -151,27 +146,21 @@ class Agreement:
 
 
 About = tuple[str, str, str, str]
-"""The study, the paper, the place and the set of a cell."""
+"""Study, paper, place and set of a cell."""
 
 OPEN = "Not explained: "
-"""How a text begins where no reason is known."""
+"""Prefix of a text without a known reason."""
 
-TIMES = (
-    "Seconds are of another computer and another program; a factor of three counts as agreement. "
-)
-"""How a text on times begins."""
+TIMES = "Times come from a different computer and program; a factor of three counts as agreement. "
+"""Prefix of a text on times."""
 
-UNKNOWN = OPEN + "nobody has looked into it."
-"""For a cell that no reason fits; no kept result is one."""
+UNKNOWN = OPEN + "the reason has not been studied."
+"""Text for a cell without a matching reason; no stored result needs it."""
 
 
 @cache
 def reasons() -> tuple[tuple[str, dict[str, str]], ...]:
-    """Return texts, and patterns of the cells that each is about, in the order of the files.
-
-    Each pattern is one as of `fnmatch`, or several with ``|`` between them, for the field of an
-    `Agreement` with the same name.
-    """
+    """Return reasons with `fnmatch` patterns, separated by ``|``, of the fields of their cells."""
     files = sorted((FOLDER / "reasons").glob("*.toml"))
     entries = [entry for path in files for entry in toml(f"reasons/{path.stem}")["reason"]]
     return tuple(
@@ -186,7 +175,7 @@ def reasons() -> tuple[tuple[str, dict[str, str]], ...]:
 
 
 def _explained(cell: Agreement) -> Agreement:
-    """Give a cell the first reason that fits it; a cell of our own needs none."""
+    """Return a cell with its first matching reason; additional cells need none."""
     if cell.verdict == OURS:
         return cell
     known = next((why for why, patterns in reasons() if _fits(patterns, cell)), "")
@@ -202,38 +191,38 @@ def _fits(patterns: dict[str, str], cell: Agreement) -> bool:
 
 @dataclass(frozen=True)
 class _Cells:
-    """Makes the cells of one study; `plain` has its baseline."""
+    """Builder of the cells of one study; `plain` has its baseline."""
 
     study: Study
     results: Results
     plain: Results | None
 
     def all(self) -> Iterator[Agreement]:
-        """Return the printed cells, and then our own."""
-        study, beside = self.study, self.study.beside
-        rows = printed(study.name) if beside.printed else {}
+        """Yield the printed cells, then the additional ones."""
+        study, declared = self.study, self.study.comparison
+        rows = printed(study.name) if declared.printed else {}
         for row, quantities in rows.items():
             for name in study.measured_for(row) or [row]:
-                about = (study.name, beside.paper, beside.places.get(row, beside.place), name)
+                about = (study.name, declared.paper, declared.places.get(row, declared.place), name)
                 for quantity in [each for each in quantities if each in QUANTITIES]:
                     for method, cell in quantities[quantity].items():
                         yield from self.of_printed(about, quantity, method, cell)
         for name in self.results.sets:
-            if (study.chosen(name).printed or name) in rows and not beside.own_quantity:
+            if (study.chosen(name).printed or name) in rows and not declared.own_quantity:
                 continue
             regression = self.results.task(name) == "regression"
-            quantity = beside.own_quantity or (beside.regression if regression else "accuracy")
-            for shown in beside.own:
-                about = (study.name, beside.paper, beside.own_place or beside.place, name)
+            quantity = declared.own_quantity or (declared.regression if regression else "accuracy")
+            for shown in declared.own:
+                about = (study.name, declared.paper, declared.own_place or declared.place, name)
                 own = self.cell(about, quantity, shown.label, None, shown)
-                place = f"{name}, {shown.who.partition(':')[2]}" if beside.by_variant else name
+                place = f"{name}, {shown.who.partition(':')[2]}" if declared.by_variant else name
                 yield replace(own, set=place)
 
     def of_printed(
         self, about: About, quantity: str, method: str, text: str
     ) -> Iterator[Agreement]:
-        """Return a printed cell beside each way to measure it, and the rank of F in brackets."""
-        repeats = self.study.beside.repeats
+        """Yield a printed cell for each measuring variant, and the rank of F in parentheses."""
+        repeats = self.study.comparison.repeats
         given = Estimate.printed(text, repeats)
         if given is None:
             return
@@ -250,28 +239,25 @@ class _Cells:
                 yield Agreement(*about, "rank of F", label, rank, counted)
 
     def columns(self, method: str, name: str) -> Sequence[Shown]:
-        """Return the ways to measure a method whose contestants the study has on a set.
-
-        Of a single one that it has not, the cell says so.
-        """
+        """Return the measured columns of a method on a set; a single one even if it is missing."""
         study = self.study
-        columns = study.beside.columns.get(method, ()) if name in study.sets else ()
+        columns = study.comparison.columns.get(method, ()) if name in study.sets else ()
         there = [each for each in columns if name in study.sets_of(each.who.partition(":")[0])]
         return there or columns[:1]
 
     def cell(
         self, about: About, quantity: str, label: str, given: Estimate | None, shown: Shown
     ) -> Agreement:
-        """Return what was measured for a cell, beside its baseline."""
-        name, beside, plain = about[-1], self.study.beside, self.plain
+        """Return a cell with its measurement and baseline."""
+        name, comparison, plain = about[-1], self.study.comparison, self.plain
         if not self.results.has(name, shown.who):
             return Agreement(*about, quantity, label, given, None)
         measured = _estimate(self.results, name, quantity, shown)
         task = "regression" if quantity.endswith(("R2", "error")) else "classification"
-        base, title = beside.baseline.get(task, ("", ""))
-        if beside.by_variant and base:
+        base, title = comparison.baseline.get(task, ("", ""))
+        if comparison.by_variant and base:
             base = f"{base}:{shown.who.partition(':')[2]}"
-        timed = quantity == "seconds" and not beside.baseline_seconds
+        timed = quantity == "seconds" and not comparison.baseline_seconds
         if not base or timed or base == shown.who or plain is None or not plain.has(name, base):
             return Agreement(*about, quantity, label, given, measured)
         other = _estimate(plain, name, quantity, Shown(base, part=shown.part))
@@ -279,24 +265,24 @@ class _Cells:
 
 
 def _estimate(results: Results, name: str, quantity: str, shown: Shown) -> Estimate:
-    form, beside = QUANTITIES[quantity].form, results.study.beside
+    form, comparison = QUANTITIES[quantity].form, results.study.comparison
     if quantity == "seconds":
-        seconds = results.numbers(name, shown.who, beside.seconds)
-        if beside.median:
+        seconds = results.numbers(name, shown.who, comparison.seconds)
+        if comparison.median:
             median = float(np.median(seconds))
             return Estimate(median, None, len(seconds), format(median, form))
         return Estimate.of(seconds, form)
     part = "train" if quantity.startswith("training ") else shown.part
-    scale = beside.scale if quantity.endswith("accuracy") else 1.0
+    scale = comparison.scale if quantity.endswith("accuracy") else 1.0
     return Estimate.of(scale * results.values(name, shown.who, part), form)
 
 
 def gather(kept: Mapping[str, Document]) -> list[Agreement]:
-    """Return the cells of all kept documents, explained, in the order of the page."""
+    """Return the cells of all stored documents with reasons, in the order of the page."""
     found: list[Agreement] = []
     for name, document in sorted(kept.items()):
         study = studies()[name]
-        base = study.beside.baseline_in or name
+        base = study.comparison.baseline_in or name
         plain = Results(studies()[base], kept[base]) if base in kept else None
         found += _Cells(study, Results(study, document), plain).all()
     papers, quantities = list(PAPERS), list(QUANTITIES)
@@ -311,7 +297,7 @@ def kept_documents(folder: Path) -> dict[str, Document]:
 
 
 def overview(found: Sequence[Agreement], figures: Sequence[str]) -> str:
-    """Return the page; `figures` are the titles of those that were drawn."""
+    """Return the page; `figures` are the titles of the drawn figures."""
     kinds = dict.fromkeys(each.kind for each in QUANTITIES.values())
     number = Counter((cell.verdict, QUANTITIES[cell.quantity].kind) for cell in found)
     counts = [[number[each, kind] for kind in kinds] for each in VERDICTS]
@@ -330,7 +316,7 @@ def overview(found: Sequence[Agreement], figures: Sequence[str]) -> str:
     for paper, citation in PAPERS.items():
         parts += _paper([c for c in found if c.paper == paper], paper, citation, notes)
         titles = [title for title in figures if title.startswith(f"{paper},")]
-        parts += [f"### {paper}: figures drawn again"] * bool(titles) + [bullets(titles)]
+        parts += [f"### {paper}: reproduced figures"] * bool(titles) + [bullets(titles)]
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
 
@@ -351,7 +337,7 @@ def _paper(
         part = [c for c in found if (c.study, c.place, c.quantity) == (study, place, quantity)]
         yield from _grid(part, f"### {paper}, {escape(place)}: {quantity}", notes)
     used = sorted(_numbered(found), key=lambda text: notes[text])
-    yield from [f"### {paper}: why they differ"] * bool(used)
+    yield from [f"### {paper}: reasons of differences"] * bool(used)
     yield bullets([f"({notes[text]}) {escape(text)}" for text in used])
     missing = [
         f"{each['place']}: {' '.join(each['reason'].split())}."
@@ -363,7 +349,7 @@ def _paper(
 
 
 def _averages(found: Sequence[Agreement]) -> str:
-    """Return an average for each method of each table that was measured."""
+    """Return an average for each measured method of each table."""
     groups: dict[tuple[str, str, str], list[Agreement]] = {}
     for cell in found:
         if cell.measured is not None and cell.quantity in AVERAGED:
@@ -387,7 +373,7 @@ def _mean(estimates: Sequence[Estimate | None], form: str) -> str:
 
 
 def _grid(part: Sequence[Agreement], title: str, notes: dict[str, int]) -> Iterator[str]:
-    """Return the table of a place and quantity; methods that were never measured are left out."""
+    """Return the table of a place and quantity, without methods that were never measured."""
     methods = list(dict.fromkeys(cell.method for cell in part if cell.measured))
     if not methods:
         return
@@ -413,7 +399,7 @@ def _shown(cell: Agreement | None, notes: dict[str, int]) -> str:
 
 
 def _gaps(found: Sequence[Agreement]) -> Iterator[str]:
-    """Say which printed cells were not rerun, and why."""
+    """List the printed cells that were not rerun, with reasons."""
     groups: dict[tuple[str, str], list[Agreement]] = {}
     for cell in found:
         if cell.verdict == NOT_RERUN:

@@ -1,4 +1,4 @@
-"""A study as a Markdown page: the parts that all studies share."""
+"""A study as a Markdown page: the common parts of all studies."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from papers.results import Gain, Results, standing
 from papers.study import Shown, Study
 
 NONE = "–"
-"""Where the paper has no number, or nothing was measured."""
+"""Cell without a number of the paper or a measurement."""
 
-LATER, ABSENT = "later", "not at hand"
-"""The cell of a method that was not measured, and of a set that is missing."""
+LATER, ABSENT = "later", "not available"
+"""Cells of a method that was not measured, and of a missing set."""
 
 Row: TypeAlias = dict[str, str]
 Gains: TypeAlias = Mapping[str, Mapping[str, Gain]]
-"""By contestant and set, how much better the first contestant is."""
+"""Gain of the first contestant, by contestant and set."""
 
 VERDICTS = {1: "win", 0: "tie", -1: "loss"}
 
@@ -30,12 +30,12 @@ _NUMBER = re.compile(r"[-+.\d–]")
 
 
 def escape(text: str) -> str:
-    """Make text mean itself; underscores stand inside words here."""
+    """Escape Markdown; underscores occur only inside words here."""
     return _MARKUP.sub(r"\\\g<0>", text)
 
 
 def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a table of texts that are Markdown already; numbers are aligned to the right."""
+    """Return a table of Markdown texts; numbers are aligned to the right."""
     rule = [
         "--:" if all(map(_NUMBER.match, cells)) else "---" for cells in zip(*lines, strict=True)
     ]
@@ -50,7 +50,7 @@ def table(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str] = {}) -> 
 
 
 def bullets(lines: Sequence[str]) -> str:
-    """Return a list."""
+    """Return a bullet list."""
     return "\n".join(f"* {line}" for line in lines)
 
 
@@ -64,14 +64,14 @@ def page(study: Study, document: Mapping[str, Any]) -> str:
 
 
 def _provenance(study: Study, document: Mapping[str, Any]) -> str:
-    """Say where and how long the measurements ran, those taken over from an earlier run too."""
+    """Describe the computer and duration of all measurements, including earlier runs."""
     minutes = sum(r["seconds"] for r in document["results"]) / 60
     earlier = "".join(
-        f" Measured before that, wholly or in part: "
+        f" Measured earlier, at least in part: "
         f"{', '.join(study.titles[who] for who in part['contestants'])} ({_where(part)})."
         for part in document.get("earlier", ())
     )
-    whole = f"{minutes:.0f} minutes of one core in all, one thread a measurement."
+    whole = f"{minutes:.0f} minutes of one core in total, one thread per measurement."
     return f"{whole} {_where(document)}.{earlier}"
 
 
@@ -85,13 +85,13 @@ def _where(part: Mapping[str, Any]) -> str:
 
 
 def left_out(study: Study, results: Results) -> str:
-    """Name the sets of the study that were not measured."""
+    """List the sets of the study that were not measured."""
     missing = [name for name in study.sets if name not in results.sets]
     return f"Not measured in this run: {', '.join(missing)}." if missing else ""
 
 
 def contestants_note(study: Study, results: Results | None = None) -> str:
-    """List how each contestant is tuned and fitted; with results, those that were measured."""
+    """List the tuning and fit of each contestant; with results, of the measured ones."""
     return bullets([
         f"{each.title}: {each.words()}."
         for each in study.contestants
@@ -102,7 +102,7 @@ def contestants_note(study: Study, results: Results | None = None) -> str:
 def set_notes(
     study: Study, results: Results, more: Callable[[str], Sequence[str]] = lambda name: ()
 ) -> str:
-    """List what is particular to a set: its note, `more`, and solves that ended early."""
+    """List notes on each set: its note, `more`, and solves that ended early."""
     lines = []
     for name in results.sets:
         counts = {results.titles[g["contestant"]]: g["unconverged"] for g in results.groups(name)}
@@ -115,7 +115,7 @@ def set_notes(
 
 
 def fewer(results: Results, name: str) -> list[tuple[str, int]]:
-    """Return the contestants that were measured on the first splits only, and on how many."""
+    """Return the contestants measured only on the first splits, and the number of these."""
     counts = [
         (results.titles[group["contestant"]], len(next(iter(found.values()))))
         for group in results.groups(name)
@@ -130,12 +130,12 @@ def mark(side: int) -> str:
 
 
 def p_text(value: float | None) -> str:
-    """Return a p-value as text; n/a where there is no test."""
+    """Return a p-value as text; n/a without a test."""
     return "n/a" if value is None else f"{value:.3f}"
 
 
 def spread(values: npt.ArrayLike, digits: int) -> str:
-    """Return mean ± standard deviation, such as ``75.3±7.0``; the mean alone of one value."""
+    """Return mean ± standard deviation, such as ``75.3±7.0``; only the mean for one value."""
     return Estimate.of(values, f".{digits}f").text
 
 
@@ -146,7 +146,7 @@ def score_table(
     side: Callable[[str, str], int] = lambda name, who: 0,
     part: str = "test",
 ) -> str:
-    """Return mean scores; `side` marks a contestant on a set, `ways` has their headings."""
+    """Return mean scores; `side` marks a contestant on a set, `ways` maps headings to these."""
     rows = []
     for name in results.sets:
         row = {"set": name}
@@ -160,7 +160,7 @@ def score_table(
     return table(rows)
 
 
-def beside_table(
+def comparison_table(
     study: Study,
     results: Results,
     quantity: str,
@@ -168,15 +168,11 @@ def beside_table(
     others: Mapping[str, str] = {},
     more: Sequence[str] = (),
 ) -> str:
-    """Return the paper's sets and methods, each cell paper / measured.
-
-    `show` gives the measured text for a set; `others` are contestants, by title, and `more` sets
-    that are not in the paper.
-    """
+    """Return paper / measured for the paper's sets and methods, `others` and `more` sets."""
     columns: dict[tuple[str, str], Shown] = {}
     cells = {row: each[quantity] for row, each in printed(study.name).items() if quantity in each}
     for method in dict.fromkeys(method for each in cells.values() for method in each):
-        for shown in study.beside.columns.get(method, (Shown(""),)):
+        for shown in study.comparison.columns.get(method, (Shown(""),)):
             columns[method, shown.label or method] = shown
     columns |= {("", title): Shown(who) for title, who in others.items()}
     rows = []
@@ -191,7 +187,7 @@ def beside_table(
 
 
 def _state(study: Study, results: Results, name: str, shown: Shown) -> str:
-    """Say why nothing was measured; empty where it was."""
+    """Return the reason of a missing measurement, or an empty text."""
     if not shown.who or shown.who.partition(":")[0] not in results.titles:
         return LATER
     if name not in results.sets:
@@ -206,7 +202,7 @@ def gains_of_first(results: Results, part: str = "test") -> dict[str, dict[str, 
 
 
 def differences(results: Results, gains: Gains, digits: Callable[[str], int]) -> Iterator[str]:
-    """Return the paired differences, one table for each peer that was measured."""
+    """Return the paired differences, one table for each measured peer."""
     titles = results.study.titles
     for peer, by_set in gains.items():
         rows = [{"set": name} | _gain(gain, digits(name)) for name, gain in by_set.items()]
@@ -227,7 +223,7 @@ def _gain(gain: Gain, digits: int) -> Row:
 
 
 def wins(results: Results, gains: Gains) -> str:
-    """Return on how many sets the first contestant wins, ties and loses against each peer."""
+    """Return the numbers of sets with wins, ties and losses against each peer."""
     titles = results.study.titles
     rows = [
         {
@@ -245,7 +241,7 @@ def wins(results: Results, gains: Gains) -> str:
 
 
 def times_table(study: Study, results: Results, show: Callable[[str, str], str]) -> str:
-    """Return each set's training rows and features, and a text on each contestant's seconds."""
+    """Return the training rows and features of each set, and the seconds of each contestant."""
     rows = []
     for name in results.sets:
         group = results.groups(name)[0]

@@ -1,4 +1,4 @@
-"""What a document of measurements holds: numbers, paired differences, ranks."""
+"""Evaluate a document of measurements: numbers, paired differences, ranks."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ from pliant.comparison import corrected_t_test, wilcoxon_test
 from pliant.core.typing import Array
 
 LEVEL = 0.05
-"""The probability of calling a difference real when there is none, for one test."""
+"""Significance level of each test."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """How much better one contestant is than another on one set, over the same splits."""
+    """Gain of one contestant over another on one set, over the same splits."""
 
     mean: float
-    """Positive is better."""
+    """Mean gain; positive is better."""
     error: float
-    """The standard error of that mean, the splits taken as independent."""
+    """Standard error of the mean, for independent splits."""
     corrected_error: float
-    """The same, made larger for training rows that the splits share (Nadeau and Bengio)."""
+    """Standard error corrected for training rows shared by the splits (Nadeau and Bengio)."""
     p_value: float | None
     corrected_p: float | None
     splits: tuple[int, int, int]
-    """On how many splits the first is better, equal, worse."""
+    """Numbers of splits on which the first is better, equal, worse."""
     wilcoxon_p: float | None = None
-    """Of the two t tests and of Wilcoxon's; None where the differences do not vary."""
+    """p-values of the two t tests and Wilcoxon's test; None for constant differences."""
 
     def side(self, within: float) -> int:
-        """Return 1 or -1 if the mean is further than `within` from zero, else 0."""
+        """Return the sign of the mean, or 0 if it is within `within` of zero."""
         return 0 if abs(self.mean) <= within + 1e-12 else int(np.sign(self.mean))
 
     @property
     def verdict(self) -> int:
-        """The side by the rule of the studies: a tie lies within one standard error."""
+        """The side by the rule of the studies: ties lie within one standard error."""
         return self.side(self.error)
 
     @property
     def significant(self) -> int:
-        """The side, 0 where the paired t test finds no significant difference."""
+        """The side, or 0 if the paired t test finds no significant difference."""
         return 0 if self.p_value is None or self.p_value >= LEVEL else int(np.sign(self.mean))
 
 
 def gain_of(first: Array, second: Array, n_train: int, n_test: int) -> Gain:
-    """Compare scores on the same splits by Student's paired t test, its correction, Wilcoxon's.
+    """Compare scores on the same splits by the paired t test, its correction and Wilcoxon's test.
 
     Splits of one table share rows, so the plain test finds too many differences.
     """
     mean = float(np.mean(first - second))
-    if len(first) < 2 or np.ptp(first - second) < 1e-9:  # of one split the error is not known
+    if len(first) < 2 or np.ptp(first - second) < 1e-9:  # the error of one split is unknown
         side = 0 if abs(mean) < 1e-12 else int(np.sign(mean))
         error = 0.0 if len(first) > 1 else inf
         better, equal, worse = (len(first) * (side == each) for each in (1, 0, -1))
@@ -77,25 +77,22 @@ def standing(sides: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class Overall:
-    """A way to choose, over several sets."""
+    """Summary of a variant over several sets."""
 
     mean: float
     gain: float
-    """The mean of the scores, and how much better that is than the plain model's."""
+    """Mean score, and its gain over the plain model."""
     rank: float
-    """Mean over the sets of the rank among the ways compared; 1 is the best."""
+    """Mean rank over the sets among the compared variants; 1 is the best."""
     better: int
     worse: int
-    """Sets on which the paired t test finds a significant difference from the plain model."""
+    """Numbers of sets with a significant difference from the plain model by the paired t test."""
     p_value: float | None
-    """Wilcoxon's test over the sets; None for fewer than two sets."""
+    """p-value of Wilcoxon's test over the sets; None for fewer than two sets."""
 
 
 class Results:
-    """The measurements in a document of `papers.study`.
-
-    A contestant with variants is named with one of them, such as "svm:fixed/none".
-    """
+    """The measurements in a document; variants have names such as "svm:fixed/none"."""
 
     def __init__(self, study: Study, document: Mapping[str, Any]) -> None:
         self.study = study
@@ -106,7 +103,7 @@ class Results:
         self.titles = {who: t for who, t in study.titles.items() if who in measured}
 
     def has(self, name: str, who: str) -> bool:
-        """Return whether a contestant was measured on a set."""
+        """Return True if a contestant was measured on a set."""
         return (name, who.partition(":")[0]) in self._groups
 
     def group(self, name: str, who: str) -> Mapping[str, Any]:
@@ -118,11 +115,9 @@ class Results:
         return [self.group(name, who) for who in self.titles if self.has(name, who)]
 
     def task(self, name: str) -> str:
-        """Return the task of a set."""
         return str(next(r["task"] for (each, _), r in self._groups.items() if each == name))
 
     def sets_of(self, task: str) -> list[str]:
-        """Return the measured sets of a task."""
         tasks = {name: group["task"] for (name, _), group in self._groups.items()}
         return [name for name in self.sets if tasks.get(name) == task]
 
@@ -137,7 +132,7 @@ class Results:
         return np.array(self.found(name, who)[key], dtype=np.float64)
 
     def sign(self, name: str, part: str = "test") -> float:
-        """Return 1 where a high score is good, -1 where a low one is."""
+        """Return 1 if higher scores are better, else -1."""
         less = self.task(name) == "regression" and self.study.protocol.score != "R2"
         return -1.0 if less or part == "log_loss" else 1.0
 
@@ -147,31 +142,26 @@ class Results:
         return (100.0 if percent else 1.0) * self.numbers(name, who, part)
 
     def mean(self, name: str, who: str, part: str = "test") -> float:
-        """Return the mean score over the repeats."""
         return float(self.values(name, who, part).mean())
 
-    def overall_mean(self, who: str, part: str = "test") -> float:
-        """Return the mean over all sets."""
-        return float(np.mean([self.mean(name, who, part) for name in self.sets]))
-
     def shared(self, name: str, ways: Sequence[str], part: str = "test") -> Array:
-        """Return the scores on the first repeats, which all contestants share, (contestants, r)."""
+        """Return the scores on the common repeats, shape (contestants, r)."""
         columns = [self.values(name, who, part) for who in ways]
         least = min(map(len, columns))
         return np.array([column[:least] for column in columns])
 
     def means(self, ways: Sequence[str], part: str = "test") -> Array:
-        """Return mean scores over the shared repeats, (number of sets, of contestants)."""
+        """Return the mean scores over the common repeats, shape (sets, contestants)."""
         return np.array([self.shared(name, ways, part).mean(axis=1) for name in self.sets])
 
     def gain(self, name: str, first: str, second: str, part: str = "test") -> Gain:
-        """Compare two contestants on the splits that both were measured on."""
+        """Compare two contestants on their common splits."""
         a, b = self.sign(name, part) * self.shared(name, [first, second], part)
         group = self.group(name, first)
         return gain_of(a, b, group["n_train"], group["n_test"])
 
     def compared(self, first: str, second: str, part: str = "test") -> dict[str, Gain]:
-        """Compare two contestants on every set that both were measured on."""
+        """Compare two contestants on every common set."""
         return {
             name: self.gain(name, first, second, part)
             for name in self.sets
@@ -179,7 +169,7 @@ class Results:
         }
 
     def ranks(self, ways: Sequence[str], sets: Sequence[str]) -> Array:
-        """Return the rank of the mean score of each way on each set, 1 the best, (ways, sets)."""
+        """Return the rank of each variant's mean score on each set, shape (variants, sets)."""
         columns = [
             rankdata([-np.round(self.sign(name) * self.mean(name, who), 9) for who in ways])
             for name in sets
@@ -187,7 +177,7 @@ class Results:
         return np.stack(columns, axis=1)
 
     def overall(self, ways: Sequence[str], sets: Sequence[str], plain: str) -> Iterator[Overall]:
-        """Compare ways to choose over sets of one task with the plain model."""
+        """Compare variants with the plain model over sets of one task."""
         ranks = self.ranks(ways, sets)
         for k, who in enumerate(ways):
             gains = [self.gain(name, who, plain) for name in sets]

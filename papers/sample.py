@@ -1,4 +1,4 @@
-"""The rows of one repeat: how each protocol splits and scales them, and the folds inside."""
+"""The rows of one repeat: split and scaled by a protocol, and the inner folds."""
 
 from __future__ import annotations
 
@@ -24,31 +24,29 @@ Labels = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The rows of one repeat."""
+    """The training and test rows of one repeat."""
 
     name: str
-    """The set."""
     task: str
     """Either "classification" or "regression"."""
     X: Array
     y: Labels
-    """Shapes (n, d) and (n,). The training rows."""
+    """Training rows, shapes (n, d) and (n,)."""
     X_test: Array
     y_test: Labels
-    """Shapes (m, d) and (m,). The rows that judge a model; there may be none."""
+    """Test rows, shapes (m, d) and (m,); may be empty."""
     labelled: Indices | None = None
-    """Shape (l,). The rows of X whose labels may be used, in ascending order; None for all."""
+    """Labelled rows of X, shape (l,), in ascending order; None for all."""
     chosen: PaperSet | None = None
-    """What is known of the set."""
 
     @property
     def known(self) -> Indices:
-        """The rows of X whose labels may be used."""
+        """Labelled rows of X."""
         return np.arange(len(self.y)) if self.labelled is None else self.labelled
 
     @property
     def unlabelled(self) -> Indices:
-        """The rows of X whose labels are hidden."""
+        """Rows of X with hidden labels."""
         return np.setdiff1d(np.arange(len(self.y)), self.known)
 
     def partial(self, rows: Indices) -> Indices:
@@ -58,11 +56,11 @@ class Sample:
         return known
 
     def some(self, rows: Indices) -> Sample:
-        """Return the sample with some of the training rows only."""
+        """Return the sample restricted to some training rows."""
         return replace(self, X=self.X[rows], y=self.y[rows])
 
     def labelled_folds(self, count: int, seed: int) -> list[tuple[Indices, Indices]]:
-        """Return the labelled rows as pairs (training, validation), classes spread evenly."""
+        """Return stratified folds of the labelled rows as pairs (training, validation)."""
         rows = np.random.default_rng(seed).permutation(self.known)
         rows = rows[np.argsort(self.y[rows], kind="stable")]
         fold = np.arange(len(rows)) % count
@@ -71,45 +69,44 @@ class Sample:
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a study holds fixed; `papers/protocols.toml` has one for each group of studies."""
+    """Fixed settings of a group of studies, from `papers/protocols.toml`."""
 
     split: str
     """A key of `SPLITS`."""
     folds: int = 5
-    """Of cross-validation."""
     first_seed: int = 0
-    """The seed of repeat 0; repeat r is drawn with the seed ``first_seed + r``."""
+    """Seed of repeat 0; repeat r has the seed ``first_seed + r``."""
     score: str = "1 - R2"
-    """The score of a regression: "R2", "1 - R2" or "mean squared error"."""
+    """Score of regression: "R2", "1 - R2" or "mean squared error"."""
     test_size: float = 0.2
-    """The share of the rows held out."""
+    """Share of held-out rows."""
     scale: tuple[float, ...] = ()
-    """Ends of the features and the target, unless the contestant scales by itself; () as is."""
+    """Range of features and target for contestants that do not scale; () for none."""
     most_rows: tuple[tuple[str, int], ...] = ()
-    """Sets of which only some random training rows of a split are used, and how many."""
+    """Maximum number of random training rows of a split, by set."""
     unlabelled: float = 0.0
     test: float = 0.0
-    """Shares of the points that are learned from without labels, and that come later."""
+    """Shares of the unlabelled points and of the later points."""
     powers: tuple[int, ...] = ()
-    """sigma and C run over 2**p for p in powers; gamma = 1/(2 sigma^2)."""
+    """Exponents p of sigma = 2**p and C = 2**p; gamma = 1/(2 sigma^2)."""
     eta_scales: tuple[float, ...] = (1.0,)
-    """Multiples of the automatic eta; the first one is the papers' own."""
+    """Multiples of the automatic eta; the first one is the papers' value."""
     tuning_rows: int = 600
-    """Parameters are chosen on this many training rows at most."""
+    """Maximum number of training rows for tuning."""
     tuning_tol: float = 1e-3
     tol: float = 1e-4
-    """Relative gaps of the fits while choosing, and of the last one."""
+    """Relative gaps of the fits during tuning, and of the final fit."""
     max_iter: int = 1_000_000
-    """The limit of each solve."""
+    """Maximum number of steps of each solve."""
 
     def sample(self, name: str, chosen: PaperSet, table: Table, repeat: int, who: Any) -> Sample:
-        """Return the rows of one repeat, in the units that the contestant `who` asks for."""
+        """Return the rows of one repeat, scaled as required by the contestant `who`."""
         held = self if getattr(who, "scaled", True) else replace(self, scale=())
         split = SPLITS[self.split](held, name, chosen, table, self.first_seed + repeat)
         return replace(split, chosen=chosen)
 
     def judge(self, task: str, y: Labels, predicted: npt.NDArray[Any]) -> float:
-        """Return the accuracy, or the score of a regression."""
+        """Return the accuracy, or the regression score."""
         mean = float(losses(task, y, predicted).mean())
         if task == "classification":
             return 1.0 - mean
@@ -121,7 +118,7 @@ class Protocol:
 
 
 def halves(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int) -> Sample:
-    """Return random halves, or the set's own training and test rows, scaled to [0, 1]."""
+    """Return random halves, or the predefined training and test rows, scaled to [0, 1]."""
     if table.own_training is not None:
         train, test = np.split(np.arange(len(table.y)), [table.own_training])
     else:
@@ -137,12 +134,12 @@ def halves(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int)
 
 
 def held_out(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int) -> Sample:
-    """Return a share of the rows for testing, stratified for classes."""
+    """Hold out a share of the rows for testing, stratified for classification."""
     classes = table.task == "classification"
     ((train, test),) = holdout(
         table.y, test_size=held.test_size, stratify=classes, random_state=seed
     )
-    if name in dict(held.most_rows):  # the order of the table may mean something
+    if name in dict(held.most_rows):  # the rows of the table may be ordered
         most = dict(held.most_rows)[name]
         train = np.sort(np.random.default_rng(seed).permutation(train)[:most])
     X, y, X_test, y_test = table.X[train], table.y[train], table.X[test], table.y[test]
@@ -154,7 +151,7 @@ def held_out(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: in
 
 
 def divided(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int) -> Sample:
-    """Return labelled, unlabelled and later points; every part has all classes in proportion."""
+    """Return labelled, unlabelled and later points, each stratified by class."""
     table = draw(table, chosen.per_class, seed)
     y = np.unique(table.y, return_inverse=True)[1].reshape(-1)
     n = len(y)
@@ -174,7 +171,7 @@ def divided(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int
 
 
 def whole(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int) -> Sample:
-    """Return all rows to learn from, features scaled to [0, 1]."""
+    """Return all rows for training, features scaled to [0, 1]."""
     X, _ = rescaled(table.X, table.X, 0.0, 1.0)
     return Sample(name, table.task, X, table.y, X[:0], table.y[:0])
 
@@ -192,7 +189,7 @@ def _hold_out(y: Indices, rows: Indices, count: int, seed: int) -> tuple[Indices
 
 
 def folds(sample: Sample, n_folds: int, seed: int) -> Iterator[tuple[Indices, Indices]]:
-    """Return the folds of cross-validation, stratified for classes."""
+    """Return the folds of cross-validation, stratified for classification."""
     kind = StratifiedKFold if sample.task == "classification" else KFold
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
@@ -200,7 +197,7 @@ def folds(sample: Sample, n_folds: int, seed: int) -> Iterator[tuple[Indices, In
 
 
 def to_tune_on(sample: Sample, most: int | None, seed: int) -> Sample:
-    """Return the sample with `most` random training rows at most."""
+    """Return the sample with at most `most` random training rows."""
     if most is None or len(sample.y) <= most:
         return sample
     stratify = sample.task == "classification"
@@ -216,13 +213,13 @@ def losses(task: str, y: Labels, predicted: npt.NDArray[Any]) -> Array:
 
 
 def rescaled(train: Array, test: Array, low: float, high: float) -> tuple[Array, Array]:
-    """Map both to [low, high] by the least and greatest training values."""
+    """Scale both to [low, high] by the minimum and maximum training values."""
     scaler = MinMaxScaler((low, high)).fit(train)
     return scaler.transform(train), scaler.transform(test)
 
 
 def draw(table: Table, per_class: int | None, seed: int) -> Table:
-    """Return this number of random rows of each class, in the order of the table."""
+    """Return `per_class` random rows of each class, in the order of the table."""
     if per_class is None:
         return table
     rng = np.random.default_rng(seed)

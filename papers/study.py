@@ -1,4 +1,4 @@
-"""Studies and contestants as they are declared, and their measurement with a cache of records."""
+"""Declared studies and contestants, and their measurement with a cache of records."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ Needed: TypeAlias = Record | None
 Document: TypeAlias = dict[str, Any]
 
 Variants: TypeAlias = dict[str, dict[str, Any]]
-"""What was chosen and measured, under the name of each variant."""
+"""Selected parameters and measurements, by name of the variant."""
 
 MEASURED = "measured"
-"""The name where there is only one variant."""
+"""Name of a single variant."""
 
 CACHE = "runs.jsonl"
-"""The file that keeps the measurements of all studies."""
+"""File with the measurements of all studies."""
 
 SHOWN = (
     "test", "train", "unlabelled", "log_loss", "smooth", "by parts", "rank", "support", "gap",
     "early", "setting", "strength", "kernel", "fit_seconds", "tuning_seconds", "kernel_seconds",
 )  # fmt: skip
-"""What a document keeps of a measurement: pages show no more."""
+"""Parts of a measurement that a document keeps for the pages."""
 
 DIGITS = 6
 
 
 class Listed(tuple[Any, ...]):
-    """A list in a text: ``{Cs}``, ``{Cs.least:g}``, ``{Cs.most:g}``, ``{Cs.count}``."""
+    """A list in a text template: ``{Cs}``, ``{Cs.least:g}``, ``{Cs.most:g}``, ``{Cs.count}``."""
 
     least = property(min)
     most = property(max)
@@ -59,10 +59,10 @@ class Listed(tuple[Any, ...]):
 
 
 class Contestant:
-    """A method under comparison.
+    """A method in a comparison.
 
-    Its settings, each an attribute, stand in `papers/contestants.toml`: `title` and `text` for the
-    pages, and what the class asks for. `grid` holds the candidates of a search by name.
+    Its settings, each an attribute, are in `papers/contestants.toml`: `title` and `text` for the
+    pages, and the settings that its class requires. `grid` has the candidates of a search by name.
     """
 
     name: str
@@ -70,25 +70,22 @@ class Contestant:
     text: str
     grid: Mapping[str, Sequence[Any]] = {}
     kept: bool = False
-    """Whether it has kept results only, and is measured no more."""
+    """True if it only has stored results and is no longer measured."""
     needs: str | None = None
-    """The declared contestant whose choices it takes over."""
+    """Declared contestant that supplies the selected parameters."""
 
     def __init__(self, name: str, **settings: Any) -> None:
         vars(self).update(settings, name=name)
 
     def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
-        """Choose parameters by the training rows, fit, and judge by the test rows.
-
-        `needed` is the record of the contestant in `needs`.
-        """
+        """Tune, fit, and score on the test rows; `needed` is the record of `needs`."""
         raise NotImplementedError
 
     def words(self) -> str:
-        """Say how it is tuned and fitted."""
+        """Describe its tuning and fit."""
         values = {**vars(self), **self.grid}
         listed = {k: Listed(v) if isinstance(v, list | tuple) else v for k, v in values.items()}
-        text = f"{self.text}. It is measured no more here" if self.kept else self.text
+        text = f"{self.text}. It is no longer measured" if self.kept else self.text
         return " ".join(text.split()).format(**listed)
 
 
@@ -113,7 +110,7 @@ def contestant(key: str, **changes: Any) -> Contestant:
 
 @dataclass(frozen=True)
 class Run:
-    """A contestant on one repeat of a set."""
+    """A contestant, a set and a repeat."""
 
     contestant: str
     set: str
@@ -122,12 +119,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Shown:
-    """A measured column: a contestant, or one of its variants, beside a method of the paper."""
+    """A measured column: a contestant or one of its variants, for a method of the paper."""
 
     who: str
-    """Such as "svm" or "svm:fixed/none"."""
+    """Contestant and variant, such as "svm" or "svm:fixed/none"."""
     label: str = ""
-    """The method's name on the overview; empty for the paper's."""
+    """Name of the method on the overview; empty for the paper's name."""
     part: str = "test"
     """Key of its score among the numbers of a measurement."""
 
@@ -138,89 +135,79 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """What stands beside the numbers of a paper."""
+class Comparison:
+    """Measurements that correspond to the numbers of a paper."""
 
     paper: str
     place: str = ""
-    """Such as ``"DANK"`` and ``"Table 1"``."""
+    """Paper and place, such as ``"DANK"`` and ``"Table 1"``."""
     places: Mapping[str, str] = field(default_factory=dict)
-    """The places of printed sets that stand in another table."""
+    """Places of printed sets that are in another table."""
     columns: Mapping[str, Sequence[Shown]] = field(default_factory=dict)
-    """By the paper's name of the method; other methods are not rerun."""
+    """Columns by the paper's name of the method; other methods are not rerun."""
     own: Sequence[Shown] = ()
-    """Shown on the sets that are not in the paper's table."""
+    """Columns on the sets that are not in the paper's table."""
     own_place: str = ""
     own_quantity: str = ""
-    """What is shown of them on all sets; empty for the scores on the sets that are not printed."""
+    """Quantity of these columns on all sets; empty for scores on sets that are not printed."""
     repeats: int = 1
-    """Of the paper."""
     baseline: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The tuned baseline and its name, by the task."""
+    """The tuned baseline and its name, by task."""
     baseline_in: str = ""
-    """The study on the same splits that has the baseline, if it is another one."""
+    """Study on the same splits with the baseline, if different."""
     seconds: str = "fit_seconds"
     """Key of the seconds; their median over the repeats is shown if `median`."""
     median: bool = False
     baseline_seconds: bool = False
-    """Whether the seconds of the baseline are shown as well."""
+    """True if the seconds of the baseline are shown too."""
     regression: str = "1 - R2"
-    """The quantity of a regression."""
     scale: float = 1.0
-    """What makes per cent of an accuracy."""
     by_variant: bool = False
-    """Whether each variant has a row of its own."""
+    """True if each variant has a separate row."""
     printed: bool = True
-    """Whether the paper prints any of it."""
+    """True if the paper prints any of it."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A table of a paper, or a study of our own."""
+    """A table of a paper, or an additional study."""
 
     name: str
     title: str
-    """On the command line and on the page."""
     group: str
-    """Of its sets, texts and protocol."""
     page: str
-    """The function in `papers/studies` that returns its sections, such as "hadamard.tables"."""
+    """Function in `papers/studies` that returns its sections, such as "hadamard.tables"."""
     repeats: int
-    """Splits, unless the command line says otherwise."""
     sets: tuple[str, ...]
-    """In the order of the page; the first contestant is measured on all."""
+    """Sets in the order of the page; the first contestant is measured on all."""
     contestants: tuple[Contestant, ...]
-    """In the order of the page."""
     protocol: Protocol
-    beside: Beside
+    comparison: Comparison
     percent: bool = True
-    """Whether the pages show accuracies in per cent."""
+    """True if the pages show accuracies in per cent."""
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Sets of those contestants that are not measured on all."""
+    """Sets of the contestants that are not measured on all."""
     most_repeats: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """The largest number of repeats of a contestant on some sets."""
+    """Maximum number of repeats of a contestant on some sets."""
     exceptions: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
-    """Settings of a contestant that are different on some sets."""
+    """Different settings of a contestant on some sets."""
 
     @property
     def titles(self) -> dict[str, str]:
-        """The titles of all contestants by name."""
         return {each.name: each.title for each in self.contestants}
 
     def sets_of(self, who: str) -> Sequence[str]:
-        """Return the sets that a contestant is measured on."""
         return self.only.get(who, self.sets)
 
     def chosen(self, name: str) -> PaperSet:
-        """Return what is known of a set."""
         return paper_sets(self.group)[name]
 
     def measured_for(self, row: str) -> list[str]:
-        """Return the sets that stand beside a row of the paper."""
+        """Return the sets that correspond to a row of the paper."""
         return [name for name in self.sets if (self.chosen(name).printed or name) == row]
 
     def on(self, who: Contestant, name: str) -> Contestant:
-        """Return a contestant as it is tuned and fitted on a set."""
+        """Return a contestant with its settings for a set."""
         different = self.exceptions.get(who.name, {}).get(name)
         return type(who)(**{**vars(who), **different}) if different else who
 
@@ -240,9 +227,9 @@ class Study:
 
 
 def _study(name: str, declared: dict[str, Any]) -> Study:
-    beside = declared.pop("beside")
-    columns = {k: tuple(map(Shown.of, v)) for k, v in beside.pop("columns", {}).items()}
-    own = tuple(map(Shown.of, beside.pop("own", ())))
+    comparison = declared.pop("comparison")
+    columns = {k: tuple(map(Shown.of, v)) for k, v in comparison.pop("columns", {}).items()}
+    own = tuple(map(Shown.of, comparison.pop("own", ())))
     held = toml("protocols")[declared["group"]] | declared.pop("protocol", {})
     held = {k: tuple(map(tuple, v.items())) if isinstance(v, dict) else v for k, v in held.items()}
     held = {k: tuple(v) if isinstance(v, list) else v for k, v in held.items()}
@@ -251,7 +238,7 @@ def _study(name: str, declared: dict[str, Any]) -> Study:
         sets=tuple(declared.pop("sets")),
         contestants=tuple(map(contestant, declared.pop("contestants"))),
         protocol=Protocol(**held),
-        beside=Beside(columns=columns, own=own, **beside),
+        comparison=Comparison(columns=columns, own=own, **comparison),
         **declared,
     )
 
@@ -263,10 +250,7 @@ def studies() -> dict[str, Study]:
 
 
 class Cache:
-    """Records in a file of JSON lines, so that an interrupted study goes on, and studies share.
-
-    A record counts for one contestant, with all its settings, under one protocol.
-    """
+    """Cache of records by contestant, settings and protocol, in a file of JSON lines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -274,19 +258,19 @@ class Cache:
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
             try:
                 self._records.update([json.loads(line)])
-            except ValueError:  # cut off while being written
+            except ValueError:  # truncated line of an interrupted run
                 continue
 
     def get(self, who: Contestant, protocol: Protocol, run: Run) -> Record | None:
-        """Return what was measured, None if it was not."""
+        """Return a record, or None."""
         return self._records.get(_key(who, protocol, run))
 
     def add(self, who: Contestant, protocol: Protocol, run: Run, record: Record) -> None:
-        """Keep a record, here and in the file."""
+        """Store a record in memory and in the file."""
         key = _key(who, protocol, run)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8", newline="\n") as file:
-            # on a line of its own, even if the one before was cut off
+            # start a new line, even after a truncated one
             file.write("\n" + json.dumps([key, record]))
         self._records[key] = record
 
@@ -300,9 +284,9 @@ def _key(who: Contestant, protocol: Protocol, run: Run) -> str:
 def measure(
     study: Study, sets: Sequence[str], repeats: int, data: Path, out: Path, jobs: int = 1
 ) -> Document:
-    """Measure what the cache in `out` lacks, in `jobs` processes; return the document.
+    """Measure the runs missing from the cache in `out`, in `jobs` processes; return the document.
 
-    All sets are measured on the first split before any is on the second.
+    All sets are measured on the first split before the second split starts.
     """
     kept = Cache(out / CACHE)
     runs = study.runs(sets, repeats)
@@ -353,9 +337,9 @@ def perform(
 ) -> Record:
     """Measure a contestant on one repeat of a set, in one thread.
 
-    Returns the run; the rows on both sides; ``seconds`` of the whole; ``unconverged``, the number
-    of solves that ended before their tolerance was reached; and under ``variants`` what was chosen
-    and measured.
+    The record has the run; the numbers of rows; the total ``seconds``; ``unconverged``, the number
+    of solves that ended before their tolerance; and ``variants``, the selected parameters and
+    measurements.
     """
     start = time.perf_counter()
     sample = protocol.sample(run.set, chosen, read(chosen, folder), run.repeat, who)
@@ -390,11 +374,7 @@ def unconverged() -> Iterator[list[warnings.WarningMessage]]:
 def document(
     study: Study, sets: Sequence[str], repeats: int, records: Sequence[Record]
 ) -> Document:
-    """Return a study as a document that JSON can hold, with what pages show.
-
-    ``results`` holds an object for each set and contestant; each list in it has an entry for each
-    of the first repeats. The folder of the data isn't named.
-    """
+    """Return a study as a JSON-compatible document with the contents of its pages."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in sorted(records, key=lambda r: r["repeat"]):
         groups.setdefault((record["set"], record["contestant"]), []).append(record)

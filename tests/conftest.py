@@ -1,11 +1,11 @@
-"""What all tests share: how examples are drawn, and Ctrl-C also in a background job.
+"""Shared setup of all tests: hypothesis profiles, and Ctrl-C in background jobs.
 
-Continuous integration draws the same examples in every run, so that a change fails for its own
-reasons; on a developer's computer each run draws new ones. No example has a time limit, which would
-measure how busy the computer is.
+Continuous integration draws the same examples in every run, so failures come from changes of the
+code; on a developer's computer each run draws new ones. No example has a time limit, which would
+depend on the load of the computer.
 
-Each cell of a comparison collects garbage, which takes long where much is imported; what is
-imported is left out of that, as in the processes of cells.
+Each cell of a comparison collects garbage, which is slow with many imported modules. They are
+excluded from it, as in the processes of cells.
 """
 
 import gc

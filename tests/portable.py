@@ -1,10 +1,10 @@
-"""Numerical tests once more, with the BLAS kernels of another processor.
+"""Run the numerical tests with the BLAS kernels of other processors.
 
     python -m tests.portable Nehalem Haswell
 
-OpenBLAS, which the wheels of NumPy and SciPy bring along, has kernels for each kind of processor.
-They add in different orders, so the last digits of all results differ, and with them what a test
-sees that depends on those. A kind that this processor cannot execute is skipped, by name.
+OpenBLAS, which is part of the wheels of NumPy and SciPy, has kernels for each kind of processor.
+They add in different orders, so the last digits of all results differ, and so may the outcomes of
+tests. Core types that this processor cannot execute are skipped by name.
 """
 
 import json
@@ -21,10 +21,10 @@ NEEDED = {
     "Zen": ("X86_V3", "AVX2"),
     "SkylakeX": ("X86_V4", "AVX512_SKX"),
 }
-"""Core types of OpenBLAS, and NumPy's names, new and old, of the instructions that each uses."""
+"""Core types of OpenBLAS, with NumPy's names of their instructions."""
 
 SAME = {"Zen": "Haswell"}
-"""Core types that go by the name of another one, whose kernels they share."""
+"""Core types that share the kernels, and report the name, of another one."""
 
 TESTS = [
     "tests/core/test_linalg.py",
@@ -42,7 +42,7 @@ TESTS = [
     "tests/papers/test_reference_twins.py",
     "tests/papers/test_scg_theorems.py",
 ]
-"""Where results are compared with those of other solvers, or with more digits."""
+"""Tests that compare results with other solvers or with more digits."""
 
 KINDS = (
     "import json, numpy, scipy.linalg, threadpoolctl; "
@@ -51,7 +51,7 @@ KINDS = (
 
 
 def obstacle(core: str, machine: str, features: dict[str, bool]) -> str | None:
-    """Why this processor cannot run the kernels of a core type; None if it can."""
+    """Return the reason why this processor cannot run a core type, or None."""
     if machine.lower() not in ("x86_64", "amd64"):
         return f"this processor is {machine}, not x86-64"
     if not any(features.get(name) for name in NEEDED[core]):
@@ -64,7 +64,7 @@ def environment(core: str) -> dict[str, str]:
 
 
 def takes_effect(core: str) -> bool:
-    """Whether both BLAS of NumPy and SciPy are OpenBLAS and have the kernels of this core type."""
+    """Return True if NumPy's and SciPy's BLAS are OpenBLAS with kernels of this core type."""
     done = subprocess.run(
         [sys.executable, "-c", KINDS], env=environment(core), stdout=subprocess.PIPE, check=True
     )

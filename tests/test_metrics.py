@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import KernelCenterer
 
-import pliant
 from pliant import SideInformation
 from pliant.kernels import Gaussian
 from pliant.metrics import (
@@ -32,10 +31,6 @@ def svc_data(seed):
 def psd(seed, n=12, rank=12):
     factor = RNG(seed).standard_normal((n, rank))
     return factor @ factor.T
-
-
-def test_the_old_name_is_the_same_function():
-    assert pliant.kernel_alignment is kernel_alignment
 
 
 # alignment
@@ -103,9 +98,7 @@ def test_centred_alignment_ignores_scale_and_constants(seed, scale, shift):
     [
         (np.ones((3, 3)), [0, 1, 1], "expected gram with some value other than 0 once it is"),
         (np.eye(3), [1, 1, 1], "expected target with some value other than 0 once it is centred"),
-        (np.eye(3), [0.5, np.nan, 1.0], "expected finite labels, got nan in y at 1"),
         (np.eye(3), [0, 1], "expected a target of shape (3, 3), as gram, got (2, 2)"),
-        (np.eye(3), ["a", 1, "b"], "expected labels of one type, got text and 1"),
     ],
 )
 def test_bad_targets_are_refused(gram, target, message):
@@ -138,16 +131,13 @@ def test_large_and_small_numbers_do_not_overflow():
         assert effective_rank(scale * K) == pytest.approx(effective_rank(K), rel=1e-9)
 
 
-# what is refused
+# errors
 
 BAD = [
     (np.ones((2, 3)), "expected a square Gram matrix of shape (n, n), got (2, 3)"),
-    (np.ones(2), "expected gram of shape (n_samples, n_features), got (2,)"),
     ([[1.0, 2.0], [0.0, 1.0]], "expected a symmetric Gram matrix"),
     ([[1.0, np.nan], [np.nan, 1.0]], "expected finite numbers, got nan in gram"),
-    ([[1.0, np.inf], [np.inf, 1.0]], "expected finite numbers, got inf in gram"),
     ([[1.0, 2.0], [2.0, 1.0]], "expected a positive semi-definite Gram matrix, got the eigenvalue"),
-    ([["a", "b"], ["b", "a"]], "expected gram to hold numbers"),
     (np.empty((0, 0)), "expected kernel values of at least one sample, got shape (0, 0)"),
 ]
 
@@ -157,9 +147,3 @@ BAD = [
 def test_bad_matrices_are_refused(measure, gram, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         measure(gram)
-
-
-@pytest.mark.parametrize("measure", [spectral_ratio, effective_rank])
-def test_zero_has_no_spectrum(measure):
-    with pytest.raises(ValueError, match="expected gram with some value other than 0"):
-        measure(np.zeros((3, 3)))

@@ -1,1 +1,1 @@
-"""The machinery: what is to be measured, measuring it, and writing down what came out."""
+"""Framework to declare, run, summarise and report benchmarks."""

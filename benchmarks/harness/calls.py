@@ -1,4 +1,4 @@
-"""Parts of contestants: fits, processor time, and memory of the process."""
+"""Helpers of contestants: fits, processor time, and memory of the process."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from benchmarks.harness.spec import Prepared
 def fitting(
     model: Any, *data: Any, describe: Callable[[Any], dict[str, Any]] = lambda fitted: {}
 ) -> Prepared:
-    """Prepare the fit of a model to data; `describe` gets the fitted model."""
+    """Prepare the fit of a model to data; `describe` is called with the fitted model."""
     return lambda: fit_quietly(model, *data), describe
 
 
 def fit_quietly(model: Any, *data: Any) -> Any:
-    """Fit a model without a warning that it has not converged: tables show its gap."""
+    """Fit a model without convergence warnings: tables show its gap."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(*data)
@@ -35,7 +35,7 @@ def processor_seconds(call: Callable[[], Any]) -> float:
 
 
 def whole_process(unit: str) -> dict[str, float | None]:
-    """Return the largest memory of this process so far, in "MB" or "GiB"."""
+    """Return the peak memory of this process so far, in "MB" or "GiB"."""
     largest = peak_memory()
     return {
         f"whole process ({unit})": largest and largest / {"MB": 1e6, "GiB": 2**30}[unit],

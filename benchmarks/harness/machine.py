@@ -1,4 +1,4 @@
-"""The computer and the software that a measurement was made with."""
+"""Description of the computer and the software of a measurement."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def load_average() -> list[float] | None:
-    """Return the 1, 5 and 15 minute load averages; None where there are none."""
+    """Return the 1, 5 and 15 minute load averages; None if they are unavailable."""
     try:
         return [round(load, 2) for load in os.getloadavg()]
     except (AttributeError, OSError):
@@ -35,7 +35,7 @@ def load_average() -> list[float] | None:
 
 
 def computer(report: Mapping[str, Any]) -> str:
-    """Say on which computer, with which packages and when a report was measured."""
+    """Describe the computer, the packages and the date of a report."""
     machine, load = report["machine"], report["load_average"]
     packages = ", ".join(f"{name} {v}" for name, v in machine["packages"].items() if v)
     return (
@@ -46,7 +46,7 @@ def computer(report: Mapping[str, Any]) -> str:
 
 
 def now() -> str:
-    """Return the date and time of UTC."""
+    """Return the current date and time in UTC."""
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
 

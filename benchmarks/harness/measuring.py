@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.harness.spec import Case, Contestant
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The repository's root, from where processes import ``benchmarks``."""
+"""Root of the repository, from which processes import ``benchmarks``."""
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -27,21 +27,19 @@ THREAD_VARIABLES = (
 )
 
 Measurement = dict[str, Any]
-"""repeat, position, contestant, and the worker's outcome."""
+"""Repeat, position, contestant, and the worker's outcome."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to measure."""
+    """Settings of the measurements."""
 
     repeats: int = 5
-    """Measurements of each contestant."""
     threads: int = 1
-    """Threads of every numerical library."""
     data: str | None = None
-    """Folder of data sets, handed down as PLIANT_DATA."""
+    """Folder of data sets, passed to workers as PLIANT_DATA."""
     timeout: float = 1800.0
-    """Seconds after which a process is ended."""
+    """Seconds after which a process is terminated."""
 
     def __post_init__(self) -> None:
         for name in ("repeats", "threads", "timeout"):
@@ -52,11 +50,11 @@ class Settings:
 def measure_case(
     case: Case, settings: Settings, log: Callable[[str], None] = lambda line: None
 ) -> list[Measurement]:
-    """Return a measurement for each repeat and contestant; `log` gets a line after each.
+    """Return a measurement for each repeat and contestant; `log` is called with a line after each.
 
-    Contestants take turns within a repeat, in their order and, every other time, in reverse, so
-    that slow drifts of the computer affect all alike. A failure is an entry with ``error``, and the
-    rest goes on.
+    Contestants run in their order and, every other repeat, in reverse, so slow changes in the
+    load of the computer affect all equally. A failure is an entry with ``error``; the
+    other measurements continue.
     """
     measurements = []
     for repeat in range(settings.repeats):
@@ -71,7 +69,7 @@ def measure_case(
 
 
 def _spawn(contestant: Contestant, case: Case, settings: Settings) -> Measurement:
-    """Run the worker on one contestant and return its outcome, or why there is none."""
+    """Run the worker on one contestant and return its outcome or an error."""
     request = {
         "function": contestant.function,
         "params": {**case.params, **contestant.params},
@@ -91,7 +89,7 @@ def _spawn(contestant: Contestant, case: Case, settings: Settings) -> Measuremen
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return {"error": f"not done after {settings.timeout:g} s"}
+            return {"error": f"not finished after {settings.timeout:g} s"}
         if not out.exists():
             return {"error": f"process ended with code {ended.returncode}: {_last(ended.stderr)}"}
         outcome: Measurement = json.loads(out.read_text(encoding="utf-8"))

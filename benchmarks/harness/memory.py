@@ -1,4 +1,4 @@
-"""The peak memory of this process, which can be reset."""
+"""Read and reset the peak memory of this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def peak_memory() -> int | None:
-    """Return the largest resident size so far, in bytes; None where the system does not tell."""
+    """Return the largest resident set size so far, in bytes, or None if unavailable."""
     with suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
         if found := re.search(r"^VmHWM:\s*(\d+)", status, re.MULTILINE):
@@ -25,10 +25,10 @@ def peak_memory() -> int | None:
 
 
 def reset_peak_memory() -> None:
-    """Release free memory and reset the peak on Linux.
+    """Release free memory, and reset the peak on Linux.
 
-    Elsewhere the peak is that of the whole process, so a call shows only what exceeds an earlier
-    one.
+    On other systems the peak covers the whole process, so a call shows only memory beyond earlier
+    peaks.
     """
     gc.collect()
     with suppress(OSError, AttributeError, TypeError):

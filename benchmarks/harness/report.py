@@ -1,4 +1,4 @@
-"""A run of a benchmark as one JSON document, and that document as Markdown."""
+"""Run a benchmark, and write its results as JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from benchmarks.markdown import markdown_table
 from pliant.comparison.text import TextCell, TextColumn
 
 FORMAT = 1
-"""The version of the JSON document's layout."""
+"""Version of the JSON format."""
 
 DIGITS = 10
-"""Significant digits of kept numbers: those that pages show, of numbers up to a million."""
+"""Significant digits of stored numbers, enough for pages with numbers up to a million."""
 
 Report = dict[str, Any]
 
@@ -29,11 +29,7 @@ Report = dict[str, Any]
 def run(
     benchmark: Benchmark, settings: Settings, log: Callable[[str], None] = lambda line: None
 ) -> Report:
-    """Measure all cases of a benchmark; return what JSON can hold.
-
-    That is the benchmark, the computer, its load at the start, the settings, and for each case
-    every measurement and the summary. The folder of the data is not named.
-    """
+    """Measure all cases of a benchmark; return a JSON-compatible report, not naming the data."""
     start = {"date": now(), "load_average": load_average()}
     cases = [
         _run_case(case, benchmark, settings, log) for case in benchmark.cases(bool(settings.data))
@@ -61,15 +57,12 @@ def _run_case(
 
 
 def has_failures(report: Report) -> bool:
-    """Return whether any measurement failed."""
+    """Return True if any measurement failed."""
     return any(row["failures"] for case in report["cases"] for row in case["summary"])
 
 
 def write(report: Report, folder: Path) -> list[Path]:
-    """Write NAME.json and NAME.md into `folder`, made if need be, and return their paths.
-
-    JSON holds what the page shows: summaries, without single measurements.
-    """
+    """Write NAME.json, without single measurements, and NAME.md into `folder`; return the paths."""
     table, page = (folder / f"{report['benchmark']}.{kind}" for kind in ("json", "md"))
     cases = [{"name": c["name"], "summary": rounded(c["summary"], DIGITS)} for c in report["cases"]]
     kept = {**report, "cases": cases}
@@ -79,7 +72,7 @@ def write(report: Report, folder: Path) -> list[Path]:
 
 
 def to_markdown(report: Report) -> str:
-    """Render a report (fresh, or read back from JSON) as a Markdown page."""
+    """Render a report (new, or read from JSON) as a Markdown page."""
     parts = [f"# {report['title']}\n", f"{report['notes']}\n", _cases_table(report)]
     if report["goals_over"] != "each case":
         parts += ["Over all problems:\n", _overall_table(report)]
@@ -107,7 +100,7 @@ def _columns(report: Report) -> list[TextColumn]:
         TextColumn("paired", f"median paired {report['quantity']}", 2),
         TextColumn("goal", digits=2),
         TextColumn("met"),
-        TextColumn("clock", "by the clock (s)"),
+        TextColumn("clock", "wall time (s)"),
         TextColumn("peak", "peak memory (MB)", 1),
         *(TextColumn(f"result {key}", key, 4) for key in results),
         TextColumn("error"),
@@ -152,14 +145,14 @@ def _overall_table(report: Report) -> str:
 
 
 def _provenance(report: Report) -> str:
-    """Say in a sentence or two how and on what the numbers were measured."""
+    """Describe the measurements and the computer in one or two sentences."""
     settings = report["settings"]
     manner = report.get("manner", MANNER).format(threads=settings["threads"])
     return f"Medians of {settings['repeats']} measurements, {manner}. {computer(report)}\n"
 
 
 def _finite(value: Any) -> Any:
-    """Put None for numbers that JSON doesn't know."""
+    """Replace numbers that JSON cannot represent by None."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What a benchmark is: problems, and contestants that are measured on each of them."""
+"""Data classes of a benchmark: problems, and contestants measured on each of them."""
 
 from __future__ import annotations
 
@@ -7,44 +7,42 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Params: TypeAlias = Mapping[str, Any]
-"""What JSON can hold: contestants live in other processes."""
+"""JSON-compatible parameters: contestants run in other processes."""
 
 Prepared: TypeAlias = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]
-"""The measured call, and a function that describes what it returned.
+"""The measured call, and a function that describes its result.
 
-The second one runs outside the measurement and returns numbers and short texts: objective,
+The second function runs outside the measurement and returns numbers and short texts: objective,
 iterations, accuracy.
 """
 
 Prepare: TypeAlias = Callable[[Params], Prepared]
-"""What a contestant names: a function that gets the data ready and returns both."""
+"""A contestant's function, which prepares the data and returns both."""
 
 Quantity: TypeAlias = Literal["time ratio", "speed-up"]
-"""How a contestant is compared: its time over its baseline's, or the other way round."""
+"""A contestant's time divided by its baseline's, or the inverse."""
 
 
 MANNER = (
     "each in its own process with {threads} thread(s), contestants in alternating order; a ratio "
     "is paired within its repeat"
 )
-"""How `measure_case` measures."""
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """Someone who is measured: a function by name, and how the result is judged."""
+    """A function to measure, and its baseline and goal."""
 
     name: str
     function: str | Prepare
-    """As "package.module:function", or the function, of which the name is kept."""
+    """The name "package.module:function", or the function, stored by name."""
     params: Params = field(default_factory=dict)
-    """What this contestant gets on top of the case's params."""
+    """Parameters in addition to the case's."""
     baseline: str | None = None
-    """The contestant of the same case that this one is compared with."""
+    """Contestant of the same case to compare with."""
     goal: float | None = None
-    """The time ratio to stay below, or the speed-up to reach."""
+    """Upper bound on the time ratio, or lower bound on the speed-up."""
     paper: float | None = None
-    """The seconds that a paper states."""
 
     def __post_init__(self) -> None:
         if callable(self.function):
@@ -59,10 +57,10 @@ class Case:
     name: str
     contestants: Sequence[Contestant]
     params: Params = field(default_factory=dict)
-    """Given to every contestant; seeds belong here."""
+    """Parameters of every contestant, including seeds."""
     warm_up: Params | None = None
-    """What differs from `params` in a first call that is not measured: it compiles and fills
-    caches. None: the first call is the same as the measured one, which compiles all it needs."""
+    """Parameters that differ in a first, unmeasured call, which compiles code and fills
+    caches. None: the first call equals the measured one."""
 
     def __post_init__(self) -> None:
         names = [c.name for c in self.contestants]
@@ -77,18 +75,18 @@ class Case:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Cases, and how they are judged together."""
+    """Cases, and the rule to judge them together."""
 
     name: str
     title: str
     notes: str
     cases: Callable[[bool], Sequence[Case]]
-    """Gives the cases; the argument says whether a folder of data sets is at hand."""
+    """Function that returns the cases; its argument is True if a data folder is available."""
     quantity: Quantity = "time ratio"
     goals_over: Literal["each case", "median of cases", "geometric mean of cases"] = "each case"
-    """What a contestant's goal is compared with."""
+    """The quantity compared with a contestant's goal."""
     clock: Literal["wall", "processor"] = "wall"
-    """Which time is compared: that of the processor is disturbed less by other programs, and is
-    the same where every contestant has one thread."""
+    """The time to compare: processor time depends less on other programs, and equals
+    wall time if every contestant has one thread."""
     manner: str = MANNER
-    """How the measurements were made, as the page writes it."""
+    """Description of the measurements on the page."""

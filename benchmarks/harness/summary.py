@@ -1,4 +1,4 @@
-"""From single measurements to medians and ratios."""
+"""Summarise measurements as medians and ratios."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def summarise(
 ) -> list[dict[str, Any]]:
     """Summarise the measurements of a case, one dictionary for each contestant.
 
-    It has the median ``seconds``, the median ``clock_seconds`` (where the
-    seconds are the processor's) and ``peak_bytes``, the last ``result``, the first ``error`` and
-    the number of failures; against the baseline its median seconds, the ``ratio_of_medians`` and
-    the ``median_ratio`` of measurements in the same repeat. What cannot be computed is None.
+    Each has the median ``seconds``, the median ``clock_seconds`` (if the
+    seconds are processor time) and ``peak_bytes``, the last ``result``, the first ``error`` and
+    the number of failures. Against the baseline it has the baseline's median seconds, the
+    ``ratio_of_medians`` and the ``median_ratio`` within a repeat. Unavailable values are None.
     """
     if clock == "processor":
         measurements = [_by_processor(m) for m in measurements]
@@ -36,21 +36,21 @@ def summarise(
 def overall(
     benchmark: Benchmark, summaries: Sequence[Sequence[Mapping[str, Any]]]
 ) -> list[dict[str, Any]]:
-    """Return, for each contestant with a baseline, the means over cases of its median ratio."""
+    """Return the means over cases of the median ratio of each contestant with a baseline."""
     rows = [row for summary in summaries for row in summary if row["baseline"] is not None]
     names = dict.fromkeys(row["contestant"] for row in rows)
     return [_over_cases(name, rows, benchmark) for name in names]
 
 
 def goal_met(value: float | None, goal: float | None, quantity: Quantity) -> bool | None:
-    """Return whether a time ratio stays below its goal, or a speed-up reaches it; None: unknown."""
+    """Return True if a time ratio or speed-up meets its goal, or None if unknown."""
     if value is None or goal is None:
         return None
     return value <= goal if quantity == "time ratio" else value >= goal
 
 
 def _by_processor(measurement: Measurement) -> Measurement:
-    """Return the measurement with the processor's seconds as its seconds, the clock's beside."""
+    """Return the measurement with processor time as its seconds, and wall time as clock_seconds."""
     if "error" in measurement:
         return measurement
     clock = measurement["seconds"]

@@ -1,8 +1,8 @@
-"""One measurement in a process of its own: ``python -m benchmarks.harness.worker OUT < REQUEST``.
+"""Measure once in a separate process: ``python -m benchmarks.harness.worker OUT < REQUEST``.
 
-The request is a JSON object with ``function``, ``params`` and ``warm_up``; the outcome, written to
+The request is a JSON object with ``function``, ``params`` and ``warm_up``. The outcome, written to
 the file OUT, has ``seconds``, ``processor_seconds``, ``peak_bytes``, ``result`` and ``threads``, or
-else ``error``.
+``error``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from benchmarks.harness.spec import Params, Prepare, Prepared
 
 
 def measure(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Prepare a contestant and measure one call of it.
+    """Prepare a contestant and measure one call.
 
     The outcome has ``seconds``, ``processor_seconds`` and ``peak_bytes`` of the measured call alone
-    (memory above what was held before it, None where unknown), its described ``result``, and the
+    (memory in addition to the previous peak, None if unknown), its described ``result``, and the
     ``threads`` of each numerical library.
     """
     call, describe = prepared(request["function"], request["params"])
@@ -57,7 +57,7 @@ def prepared(function: str, params: Params) -> Prepared:
 
 
 def main(out: str) -> None:
-    """Measure what standard input asks for, and write the outcome to `out`."""
+    """Measure the request from standard input, and write the outcome to `out`."""
     try:
         text = json.dumps(measure(json.load(sys.stdin)), default=lambda number: number.item())
     except Exception as error:

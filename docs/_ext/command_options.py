@@ -21,7 +21,7 @@ def options(name):
 
 
 def usage(parameter):
-    """Return how a parameter is typed, and its help with the default."""
+    """Return the usage of a parameter, and its help with the default."""
     text = " ".join((parameter.help or "").split())
     if parameter.param_type_name == "argument":
         return parameter.metavar or parameter.name.upper(), text

@@ -1,7 +1,7 @@
-"""Formulas by MathJax, from the package sphinx-mathjax-offline: no network when a page opens.
+"""Render formulas with MathJax from the package sphinx-mathjax-offline, without the network.
 
-One file of the package is copied: the one that draws formulas as SVG. It needs no fonts, so a page
-that is opened from a folder shows its formulas as a page from a server does.
+Only the script that draws formulas as SVG is copied. It needs no fonts, so a page opened from a
+folder shows its formulas like a page from a server.
 """
 
 from importlib.metadata import PackageNotFoundError, distribution
@@ -24,7 +24,7 @@ def script():
 
 
 def copy_script(app):
-    """Put the script among the static files of the pages."""
+    """Copy the script to the static files of the pages."""
     if app.builder.format == "html":
         target = app.outdir / "_static" / SCRIPT
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,15 @@
-"""A directive that shows the repository's own Markdown files.
+"""A directive that renders Markdown files of the repository.
 
     .. markdown:: ../benchmarks/results/*.md
-       :missing: what to say where there is no such file
+       :missing: text if no file matches
 
 With ``:inside:`` the title of a file is left out, and with ``:start:`` its sections. With
-``:only: NAME``, what stays is the section NAME without its title, and the sections whose title
-goes on after NAME with "," or ":".
+``:only: NAME`` only the content of the section NAME remains, and the sections with a title
+that starts with NAME and "," or ":".
 
-It reads what these files use and no more: headings, paragraphs, bullet lists, tables with pipes,
-images, code, emphasis and links. A cell of a table with a verdict in bold, such as **worse**, gets
-a class of that name, for its colour.
+It supports only the Markdown of these files: headings, paragraphs, bullet lists, tables with pipes,
+images, code, emphasis and links. A table cell with a verdict in bold, such as **worse**, gets
+a class of that name, which sets its colour.
 """
 
 import html
@@ -42,7 +42,7 @@ def inline(text):
 
 
 def span(match):
-    """Return the node of a piece of markup."""
+    """Return the node of a match of `INLINE`."""
     part = match.groupdict()
     if part["code"]:
         return nodes.literal("", part["code"])
@@ -56,7 +56,7 @@ def span(match):
 
 
 def bullets(block):
-    """Return a bullet list; indented lines carry on the item above them."""
+    """Return a bullet list; indented lines continue the previous item."""
     items = re.split(r"^[-*] ", block, flags=re.MULTILINE)[1:]
     texts = (" ".join(item.split()) for item in items)
     return nodes.bullet_list(
@@ -65,7 +65,7 @@ def bullets(block):
 
 
 def table(block):
-    """Return a table: its first line is the head, its second the alignment."""
+    """Return a table; its first line is the header, its second the alignment."""
     head, rule, *body = ([c.strip() for c in CELLS.split(line)[1:-1]] for line in block.split("\n"))
     right = [cell.endswith(":") for cell in rule]
     group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in head), cols=len(head))
@@ -84,9 +84,9 @@ def row(cells, right):
 
 
 def document(text, prefix, folder="."):
-    """Turn a Markdown text into sections; the first heading's level is the top.
+    """Convert Markdown text into sections; the level of the first heading is the top.
 
-    Images are looked for in `folder`, relative to the page.
+    Image paths are relative to `folder`, which is relative to the page.
     """
     root = nodes.Element()
     stack, top = [root], None
@@ -114,7 +114,7 @@ def document(text, prefix, folder="."):
 
 
 def about(node, name):
-    """Return what a section called `name` holds, or a section whose title begins with it."""
+    """Return the content of the section `name`, or a section with a title starting with `name`."""
     title = node.children[0].astext() if isinstance(node, nodes.section) else ""
     if title == name:
         return node.children[1:]
@@ -140,7 +140,7 @@ class Markdown(SphinxDirective):
             self.env.note_dependency(str(file))
             folder = Path(os.path.relpath(file.parent, here)).as_posix()
             found += document(file.read_text(encoding="utf-8"), file.stem, folder)
-        if "inside" in self.options:  # the page has a title of its own: drop the file's
+        if "inside" in self.options:  # the page has its own title: drop the title of the file
             found = [child for section in found for child in section.children[1:]]
         if "start" in self.options:
             found = [node for node in found if not isinstance(node, nodes.section)]

@@ -1,8 +1,8 @@
-"""Links from names alone: ours without their module, those of other libraries without inventories.
+"""Link names of pliant without their module, and names of other libraries without inventories.
 
 sphinx.ext.intersphinx reads an inventory from each site, and a build without the network fails.
-The pages of NumPy, SciPy, pandas and scikit-learn follow one pattern each, so that a name is enough
-for its address. It is looked up in the installed package first: one that does not exist is no link.
+The URLs of NumPy, SciPy, pandas and scikit-learn follow one pattern each, so the name determines
+the URL. Only names that exist in the installed package are linked.
 """
 
 import importlib
@@ -18,11 +18,11 @@ PAGES = {
 }
 
 OURS = ("pliant", "pliant.kernels", "pliant.comparison", "pliant.plots", "pliant.tables")
-"""Where a name without its module is looked for, in this order."""
+"""Modules searched for a name without its module, in this order."""
 
 
 def exists(name):
-    """Whether a dotted name is a module, or an attribute of one."""
+    """Return True if a dotted name is a module, or an attribute of one."""
     module, _, attribute = name.rpartition(".")
     try:
         return hasattr(importlib.import_module(module), attribute)
@@ -31,13 +31,13 @@ def exists(name):
 
 
 def address(name):
-    """Return the address of a name's page, or None if it is no name of these packages."""
+    """Return the URL of a name's page, or None for names outside these packages."""
     page = PAGES.get(name.partition(".")[0])
     return page.format(name) if page and "." in name and exists(name) else None
 
 
 def resolve(app, env, node, contnode):
-    """Turn a reference that Sphinx cannot resolve into a link."""
+    """Convert a reference that Sphinx cannot resolve into a link."""
     name = node.get("reftarget", "")
     if url := address(name):
         return nodes.reference("", "", contnode, internal=False, refuri=url)

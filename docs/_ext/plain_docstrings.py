@@ -1,4 +1,4 @@
-"""Docstrings are read as plain text: a bar is a bar, and ``gap_`` is a name, not a link."""
+"""Treat docstrings as plain text: a bar is a bar, and ``gap_`` is a name, not a link."""
 
 import re
 
@@ -10,7 +10,7 @@ PLAIN = [
 
 
 def plain(line):
-    """Escape what reStructuredText would take for markup, outside of quotes."""
+    """Escape characters that reStructuredText would interpret as markup, outside of quotes."""
     parts = MARKUP.split(line)
     for pattern, replacement in PLAIN:
         parts[::2] = [pattern.sub(replacement, part) for part in parts[::2]]
@@ -18,8 +18,8 @@ def plain(line):
 
 
 def process(app, what, name, obj, options, lines):
-    """Escape a docstring in place, but for formulas, examples and literal blocks."""
-    depth = None  # of the indented block that stays as it is
+    """Escape a docstring in place, except formulas, examples and literal blocks."""
+    depth = None  # indentation of the unchanged literal block
     for number, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
         if depth is not None and line.strip() and indent <= depth:

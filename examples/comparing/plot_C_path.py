@@ -2,13 +2,13 @@
 Choosing C along a path
 =======================
 
-The penalty C decides how closely a support vector machine follows its training samples. `C_path`
-fits a model for each of many values, on one Gram matrix, each started from its neighbour's
+The penalty C controls how closely a support vector machine fits its training samples. `C_path`
+fits a model for each of many values, on one Gram matrix, with a warm start from the previous
 solution.
 """
 
 # %%
-# Two classes that overlap, half of them held out.
+# Two overlapping classes, with half of the samples held out.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -23,8 +23,8 @@ Cs = np.logspace(-3, 4, 29)
 path = C_path(DANKClassifier(gamma=1.0), X, y, Cs)
 
 # %%
-# The accuracy on the samples that were learned from follows C upwards in the end; that on new
-# samples does not.
+# The accuracy on the training samples finally increases with C; the accuracy on new samples does
+# not.
 
 import matplotlib.pyplot as plt
 
@@ -40,7 +40,7 @@ ax.legend()
 plt.show()
 
 # %%
-# Without new samples, cross-validation chooses: one path in each fold.
+# Without new samples, use cross-validation: one path in each fold.
 
 from sklearn.model_selection import StratifiedKFold
 
@@ -58,7 +58,7 @@ scores = np.mean(
 chosen = Cs[scores.argmax()]
 
 # %%
-# The chosen C costs little accuracy beside the best one, which nobody knows.
+# The selected C is nearly as accurate as the best one, which is unknown in practice.
 
 lost = fresh.max() - fresh[scores.argmax()]
 print(f"C = {chosen:.3g} by cross-validation, {lost:.3f} below the best accuracy on new samples")

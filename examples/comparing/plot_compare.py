@@ -1,15 +1,16 @@
 """
-A race that ends in a blend
-===========================
+Comparing and blending methods
+==============================
 
-Cross-validate several methods on one table, blend the best of them, and read the result: first the
-sentence, then the intervals, then the weights.
+Cross-validate several methods on one table, blend the best of them, and read the result: a
+summary, intervals, and weights.
 """
 
 # %%
-# 200 rows of ten features, of which five matter, each in its own way. With ``budget=None`` every
-# method has all folds; ``pliant compare TABLE --target COLUMN`` does the same for a file within
-# five minutes. Without ``methods`` the contenders are chosen for the table.
+# The table has 200 rows of ten features; five features matter, each in a different way. With
+# ``budget=None`` every method runs on all folds; ``pliant compare TABLE --target COLUMN`` does the
+# same for a file within five minutes. Without ``methods`` the contenders are selected for the
+# table.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -23,15 +24,16 @@ result = compare(X, y, methods=methods, folds=5, repeats=1, budget=None)
 print(result.sentence())
 
 # %%
-# The leaderboard is a data frame. ``difference`` is to the Gaussian SVM on the same folds, and
-# ``p_value`` that of the corrected t test, after Holm's correction for the number of methods.
+# The leaderboard is a data frame. ``difference`` is relative to the Gaussian SVM on the same folds,
+# and ``p_value`` comes from the corrected t test, with Holm's correction for the number of methods.
 
 columns = ["title", "mean", "low", "high", "weight", "difference", "p_value"]
 print(result.leaderboard[columns].round(3).to_string())
 
 # %%
-# On the left means with 90 % intervals, which account for the overlap of training rows. On the
-# right the blend's predictions for rows that neither its members nor its weights learned from.
+# The left panel shows means with 90 % intervals, which account for the overlap of training rows.
+# The right panel shows the blend's predictions for rows used neither by its members nor by its
+# weights.
 
 from matplotlib import pyplot as plt
 
@@ -44,7 +46,7 @@ expected = result.expected
 left.plot([expected.low, expected.high], [len(places)] * 2, color="black")
 left.plot(expected.mean, len(places), "o", color="black")
 titles = [place.method.title for place in reversed(places)]
-left.set_yticks(range(len(places) + 1), [*titles, "Model to use"])
+left.set_yticks(range(len(places) + 1), [*titles, "Best model"])
 left.set(xlabel="R2 on held-out rows", title="mean and 90 % interval")
 right.plot(result.blend.values, result.blend.y, "o", alpha=0.5, color="black", markersize=4)
 right.axline((15, 15), slope=1, color="C1")
@@ -52,8 +54,8 @@ right.set(xlabel="predicted", ylabel="target", title="held-out rows")
 plt.show()
 
 # %%
-# ``fit_best`` fits the model to use on all rows, and ``result.report("report.html")`` puts all of
-# it on one page.
+# ``fit_best`` fits the best model to all rows, and ``result.report("report.html")`` writes a report
+# of all results.
 
 model = result.fit_best()
 print({name: round(weight, 2) for name, weight in result.blend.weights.items()})

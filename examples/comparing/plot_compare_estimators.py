@@ -2,12 +2,13 @@
 Your own estimators in a comparison
 ===================================
 
-``compare`` takes names of methods and any estimator of scikit-learn, all on the same folds.
+``compare`` accepts names of methods and any scikit-learn estimator, and uses the same folds for
+all.
 """
 
 # %%
-# A pipeline, a grid search and a forest beside LAB-RBF. An estimator is fitted as it is: put a
-# scaler into its pipeline if it needs one, and a ``GridSearchCV`` around it if it should be tuned.
+# A pipeline, a grid search and a forest are compared with LAB-RBF. An estimator is fitted as given:
+# add a scaler to its pipeline if it needs one, and use a ``GridSearchCV`` to tune it.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -33,7 +34,7 @@ result = compare(X, y, methods=methods, folds=5, repeats=1, metric="r2", budget=
 print(result.leaderboard[["title", "mean", "error"]].round(3).to_string())
 
 # %%
-# The scores of each fold: all methods have the same folds, so their scores go up and down together,
+# The scores of each fold: all methods have the same folds, so their scores vary together,
 # and differences can be tested.
 
 import matplotlib.pyplot as plt
@@ -45,12 +46,12 @@ figure, ax = plt.subplots(figsize=(5, 3.5), layout="constrained")
 for height, name in enumerate(scores):
     ax.plot(scores[name], [height] * len(scores), "o", alpha=0.6)
 ax.set_yticks(range(scores.shape[1]), scores.columns)
-ax.set(xlabel="R2 of each of five folds")
+ax.set(xlabel="R2 on each of five folds")
 plt.show()
 
 # %%
-# The model to use is a blend of those that a model file can hold. ``fit_best`` fits it on all rows,
-# or any other method that was compared.
+# The best model is a blend of methods that can be saved. ``fit_best`` fits it to all rows,
+# or any other compared method.
 
 print(result.sentence())
 model, trees = result.fit_best(), result.fit_best("trees")

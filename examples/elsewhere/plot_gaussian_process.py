@@ -2,12 +2,12 @@
 A Gaussian process with a learned kernel
 ========================================
 
-A Gaussian process needs a kernel that says how similar the target is at two points. LAB-RBF learns
-such a kernel, with a width for each feature, from the data.
+A Gaussian process needs a kernel that describes the similarity of the target at two points. LAB-RBF
+learns such a kernel, with a width for each feature, from the data.
 """
 
 # %%
-# The target depends on two of eight features, on one of them four times as fast as on the other.
+# The target depends on two of eight features, four times as fast on one as on the other.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -28,8 +28,8 @@ def draw(n):
 
 # %%
 # The kernel of LAB-RBF is not symmetric, since only support points have bandwidths. A Gaussian
-# process asks for a symmetric one: ``symmetric_kernel_``, whose widths are shared by all points.
-# The Gaussian process adds the noise and what it knows best, the uncertainty of its predictions.
+# process needs a symmetric one: ``symmetric_kernel_``, which has the same widths at all points.
+# The Gaussian process adds the noise and the uncertainty of its predictions.
 
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
@@ -43,7 +43,7 @@ scores = {name: model.fit(X, y).score(X_new, y_new) for name, model in models.it
 
 # %%
 # The prediction along the fast feature, with two standard deviations, while all other features are
-# zero; in grey the true function.
+# zero; the grey line is the true function.
 
 import matplotlib.pyplot as plt
 
@@ -60,6 +60,6 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 plt.show()
 
 # %%
-# With the learned widths, the Gaussian process looks at the features that matter.
+# With the learned widths, the Gaussian process uses the relevant features.
 
 print(f"R2 on new samples: learned {scores['learned']:.3f}, one width {scores['one width']:.3f}")

@@ -3,12 +3,12 @@ Kernel PCA with a learned kernel
 ================================
 
 Any kernel of pliant can be passed to scikit-learn's kernel methods as ``kernel=``. Here a kernel
-that was learned from labels replaces the Gaussian of a kernel PCA.
+learned from labels replaces the Gaussian of a kernel PCA.
 """
 
 # %%
 # Half of scikit-learn's handwritten digits have labels, and the kernel is learned from them. The
-# other half is new to it.
+# other half is held out.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -24,7 +24,7 @@ X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, stratify=y, random_st
 learner = SCGLogDetLearner("graph", strength=100.0, beta=2.0).fit(X, y)
 
 # %%
-# Both embeddings have two coordinates. Five nearest neighbours in them classify the digits.
+# Both embeddings have two coordinates, in which five nearest neighbours classify the digits.
 
 import matplotlib.pyplot as plt
 
@@ -44,6 +44,6 @@ for ax, (name, embedding) in zip(axes, embeddings.items(), strict=True):
 plt.show()
 
 # %%
-# In two coordinates of the learned kernel, new digits lie beside digits of their own class.
+# In two coordinates of the learned kernel, new digits lie next to digits of the same class.
 
 print(f"accuracy on new digits: learned {scores['learned']:.3f}, Gaussian {scores['Gaussian']:.3f}")

@@ -2,13 +2,13 @@
 Clusters from a few pairs
 =========================
 
-Nobody labels every sample, but a few pairs are easily judged: these two belong together, those two
-do not. A kernel that was learned from such pairs leads clustering to the intended groups.
+Labelling every sample is expensive, but single pairs are easily judged as similar or dissimilar. A
+kernel learned from such pairs guides clustering to the intended groups.
 """
 
 # %%
-# Four round clouds, which make two groups: left and right, say. Nothing in the data shows which of
-# the clouds belong together.
+# Four round clouds form two groups, for example left and right. The data do not show which of the
+# clouds belong together.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -28,9 +28,9 @@ pairs = pairs[pairs[:, 0] != pairs[:, 1]]
 same = y[pairs[:, 0]] == y[pairs[:, 1]]
 
 # %%
-# ``KernelEmbedding`` learns the kernel and gives the coordinate in which it varies most; it chooses
-# the strength of the pairs by cross-validation. K-means in this coordinate is spectral clustering
-# with the learned kernel.
+# ``KernelEmbedding`` learns the kernel and returns the coordinate with the largest variance; it
+# selects the strength of the pairs by cross-validation. K-means in this coordinate is spectral
+# clustering with the learned kernel.
 
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
@@ -44,8 +44,8 @@ guided = KMeans(2, n_init=10, random_state=0).fit_predict(embedding.transform(X)
 scores = {"plain": adjusted_rand_score(y, plain), "guided": adjusted_rand_score(y, guided)}
 
 # %%
-# On the left, the clusters that a Gaussian kernel gives; on the right those of the learned kernel,
-# with the pairs: solid lines for similar ones, dotted lines for dissimilar ones.
+# The left panel shows the clusters of a Gaussian kernel, the right panel those of the learned
+# kernel, with the pairs: solid lines for similar ones, dotted lines for dissimilar ones.
 
 import matplotlib.pyplot as plt
 
@@ -59,7 +59,7 @@ for (first, second), together in zip(pairs, same, strict=True):
 plt.show()
 
 # %%
-# Forty pairs are enough to find groups that no similarity of the samples alone could name. The
+# Forty pairs are enough to find groups that the similarity of the samples alone cannot reveal. The
 # adjusted Rand index is 1 for the intended groups and near 0 for unrelated ones.
 
 print(f"adjusted Rand index: guided {scores['guided']:.2f}, plain {scores['plain']:.2f}")

@@ -1,24 +1,23 @@
 """
-What a model has learned
-========================
+Explaining a model
+==================
 
-LAB-RBF reports which features matter, how sure that is, how its prediction changes along a feature,
-and why it predicts what it does for one sample.
+LAB-RBF reports the relevance of features and its uncertainty, the change of the prediction along a
+feature, and the reasons for a single prediction.
 """
 
 # %%
 # The diabetes data set has ten measurements of 442 patients and the progression of the disease
-# after one year. On the left, ``feature_relevance_``: how much the learned function changes if a
-# feature is permuted among training samples, as a share. Error bars are the standard deviation over
-# the four members of the model, each of which has other support points and has held out other
-# samples. An asterisk marks features that are correlated with another one
+# after one year. The left panel shows ``feature_relevance_``: the share of each feature in the
+# changes of the learned function when features are permuted among training samples. Error bars are
+# the standard deviation over the four members of the model, which have different support points and
+# held-out samples. An asterisk marks features that are correlated with another one
 # (``correlated_features_``), here two pairs of blood serum measurements: the model may use either
-# of a pair. So it does with s1 and s2, where the members disagree: the error bar of s1 is longer
-# than its bar.
+# of a pair. For s1 and s2 the members disagree: the error bar of s1 is longer than its bar.
 #
-# On the right, scikit-learn's permutation importance on samples that the model has not seen, by how
-# much R2 falls if a feature is permuted. It measures another quantity and needs the targets, but
-# both have the same five features first, in the same order.
+# The right panel shows scikit-learn's permutation importance on held-out samples: the decrease of
+# R2 if a feature is permuted. It measures a different quantity and needs the targets, but both have
+# the same five most important features, in the same order.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -49,7 +48,7 @@ right.barh(
     ecolor="black",
     capsize=2,
 )
-right.set(title="Permutation importance", xlabel="R2 lost by permuting the feature")
+right.set(title="Permutation importance", xlabel="decrease of R2 if the feature is permuted")
 plt.show()
 
 for j, k in model.correlated_features_:
@@ -58,9 +57,9 @@ agreement = spearmanr(model.feature_relevance_, importance.importances_mean).sta
 print(f"rank correlation of relevance and permutation importance: {agreement:.2f}")
 
 # %%
-# Partial dependence shows the direction and the form of a dependence, here for the four most
+# Partial dependence shows the direction and the shape of a dependence, here for the four most
 # relevant features: the mean prediction over the training samples as one feature takes each of its
-# values, and the lines of ten samples.
+# values, and the curves of ten samples.
 
 figure, axes = plt.subplots(1, 4, figsize=(12.8, 3.4), sharey=True, layout="constrained")
 PartialDependenceDisplay.from_estimator(
@@ -72,8 +71,8 @@ plt.show()
 
 # %%
 # For a single sample, ``explain`` splits the prediction into a constant, a linear part and a kernel
-# part, which add up to it. The *effect* of a feature is the change of the prediction, to first
-# order, as the feature grows by one standard deviation; its squares, divided by their sum, are the
+# part, which add up to it. The *effect* of a feature is the first-order change of the prediction
+# as the feature increases by one standard deviation; its squares, divided by their sum, are the
 # shares.
 
 patients = X_new.iloc[:2]
@@ -99,9 +98,9 @@ plt.show()
 
 # %%
 # The kernel part is a sum over support points, which are training samples. These are the nearest
-# ones to the first patient, with their distances in their own bandwidths (a Gaussian at distance 1
-# has the value .37), and what each of them contributes. A sample may be a support point of several
-# members. A single contribution may be large: those of neighbours may have opposite signs and
+# ones to the first patient, with their distances in units of their bandwidths (a Gaussian at
+# distance 1 has the value .37), and their contributions. A sample may be a support point of several
+# members. A single contribution may be large: neighbours may contribute with opposite signs that
 # cancel.
 
 for row, distance, contribution in zip(

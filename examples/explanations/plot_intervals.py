@@ -3,12 +3,12 @@ Prediction intervals
 ====================
 
 A prediction is more useful with its uncertainty. A LAB-RBF regressor has two kinds of prediction
-intervals: approximate ones, from the errors on samples that its members held out, and calibrated
-ones, which hold the target of a new sample with at least the requested probability.
+intervals: approximate ones, from the errors on held-out samples of its members, and calibrated
+ones, which contain the target of a new sample with at least the requested probability.
 """
 
 # %%
-# The data are a wave with a gap in the middle, where nothing was observed.
+# The data are a wave with a gap in the middle, without observations.
 
 # sphinx_gallery_thumbnail_number = 2
 
@@ -33,11 +33,11 @@ default = LABRBFRegressor(20, n_members=8, random_state=0).fit(X, y)
 calibrated = LABRBFRegressor(20, n_members=8, calibration=0.2, random_state=0).fit(X, y)
 
 # %%
-# Each band holds 90 % of the targets. It is wider in the gap, where the members of the model
+# Each band contains 90 % of the targets. It is wider in the gap, where the members of the model
 # disagree. The guarantee of the calibrated intervals is for new samples from the same distribution,
-# which has no samples in the gap: no method can promise anything there.
+# which has no samples in the gap, where no method can give a guarantee.
 #
-# On the right, the share of new targets that intervals of each coverage hold.
+# The right panel shows the share of new targets in intervals of each coverage.
 
 from matplotlib import pyplot as plt
 
@@ -68,8 +68,8 @@ axes[2].legend(frameon=False)
 plt.show()
 
 # %%
-# With more features there is no such band. `IntervalDisplay` draws the intervals of new samples
-# against their targets: those that cross the diagonal hold them.
+# With more features such a band cannot be drawn. `IntervalDisplay` draws the intervals of new
+# samples against their targets: intervals that cross the diagonal contain them.
 
 from pliant.plots import IntervalDisplay
 
@@ -78,7 +78,7 @@ display = IntervalDisplay.from_estimator(calibrated, X_new, y_new, coverage=0.9,
 plt.show()
 
 # %%
-# Over many draws of the calibration samples, calibrated intervals hold at least 90 % of the new
+# Over many draws of the calibration samples, calibrated intervals contain at least 90 % of the new
 # targets on average. With 60 calibration samples, as here, the share of one model varies by about
 # four points.
 

@@ -1,13 +1,13 @@
 """
-Features that do not matter
-===========================
+Irrelevant features
+===================
 
-A kernel with one width treats all features alike, so every feature without information makes its
-distances worse. LAB-RBF learns bandwidths, and those of useless features become zero.
+A kernel with one width treats all features equally, so every uninformative feature makes its
+distances worse. LAB-RBF learns bandwidths, and the bandwidths of useless features become zero.
 """
 
 # %%
-# The target depends on two features. More and more columns of noise are added to them.
+# The target depends on two features. We add an increasing number of noise columns.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -44,7 +44,7 @@ ax.legend(loc="lower left")
 plt.show()
 
 # %%
-# ``feature_relevance_`` shows which features the model with ten noise columns uses.
+# ``feature_relevance_`` shows the features used by the model with ten noise columns.
 
 from pliant.plots import RelevanceDisplay
 
@@ -54,7 +54,7 @@ RelevanceDisplay.from_estimator(model, most_features=6, ax=ax)
 plt.show()
 
 # %%
-# The two features that matter have nearly all relevance. There is a limit: with 20 columns of
+# The two relevant features have nearly all relevance. There is a limit: with 20 columns of
 # noise and as few rows, one of three draws of the data gave a model that missed the wave (R2 .45
 # instead of .97).
 

@@ -9,7 +9,7 @@ the samples with a predicted probability of .8, about 80 % belong to the class.
 # %%
 # Two classes in ten dimensions: a sample belongs to class 1 if its squared length is above the
 # median of a chi-squared distribution (Hastie, Tibshirani, Friedman: The Elements of Statistical
-# Learning, Example 10.2). One label in ten is drawn again, so that some errors cannot be avoided.
+# Learning, Example 10.2). One label in ten is random, so some errors are unavoidable.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -22,8 +22,8 @@ y[again] = np.random.default_rng(1).choice([-1.0, 1.0], size=again.sum())
 X, X_new, y, y_new = X[:1000], X[1000:], y[:1000], y[1000:]
 
 # %%
-# The log loss of the probabilities punishes those that are wrong and sure of it. The third model is
-# LAB-RBF, calibrated by isotonic regression on samples that it did not learn from.
+# The log loss penalises confident wrong probabilities. The third model is
+# LAB-RBF, calibrated by isotonic regression on held-out samples.
 
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
@@ -42,8 +42,8 @@ for name, model in models.items():
     print(f"{name:<10}  accuracy {model.score(X_new, y_new):.3f}, log loss {losses[name]:.3f}")
 
 # %%
-# In the reliability diagram, samples are grouped by their predicted probability. On the diagonal, a
-# probability is the share of samples that belong to the class.
+# In the reliability diagram, samples are grouped by their predicted probability. On the diagonal,
+# the probability equals the share of samples that belong to the class.
 
 import matplotlib.pyplot as plt
 from sklearn.calibration import CalibrationDisplay
@@ -58,7 +58,7 @@ ax.set(xlabel="predicted probability", ylabel="share of the class")
 plt.show()
 
 # %%
-# LAB-RBF separates the classes much better than the forest, but its probabilities are too near to
-# one half on these data. Calibration brings them near to the observed shares.
+# LAB-RBF separates the classes much better than the forest, but its probabilities are too close to
+# one half on these data. Calibration moves them close to the observed shares.
 
 print(f"log loss: LAB-RBF {losses['LAB-RBF']:.3f}, calibrated {losses['calibrated']:.3f}")

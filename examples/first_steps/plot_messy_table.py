@@ -2,8 +2,8 @@
 From a messy table to predictions
 =================================
 
-A table as it comes from an office: semicolons, decimal commas, dates, names, missing values, an id
-and a constant. pliant finds out what its columns mean, and one pipeline learns from all of them.
+A typical office table has semicolons, decimal commas, dates, names, missing values, an id
+and a constant. pliant infers the roles of its columns, and one pipeline learns from all of them.
 """
 
 # %%
@@ -31,15 +31,16 @@ with tempfile.TemporaryDirectory() as folder:
     frame = read_table(path)
 
 # %%
-# The schema is learned from the training rows alone. Its remarks say what was left out and why.
+# The schema is learned from the training rows alone. Its remarks list the excluded columns with
+# reasons.
 
 train, test = frame.iloc[:450], frame.iloc[450:]
 schema = TableSchema.fit(train, "revenue")
 print(*schema.remarks(), sep="\n")
 
 # %%
-# `TableSchema.features` turns cells into numbers without learning anything from them; the encoder
-# is the step of the pipeline that fills in missing values and encodes the categories.
+# `TableSchema.features` converts cells to numbers without learning from them; the encoder
+# is the step of the pipeline that imputes missing values and encodes the categories.
 
 model = make_pipeline(schema.encoder(), LABRBFRegressor(random_state=0))
 model.fit(schema.features(train), schema.target_values(train))
@@ -49,17 +50,17 @@ revenue = schema.target_values(test)
 fig, ax = plt.subplots(figsize=(5, 4), layout="constrained")
 ax.plot(revenue, predicted, "o", alpha=0.6)
 ax.plot([0, revenue.max()], [0, revenue.max()], color="gray", lw=1)
-ax.set(xlabel="revenue", ylabel="prediction", title="rows that were not learned from")
+ax.set(xlabel="revenue", ylabel="prediction", title="held-out rows")
 plt.show()
 
 # %%
-# The features that matter, by the names that the schema gives them.
+# The most relevant features, with their names in the schema.
 
 names = np.array(model[0].get_feature_names_out(schema.feature_names))
 order = np.argsort(-model[-1].feature_relevance_)[:5]
 print(*names[order], sep=", ")
 
 # %%
-# On the rows of later days the model explains most of the variance.
+# The model explains most of the variance on the rows of later days.
 
 print(f"R2 on {len(test)} rows: {r2_score(revenue, predicted):.2f}")

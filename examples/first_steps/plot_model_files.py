@@ -1,9 +1,9 @@
 """
-Save a model, load it, and look inside
-======================================
+Save, load and inspect a model
+==============================
 
-A model file of pliant holds numbers and names, no code: loading one cannot run anything. The loaded
-model predicts the same numbers, and `summary` reports what it has learned.
+A model file of pliant contains numbers and names, but no code: loading it cannot run code. The
+loaded model predicts the same numbers, and `summary` describes it.
 """
 
 # %%
@@ -24,7 +24,7 @@ X, y = load_diabetes(return_X_y=True, as_frame=True)
 model = LABRBFRegressor(random_state=0).fit(X, y)
 
 # %%
-# ``metadata`` takes anything that can be written as JSON. It comes back with the model, as does the
+# ``metadata`` accepts any JSON-compatible object. It is returned with the model, along with the
 # version of pliant that wrote the file.
 
 with tempfile.TemporaryDirectory() as folder:
@@ -35,7 +35,7 @@ with tempfile.TemporaryDirectory() as folder:
 print(loaded.metadata)
 
 # %%
-# The loaded model is an ordinary estimator, ready to predict and to be drawn.
+# The loaded model is an ordinary estimator, ready to predict and to plot.
 
 import matplotlib.pyplot as plt
 
@@ -54,7 +54,7 @@ plt.show()
 print(f"{function.n_support} support points")
 
 # %%
-# The loaded model predicts the same numbers as the one that was saved.
+# The loaded model predicts the same numbers as the saved one.
 
 difference = np.abs(again.predict(X) - model.predict(X)).max()
 print(f"largest difference of the predictions: {difference}")

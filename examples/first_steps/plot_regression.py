@@ -2,15 +2,15 @@
 A first regression
 ==================
 
-`LABRBFRegressor` has nothing to tune: with its default settings it learns where a function varies
-fast and which features matter. Here it is compared with two methods whose settings are chosen by
+`LABRBFRegressor` needs no tuning: with its default settings it learns where a function varies
+fast and which features are relevant. Here it is compared with two methods tuned by
 cross-validation.
 """
 
 # %%
 # Friedman's first problem has ten features, of which five matter: a wave of two of them, the square
-# of a third one, and two linear terms. The noise has the standard deviation 1, so no model can have
-# an R2 above .96.
+# of a third one, and two linear terms. The noise has the standard deviation 1, so the maximum R2 of
+# a model is .96.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -22,7 +22,7 @@ X, X_new, y, y_new = train_test_split(X, y, train_size=500, random_state=0)
 
 # %%
 # A support vector machine needs scaled features and targets, a penalty and a width; a forest needs
-# less. LAB-RBF scales features by itself.
+# fewer settings. LAB-RBF scales features by itself.
 
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import RandomForestRegressor
@@ -43,7 +43,7 @@ models = {
 scores = {name: model.fit(X, y).score(X_new, y_new) for name, model in models.items()}
 
 # %%
-# The errors on 1000 new samples. The narrower the cloud, the better the model.
+# The errors on 1000 new samples. A narrower distribution means a better model.
 
 import matplotlib.pyplot as plt
 
@@ -58,6 +58,6 @@ ax.axvline(0, color="black", linewidth=0.8)
 plt.show()
 
 # %%
-# LAB-RBF explains most of what can be explained here, with its default settings.
+# LAB-RBF explains most of the explainable variance with its default settings.
 
 print(f"R2 on new samples: LAB-RBF {scores['LAB-RBF']:.3f}, tuned SVM {scores['tuned SVM']:.3f}")

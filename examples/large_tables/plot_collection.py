@@ -2,13 +2,13 @@
 From memory to partitions
 =========================
 
-LAB-RBF takes Dask collections, whose rows lie in partitions that a scheduler loads one by one, here
-in threads, elsewhere on a cluster: the code is the same.
+LAB-RBF accepts Dask collections, which consist of partitions that a scheduler loads one by one,
+here in threads, or on a cluster with the same code.
 """
 
 # %%
-# A table that is never in memory as a whole: 200 000 rows in 10 partitions, which are made when
-# they are needed. A partition could as well be read from a file (``dask.dataframe.read_parquet``).
+# The table is never in memory as a whole: 200 000 rows in 10 partitions, which are generated on
+# demand. A partition could also be read from a file (``dask.dataframe.read_parquet``).
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -21,8 +21,8 @@ truth = da.sin(8 * X[:, 0] * X[:, 1]) + da.cos(3 * X[:, 2]) + X[:, 3]
 y = truth + random.normal(scale=0.5, size=200_000, chunks=20_000)
 
 # %%
-# Support points and bandwidths are learned from a sample that is drawn across all partitions, the
-# coefficients from all rows. Nothing else changes: this is the ``fit`` that takes arrays.
+# Support points and bandwidths are learned from a sample of all partitions, the
+# coefficients from all rows. The method is the same ``fit`` as for arrays.
 
 from pliant import LABRBFRegressor
 
@@ -31,8 +31,8 @@ support = model.support_
 print(f"{len(support)} support points, out of rows {support.min()} to {support.max()}")
 
 # %%
-# A prediction of a collection is one, too. It is computed when somebody asks for it, one partition
-# after the other, and only as much of it as is needed.
+# The prediction of a collection is a collection too. It is computed on demand, one partition
+# after the other, and only as far as needed.
 
 predicted = model.predict(X)
 print(predicted)
@@ -41,8 +41,8 @@ rmse = da.sqrt(((predicted - truth) ** 2).mean()).compute()
 print(f"error against the function without its noise, over all rows: {rmse:.3f}")
 
 # %%
-# Do more partitions help? Bandwidths stay, and the coefficients are fitted to the first partitions,
-# more and more of them, in one pass each.
+# Do more partitions help? The bandwidths are kept, and the coefficients are fitted to an increasing
+# number of partitions, in one pass each.
 
 from copy import deepcopy
 
@@ -69,7 +69,7 @@ right.set(xlabel="function", ylabel="prediction", title="2000 rows of the first 
 plt.show()
 
 # %%
-# More rows make the coefficients better. On a cluster, a client is all that is added,
+# More rows improve the coefficients. A cluster only needs a client in addition,
 # ``dask.distributed.Client("tcp://host:8786")``: see :doc:`/cluster`.
 
 print(f"error with {counts[0]} partition {errors[0]:.3f}, with {counts[-1]} {errors[-1]:.3f}")

@@ -2,13 +2,14 @@
 Many rows, in parts
 ===================
 
-A kernel machine's work grows faster than its rows. DANK can divide the rows by k-means and learn
-each part by itself; what is lost lies along the borders between parts, and can be made good.
+The work of a kernel machine grows faster than its number of rows. DANK can divide the rows by
+k-means and solve each part separately; the loss occurs near the borders between parts, and can be
+corrected.
 """
 
 # %%
-# Twenty thousand points in a square; the label is the sign of a sum of waves, one in fifty turned
-# over.
+# The data are twenty thousand points in a square; the label is the sign of a sum of waves, and one
+# in fifty is flipped.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -16,7 +17,7 @@ import numpy as np
 
 
 def make_waves(n, seed):
-    """Draw n points, with the sign of waves that are always the same."""
+    """Draw n points, with the sign of fixed waves."""
     waves = np.random.default_rng(8)
     directions, phases = waves.normal(scale=5.0, size=(2, 30)), waves.uniform(0, 6.3, 30)
     rng = np.random.default_rng(seed)
@@ -29,9 +30,9 @@ X, y = make_waves(20_000, seed=0)
 X_new, y_new = make_waves(10_000, seed=1)
 
 # %%
-# Three fits of the same problem: all rows together, in parts, and from the parts on to the exact
-# optimum. With this many rows no Gram matrix is kept: its rows are computed when the solver asks
-# for them, and kept as far as ``cache_mb`` allows.
+# There are three fits of the same problem: all rows together, in parts, and refined from the parts
+# to the exact optimum. With this many rows no Gram matrix is stored: its rows are computed on
+# demand and cached up to ``cache_mb``.
 
 import time
 
@@ -45,7 +46,7 @@ machines = {
     "refined": DANKClassifier(**settings, partition=refined),
 }
 DANKClassifier(**settings, partition=refined).fit(X[:500], y[:500])  # compiles
-print("           seconds   fresh points   objective   certified gap")
+print("           seconds     new points   objective   certified gap")
 for name, machine in machines.items():
     start = time.perf_counter()
     machine.fit(X, y)
@@ -54,14 +55,14 @@ for name, machine in machines.items():
     print(f"{name:8}   {seconds:7.1f}   {fresh:12.1%}   {reached}")
 
 # %%
-# "exact" and "refined" reach the same optimum, each with a proof. "parts" reaches the optimum of
-# another problem, in which points of different parts do not know each other (its kernel is zero
-# between them): its objective is not to be compared with the others', the gap is its own.
+# "exact" and "refined" reach the same optimum, each with a certificate. "parts" reaches the optimum
+# of another problem, in which the kernel between different parts is zero. Therefore its objective
+# and gap cannot be compared with the others.
 #
 # The left panel shows the parts; the part of the nearest centre predicts a new point. The right
 # panel shows the boundary of the parts (solid) and of the exact model (dashed), and the new points
-# that they classify differently: most lie where the boundary runs near a border between parts, of
-# which a part sees one side only.
+# that they classify differently: most lie where the boundary is close to a border between parts,
+# since each part contains only one side of the border.
 
 from matplotlib import pyplot as plt
 from scipy.spatial import Voronoi, voronoi_plot_2d
@@ -89,8 +90,8 @@ for axes in (left, right):
 plt.show()
 
 # %%
-# How far are those points from a border? Half the difference of the distances to the two nearest
-# centres is a measure of that:
+# How far are these points from a border? Half the difference of the distances to the two nearest
+# centres measures this:
 
 nearest = np.sort(np.linalg.norm(X_new[:, None] - parted.part_centres_, axis=2), axis=1)
 to_border = (nearest[:, 1] - nearest[:, 0]) / 2

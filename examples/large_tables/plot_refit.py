@@ -2,12 +2,12 @@
 Learn on a sample, fit to all rows
 ==================================
 
-Bandwidths need few rows, coefficients profit from all of them. ``refit_coefficients`` fits the
+Bandwidths need few rows, coefficients benefit from all of them. ``refit_coefficients`` fits the
 coefficients of a LAB-RBF model to a table that may be larger than memory.
 """
 
 # %%
-# A generated table of 50 000 rows in a file. ``numpy.memmap`` reads from it only what is needed.
+# The file contains a generated table of 50 000 rows; ``numpy.memmap`` reads only the needed parts.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -28,7 +28,8 @@ X_new = random.uniform(-1, 1, size=(5000, 5))
 truth = np.sin(8 * X_new[:, 0] * X_new[:, 1]) + np.cos(3 * X_new[:, 2]) + X_new[:, 3]
 
 # %%
-# The bandwidths are learned from 1000 rows. Then the coefficients are fitted to more and more rows.
+# The bandwidths are learned from 1000 rows. Then the coefficients are fitted to increasing numbers
+# of rows.
 
 from copy import deepcopy
 
@@ -42,7 +43,7 @@ for count in counts:
     errors.append(np.sqrt(np.mean((model.predict(X_new) - truth) ** 2)))
 
 # %%
-# The error against the function without its noise.
+# The figure shows the error relative to the noise-free function.
 
 import matplotlib.pyplot as plt
 
@@ -54,7 +55,7 @@ ax.set_xticks(counts, [f"{count:,}".replace(",", " ") for count in counts])
 plt.show()
 
 # %%
-# With the same bandwidths, more rows make the coefficients better.
+# With the same bandwidths, more rows improve the coefficients.
 
 print(f"error with 1000 rows {errors[0]:.3f}, with 50 000 rows {errors[-1]:.3f}")
 del X, y, table

@@ -1,13 +1,13 @@
 """
-A kernel from 2000 rows, a model of 100 000
-===========================================
+A kernel from 2000 rows, a model of 100 000 rows
+================================================
 
-Learning a kernel takes more time for each row than using one. The weights that MKL learns on a
-sample travel: `SketchedKernelRidge` fits all rows with that kernel, on 150 of them as centres.
+Learning a kernel takes more time per row than using one. `SketchedKernelRidge` fits all rows
+with the kernel that MKL learns on a sample, using 150 rows as centres.
 """
 
 # %%
-# Twelve features, of which three matter, each by itself, and much noise.
+# The data have twelve features, of which three matter, without interactions, and much noise.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -27,7 +27,7 @@ X_new, y_new = make_table(10_000, seed=1)
 
 # %%
 # MKL learns the weights of a Gaussian for each feature from 2000 rows. ``kernel_`` is their sum;
-# kernels of weight 0 would cost nothing.
+# kernels of weight 0 cost nothing.
 
 from pliant import MKLRegressor, SketchedKernelRidge
 from pliant.kernels import Gaussian, On
@@ -37,7 +37,7 @@ learned = MKLRegressor(kernels, C=0.3).fit(X[:2000], y[:2000])
 
 # %%
 # Ridge regression on 150 centres, with one Gaussian of all features and with the learned kernel, on
-# more and more rows. Each fit certifies how near its predictions are to the optimum of its problem.
+# increasing numbers of rows. Each fit certifies the distance of its predictions from the optimum.
 
 import time
 
@@ -55,10 +55,10 @@ for name, kernel in (("one Gaussian", "gaussian"), ("learned kernel", learned.ke
         print(f"{name:14} {n:7} {seconds:9.1f} {model.n_passes_:8} {score:7.3f} {error:17.1e}")
 
 # %%
-# Left: the error that can be avoided, the share of the variance that is neither noise nor
-# explained. The dashed line is the model that learned the weights, on its 2000 rows: with the same
-# kernel, more rows make the error many times smaller; without it, they help little. Right: the
-# weights, largest for the three features that matter.
+# The left panel shows the avoidable error, the share of the variance that is neither noise nor
+# explained. The dashed line is the model that learned the weights, on its 2000 rows. With the same
+# kernel, more rows reduce the error many times; without it, they help little. The right panel shows
+# the weights, largest for the three relevant features.
 
 from matplotlib import pyplot as plt
 
@@ -77,7 +77,7 @@ right.set(xlabel="feature", ylabel="learned weight", xticks=range(12))
 plt.show()
 
 # %%
-# In numbers:
+# The numbers are:
 
 first, last = (best - scores["learned kernel"][place] for place in (0, -1))
 print(f"avoidable error with the learned kernel: {first:.4f} on 2000 rows, {last:.4f} on {len(X)}")

@@ -2,14 +2,14 @@
 Continue where a fit ended
 ==========================
 
-New rows arrive, and the model should learn from them without beginning again. With
-``warm_start=True``, a fit of LAB-RBF goes on from the support points and bandwidths of the one
-before.
+When new rows arrive, a model should learn from them without a new fit. With
+``warm_start=True``, a fit of LAB-RBF continues from the support points and bandwidths of the
+previous fit.
 """
 
 # %%
-# The rows arrive in five batches; after each of them, one model is fitted again from nothing and
-# one goes on.
+# The rows arrive in five batches. After each batch, one model is fitted from scratch and
+# the other continues.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -46,7 +46,7 @@ ax.legend()
 plt.show()
 
 # %%
-# The model that goes on is as good, for less processor time.
+# The continued model is as accurate in less processor time.
 
 print(f"R2: again {scores['again'][-1]:.4f}, continued {scores['continued'][-1]:.4f}")
 print(f"processor seconds: again {seconds['again']:.1f}, continued {seconds['continued']:.1f}")

@@ -8,8 +8,8 @@ a round cloud beneath it.
 """
 
 # %%
-# ``eta`` is the weight that holds F near 1. ``eta="auto"`` is the value of the paper;
-# ``eta_scale`` multiplies it, and we take a tenth of it so that the change can be seen. The
+# ``eta`` penalises the distance of F from 1. ``eta="auto"`` is the value of the paper;
+# ``eta_scale`` multiplies it, and we use a tenth of it to make the change visible. The
 # plain SVM has the same base kernel and the same C.
 
 # sphinx_gallery_thumbnail_number = 1
@@ -25,9 +25,9 @@ svm = SVC(C=1.0, gamma="scale").fit(X, y)
 dank = DANKClassifier(C=1.0, gamma="scale", eta_scale=0.1).fit(X, y)
 
 # %%
-# The decision boundary before (dashed) and after; below it F - 1. Pairs of
-# support points of one class become more similar than the base kernel says, pairs of different
-# classes less. Points without a coefficient share one row of F, near 1, and are not shown.
+# The top panel shows the decision boundary before (dashed) and after; the bottom panel shows F - 1.
+# Support points of one class become more similar than in the base kernel, pairs of different
+# classes less. Points with zero coefficients share one row of F, near 1, and are not shown.
 
 from matplotlib import pyplot as plt
 from sklearn.inspection import DecisionBoundaryDisplay
@@ -47,8 +47,8 @@ adaptation = AdaptationDisplay.from_estimator(dank, X, y, ax=ax)
 plt.show()
 
 # %%
-# Does it help? The smaller ``eta`` is, the better the training points are fitted. On fresh points
-# of the same kind it gains a little here, and then loses: choose ``eta_scale`` by
+# Does it help? A smaller ``eta`` fits the training points better. On new points
+# of the same distribution it first gains a little, and then loses: select ``eta_scale`` by
 # cross-validation.
 
 X_new, y_new = make_clowns(5000, random_state=123)

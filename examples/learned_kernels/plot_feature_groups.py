@@ -2,14 +2,14 @@
 Which group of columns helps?
 =============================
 
-Columns of a table often come in groups: laboratory values, answers of a questionnaire, the weather.
-Multiple kernel learning gives each group a kernel of its own and learns their weights.
+Columns of a table often form groups: laboratory values, answers of a questionnaire, the weather.
+Multiple kernel learning gives each group a separate kernel and learns their weights.
 """
 
 # %%
-# Scikit-learn's breast cancer data describe cell nuclei by ten measurements, each with its mean,
-# its standard error, and its mean over the three largest nuclei. We group the columns by what they
-# measure, and add a group of ten columns of noise.
+# scikit-learn's breast cancer data describe cell nuclei by ten measurements, each with its mean,
+# its standard error, and its mean over the three largest nuclei. We group the columns by
+# measurement, and add a group of ten noise columns.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -34,7 +34,7 @@ groups = {
 kernels = [On(Gaussian(0.05), columns) for columns in groups.values()]
 
 # %%
-# One model with learned weights, and one in which all groups have the same weight.
+# One model has learned weights, and one has equal weights for all groups.
 
 learned = MKLClassifier(kernels, C=1.0).fit(X, y)
 equal = MKLClassifier(kernels, C=1.0, weights="uniform").fit(X, y)
@@ -52,8 +52,8 @@ ax.invert_yaxis()
 plt.show()
 
 # %%
-# The noise gets little or no weight. Predictions are about as good with equal weights: the learned
-# ones show which groups are needed.
+# The noise gets little or no weight. Equal weights predict about as well; the learned
+# weights show which groups are needed.
 
 weight = learned.weights_[-1]
 print(f"weight of the noise: {weight:.3f}")

@@ -2,16 +2,16 @@
 Kernels for images: features first
 ==================================
 
-Kernel methods classify images by features that are computed beforehand. The DANK paper compares
+Kernel methods classify images by precomputed features. The DANK paper compares
 learned kernels in this way on CIFAR-10, with the 4096 outputs of a VGG16 network (its Figure 3).
-Neither that network nor its features are available here, so this example asks the same question of
+Neither that network nor its features are available here. This example makes the same comparison on
 scikit-learn's handwritten digits, with two kinds of features that take a few lines of NumPy.
 """
 
 # %%
-# The images have 8 x 8 pixels. The first kind of features are the pixels themselves. The second one
+# The images have 8 x 8 pixels. The first kind of features are the pixels. The second kind
 # are histograms of oriented gradients (HOG): in each of nine overlapping windows of 4 x 4 pixels, a
-# histogram of the directions in which the brightness changes, weighted by how much it changes.
+# histogram of the directions of brightness changes, weighted by their magnitude.
 
 # sphinx_gallery_thumbnail_number = 2
 
@@ -26,7 +26,7 @@ def hog(images, n_directions=8):
     """Return a histogram of directions for each window, shape (n, 9 * n_directions)."""
     down, right = np.gradient(images, axis=(1, 2))
     place = (np.arctan2(down, right) / (2 * np.pi) % 1) * n_directions
-    # A direction between two bins counts for both of them, in proportion to its nearness.
+    # A direction between two bins counts for both, with weights by its distance.
     away = np.abs(place[..., None] - np.arange(n_directions))
     shares = np.maximum(0, 1 - np.minimum(away, n_directions - away))
     votes = np.hypot(down, right)[..., None] * shares
@@ -41,9 +41,9 @@ def hog(images, n_directions=8):
 features = {"pixels": images.reshape(-1, 64), "HOG": hog(images)}
 
 # %%
-# A three, the gradients of its brightness, and the nine histograms. An arrow points from light to
-# dark. A histogram is drawn as a star around the centre of its window: a long ray means much
-# change in its direction.
+# The figure shows a three, the gradients of its brightness, and the nine histograms. An arrow
+# points from light to dark. A histogram is drawn as a star around the centre of its window: a long
+# ray means a large change in its direction.
 
 from matplotlib import pyplot as plt
 
@@ -64,9 +64,9 @@ for k, histogram in enumerate(features["HOG"][3].reshape(9, 8)):
 plt.show()
 
 # %%
-# Each method learns from 20 images of each digit and is tested on 1000 others, for five random
-# draws. Cross-validation chooses C and the width of a Gaussian kernel for the SVM. DANK, KNPL and
-# LogDet kernel learning (LDK) start from this kernel with this C, as in the paper; MKL has Gaussian
+# Each method is trained on 20 images of each digit and tested on 1000 others, for five random
+# draws. Cross-validation selects C and the width of a Gaussian kernel for the SVM. DANK, KNPL and
+# LogDet kernel learning (LDK) use this kernel and this C, as in the paper; MKL has Gaussian
 # kernels of five widths around it, and learns their weights.
 
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -118,7 +118,7 @@ for seed in range(5):
     accuracy.setdefault(("MKL", "both"), []).append(100 * model.score(both[test], digits[test]))
 
 # %%
-# The format is that of the paper's figure: a bar for the mean accuracy of each method, with its
+# The format follows the paper's figure: a bar for the mean accuracy of each method, with its
 # standard deviation over the draws. Note that the axis starts at 90 %.
 
 figure, ax = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
@@ -136,13 +136,13 @@ for name in ("SVM", "DANK", "KNPL", "LDK", "MKL"):
         position += 1
     position += 0.8
 ax.set(ylabel="accuracy on new images (%)", ylim=(90, 100))
-ax.set_title("Handwritten digits, 200 images to learn from: mean of 5 draws")
+ax.set_title("Handwritten digits, 200 training images: mean of 5 draws")
 ax.set_xticks(ticks, ["SVM", "DANK", "KNPL", "LDK", "MKL"])
 ax.legend(places.values(), places, title="features", loc="upper left", ncols=3, fontsize=9)
 plt.show()
 
 # %%
-# All methods have the same draws, so their differences vary less than their accuracies.
+# All methods use the same draws, so their differences vary less than their accuracies.
 
 svm = {kind: np.array(accuracy["SVM", kind]) for kind in features}
 svm["both"] = np.maximum(svm["pixels"], svm["HOG"])
@@ -152,10 +152,10 @@ for (name, kind), scores in accuracy.items():
         print(f"{name:<4} on {kind:<6} {more.mean():+.1f} ({more.min():+.1f} to {more.max():+.1f})")
 
 # %%
-# These are points of accuracy more than the SVM with the same features has (for both kinds: than
-# the better one of the two SVMs), as mean, lowest and highest of the draws. Where a range has both
-# signs, five draws do not show which method is better. On images of 8 x 8 pixels, HOG finds little
-# that the pixels do not show; for larger images, compute it with more windows.
+# These are gains in points of accuracy over the SVM with the same features (for both kinds: over
+# the better of the two SVMs), as mean, minimum and maximum over the draws. If a range has both
+# signs, five draws do not show which method is better. On images of 8 x 8 pixels, HOG adds little
+# to the pixels; for larger images, compute it with more windows.
 
 sides = [np.sign(np.subtract(scores, svm[kind])) for (_, kind), scores in accuracy.items()]
 always = sum(abs(each.sum()) == len(each) for each in sides)

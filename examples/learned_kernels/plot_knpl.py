@@ -1,14 +1,14 @@
 """
-What KNPL gains, and where
-==========================
+The effect of KNPL
+==================
 
 KNPL multiplies a base kernel, entry by entry, by a matrix F that it learns together with the
-classifier; every row of F keeps the mean 1. Here class +1 lies on both sides of class -1, with an
-overlap that no rule can resolve.
+classifier; the mean of every row of F is 1. Here class +1 lies on both sides of class -1, with an
+overlap that no classifier can resolve.
 """
 
 # %%
-# Six round clouds on two sides of a band:
+# The data are six round clouds on two sides of a band:
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -20,8 +20,8 @@ X, y = make_sandwich(100, random_state=0)
 X_new, y_new = make_sandwich(5000, random_state=1000)
 
 # %%
-# An SVM, and KNPL with the same base kernel and the same C. ``eta_scale`` multiplies the weight
-# that holds F near 1.
+# We fit an SVM, and KNPL with the same base kernel and the same C. ``eta_scale`` multiplies the
+# penalty on the distance of F from 1.
 
 from sklearn.svm import SVC
 
@@ -31,8 +31,8 @@ svm = SVC(C=8.0, gamma=0.5).fit(X, y)
 knpl = KNPLClassifier(C=8.0, gamma=0.5, eta_scale=0.1).fit(X, y)
 
 # %%
-# The decision boundary before (dashed) and after: KNPL draws islands around points
-# that lie among the other class. Below it, F - 1 between the support points.
+# The top panel shows the decision boundary before (dashed) and after: KNPL draws islands around
+# points among the other class. The bottom panel shows F - 1 between the support points.
 
 from matplotlib import pyplot as plt
 from sklearn.inspection import DecisionBoundaryDisplay
@@ -52,7 +52,7 @@ adaptation = AdaptationDisplay.from_estimator(knpl, X, y, ax=ax)
 plt.show()
 
 # %%
-# The islands pay on the training points. Do they on fresh ones?
+# The islands improve the training accuracy. Do they improve the accuracy on new points?
 
 print("                 training   fresh")
 print(f"SVM                 {svm.score(X, y):.3f}   {svm.score(X_new, y_new):.3f}")
@@ -62,9 +62,9 @@ for scale in (10.0, 1.0, 0.1):
     print(f"KNPL, scale {scale:<5}   {scores}   |F - 1| = {model.adaptation_.radius:.2f}")
 
 # %%
-# No: the SVM misses 15 of 100 training points, KNPL at the smallest ``eta`` none, and on fresh
-# points it is three points worse. Choose ``eta_scale`` by cross-validation, not by the training
-# points.
+# No: the SVM misclassifies 15 of 100 training points, KNPL with the smallest ``eta`` none, but on
+# new points it is three points worse. Select ``eta_scale`` by cross-validation, not by the training
+# accuracy.
 
 lost = svm.score(X_new, y_new) - model.score(X_new, y_new)
-print(f"accuracy on fresh points that the smallest eta costs: {lost:.3f}")
+print(f"loss of accuracy on new points with the smallest eta: {lost:.3f}")

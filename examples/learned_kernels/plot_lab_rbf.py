@@ -3,15 +3,15 @@ A bandwidth for every support point
 ===================================
 
 One Gaussian has one width, but a function that varies slowly in one region and fast in another
-needs several. LAB-RBF gives each support point a bandwidth of its own for each feature and learns
-them all. The learned bandwidths show how wide the kernel is at each point, and which features
-matter.
+needs several. LAB-RBF learns a separate bandwidth for each support point and feature.
+The learned bandwidths show the width of the kernel at each point, and the relevant
+features.
 """
 
 # %%
-# The function of the paper's first figure, sin(2 x\ :sup:`3`), with some noise: its waves get ever
-# shorter. The Gaussian has its width and its ridge chosen by cross-validation. LAB-RBF has 40
-# support points in each of its four members, and all of them learn by evidence.
+# The data are the function of the paper's first figure, sin(2 x\ :sup:`3`), with noise: its waves
+# become shorter and shorter. Cross-validation selects the width and the ridge of the Gaussian.
+# LAB-RBF has 40 support points in each of its four members, and maximises the evidence.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -40,10 +40,10 @@ local = LABRBFRegressor(40, algorithm=evidence, random_state=0).fit(X, y)
 models = {"one Gaussian": one, "LAB-RBF": local}
 
 # %%
-# On top, the learned functions (the true one in grey), with root mean square errors in the left and
-# in the right half. Below, the errors. At the bottom, the width 1/θ of the kernel: one for all
-# points, or one at each support point (the larger the disc, the larger its coefficient), and wider
-# where the function varies slowly.
+# The top row shows the learned functions (the true one in grey), with root mean square errors in
+# the left and in the right half. The middle row shows the errors. The bottom row shows the width
+# 1/θ of the kernel: one for all points, or one at each support point (a larger disc means a larger
+# coefficient), wider where the function varies slowly.
 
 from matplotlib import pyplot as plt
 
@@ -85,10 +85,10 @@ f = (f + local.intercept_).clip(y.min(), y.max())
 print(f"largest difference from predict: {abs(f - local.predict(X)).max():.1e}")
 
 # %%
-# With several features, a bandwidth near zero means that a feature does not matter. Friedman's
+# With several features, a bandwidth near zero means that a feature is irrelevant. Friedman's
 # function has ten features and uses five: the product of the first two, the square of the third,
-# and multiples of the fourth and of the fifth. The bars show all five. Next to them, the same for
-# the term of each support point: x4 and x5 do not appear there, but in the linear part.
+# and multiples of the fourth and of the fifth. The bars show all five. The panel next to them shows
+# the terms of the support points: x4 and x5 appear only in the linear part.
 
 from sklearn.datasets import make_friedman1
 
@@ -97,7 +97,7 @@ from pliant.plots import RelevanceDisplay
 X, y = make_friedman1(600, noise=0.5, random_state=0)
 X_new, y_new = make_friedman1(5000, noise=0.0, random_state=1)
 model = LABRBFRegressor(random_state=0).fit(X, y)
-print(f"R2 on fresh points: {model.score(X_new, y_new):.4f}")
+print(f"R2 on new points: {model.score(X_new, y_new):.4f}")
 
 names = [f"x{j}" for j in range(1, 11)]
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
@@ -107,7 +107,7 @@ plt.show()
 
 # %%
 # Far from all support points a prediction is unreliable. ``distance_to_support`` is the distance of
-# a point from the nearest of them, in its bandwidths.
+# a point from the nearest support point, in units of its bandwidths.
 
 for far in (1.0, 1.5, 3.0):
     distances = model.distance_to_support(far * X_new)

@@ -2,14 +2,14 @@
 Two kinds of data, one model
 ============================
 
-Multiple kernel learning (MKL) joins data of different kinds: each kind has kernels of its own, and
+Multiple kernel learning (MKL) combines data of different kinds: each kind has separate kernels, and
 their weights are learned together with a support vector machine. In this example a sample is an
-image and a string. Each of them is a poor view of the class; the two together are a better one.
+image and a string. Each of them alone predicts the class poorly; both together predict it better.
 """
 
 # %%
-# An image shows a cross or a ring under much noise. A string has 60 random letters with one of two
-# motifs somewhere in it, 30 % of whose letters are random as well.
+# An image shows a cross or a ring under much noise. A string has 60 random letters that contain one
+# of two motifs, in which 30 % of the letters are random as well.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -41,9 +41,9 @@ images = np.array([make_image(label, random).ravel() for label in y])
 strings = [make_string(label, random) for label in y]
 
 # %%
-# A string has no features, but two strings have a kernel value: the number of substrings of k
-# letters that they share (the k-spectrum kernel). It takes a few lines of Python. Kernels that
-# come from elsewhere, such as those of graphs, are Gram matrices as well.
+# A string has no features, but two strings have a kernel value: the number of common substrings of
+# k letters (the k-spectrum kernel). It takes a few lines of Python. External kernels, such as graph
+# kernels, are Gram matrices as well.
 
 from collections import Counter
 from itertools import product
@@ -65,9 +65,9 @@ of_images = {
 of_strings = {f"strings, {k} letters": spectrum(strings, k) for k in (1, 2, 3, 4, 5)}
 
 # %%
-# ``Precomputed`` is the kernel of such a matrix, and a sample is its row number. So ``X`` has one
-# column, and a split of ``X`` chooses rows and columns of all matrices: cross-validation works as
-# for any other estimator. The models learn from 200 samples; 600 are for testing.
+# ``Precomputed`` is the kernel of such a matrix, and a sample is its row number. Therefore ``X``
+# has one column, and a split of ``X`` selects rows and columns of all matrices: cross-validation
+# works as for any other estimator. The models are trained on 200 samples and tested on 600.
 
 from sklearn.model_selection import GridSearchCV, train_test_split
 
@@ -79,7 +79,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=600, random_
 
 
 def tuned(grams, weights="simple"):
-    """Return the model of some Gram matrices, with C chosen by cross-validation."""
+    """Return the model of some Gram matrices, with C selected by cross-validation."""
     model = MKLClassifier([Precomputed(gram) for gram in grams.values()], weights=weights)
     return GridSearchCV(model, {"C": [0.1, 0.3, 1, 3, 10, 100]}, cv=5).fit(X_train, y_train)
 
@@ -96,12 +96,12 @@ for name, model in models.items():
     print(f"{name:<22}  accuracy on new samples {score:.3f}, C = {C:g}")
 
 # %%
-# The two kinds together are better than each of them. Equal weights are as good as learned ones
-# here: always compare with them. Only learned weights name the kernels that matter.
+# Both kinds together are better than each of them. Equal weights are as good as learned ones
+# here: always compare with them. Only learned weights identify the relevant kernels.
 #
 # The learned kernel is a sum of kernels of both kinds. Weights can be compared because the matrices
-# are scaled to a mean diagonal of 1 first. The path shows how they depend on C: ``C_path`` fits one
-# model for each C, and shares the Gram matrices between them.
+# are first scaled to a mean diagonal of 1. The path shows the dependence on C: ``C_path`` fits one
+# model for each C with the same Gram matrices.
 
 from matplotlib import pyplot as plt
 
@@ -120,15 +120,15 @@ WeightsDisplay.from_path(path, kernel_names=names, ax=ax)
 plt.show()
 
 # %%
-# The fit ends with a certificate: no weights at all have an objective that is smaller by more than
+# The fit ends with a certificate: no other weights reduce the objective by more than
 # ``dual_gap_``.
 
 print(f"The optimum lies between {learned.lower_bound_:.4f} and {learned.objective_:.4f}.")
 print(learned.kernel_)
 
 # %%
-# Columns of a table can be joined in the same way, without Gram matrices: ``On(kernel, columns)``
-# is a kernel of some columns. Here one kernel sees the upper half of the images, and one the lower
+# Columns of a table can be combined in the same way, without Gram matrices: ``On(kernel, columns)``
+# is a kernel of some columns. Here one kernel uses the upper half of the images, and one the lower
 # half:
 
 from pliant.kernels import On

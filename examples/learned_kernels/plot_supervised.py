@@ -2,14 +2,14 @@
 An embedding of new points
 ==========================
 
-A kernel learned from labels brings the points of a class together. It is a function of any two
-points, so it also applies to new points, which have no label.
+A kernel learned from labels moves the points of a class together. It is a function of any two
+points, so it also applies to new points without labels.
 """
 
 # %%
 # The training set is half of scikit-learn's handwritten digits, 64 grey values each. The figure
-# shows the other half, which no method has seen. PCA uses no labels. ``KernelEmbedding`` learns a
-# kernel and maps to its first two components; it chooses the kernel, the strength of the labels and
+# shows the held-out half. PCA uses no labels. ``KernelEmbedding`` learns a
+# kernel and maps to its first two components; it selects the kernel, the strength of the labels and
 # the exponent of the weights by cross-validation with nearest neighbours. It is fitted twice: with
 # all labels of the training half, and with one in five.
 
@@ -45,7 +45,7 @@ from pliant.plots import EmbeddingDisplay
 
 
 def accuracy(embedding, labels):
-    """Return the share of new points that their neighbours in the plane classify correctly."""
+    """Return the accuracy of nearest neighbours in the plane on new points."""
     known = labels >= 0
     neighbors = KNeighborsClassifier(5).fit(embedding.transform(X[known]), labels[known])
     return neighbors.score(embedding.transform(X_new), y_new)
@@ -60,7 +60,7 @@ for ax, (name, (embedding, labels)) in zip(axes, embeddings.items(), strict=True
 plt.show()
 
 # %%
-# The chosen settings:
+# The selected settings are:
 
 for name, (embedding, _) in embeddings.items():
     if isinstance(embedding, KernelEmbedding):

@@ -3,13 +3,13 @@ A kernel without a width
 ========================
 
 TKL needs no base kernel: it learns one from a whole family, the tessellated kernels, by convex
-optimisation. Each point cuts the plane along the axes, so the learned kernel, and the decision
-function that uses it, can have edges where the data have some. In this example the classes are the
+optimisation. Each point divides the plane along the axes, so the learned kernel and its decision
+function can have edges where the data have edges. In this example the classes are the
 high and the low points of a canyon.
 """
 
 # %%
-# The data are elevations of a generated canyon with straight rims. Cross-validation chooses ``C``
+# The data are elevations of a generated canyon with straight rims. Cross-validation selects ``C``
 # and the width of the Gaussian SVM; TKL has no width, only ``C``.
 
 # sphinx_gallery_thumbnail_number = 1
@@ -23,7 +23,7 @@ from pliant.datasets import make_terrain
 
 
 def above(X, height=1500):
-    """Return points and labels: whether each of them lies above `height`."""
+    """Return points, and labels that are True above `height`."""
     return X[0], np.where(X[1] > height, "high", "low")
 
 
@@ -40,7 +40,7 @@ svm, tkl = svm.best_estimator_, tkl.best_estimator_
 # %%
 # The first figure shows the decision boundaries of the Gaussian SVM (dashed) and of TKL. The
 # second one shows the certified distance from the best kernel of the family; each point is one
-# support vector machine that TKL has solved.
+# support vector machine solved by TKL.
 
 from matplotlib import pyplot as plt
 from sklearn.inspection import DecisionBoundaryDisplay
@@ -69,7 +69,7 @@ plt.show()
 # %%
 # The learned kernel is a function of two points. If one of them is fixed at z, it is a polynomial
 # on each of the four rectangles between the dashed lines through z, with kinks at their borders.
-# The three panels have one scale of colours.
+# The three panels have the same colour scale.
 
 from pliant.plots import TessellationDisplay
 
@@ -84,14 +84,14 @@ for ax, z in zip(axes, points, strict=True):
 plt.show()
 
 # %%
-# The learned matrix P is small, and its rank is smaller still:
+# The learned matrix P is small, and its rank is even smaller:
 
 print(f"P has the shape {tkl.shape_matrix_.shape} and the rank {tkl.rank_}.")
 print(f"The optimum lies between {tkl.lower_bound_:.4f} and {tkl.objective_:.4f}.")
 
 # %%
-# The edges of this canyon are parallel to the axes. If it is turned, the advantage is gone: a
-# tessellation is always parallel to the axes, while a Gaussian kernel treats all directions alike.
+# The edges of this canyon are parallel to the axes. If it is turned, the advantage disappears: a
+# tessellation is always parallel to the axes, while a Gaussian kernel is isotropic.
 
 for angle in (0, 15, 45):
     X, y = above(make_terrain(300, angle=angle, noise=100, random_state=0))

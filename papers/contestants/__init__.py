@@ -1,1 +1,1 @@
-"""The methods under comparison; `papers/contestants.toml` has their settings."""
+"""Methods of the comparisons; `papers/contestants.toml` has their settings."""

@@ -1,4 +1,4 @@
-"""Embeddings of held-out points in a few dimensions, judged by their nearest neighbours."""
+"""Embeddings of held-out points in a few dimensions, scored by nearest neighbours."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ DIMENSIONS = (2, 9)
 NEIGHBOURS = 5
 
 Mapped: TypeAlias = tuple[Array, Array]
-"""The coordinates of the training points, and of new points."""
+"""Coordinates of the training points, and of new points."""
 
 
 def variant(dimension: int) -> str:
-    """Return the name of what is measured in this number of dimensions."""
+    """Return the name of the variant with this number of dimensions."""
     return f"{dimension}-D"
 
 
 def neighbour_accuracy(mapped: Mapped, y: Indices, y_new: Indices) -> float:
-    """Return the share of new points that their 5 nearest neighbours classify correctly."""
+    """Return the accuracy of the 5 nearest neighbours on new points."""
     model = KNeighborsClassifier(NEIGHBOURS).fit(mapped[0], y)
     return float(np.mean(model.predict(mapped[1]) == y_new))
 
 
 class Embedded(Contestant):
-    """Centred kernel PCA of SCG-LDK; it chooses strength and beta itself."""
+    """Centred kernel PCA of SCG-LDK, which selects strength and beta."""
 
     kernel: str | None = None
-    """What SCG-LDK adapts; None leaves that to the choice as well."""
+    """Base kernel of SCG-LDK; None to select it too."""
 
     def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
-        """Judge it on the test half, in each number of dimensions."""
+        """Score it on the test half, in each number of dimensions."""
         found = {}
         for d in DIMENSIONS:
             learner = None if self.kernel is None else SCGLogDetLearner(self.kernel)
@@ -64,7 +64,7 @@ class Embedded(Contestant):
 
 
 def spectrum(gram: Array, most: int | None = None) -> tuple[Array, Array]:
-    """Return the leading eigenvalues, falling, and eigenvectors; those near zero are left out."""
+    """Return the leading eigenvalues in descending order, without zeros, and eigenvectors."""
     n = len(gram)
     part = None if most is None else (n - most, n - 1)
     values, vectors = scipy.linalg.eigh(gram, subset_by_index=part)
@@ -73,17 +73,17 @@ def spectrum(gram: Array, most: int | None = None) -> tuple[Array, Array]:
 
 
 def eigenmaps(X: Array, new: Array, neighbours: int) -> Mapped:
-    """Map by two Laplacian eigenmaps of the graph of nearest neighbours, extended by Nystroem."""
+    """Map by two Laplacian eigenmaps of the neighbour graph, with Nystroem's extension."""
     A = NearestNeighbors().fit(X).kneighbors_graph(n_neighbors=neighbours).toarray()
     return smooth_functions(np.maximum(A, A.T), euclidean_distances(new, X), neighbours, 2)
 
 
 def smooth_functions(graph: Array, cross: Array, neighbours: int, count: int) -> Mapped:
-    """Return the smoothest functions on a graph but the constant one, at its points and at others.
+    """Return the smoothest non-constant functions on a graph, at its points and at others.
 
     They are eigenfunctions of the random walk. At a new point each is its mean over the nearest
-    neighbours, divided by the eigenvalue; `cross` has the distances of new points to those of the
-    graph.
+    neighbours, divided by the eigenvalue; `cross` has the distances of new points to the points of
+    the graph.
     """
     root = np.sqrt(graph.sum(axis=1))
     values, vectors = spectrum(graph / np.outer(root, root), min(count + 1, len(graph)))
@@ -97,7 +97,7 @@ def unfolded(
 ) -> Mapped:
     """Map to two dimensions by coloured unfolding (Song, Smola, Borgwardt and Gretton, NIPS 2007).
 
-    It looks for the kernel matrix that depends most on the labels, by the Hilbert-Schmidt
+    It finds the kernel matrix with the largest dependence on the labels, by the Hilbert-Schmidt
     independence criterion, among those that keep the distances between neighbours:
 
         max_K  tr(K H L H) / n^2 - (nu / |E|) sum_{(i, j) in E} (K_ii + K_jj - 2 K_ij - d_ij^2)^2
@@ -105,7 +105,7 @@ def unfolded(
     over positive semi-definite K, with L_ij = 1 for points of the same class and else 0,
     H = I - 11'/n, and d_ij^2 in units of their mean. The authors' restriction K = V A V' to r
     smooth functions V on the graph of neighbours leaves a semidefinite program in the (r, r)
-    matrix A. With A = B B', B square, every local minimum over B is a solution, so that L-BFGS
+    matrix A. With A = B B', B square, every local minimum over B is a solution, so L-BFGS
     solves it.
     """
     own = euclidean_distances(X)
@@ -130,7 +130,7 @@ def linked(distances: Array, neighbours: int) -> Array:
 
 
 def edges_of(graph: Array, distances: Array) -> tuple[Indices, Array]:
-    """Return the edges i < j, shape (m, 2), and their squared lengths in units of the mean."""
+    """Return the edges i < j, shape (m, 2), and their squared lengths in units of their mean."""
     edges = np.argwhere(np.triu(graph, 1) > 0.0)
     squares = distances[tuple(edges.T)] ** 2
     return edges, squares / squares.mean()

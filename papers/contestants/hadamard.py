@@ -1,6 +1,6 @@
 """A plain support vector machine, and DANK and KNPL by every rule for new points.
 
-All choose sigma and C, and the learned kernels eta and the rule, by cross-validation on one grid.
+All select sigma and C, and the learned kernels eta and the rule, by cross-validation on one grid.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from pliant import (
 from pliant.core.typing import Array, Mask
 
 EPSILON = 0.1
-"""Errors that regression leaves free, in standard deviations of the training target."""
+"""Epsilon of regression, in standard deviations of the training target."""
 
 RULES = ("none", "smooth", "nearest", "reciprocal")
-"""The rules for new points, in order of preference among equals."""
+"""Rules for new points, in order of preference for ties."""
 
 BATCH = "batch"
-"""The DANK paper's rule, by which a prediction depends on the other rows that are predicted."""
+"""The DANK paper's rule, with predictions that depend on the other rows of the batch."""
 
 FIXED, TUNED = "fixed", "tuned"
-"""Whether eta is the papers' automatic one, or a multiple chosen by cross-validation."""
+"""Settings of eta: the papers' automatic one, or a multiple selected by cross-validation."""
 
 CHOSEN = "chosen"
-"""In place of a rule: the one with the least loss in cross-validation."""
+"""Instead of a rule: the one with the smallest loss in cross-validation."""
 
 
 class Searched(Contestant):
-    """A contestant of the grid of sigma, C, multiples of eta and rules for new points."""
+    """A contestant with a grid of sigma, C, multiples of eta and rules for new points."""
 
     rules: Sequence[str] = RULES
     has_eta: bool = True
@@ -57,7 +57,7 @@ class Searched(Contestant):
         return np.asarray(model.predict(X))
 
     def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
-        """Let every variant choose; fit what was chosen, each combination once."""
+        """Select the parameters of every variant; fit each selected combination once."""
         held = {"tol": protocol.tol, "max_iter": protocol.max_iter}
         tune_on = to_tune_on(sample, protocol.tuning_rows, repeat)
         fitted: dict[tuple[float, ...], Any] = {}
@@ -70,7 +70,7 @@ class Searched(Contestant):
         return variants
 
     def judged(self, model: Any, sample: Sample, protocol: Protocol, choice: Setting) -> Record:
-        """Return a choice, and the scores of training and test rows."""
+        """Return the selected parameters, and the scores of training and test rows."""
         rows = {"train": (sample.X, sample.y), "test": (sample.X_test, sample.y_test)}
         return choice | {
             part: protocol.judge(sample.task, y, self.predict(model, X, choice["rule"]))
@@ -80,7 +80,7 @@ class Searched(Contestant):
     def loss(self, sample: Sample, protocol: Protocol, repeat: int) -> Array:
         """Return the mean loss per row for each sigma, C, eta_scale and rule, in this order.
 
-        Every sigma and C is tried with the papers' eta; multiples of it are tried within one step
+        Every sigma and C is tried with the papers' eta. Multiples of eta are tried within one step
         of the best sigma and C of any rule, and have the loss inf elsewhere.
         """
         grid = len(protocol.powers)
@@ -111,13 +111,13 @@ class Searched(Contestant):
 
 
 def _grid(protocol: Protocol) -> tuple[Array, Array]:
-    """Return sigmas and Cs in order of preference: the widest kernel and the least C first."""
+    """Return sigmas and Cs in order of preference: the widest kernel and the smallest C first."""
     powers = 2.0 ** np.sort(protocol.powers)
     return powers[::-1], powers
 
 
 def _near_the_best(loss: Array) -> Mask:
-    """Return which sigma and C are within one step of the best of any rule."""
+    """Return True for sigma and C within one step of the best of any rule."""
     near = np.zeros(loss.shape[:2], dtype=bool)
     for k in range(loss.shape[2]):
         s, c = np.unravel_index(loss[:, :, k].argmin(), near.shape)
@@ -126,10 +126,10 @@ def _near_the_best(loss: Array) -> Mask:
 
 
 def choices(who: Searched, protocol: Protocol, loss: Array) -> dict[str, Setting]:
-    """Return what each variant chooses, by its name, such as ``fixed/nearest``.
+    """Return the parameters of each variant by its name, such as ``fixed/nearest``.
 
-    Of equal losses the first in the order of preference is taken: the widest kernel, then the
-    least C, then the papers' eta, then the plainer rule.
+    Ties go to the first in the order of preference: the widest kernel, then the
+    smallest C, then the papers' eta, then the simpler rule.
     """
     sigmas, Cs = _grid(protocol)
     rules = {rule: slice(k, k + 1) for k, rule in enumerate(who.rules)}
@@ -164,7 +164,7 @@ class PlainSVM(Searched):
 
 
 class Hadamard(Searched):
-    """DANK at some tau; or KNPL, which has none."""
+    """DANK with a given tau, or KNPL."""
 
     tau: float | None = None
 
@@ -173,7 +173,7 @@ class Hadamard(Searched):
         return list(C_path(model, sample.X, sample.y, Cs))
 
     def predict(self, model: Any, X: Array, rule: str) -> Labels:
-        """Predict rows by a rule; by the paper's rule they are one batch."""
+        """Predict rows by a rule; with the paper's rule they are one batch."""
         if rule == BATCH:
             values = batch_decision_function(model, X)
             return (
@@ -190,7 +190,7 @@ def gamma_of(sigma: float) -> float:
 
 
 def learned(task: str, tau: float | None, sigma: float, **held: Any) -> Any:
-    """Return DANK, or KNPL for tau None, not fitted."""
+    """Return an unfitted DANK, or KNPL if tau is None."""
     options = {"gamma": gamma_of(sigma), "extension": "smooth", **held}
     options |= {} if tau is None else {"tau": tau}
     if task == "classification":
@@ -199,13 +199,13 @@ def learned(task: str, tau: float | None, sigma: float, **held: Any) -> Any:
 
 
 class AllTaus(Hadamard):
-    """DANK at all `taus`, with the sigma and C that DANK chose at tau = .01 by the same rule."""
+    """DANK at all `taus`, with sigma and C selected by DANK at tau = .01 with the same rule."""
 
     taus: Sequence[float]
     chosen_rules: Sequence[str]
 
     def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
-        """Score DANK and count the rank of F at each tau; eta is the papers'."""
+        """Score DANK and compute the rank of F at each tau, with the papers' eta."""
         assert needed is not None
         return {
             name: found

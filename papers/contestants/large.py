@@ -18,28 +18,28 @@ from pliant.core.typing import Array
 from pliant.kernels import HadamardKernel
 
 LEAST = 0.005
-"""tau/2 for tau = .01: what the threshold rule takes off every eigenvalue."""
+"""tau/2 for tau = .01: the threshold of the eigenvalues."""
 
 FEW = 300
-"""Rows of a first fit that is not measured: it loads what is compiled."""
+"""Rows of a first, unmeasured fit, which loads compiled code."""
 
 RULE = "reciprocal"
-"""The paper's rule but for the points that a new one is ranked among: here the training points."""
+"""The paper's rule, except that a new point is ranked among the training points."""
 
 
 class LargeModel(Contestant):
-    """A contestant whose parameters are given: the paper's C and gamma."""
+    """A contestant with the paper's C and gamma."""
 
     def model(self, given: PaperSet, tol: float) -> Any:
-        """Return the estimator, not fitted."""
+        """Return the unfitted estimator."""
         raise NotImplementedError
 
     def details(self, fitted: Any, sample: Sample) -> Record:
-        """Return accuracies in per cent, and other numbers; ``test`` stands beside the paper's."""
+        """Return accuracies in per cent, and other numbers; ``test`` corresponds to the paper's."""
         return {"test": _accuracy(fitted, sample)}
 
     def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
-        """Fit, and judge; ``fit_seconds`` are process seconds."""
+        """Fit and score; ``fit_seconds`` are process seconds."""
         with unconverged():
             self.model(sample.chosen, protocol.tol).fit(sample.X[:FEW], sample.y[:FEW])
         model = self.model(sample.chosen, protocol.tol)
@@ -81,7 +81,7 @@ class Exact(LargeModel):
 
 
 class Scalable(LargeModel):
-    """DANK part by part, tau = 0, eta = |alpha|^2 of the parts' plain SVMs together."""
+    """DANK part by part, tau = 0, eta = |alpha|^2 over the parts' plain SVMs."""
 
     refine: bool
 
@@ -117,11 +117,7 @@ def _numbers(fitted: DANKClassifier, rank: int | None) -> Record:
 
 
 def counted_rank(kernel: Any) -> int:
-    """Return the number of eigenvalues of F = 11' + A/(4 eta) above `LEAST`.
-
-    Of a kernel learned part by part, the sum over the parts, that is the count for the
-    block-diagonal F that the paper prints.
-    """
+    """Return the number of eigenvalues of F = 11' + A/(4 eta) above `LEAST`, summed over parts."""
     parts = getattr(kernel, "parts", None)
     if parts is not None:
         return sum(map(counted_rank, parts))
@@ -129,7 +125,7 @@ def counted_rank(kernel: Any) -> int:
 
 
 def _reduced(kernel: HadamardKernel) -> Array:
-    """Return a matrix with the eigenvalues of F that are not zero, (n_support + 1)^2.
+    """Return a matrix with the nonzero eigenvalues of F, shape (n_support + 1)^2.
 
     All rows of F without a support point are equal: they become one row, for the unit vector of
     ones over them.

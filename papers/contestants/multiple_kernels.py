@@ -1,4 +1,4 @@
-"""Multiple kernel learning, which the papers compare with: pliant's, and rules that it has not."""
+"""Multiple kernel learning of pliant, as a contestant of the papers' methods."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pliant import MKLClassifier, MKLRegressor
 from pliant.kernels import Gaussian, Kernel, Polynomial
 
 WIDTHS = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0)
-"""Standard deviations of Gaussians of standardised features, of Rakotomamonjy et al. (2008), who
-have polynomials of degrees 1 to 3 beside them."""
+"""Standard deviations of the Gaussians of standardised features in Rakotomamonjy et al. (2008), who
+add polynomials of degrees 1 to 3."""
 
 SIGMAS = tuple(2.0**p for p in range(-5, 6))
-"""Widths of MKL-uniform, of features in [0, 1] (Liu et al. 2020, section 6.1.1)."""
+"""Widths of MKL-uniform for features in [0, 1] (Liu et al. 2020, section 6.1.1)."""
 
 
 def gaussians(sigmas: Sequence[float]) -> list[Kernel]:
@@ -27,19 +27,19 @@ def gaussians(sigmas: Sequence[float]) -> list[Kernel]:
 
 
 def standard_kernels() -> list[Kernel]:
-    """Return ten Gaussians and three polynomials, of all features, which are standardised."""
+    """Return ten Gaussians and three polynomials of all standardised features."""
     return [*gaussians(WIDTHS), *(Polynomial(degree=degree) for degree in (1, 2, 3))]
 
 
 class WeightedKernels(Tuned):
-    """MKLClassifier or MKLRegressor with one rule for the weights, C by cross-validation."""
+    """MKLClassifier or MKLRegressor with one rule for the weights and a tuned C."""
 
     rule: str
     kernels: str
-    """"all features" are `standard_kernels`, "each feature" the library's default, which has the
-    same of each feature as well, and "widths" Gaussians of `SIGMAS`, features as they come."""
+    """"all features" are `standard_kernels`, "each feature" the library's default, which adds the
+    same kernels of each feature, and "widths" Gaussians of `SIGMAS` on unscaled features."""
     tol: float = 1e-2
-    """Relative gap; that of SimpleMKL's authors."""
+    """Relative gap of SimpleMKL's authors."""
 
     def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
         kernels: Any = "auto"

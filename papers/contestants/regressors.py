@@ -1,4 +1,4 @@
-"""LAB-RBF, and the regressors and classifiers that are used in its place."""
+"""LAB-RBF, and alternative regressors and classifiers."""
 
 from __future__ import annotations
 
@@ -37,12 +37,11 @@ from pliant.methods import LABRBFAlgorithm
 
 
 class LAB(Plain):
-    """LAB-RBF with its default settings; it scales features and target itself."""
+    """LAB-RBF with its default settings, which scale features and target."""
 
     scaled = False
 
     def details(self, model: Any) -> Record:
-        """Return the number of support points, over all members."""
         return {"support": float(len(model.support_))}
 
 
@@ -50,7 +49,7 @@ class PaperLAB(LAB):
     """The paper's model: one member, the paper's number of support points, no linear part."""
 
     draws: int
-    """Of the support points."""
+    """Number of draws of the support points."""
 
     def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
         algorithm = LABRBFAlgorithm(linear=False)
@@ -64,29 +63,27 @@ class PaperLAB(LAB):
 
 
 class BestDraw(BaseEstimator):
-    """The best of several models by their own held-out rows."""
+    """The best of several models by their held-out rows."""
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = models
 
     def fit(self, X: Array, y: Labels) -> BestDraw:
-        """Fit all, and keep the best one."""
         fitted = [model.fit(X, y) for model in self.models]
         self.best_ = max(fitted, key=lambda model: float(model.validation_score_[0]))
         self.support_ = self.best_.support_
         return self
 
     def predict(self, X: Array) -> Array:
-        """Return the predictions of the best one."""
         return np.asarray(self.best_.predict(X))
 
 
 class Split(Tuned):
-    """Chooses by cross-validation up to `small` rows, and beyond by one hold-out of a fifth."""
+    """Tuned by cross-validation up to `small` rows, and by one hold-out of a fifth with more."""
 
     small: int = 2000
     most: Sequence[int] = (10**9, 10**9)
-    """Rows to learn from, and to judge by, while choosing, at most."""
+    """Maximum training and validation rows for tuning."""
 
     def pairs(self, sample: Sample, protocol: Protocol, seed: int) -> list[tuple[Indices, Indices]]:
         n = len(sample.y)
@@ -99,16 +96,16 @@ class Split(Tuned):
 
 
 class TunedBoosting(Split):
-    """One of several shapes, with as many rounds as the held-out rows ask for."""
+    """Boosting with one of several shapes, and early stopping on held-out rows."""
 
     shapes: Sequence[Sequence[float]]
     names: Sequence[str]
     max_iter: int
     patience: int
-    """Rounds at most, and rounds without improvement on the held-out rows before it stops."""
+    """Maximum rounds, and rounds without improvement on the held-out rows before stopping."""
 
     def choose(self, sample: Sample, protocol: Protocol, seed: int) -> Setting:
-        """Return the shape of the least held-out error, and its best number of rounds."""
+        """Return the shape with the smallest held-out error, and its best number of rounds."""
         pairs, found = self.pairs(sample, protocol, seed), []
         for shape in (dict(zip(self.names, each, strict=True)) for each in self.shapes):
             errors, rounds = [], []
@@ -126,12 +123,12 @@ class TunedBoosting(Split):
         return min(found, key=lambda each: each[0])[1]
 
     def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
-        """Return the booster, which makes all its rounds."""
+        """Return the booster without early stopping."""
         return HistGradientBoostingRegressor(**setting, early_stopping=False, random_state=seed)
 
 
 def centred(model: BaseEstimator) -> TransformedTargetRegressor:
-    """Return a regressor of the centred target."""
+    """Return the regressor on a centred target."""
     return TransformedTargetRegressor(model, transformer=StandardScaler(with_std=False))
 
 
@@ -139,7 +136,7 @@ class GaussianRidge(Split):
     """Kernel ridge regression on the centred target; gamma is 2**power / m, then refined."""
 
     def choose(self, sample: Sample, protocol: Protocol, seed: int) -> Setting:
-        """Search the grid of powers, then the neighbours of the best, and take the best pair."""
+        """Search the grid of powers, then the neighbours of the best, and return the best pair."""
         pairs, unit = self.pairs(sample, protocol, seed), typical_gamma(sample.X, seed)
         errors: dict[int, Array] = {}
 
@@ -183,10 +180,10 @@ def indefinite_path(
 
 
 class NystroemRidge(GaussianRidge):
-    """The same model on random centres, fitted to all rows, its gamma and alpha chosen alike."""
+    """The same model on random centres, fitted to all rows, with the same tuning."""
 
     centres: int
-    """At most; never more than the training rows."""
+    """Maximum number of centres, limited by the training rows."""
 
     def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
         centres = min(self.centres, len(sample.y))
@@ -195,10 +192,10 @@ class NystroemRidge(GaussianRidge):
 
 
 class GaussianSVR(Tuned):
-    """Epsilon-SVR with a Gaussian kernel, its parameters by cross-validation on some rows."""
+    """Epsilon-SVR with a Gaussian kernel, tuned by cross-validation on some rows."""
 
     max_iter: int
-    """The limit of libsvm's steps."""
+    """Maximum number of libsvm's steps."""
 
     def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
         gamma = typical_gamma(sample.X, seed) * 2.0 ** setting["power"]
@@ -206,12 +203,11 @@ class GaussianSVR(Tuned):
         return SVR(**given, cache_size=1000, max_iter=self.max_iter if final else 50_000)
 
     def details(self, model: Any) -> Record:
-        """Return the number of support vectors."""
         return {"support": float(len(model.support_))}
 
 
 class GaussianProcess(Tuned):
-    """A Gaussian process with one length a feature, by its marginal likelihood."""
+    """A Gaussian process with one length scale per feature, tuned by marginal likelihood."""
 
     def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
         lengths = np.full(sample.X.shape[1], np.sqrt(sample.X.shape[1]))
@@ -221,13 +217,12 @@ class GaussianProcess(Tuned):
 
 
 class PlainAndCalibrated(BaseEstimator):
-    """A support vector machine that decides, and a calibrated one for its probabilities."""
+    """A support vector machine for labels, and a calibrated one for probabilities."""
 
     def __init__(self, C: float, gamma: float, folds: int) -> None:
         self.C, self.gamma, self.folds = C, gamma, folds
 
     def fit(self, X: Array, y: Labels) -> PlainAndCalibrated:
-        """Fit both."""
         machine = SVC(C=self.C, gamma=self.gamma, cache_size=500)
         self.plain_ = make_pipeline(StandardScaler(), machine).fit(X, y)
         twin = CalibratedClassifierCV(make_pipeline(StandardScaler(), machine), cv=self.folds)
@@ -236,16 +231,14 @@ class PlainAndCalibrated(BaseEstimator):
         return self
 
     def predict(self, X: Array) -> Labels:
-        """Return the labels of the plain one."""
         return np.asarray(self.plain_.predict(X))
 
     def predict_proba(self, X: Array) -> Array:
-        """Return the probabilities of the calibrated one."""
         return np.asarray(self.calibrated_.predict_proba(X))
 
 
 class GaussianSVC(Tuned):
-    """A support vector machine with a Gaussian kernel, C and gamma by cross-validation."""
+    """A support vector machine with a Gaussian kernel, tuned by cross-validation."""
 
     def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
         C, gamma = setting["C"], 2.0 ** setting["power"] / sample.X.shape[1]

@@ -1,4 +1,4 @@
-"""Kernels learned from labels or distances, each judged by one support vector machine."""
+"""Kernels learned from labels or distances, each scored by one support vector machine."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from pliant.core.typing import Array, Indices
 from pliant.kernels import Gaussian
 
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
-"""The paper's values of C."""
 
 MOST_STEPS = 200_000
-"""The limit of libsvm's steps in one solve."""
+"""Maximum number of libsvm's steps in one solve."""
 
 Between: TypeAlias = Callable[[Indices, Indices], Array]
-"""A kernel between some points of a sample and others: training points first, then later ones."""
+"""A kernel between points of a sample by index: training points, then later ones."""
 
 
 def _over(sample: Sample, kernel: Callable[[Array, Array], Array]) -> Between:
@@ -33,12 +32,12 @@ def _over(sample: Sample, kernel: Callable[[Array, Array], Array]) -> Between:
 
 
 class KernelMachine(Contestant):
-    """A kernel and C, chosen together by cross-validation; the kernel is learned in every fold."""
+    """A kernel and C, tuned together by cross-validation; every fold learns the kernel."""
 
     powers: Sequence[int] = ()
-    """gamma runs over 2**p / m, m the median squared distance."""
+    """Exponents p of gamma = 2**p / m, where m is the median squared distance."""
     width: str = "joint"
-    """"joint", where gamma is chosen with the rest, "plain" for that of the plain model, or
+    """"joint" to tune gamma with the other parameters, "plain" to use the plain model's gamma, or
     "none"."""
 
     def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
@@ -46,7 +45,7 @@ class KernelMachine(Contestant):
         raise NotImplementedError
 
     def settings(self, sample: Sample, protocol: Protocol, seed: int) -> Iterator[Setting]:
-        """Yield what is tried, the widest kernel first."""
+        """Yield the settings to try, the widest kernel first."""
         widths: list[Setting] = [{}]
         if self.width == "joint":
             unit = typical_gamma(sample.X, most=1000)
@@ -59,7 +58,7 @@ class KernelMachine(Contestant):
                 yield {**width, **dict(zip(self.grid, each, strict=True))}
 
     def choose(self, sample: Sample, protocol: Protocol, seed: int) -> Setting:
-        """Return the setting of the highest accuracy; of equal ones the first, with the least C."""
+        """Return the setting with the highest accuracy; ties go to the smallest C."""
         folds, tried, scores = sample.labelled_folds(protocol.folds, seed), [], []
         for setting in self.settings(sample, protocol, seed):
             tried += [{**setting, "C": C} for C in CS]
@@ -69,14 +68,14 @@ class KernelMachine(Contestant):
     def _right(
         self, sample: Sample, setting: Setting, known: Indices, judged: Indices, seed: int
     ) -> Array:
-        """Return how many of the held-out labels are predicted with each C."""
+        """Return the number of correctly predicted held-out labels for each C."""
         kernel = self.learn(sample, setting, known, seed)
         inner, cross = kernel(known, known), kernel(judged, known)
         models = [svc(inner, sample.y[known], C) for C in CS]
         return np.array([np.sum(m.predict(cross) == sample.y[judged]) for m in models])
 
     def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
-        """Judge the chosen setting on unlabelled points, and on later points if there are any."""
+        """Score the best setting on unlabelled points, and on later points if they exist."""
         seed = protocol.first_seed + repeat
         setting = self.choose(sample, protocol, seed)
         began = time.process_time()
@@ -95,12 +94,11 @@ class KernelMachine(Contestant):
 
 
 def svc(gram: Array, y: Indices, C: float) -> SVC:
-    """Fit scikit-learn's SVC, one against one."""
     return SVC(C=C, kernel="precomputed", cache_size=500, max_iter=MOST_STEPS).fit(gram, y)
 
 
 class GaussianKernel(KernelMachine):
-    """A Gaussian kernel; nothing is learned."""
+    """A fixed Gaussian kernel."""
 
     def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
         return _over(sample, Gaussian(setting["gamma"]))
@@ -110,7 +108,7 @@ class SCGLogDet(KernelMachine):
     """SCG-LDK on a Gaussian kernel."""
 
     graph: str
-    """Over which points; the paper's is "complete"."""
+    """Points of the graph; "complete" in the paper."""
 
     def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
         options = {"scale_strength": False, "graph": self.graph}
@@ -122,7 +120,7 @@ class LogDet(KernelMachine):
     """LDK on a Gaussian kernel."""
 
     max_pairs: int
-    """Drawn at random from those of the labelled points."""
+    """Maximum number of random pairs of labelled points."""
 
     def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
         options = {"max_pairs": self.max_pairs, "unlabeled": -1, "random_state": seed}
@@ -136,7 +134,7 @@ class OrderSpectral(KernelMachine):
     loss: str
     """Either "alignment" or "scg"."""
     drop_null: bool
-    """Whether the constant eigenvectors are left out; the paper keeps them."""
+    """True to drop the constant eigenvectors; the paper keeps them."""
     n_neighbors: int = 5
 
     def learn(self, sample: Sample, setting: Setting, rows: Indices, seed: int) -> Between:
@@ -146,5 +144,5 @@ class OrderSpectral(KernelMachine):
 
 
 def setting_of(setting: Setting) -> Setting:
-    """Return the parameters of a learner: C is the machine's."""
+    """Return the parameters of a learner, without the machine's C."""
     return {key: value for key, value in setting.items() if key != "C"}

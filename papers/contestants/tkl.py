@@ -1,4 +1,4 @@
-"""TKL beside a Gaussian support vector machine, a random forest, gradient boosting and a net."""
+"""TKL, a Gaussian support vector machine, a random forest and gradient boosting."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from pliant.core.typing import Array
 from pliant.methods.svm.dual import svc_dual
 
 EPSILON = 0.1
-"""Errors left free, in standard deviations of the training target."""
+"""Epsilon, in standard deviations of the training target."""
 
 
 class TKL(Tuned):
-    """TKL of degree 1, C and delta by cross-validation; it scales features and target itself."""
+    """TKL of degree 1, tuned by cross-validation; it scales features and target."""
 
     tuning_tol: float
     tol: float
     tuning_max_iter: int
     max_iter: int
-    """Relative gaps, and largest numbers of support vector machines, while choosing and at last."""
+    """Relative gaps, and maximum numbers of SVMs, of the tuning and the final fits."""
     options: Setting
 
     def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
@@ -53,13 +53,13 @@ class TKL(Tuned):
 
 
 class RescaledTKL(TKL):
-    """TKL with the box that it chose, and C times all training rows over those it chose it on.
+    """TKL with its selected box, and C scaled by the ratio of all training rows to the tuning rows.
 
-    More rows bear a function that is less smooth.
+    More rows support a less smooth function.
     """
 
     def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
-        """Take over what was chosen, rescale C, fit to all training rows, and judge."""
+        """Use the selected parameters, rescale C, fit to all training rows, and score."""
         assert needed is not None
         chosen = needed["variants"][MEASURED]["setting"]
         rows = min(len(sample.y), self.rows or len(sample.y))
@@ -69,12 +69,12 @@ class RescaledTKL(TKL):
 
 
 class Solver(Contestant):
-    """A solver of the problem of TKL on all rows, for C = 1; it predicts nothing."""
+    """A solver of the problem of TKL on all rows, for C = 1, without predictions."""
 
     solver: str
 
     def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
-        """Count the process seconds of a solve, after one that compiles the loops."""
+        """Measure the process seconds of a solve, after one that compiles the loops."""
         solve = tkl_solvers.SOLVERS[self.solver]
         signs = np.where(sample.y == sample.y.max(), 1.0, -1.0)
         problem = tkl_solvers.learning(sample.X, partial(svc_dual, signs=signs, C=1.0))
@@ -85,11 +85,11 @@ class Solver(Contestant):
 
 
 class GaussianSVM(Tuned):
-    """SVC or epsilon-SVR on features scaled to [0, 1], C and gamma by cross-validation."""
+    """SVC or epsilon-SVR on features scaled to [0, 1], tuned by cross-validation."""
 
     tuning_max_iter: int
     max_iter: int
-    """Limits of libsvm's steps while choosing, and at last."""
+    """Maximum numbers of libsvm's steps in the tuning and the final fits."""
 
     def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
         max_iter = self.max_iter if final else self.tuning_max_iter
@@ -101,7 +101,7 @@ class GaussianSVM(Tuned):
 
 
 class Forest(Tuned):
-    """A random forest with scikit-learn's defaults, its number of trees by cross-validation."""
+    """A random forest with scikit-learn's defaults, with a tuned number of trees."""
 
     def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
         kind = "Classifier" if sample.task == "classification" else "Regressor"
@@ -109,7 +109,7 @@ class Forest(Tuned):
         return forest(n_estimators=setting["trees"], random_state=seed)
 
     def attempts(self, sample: Sample, X_new: Array, seed: int) -> Iterator[npt.NDArray[Any]]:
-        """Grow the largest forest; that of k trees with the same seed has the first k of them."""
+        """Grow the largest forest; its first k trees are the forest of k trees with one seed."""
         forest = self.model(sample, self.settings()[-1], seed).fit(sample.X, sample.y)
         classes, total = getattr(forest, "classes_", None), 0.0
         for k, tree in enumerate(forest.estimators_, start=1):
@@ -119,7 +119,7 @@ class Forest(Tuned):
 
 
 class Boosting(Tuned):
-    """Histogram gradient boosting with scikit-learn's defaults, its rounds by cross-validation."""
+    """Histogram gradient boosting with scikit-learn's defaults, with a tuned number of rounds."""
 
     def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
         kind = "Classifier" if sample.task == "classification" else "Regressor"
@@ -127,7 +127,7 @@ class Boosting(Tuned):
         return boosting(max_iter=setting["rounds"], early_stopping=False, random_state=seed)
 
     def attempts(self, sample: Sample, X_new: Array, seed: int) -> Iterator[npt.NDArray[Any]]:
-        """Boost the longest; predict at each stage."""
+        """Fit the maximum number of rounds; predict at each stage."""
         model = self.model(sample, self.settings()[-1], seed).fit(sample.X, sample.y)
         for k, predicted in enumerate(model.staged_predict(X_new), start=1):
             if k in self.grid["rounds"]:

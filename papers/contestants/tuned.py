@@ -1,4 +1,4 @@
-"""Contestants with a grid of settings and cross-validation, which most of them are."""
+"""Contestants with a grid of settings and cross-validation."""
 
 from __future__ import annotations
 
@@ -17,45 +17,44 @@ from papers.study import MEASURED, Contestant, Needed, Record, Variants, unconve
 from pliant.core.typing import Array, Indices
 
 Setting: TypeAlias = dict[str, Any]
-"""The parameters that are chosen, by name."""
 
 
 class Tuned(Contestant):
-    """Tries the settings of its grid by cross-validation, and is fitted with the best one."""
+    """A contestant that selects a setting of its grid by cross-validation."""
 
     rows: int | None = None
-    """Settings are tried on this many random training rows at most; None for all."""
+    """Maximum number of random training rows for tuning; None for all."""
     fit_rows: int | None = None
-    """The last fit is to this many random training rows at most; None for all."""
+    """Maximum number of random training rows of the final fit; None for all."""
     folds: int | None = None
-    """Of its cross-validation; None for those of the protocol."""
+    """Number of folds; None for the protocol's."""
 
     def settings(self) -> list[Setting]:
-        """Return what is tried, the last parameter varying first; of equal ones the first wins."""
+        """Return the settings to try, the last parameter varying fastest; ties go to the first."""
         return [dict(zip(self.grid, each, strict=True)) for each in product(*self.grid.values())]
 
     def model(
         self, sample: Sample, setting: Setting, seed: int, *, final: bool = True
     ) -> BaseEstimator:
-        """Return the estimator of the last fit, or of those while choosing."""
+        """Return the estimator of the final fit, or of the tuning fits."""
         raise NotImplementedError
 
     def attempts(self, sample: Sample, X_new: Array, seed: int) -> Iterator[npt.NDArray[Any]]:
-        """Learn from the sample with each setting in turn; predict X_new."""
+        """Fit the sample with each setting; yield the predictions of X_new."""
         for setting in self.settings():
             model = self.model(sample, setting, seed, final=False)
             yield np.asarray(model.fit(sample.X, sample.y).predict(X_new))
 
     def details(self, model: Any) -> Record:
-        """Return numbers of a fitted model that are worth keeping."""
+        """Return numbers of a fitted model to store."""
         return {}
 
     def pairs(self, sample: Sample, protocol: Protocol, seed: int) -> list[tuple[Indices, Indices]]:
-        """Return the rows to learn from and to judge by, while choosing."""
+        """Return the training and validation rows for tuning."""
         return list(folds(sample, self.folds or protocol.folds, seed))
 
     def choose(self, sample: Sample, protocol: Protocol, seed: int) -> Setting:
-        """Return the setting of the least error, or the fewest errors, over all pairs."""
+        """Return the setting with the smallest error, or the fewest errors, over all pairs."""
         settings = self.settings()
         if len(settings) == 1:
             return settings[0]
@@ -67,7 +66,7 @@ class Tuned(Contestant):
         return settings[int(total.argmin())]
 
     def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
-        """Choose, fit, and judge; seconds are process seconds, ``early`` warnings of the fit."""
+        """Tune, fit and score; seconds are process seconds, ``early`` warnings of the fit."""
         seed = protocol.first_seed + repeat
         began = time.process_time()
         setting = self.choose(sample, protocol, seed)
@@ -76,7 +75,7 @@ class Tuned(Contestant):
     def _judged(
         self, sample: Sample, protocol: Protocol, seed: int, setting: Setting, began: float
     ) -> Record:
-        """Fit with a setting that was chosen since `began`, and judge by the test rows."""
+        """Fit with a setting tuned since `began`, and score on the test rows."""
         kept = sample
         if self.fit_rows is not None and len(sample.y) > self.fit_rows:
             rows = np.random.default_rng(seed).permutation(len(sample.y))[: self.fit_rows]
@@ -98,13 +97,13 @@ class Tuned(Contestant):
 
 
 class Kept(Contestant):
-    """A method whose results are kept, and that is measured no more."""
+    """A method with stored results that is no longer measured."""
 
     kept = True
 
 
 class Plain(Tuned):
-    """An estimator as it comes: `make` names it, `options` are its parameters."""
+    """An estimator named by `make`, with parameters `options`."""
 
     make: str
     options: ClassVar[Setting] = {}
@@ -112,7 +111,6 @@ class Plain(Tuned):
     def model(
         self, sample: Sample, setting: Setting, seed: int, *, final: bool = True
     ) -> BaseEstimator:
-        """Return the estimator."""
         from papers.contestants import regressors
 
         return getattr(regressors, self.make)(**{**self.options, **setting}, random_state=seed)

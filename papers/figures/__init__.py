@@ -1,4 +1,4 @@
-"""The papers' figures: drawn, with captions and numbers, by the functions of the modules here."""
+"""Draw the papers' figures, with captions and numbers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pliant.core.files import replacing
 Numbers = dict[str, Any]
 
 Drawing = tuple[Any, Numbers, Numbers]
-"""The picture, what was measured, and what the caption says besides setting and results."""
+"""The figure, the measurements, and additional values for the caption."""
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure of a paper; its setting is a table of settings.toml, its texts of captions.toml.
+    """A figure of a paper, with its settings in settings.toml and its texts in captions.toml.
 
-    There, `draw` is the function that draws it, and `data` says that it reads the data folder. A
-    figure without `draw` has a kept picture and kept numbers, and is drawn no more.
+    There, `draw` is the function that draws it, and `data` is True if it reads the data folder. A
+    figure without `draw` has a stored picture and stored numbers, and is no longer drawn.
     """
 
     name: str
@@ -35,7 +35,6 @@ class PaperFigure:
 
     @property
     def title(self) -> str:
-        """The title in captions.toml."""
         return str(self.texts["title"])
 
     def draw(self, folder: Path, data: str | None) -> Numbers:
@@ -58,7 +57,7 @@ class PaperFigure:
 
 
 def _reduce(path: Path, colours: int = 64) -> None:
-    """Store a picture with a palette of few colours, in a fraction of the bytes."""
+    """Reduce a picture to a palette of few colours, to save space."""
     from PIL import Image
 
     with Image.open(path) as whole:
@@ -67,7 +66,7 @@ def _reduce(path: Path, colours: int = 64) -> None:
 
 
 def figures(**changes: Any) -> tuple[PaperFigure, ...]:
-    """Return all figures in the order of the papers; `changes` are settings by figure."""
+    """Return all figures in the order of the papers; `changes` are different settings by figure."""
     settings, texts = toml("figures/settings"), toml("figures/captions")
     return tuple(
         PaperFigure(name, settings.get(name, {}) | changes.get(name, {}), texts[name])
@@ -81,7 +80,7 @@ FIGURES = figures()
 def draw(
     names: Sequence[str], data: Path | None, folder: Path, known: Sequence[PaperFigure] = FIGURES
 ) -> None:
-    """Draw figures, all of them by default; the others in the folder stay as they are."""
+    """Draw figures, by default all; other figures in the folder are unchanged."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "numbers.json"
     entries = json.loads(path.read_text("utf-8"))["figures"] if path.exists() else {}
@@ -89,7 +88,7 @@ def draw(
         if "draw" not in figure.texts or (names and figure.name not in names):
             continue
         if figure.texts.get("data") and data is None:
-            print(f"{figure.name}: left out, it needs --data", file=sys.stderr, flush=True)
+            print(f"{figure.name}: skipped, it requires --data", file=sys.stderr, flush=True)
             continue
         print(f"{figure.name} ...", file=sys.stderr, flush=True)
         entries[figure.name] = figure.draw(folder, data and str(data))
@@ -100,7 +99,7 @@ def draw(
 
 
 def as_json(numbers: Numbers) -> str:
-    """Return numbers.json, a line for each figure."""
+    """Return the text of numbers.json, with a line for each figure."""
     lines = [f'"{n}": {json.dumps(e, allow_nan=False)}' for n, e in numbers["figures"].items()]
     head = json.dumps(numbers["machine"])
     return f'{{"machine": {head}, "figures": {{\n' + ",\n".join(lines) + "\n}}\n"
@@ -111,6 +110,6 @@ def captions(entries: Numbers) -> str:
     kept = {name for name, texts in toml("figures/captions").items() if "draw" not in texts}
     return "\n".join(
         f"## {each['title']}\n\n![{each['title']}]({each['file']})\n\n{each['caption']}"
-        f"{' It is drawn no more here.' if name in kept else ''}\n"
+        f"{' It is no longer drawn.' if name in kept else ''}\n"
         for name, each in entries.items()
     )

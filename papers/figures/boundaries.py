@@ -13,7 +13,7 @@ from pliant.core.typing import Array
 from pliant.datasets import make_sandwich
 
 LINES = ((shared.BLUE, shared.SVM_LINE), (shared.VERMILION, shared.LEARNED_LINE))
-"""Colour and dash of the plain and of the learned boundary."""
+"""Colour and line style of the plain and the learned boundary."""
 
 
 def _tuned_svm(
@@ -25,10 +25,7 @@ def _tuned_svm(
 
 
 def dank(s: SimpleNamespace, data: str | None) -> Drawing:
-    """A column for each width of the kernel, a row for each eta; SVM and DANK have the same C.
-
-    For a width of 0, cross-validation of the SVM chooses one; it always chooses C.
-    """
+    """Draw a column for each width (0: by cross-validation of the SVM) and a row for each eta."""
     points = shared.clowns(s)
     shape = len(s.eta_scales), len(s.sigmas)
     figure, panels = shared.canvas(
@@ -72,7 +69,7 @@ def dank(s: SimpleNamespace, data: str | None) -> Drawing:
 
 
 def entries(s: SimpleNamespace, data: str | None) -> Drawing:
-    """F on all pairs of the training points of Figure 1, for the paper's eta and a smaller one."""
+    """Draw F on all pairs of training points, for the paper's eta and a smaller one."""
     points = shared.clowns(s)
     chosen, _ = _tuned_svm(s, points, s.sigma)
     figure, ((*panels,),) = shared.canvas(4.6 * len(s.eta_scales), 4.2, 1, len(s.eta_scales))
@@ -97,7 +94,7 @@ def entries(s: SimpleNamespace, data: str | None) -> Drawing:
 
 
 def knpl(s: SimpleNamespace, data: str | None) -> Drawing:
-    """A row for each eta: boundaries on the left, G on the right; SVM and KNPL share C."""
+    """Draw a row for each eta: boundaries on the left, G on the right; C is shared."""
     points = _sandwich(s, s.seed)
     chosen, plain = _tuned_svm(s, points)
     measured = {**chosen._asdict(), "SVM-CV": _accuracies(plain, points)}
@@ -162,7 +159,7 @@ def _accuracies(model: Any, points: shared.Points) -> dict[str, float]:
 
 
 def _learned(model: Any, chosen: shared.Chosen, eta_scale: float, points: shared.Points) -> Any:
-    """Return the model, fitted with the gamma and the C of the SVM."""
+    """Return the model fitted with gamma and C of the SVM."""
     model.set_params(gamma=chosen.gamma, C=chosen.C, eta_scale=eta_scale)
     return model.fit(points.X, points.y)
 
@@ -172,7 +169,7 @@ def _key(method: str, eta_scale: float) -> str:
 
 
 def _percent(m: Numbers, digits: int = 1) -> str:
-    """Return the accuracies on training and on test points."""
+    """Return the accuracies on training and test points as text."""
     train, test = (100 * m[f"{part} accuracy"] for part in ("training", "test"))
     return f"{train:.{digits}f} / {test:.{digits}f} %"
 
@@ -195,7 +192,7 @@ def _draw_boundaries(
 
 
 def _draw_entries(ax: Any, matrix: Array, name: str) -> None:
-    """Draw an adaptive matrix, white at 1; .5 % of the entries lie beyond the ends of the scale."""
+    """Draw an adaptive matrix, white at 1; clip .5 % of the entries at the ends of the scale."""
     limit = float(np.percentile(np.abs(matrix - 1.0), 99.5)) or 1.0
     look = {"vmin": 1 - limit, "vmax": 1 + limit, "interpolation": "nearest"}
     image = ax.imshow(matrix, cmap=shared.diverging(), **look)
@@ -205,7 +202,7 @@ def _draw_entries(ax: Any, matrix: Array, name: str) -> None:
 
 
 def _legend(figure: Any, plain: str, learned: str) -> None:
-    """Name lines and points above all panels."""
+    """Add a legend of lines and points above all panels."""
     from matplotlib.lines import Line2D
 
     lines = [

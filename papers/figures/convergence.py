@@ -1,4 +1,4 @@
-"""DANK, Figure 4, and KNPL, Figure 3: the papers' algorithms beside the optimum, on heart."""
+"""DANK, Figure 4, and KNPL, Figure 3: convergence of the papers' algorithms on heart."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ METHODS = {
     "projected gradient": (dank_algorithm1.projected_gradient, shared.BLUE, shared.SVM_LINE),
     "Algorithm 1 (Nesterov)": (dank_algorithm1.nesterov, shared.VERMILION, shared.LEARNED_LINE),
 }
-"""As in the paper: dashed and solid."""
+"""Line styles as in the paper: dashed and solid."""
 
 
 def dank(s: SimpleNamespace, data: str | None) -> Drawing:
-    """Both methods of the paper from alpha = 0, and the sequence of SVM duals beside them."""
+    """Draw both methods of the paper from alpha = 0, and the sequence of SVM duals."""
     X, y = shared.heart_half(data, s.seed)
     chosen = shared.choose(shared.svm, X, y, powers=getattr(s, "powers", shared.POWERS))
     model = DANKClassifier(gamma=chosen.gamma, C=chosen.C, tau=s.tau, tol=s.tol)
@@ -66,7 +66,7 @@ def dank(s: SimpleNamespace, data: str | None) -> Drawing:
 
 
 def _finish(panels: Any, history: Array, best: float, eps: float) -> None:
-    """Draw pliant and the optimum, label axes and name the lines."""
+    """Draw pliant and the optimum, label axes and add the legend."""
     objective, moves, distance = panels
     objective.axhline(best, color=shared.GREY, linewidth=0.8, label="certified optimum")
     t = np.arange(1, len(history))
@@ -85,7 +85,7 @@ def _finish(panels: Any, history: Array, best: float, eps: float) -> None:
 
 
 def knpl(s: SimpleNamespace, data: str | None) -> Drawing:
-    """Algorithm 1 at the alpha of the SVM, and Algorithm 2 for each eta."""
+    """Draw Algorithm 1 at the alpha of the SVM, and Algorithm 2 for each eta."""
     X, y = shared.heart_half(data, s.seed)
     chosen = shared.choose(shared.svm, X, y, powers=getattr(s, "powers", shared.POWERS))
     width = 1 + len(s.eta_scales)
@@ -124,7 +124,7 @@ def knpl(s: SimpleNamespace, data: str | None) -> Drawing:
 
 
 def _admm(s: SimpleNamespace, ax: Any, K: Array, y: Array, C: float, eta: float) -> Numbers:
-    """Draw Diff; return what it came to."""
+    """Draw Diff; return its results."""
     Gamma = dank_algorithm1.gamma_matrix(K, y, knpl_admm.svm(K, y, C), eta)
     _, history = knpl_admm.admm(Gamma, max_iter=s.iterations, eps=0.0)
     G, _ = knpl_admm.admm(Gamma, max_iter=s.limit, eps=0.0)
@@ -143,7 +143,7 @@ def _admm(s: SimpleNamespace, ax: Any, K: Array, y: Array, C: float, eta: float)
 
 
 def _from_zero(model: Any, X: Array, y: Array) -> tuple[Any, float]:
-    """Return the model with its automatic eta given, solved from alpha = 0, and the seconds."""
+    """Return the model with fixed automatic eta, solved from alpha = 0, and the seconds."""
     model.set_params(eta=model.fit(X, y).eta_, eta_scale=1.0)
     started = time.perf_counter()
     model.fit(X, y)
@@ -151,7 +151,7 @@ def _from_zero(model: Any, X: Array, y: Array) -> tuple[Any, float]:
 
 
 def _first(reached: Mask) -> int | None:
-    """Return the number of the first true entry; None if there is none."""
+    """Return the index of the first true entry, or None."""
     return int(reached.argmax()) if reached.any() else None
 
 

@@ -24,7 +24,7 @@ MISSED = "test 1 - R2"
 def _compare(
     s: SimpleNamespace, points: shared.Points
 ) -> tuple[dict[str, Any], dict[str, Numbers]]:
-    """Return SVR-CV and DANK, tuned and fitted on the training points, and their numbers."""
+    """Return SVR-CV and DANK, tuned and fitted on the training points, and their results."""
 
     def svrs(gamma: float, _: float, Cs: Sequence[float], X: Array, y: Array) -> list[Any]:
         models = [SVR(gamma=gamma, C=C, epsilon=s.epsilon) for C in Cs]
@@ -77,7 +77,7 @@ def _dank_numbers(model: DANKRegressor, chosen: shared.Chosen, points: shared.Po
 
 
 def steps(s: SimpleNamespace, data: str | None) -> Drawing:
-    """A column for each a: the printed one, and its inverse, which gives steps."""
+    """Draw a column for each a: the printed value, and its inverse, which gives steps."""
     count = len(s.sharpness)
     figure, panels = shared.canvas(5.2 * count, 5.6, 2, count, sharex=True, height_ratios=(2.2, 1))
     measured = {}
@@ -111,7 +111,7 @@ def steps(s: SimpleNamespace, data: str | None) -> Drawing:
 
 
 def surface(s: SimpleNamespace, data: str | None) -> Drawing:
-    """A row for each square: the function, and what SVR-CV and DANK miss of it."""
+    """Draw a row for each square: the function, and the errors of SVR-CV and DANK."""
     figure, rows = shared.canvas(12.5, 3.9 * len(s.squares), len(s.squares), 3)
     measured = {}
     for (low, high), row in zip(s.squares, rows, strict=True):
@@ -129,7 +129,7 @@ def surface(s: SimpleNamespace, data: str | None) -> Drawing:
 def _draw_row(
     row: Any, points: shared.Points, models: dict[str, Any], numbers: Numbers, resolution: int
 ) -> None:
-    """Draw the surface, and both errors with one scale of colours, but for the worst 1 %."""
+    """Draw the surface, and both errors on one colour scale without the largest 1 %."""
     u, v, g = (
         values.reshape(resolution, resolution) for values in (*points.X_test.T, points.y_test)
     )
@@ -153,7 +153,7 @@ def _draw_row(
 
 
 def _outcome(measured: dict[str, Numbers]) -> str:
-    """Return the comparisons in words, and for each of them which model misses less."""
+    """Describe the comparisons, and the better model of each."""
     parts = ". ".join(f"{label}: {_in_words(m)}" for label, m in measured.items())
     better = " ".join(
         f"For {label} {DANK if m[DANK][MISSED] < m[SVR_CV][MISSED] else SVR_CV} is the better one."

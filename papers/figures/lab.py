@@ -20,7 +20,6 @@ from pliant.datasets import cherkassky_function
 from pliant.methods import LABRBFAlgorithm
 
 LEARNING_RATE = 0.05
-"""Learning rate of the paper's Algorithm 1."""
 
 FIXED, ALGORITHM_1 = "one fixed bandwidth", "Algorithm 1"
 STARTED, DEFAULTS = "pliant, ridge, so started", "pliant, defaults"
@@ -31,27 +30,26 @@ LOOKS = {
     STARTED: (shared.PURPLE, "-."),
     DEFAULTS: (shared.VERMILION, "-"),
 }
-"""Colour and dash of each model's line."""
+"""Colour and line style of each model."""
 
 Model = Callable[[float, int, int], Any]
-"""Position, number of features and seed -> a model that is not fitted."""
+"""(Start or share, number of features, seed) -> an unfitted model."""
 
 
 class Function(NamedTuple):
-    """A function on a cube, and how much noise its values get."""
+    """A function on a cube, and the noise of its values."""
 
     formula: str
-    """As it stands above a panel."""
     values: Callable[..., Array]
     """Points, shape (n, d), -> values, shape (n,)."""
     end: float
-    """Every variable lies in [-end, end]."""
+    """Every variable is in [-end, end]."""
     n_features: int
     noise: float
-    """Variance of the noise over that of the values."""
+    """Variance of the noise divided by the variance of the values."""
 
     def sample(self, n: int, n_test: int, random: np.random.Generator) -> shared.Points:
-        """Draw uniform points; those to learn from have noise, those to be judged by have none."""
+        """Draw uniform points; only the training targets have noise."""
         X = random.uniform(-self.end, self.end, (n + n_test, self.n_features))
         y = self.values(X)
         scale = np.sqrt(self.noise * np.var(y))
@@ -70,18 +68,18 @@ FUNCTIONS = {
     "f2": Function("$f_2$, six variables", _named(function="f2"), 1.0, 6, 0.1),
     "f3": Function("$f_3$, four variables", _named(function="f3"), 0.25, 4, 0.1),
 }
-"""sin(x^3) and those of Appendix E, with the noise of Figures 4 and 5. The domain of f1 is printed
-as [-2, -2]^2, which is a point, and read as [-2, 2]^2; that of sin(x^3) is not given."""
+"""sin(x^3) and the functions of Appendix E, with the noise of Figures 4 and 5. The printed domain
+of f1, [-2, -2]^2, is a point and is read as [-2, 2]^2; the domain of sin(x^3) is not given."""
 
 
 def algorithm_1(n_support: int, start: float, seed: int, **options: Any) -> LABRBFRegressor:
-    """Return the paper's algorithm, with theta = `start` for all points and features at first."""
+    """Return the paper's algorithm, with initial theta = `start` for all points and features."""
     given = {"learning_rate": LEARNING_RATE, "random_state": seed, **options}
     return LABRBFRegressor.from_paper(n_support, initial_bandwidth=start, **given)
 
 
 def bandwidths(s: SimpleNamespace, data: str | None) -> Drawing:
-    """A column for each model: what it learned, what it misses, and its bandwidths."""
+    """Draw a column for each model: its function, its errors, and its bandwidths."""
     random = np.random.default_rng(s.seed)
     x = np.sort(random.uniform(s.low, s.high, s.n))
     y = np.sin(2 * x**3) + s.noise * random.standard_normal(s.n)
@@ -109,7 +107,7 @@ def bandwidths(s: SimpleNamespace, data: str | None) -> Drawing:
 
 
 def _draw_model(column: Any, model: Any, points: shared.Points, s: SimpleNamespace) -> Numbers:
-    """Draw a model; return errors and bandwidths of the slow and of the fast half."""
+    """Draw a model; return errors and bandwidths in the slow and the fast half."""
     x, middle = points.X_test[:, 0], (s.low + s.high) / 2
     missed = model.predict(points.X_test) - points.y_test
     column[0].plot(x, points.y_test, color=shared.GREY, linewidth=3, alpha=0.35)
@@ -134,7 +132,7 @@ def _draw_model(column: Any, model: Any, points: shared.Points, s: SimpleNamespa
 
 
 def support(s: SimpleNamespace, data: str | None) -> Drawing:
-    """The error against the share of the training points that are support points."""
+    """Draw the error against the share of support points among the training points."""
     models: dict[str, Model] = {
         ALGORITHM_1: lambda share, d, k: algorithm_1(
             round(share * s.n), 1.0 / d, k, max_iter=s.max_iter
@@ -161,7 +159,7 @@ def support(s: SimpleNamespace, data: str | None) -> Drawing:
 
 
 def start(s: SimpleNamespace, data: str | None) -> Drawing:
-    """The error against the bandwidth that learning starts from; the defaults choose their own."""
+    """Draw the error against the initial bandwidth; the defaults select their own."""
     models: dict[str, Model] = {
         FIXED: lambda sigma, d, k: _fixed_bandwidth(sigma / d),
         ALGORITHM_1: lambda sigma, d, k: algorithm_1(

@@ -1,4 +1,4 @@
-"""What several figures share: axes and colours, samples, and tuning on them."""
+"""Shared code of the figures: axes and colours, samples, and tuning."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pliant.datasets import make_clowns
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#595959"
 
 SVM_LINE, LEARNED_LINE = "--", "-"
-"""As in the papers: the plain model dashed, the learned kernel solid."""
+"""Line styles as in the papers: the plain model dashed, the learned kernel solid."""
 
 POWERS = tuple(range(-5, 6))
-"""sigma and C run over 2**p, as in the papers."""
+"""Exponents p of sigma = 2**p and C = 2**p, as in the papers."""
 
 Machines: TypeAlias = Callable[[float, float, Sequence[float], Array, Array], Sequence[Any]]
 """(gamma, eta_scale, Cs, X, y) -> one fitted model for each C."""
@@ -32,7 +32,7 @@ Machines: TypeAlias = Callable[[float, float, Sequence[float], Array, Array], Se
 def canvas(
     width: float, height: float, rows: int = 1, columns: int = 1, **options: Any
 ) -> tuple[Any, Any]:
-    """Return a figure of this size in inches, which belongs to no window, and its axes."""
+    """Return a figure of this size in inches, without a window, and its axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -40,36 +40,36 @@ def canvas(
 
 
 def legend_of(ax: Any, place: str = "upper center") -> None:
-    """Name the lines of one panel outside all panels, on the side that `place` names."""
+    """Add a legend of one panel's lines outside all panels, on the side `place`."""
     handles, labels = ax.get_legend_handles_labels()
     ax.figure.legend(handles, labels, loc=f"outside {place}", ncols=4, frameon=False)
 
 
 def lettered(panels: Sequence[Any], titles: Sequence[str]) -> None:
-    """Write (a), (b), ... and a title above each panel."""
+    """Add (a), (b), ... and a title above each panel."""
     for ax, part, title in zip(panels, "abcdef", titles, strict=False):
         ax.set_title(f"({part}) {title}", fontsize=10)
 
 
 def places(u: Array, v: Array) -> Array:
-    """Return all points of a grid with these positions along its axes, shape (n, 2)."""
+    """Return the points of the grid u x v, shape (n, 2)."""
     return np.stack(np.meshgrid(u, v), axis=-1).reshape(-1, 2)
 
 
 def diverging() -> Any:
-    """Return colours from blue over white to red; few, so that pictures stay small."""
+    """Return a colour map from blue over white to red, with few colours to save space."""
     from matplotlib import colormaps
 
     return colormaps["RdBu_r"].resampled(21)
 
 
 def eta_text(multiple: float) -> str:
-    """Return what eta is, as a multiple of the automatic one."""
+    """Return the label of eta as a multiple of the automatic one."""
     return "η = |α|²" if multiple == 1 else f"η = {multiple:g} |α|²"
 
 
 class Points(NamedTuple):
-    """Points to learn from, shape (n, d), and fresh ones to be judged by, shape (m, d)."""
+    """Training points, shape (n, d), and test points, shape (m, d)."""
 
     X: Array
     y: Array
@@ -78,7 +78,7 @@ class Points(NamedTuple):
 
 
 def clowns(s: SimpleNamespace) -> Points:
-    """Draw training and test points of `make_clowns` together, so that they share its scaling."""
+    """Draw training and test points of `make_clowns` together, since they share its scaling."""
     drawn = s.n_per_class + s.n_test_per_class
     X, y = make_clowns(drawn, random_state=s.seed)
     train = np.arange(2 * drawn) % drawn < s.n_per_class
@@ -93,7 +93,7 @@ def heart_half(data: str | None, seed: int) -> tuple[Array, Array]:
 
 
 class Rows(NamedTuple):
-    """Rows of a data set, scaled as TKL scales them: features to [0, 1], a target standardised."""
+    """Rows of a data set, scaled like in TKL: features to [0, 1], target standardised."""
 
     X: Array
     y: Array
@@ -131,9 +131,9 @@ def choose(
     eta_scales: Sequence[float] = (1.0,),
     powers: Sequence[int] = POWERS,
 ) -> Chosen:
-    """Return the parameters of least loss: 1 - accuracy or 1 - R2, averaged over five folds.
+    """Return the parameters with the smallest mean loss, 1 - accuracy or 1 - R2, over five folds.
 
-    Of equal losses the widest kernel and the least C are taken.
+    Ties go to the widest kernel and the smallest C.
     """
     sigmas = sigmas or [2.0**p for p in sorted(powers, reverse=True)]
     Cs = [2.0**p for p in sorted(powers)]
@@ -154,7 +154,7 @@ def svm(gamma: float, _: float, Cs: Sequence[float], X: Array, y: Array) -> list
 
 
 def adaptation_numbers(model: Any, name: str = "F") -> dict[str, Any]:
-    """Return rank and range of the adaptive matrix that the paper calls `name`."""
+    """Return rank and range of the adaptive matrix, called `name` in the paper."""
     entries = model.adaptation_.toarray()
     return {
         f"rank of {name}": model.adaptation_.rank,

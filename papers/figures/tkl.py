@@ -27,10 +27,10 @@ from pliant.methods.tkl.solvers import low_rank
 GAUSSIAN, TESSELLATED = "Gaussian SVR", "TKL, degree 2"
 
 CLIFF = 0.02
-"""The width of a cliff; points nearer than that to one count as near."""
+"""Width of a cliff; points within this distance count as near."""
 
 STEEP = 150.0
-"""Metres by which the ground rises or falls within CLIFF of a point near a cliff."""
+"""Minimum change of the elevation in metres within CLIFF of a point near a cliff."""
 
 
 def _learning(rows: shared.Rows, C: float, epsilon: float) -> KernelLearning:
@@ -44,14 +44,14 @@ def _learning(rows: shared.Rows, C: float, epsilon: float) -> KernelLearning:
 
 
 def near_cliffs(X: Array, angle: float) -> Mask:
-    """Return whether a cliff stands within its own width of each point."""
+    """Return True for each point within CLIFF of a cliff."""
     around = [(0.0, 0.0), (CLIFF, 0.0), (-CLIFF, 0.0), (0.0, CLIFF), (0.0, -CLIFF)]
     heights = np.array([terrain_elevation(X + np.array(step), angle) for step in around])
     return np.asarray(np.abs(heights - heights[0]).max(axis=0) > STEEP)
 
 
 def terrain(s: SimpleNamespace, data: str | None) -> Drawing:
-    """A row for each angle of the canyon: the terrain, and what both models make of it."""
+    """Draw a row for each angle of the canyon: the terrain, and the predictions of both models."""
     figure, axes = shared.canvas(
         11.6, 3.9 * len(s.angles), len(s.angles), 3, sharex=True, sharey=True
     )
@@ -83,7 +83,7 @@ def terrain(s: SimpleNamespace, data: str | None) -> Drawing:
 
 
 def _searches(s: SimpleNamespace) -> dict[str, GridSearchCV]:
-    """Return both models, with what is tried in cross-validation."""
+    """Return both models with their grids for cross-validation."""
     svr = TransformedTargetRegressor(SVR(epsilon=s.epsilon), transformer=StandardScaler())
     tkl = TKLRegressor(degree=2, epsilon=s.epsilon)
     folds = KFold(s.folds, shuffle=True, random_state=s.seed)
@@ -96,7 +96,7 @@ def _searches(s: SimpleNamespace) -> dict[str, GridSearchCV]:
 
 
 def _show(ax: Any, heights: Array, title: str, resolution: int) -> None:
-    """Draw a shaded relief, as on a map."""
+    """Draw a shaded relief."""
     from matplotlib import colormaps
     from matplotlib.colors import LightSource
 
@@ -116,7 +116,7 @@ def random_factor(size: int, rank: int, rng: np.random.Generator) -> Array:
 
 
 def ranks(s: SimpleNamespace, data: str | None) -> Drawing:
-    """A panel for each set: mean steps with a 95 % interval, their line, and the learned P."""
+    """Draw a panel for each set: mean steps with a 95 % interval, their line, and the learned P."""
     figure, (panels,) = shared.canvas(5.6 * len(s.sets), 4.0, 1, len(s.sets))
     measured: Numbers = {}
     compared = []
@@ -137,7 +137,7 @@ def ranks(s: SimpleNamespace, data: str | None) -> Drawing:
 
 
 def _steps_by_rank(s: SimpleNamespace, problem: KernelLearning) -> Numbers:
-    """Return the steps for each rank of a random P, and for the learned one."""
+    """Return the steps for each rank of a random P, and for the learned P."""
     rng, size = np.random.default_rng(s.seed), problem.size
 
     def steps(factor: Array) -> int:

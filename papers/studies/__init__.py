@@ -1,1 +1,1 @@
-"""The sections of each study's page."""
+"""Sections of the studies' pages."""

@@ -1,4 +1,4 @@
-"""Tables 1, 2, 5 and 6 of DANK, Table 1 of KNPL, and the study that chose their defaults."""
+"""Tables 1, 2, 5 and 6 of DANK, Table 1 of KNPL, and the study of their defaults."""
 
 from __future__ import annotations
 
@@ -15,38 +15,37 @@ from papers.study import Shown, Study
 GROUP = "hadamard"
 
 PLAIN = f"svm:{FIXED}/none"
-"""The reference of all tests."""
+"""Reference of all tests."""
 
 BY_BATCH = {
     "SVM-CV": PLAIN,
     "DANK, batch rule": f"batch-dank:{FIXED}/{BATCH}",
     "the same, eta tuned": f"batch-dank:{TUNED}/{BATCH}",
 }
-"""The columns of the table of the DANK paper's own rule for new points."""
+"""Columns of the table of the DANK paper's rule for new points."""
 
 AT_REFERENCE = "dank-taus:0.01/reciprocal"
-"""The reference of the table on the rank of F."""
+"""Reference of the table on the rank of F."""
 
 ETAS = {FIXED: "eta = |alpha|^2 of the SVM", TUNED: "eta tuned"}
 
 SCORES = {"classification": "accuracy", "regression": "1 - R2"}
-"""The score of each task."""
 
 
 def _digits(results: Results) -> int:
-    """Return the decimals of the scores: one for per cent, three for 1 - R2."""
+    """Return the number of decimals: one for per cent, three for 1 - R2."""
     return 1 if results.task(results.sets[0]) == "classification" else 3
 
 
 def _named(who: str, results: Results) -> md.Row:
-    """Return a way's method, eta and rule."""
+    """Return method, eta and rule of a variant."""
     name, _, variant = who.partition(":")
     eta, _, rule = variant.partition("/")
     return {"method": results.titles[name], "eta": eta, "rule": rule}
 
 
 def _words(who: str, results: Results) -> str:
-    """Return a way in words, such as ``KNPL, eta tuned, rule nearest``."""
+    """Return the name of a variant, such as ``KNPL, eta tuned, rule nearest``."""
     return "{method}, eta {eta}, rule {rule}".format_map(_named(who, results))
 
 
@@ -61,7 +60,7 @@ def _framed(study: Study, results: Results, *middle: str) -> list[str]:
 
     def cut(name: str) -> list[str]:
         n, most = results.groups(name)[0]["n_train"], held.tuning_rows
-        return [f"parameters chosen on {most} of {n} training rows"] * (n > most)
+        return [f"parameters selected on {most} of {n} training rows"] * (n > most)
 
     return [
         protocol, md.contestants_note(study, results), md.left_out(study, results), *middle,
@@ -73,7 +72,7 @@ def tables(study: Study, results: Results) -> list[str]:
     """Return the paper's table, every rule for new points, the means and the tests."""
     compared = [
         shown.who
-        for column in study.beside.columns.values()
+        for column in study.comparison.columns.values()
         for shown in column
         if "/" in shown.who and shown.who != PLAIN and results.has(results.sets[0], shown.who)
     ]
@@ -83,7 +82,7 @@ def tables(study: Study, results: Results) -> list[str]:
         parts.append(f"## {results.titles[who]}: test scores by the rule for new points")
         for eta, meaning in ETAS.items():
             ways = {"SVM-CV": PLAIN, **{rule: f"{who}:{eta}/{rule}" for rule in (*RULES, CHOSEN)}}
-            parts += [f"{meaning}; *chosen* is the rule chosen by cross-validation:"]
+            parts += [f"{meaning}; *chosen* is the rule selected by cross-validation:"]
             parts += [_measured(ways, results, PLAIN)]
     if all(results.has(name, who) for name in results.sets for who in BY_BATCH.values()):
         parts += ["## DANK by the paper's rule for a batch", text(GROUP, "batch")]
@@ -96,7 +95,7 @@ def tables(study: Study, results: Results) -> list[str]:
 
 
 def _settings(compared: Sequence[str], results: Results) -> str:
-    """Say which of the measured columns have the papers' settings, and which another rule."""
+    """List the measured columns with the papers' settings, and those with another rule."""
     others = [_words(who, results) for who in compared if who.endswith("reciprocal")]
     papers = [_words(who, results) for who in compared if not who.endswith("reciprocal")]
     notes = [f"with the papers' settings: {'; '.join(papers)}"] if papers else []
@@ -105,19 +104,19 @@ def _settings(compared: Sequence[str], results: Results) -> str:
 
 
 def ranked(study: Study, results: Results) -> list[str]:
-    """Return the table on the rank of F, and the same with the chosen rule."""
+    """Return the table on the rank of F, and the same with the selected rule."""
     ways = {
         f"tau = {tau}": f"dank-taus:{tau}/{CHOSEN}" for tau in ("0", "0.001", "0.01", "0.1", "1")
     }
     return _framed(
         study, results, *_printed(study, results, text(GROUP, "ranked"), AT_REFERENCE),
-        "## The same with the rule chosen by cross-validation",
+        "## The same with the rule selected by cross-validation",
         _measured(ways, results, ways["tau = 0.01"]),
     )  # fmt: skip
 
 
 def _printed(study: Study, results: Results, measured: str, reference: str) -> Iterator[str]:
-    """The paper's tables, each cell paper / measured."""
+    """Yield the paper's tables, each cell paper / measured."""
     unit = "Accuracy in per cent" if results.sets_of("classification") else "1 - R2"
     against = "SVM-CV" if reference == PLAIN else "tau = 0.01"
     yield "## Paper / measured"
@@ -134,11 +133,11 @@ def _printed(study: Study, results: Results, measured: str, reference: str) -> I
             return found + md.mark(0 if training else _side(results, name, shown.who, reference))
 
         yield from ([f"On the training rows: {quantity.split()[-1]}"] if training else [])
-        yield md.beside_table(study, results, quantity, show)
+        yield md.comparison_table(study, results, quantity, show)
 
 
 def _side(results: Results, name: str, who: str, reference: str) -> int:
-    """Return 1 or -1 where a score is significantly better or worse than the reference's."""
+    """Return 1 or -1 if a score is significantly better or worse than the reference's, else 0."""
     return 0 if who == reference else results.gain(name, who, reference).significant
 
 
@@ -149,13 +148,12 @@ def _measured(ways: dict[str, str], results: Results, reference: str) -> str:
 
 
 def _ways(contestants: Sequence[str], etas: Sequence[str]) -> list[str]:
-    """Return all ways to choose."""
     rules = (*RULES, CHOSEN)
     return [f"{who}:{eta}/{rule}" for who in contestants for eta in etas for rule in rules]
 
 
 def _tests(who: str, results: Results) -> Iterator[str]:
-    """The paired tests of a paper's method against the plain model."""
+    """Yield the paired tests of a paper's method against the plain model."""
     name = who.partition(":")[0]
     yield f"## {results.titles[name]}: tests against SVM-CV"
     yield text(GROUP, "tests")
@@ -204,7 +202,7 @@ def _overall(task: str, count: int, overall: Overall) -> md.Row:
 
 
 def defaults(study: Study, results: Results) -> list[str]:
-    """Return a table for each method and each way to set eta, and the best rows in words."""
+    """Return a table for each method and setting of eta, and the best rows."""
     parts = ["## Averages over the sets", text(GROUP, "averages")]
     danks = [who for who in results.titles if who.startswith("dank")]
     for method, contestants in {"DANK": danks, "KNPL": ["knpl"]}.items():
@@ -215,7 +213,7 @@ def defaults(study: Study, results: Results) -> list[str]:
 
 
 def _first(ways: Sequence[str], results: Results) -> str:
-    """Name the ways with a rule of their own that come first by each average."""
+    """Name the variants with a fixed rule that are best by each average."""
     ways = [who for who in ways if not who.endswith(CHOSEN)]
     ranks = results.ranks(ways, results.sets).mean(axis=1)
     best = [f"best mean rank over all sets: {_words(ways[int(ranks.argmin())], results)}"]
@@ -226,4 +224,4 @@ def _first(ways: Sequence[str], results: Results) -> str:
                 for who in ways
             ]
             best.append(f"best mean {score}: {_words(ways[int(np.argmax(gains))], results)}")
-    return f"Among themselves, without *chosen*: {'; '.join(best)}."
+    return f"Among these variants, without *chosen*: {'; '.join(best)}."

@@ -1,4 +1,4 @@
-"""LAB-RBF: Tables 1, 2 and 3, its defaults beside other regressors, and its classifier."""
+"""LAB-RBF: Tables 1, 2 and 3, its defaults compared with other regressors, and its classifier."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PARKINSON = "parkinsons_total"
 
 
 def _framed(study: Study, results: Results, *middle: str) -> list[str]:
-    """Return the protocol, the bars that were set, the middle, the times and the notes."""
-    held, draws = study.protocol, study.beside.printed
+    """Return the protocol, the goals, the middle, the times and the notes."""
+    held, draws = study.protocol, study.comparison.printed
     testing, first = round(100 * held.test_size), held.first_seed
     classes = any(results.sets_of("classification"))
     protocol = text(
@@ -23,7 +23,7 @@ def _framed(study: Study, results: Results, *middle: str) -> list[str]:
         target="" if classes else " and the target",
         score="accuracy and log loss" if classes else "R2",
     )  # fmt: skip
-    asked = [" ".join(line.split()) for line in toml("texts/asked")[study.name]]
+    goals = [" ".join(line.split()) for line in toml("texts/goals")[study.name]]
 
     def few(name: str) -> list[str]:
         shortened = ", ".join(f"{title} on the first {k}" for title, k in md.fewer(results, name))
@@ -46,7 +46,7 @@ def _framed(study: Study, results: Results, *middle: str) -> list[str]:
         md.contestants_note(study),
         md.left_out(study, results),
         text(GROUP, "draws") if draws else "",
-        *("## What was asked for", md.bullets(asked)),
+        *("## Goals", md.bullets(goals)),
         *middle,
         *against,
         *("## Time of training", text(GROUP, "times"), md.times_table(study, results, seconds)),
@@ -65,7 +65,7 @@ def tables(study: Study, results: Results) -> list[str]:
     return _framed(
         study, results,
         *("## Tables 1 and 3: test R2, paper / measured", text(GROUP, "printed")),
-        md.beside_table(study, results, "R2", show),
+        md.comparison_table(study, results, "R2", show),
         *_scores(study, results, "Test R2"),
         *("## Table 2: support points", text(GROUP, "support"), _support(study, results)),
         *([*seeds, _seeds(results)] if PARKINSON in results.sets else []),
@@ -73,7 +73,7 @@ def tables(study: Study, results: Results) -> list[str]:
 
 
 def defaults(study: Study, results: Results) -> list[str]:
-    """Return the scores of all contestants, and who wins."""
+    """Return the scores of all contestants, and their wins."""
     return _framed(study, results, *_scores(study, results, "Test R2"))
 
 
@@ -83,7 +83,7 @@ def classes(study: Study, results: Results) -> list[str]:
     return _framed(
         study, results, *_scores(study, results, "Accuracy"),
         *_scores(study, results, "Log loss: lower is better", "log_loss", 3),
-        "Of the log loss, positive where it is lower:",
+        "Differences of the log loss, positive if LAB-RBF's is lower:",
         *md.differences(results, losses, lambda name: 3),
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ def classes(study: Study, results: Results) -> list[str]:
 def _scores(
     study: Study, results: Results, title: str, part: str = "test", digits: int = 4
 ) -> list[str]:
-    """Mean ± standard deviation of every contestant on every set, marked against the first."""
+    """Return mean ± standard deviation of all contestants, with marks against the first."""
     gains = md.gains_of_first(results, part)
 
     def side(name: str, who: str) -> int:
@@ -103,7 +103,7 @@ def _scores(
 
 
 def _support(study: Study, results: Results) -> str:
-    """Support points, the paper's and those measured."""
+    """Return the support points of the paper and the measured ones."""
     by_name = {each.name: each for each in study.contestants}
     limits = {"nystroem": by_name["nystroem"].centres, "krr": by_name["krr"].fit_rows}
     rows = []
@@ -123,7 +123,7 @@ def _support(study: Study, results: Results) -> str:
 
 
 def _seeds(results: Results) -> str:
-    """The score on every split, one column a contestant; then the least and the mean."""
+    """Return the score on every split, one column per contestant, then minimum and mean."""
     first = results.study.protocol.first_seed
     labels = [*(str(first + k) for k in range(results.repeats)), "least", "mean"]
     rows = [{"seed": label} for label in labels]

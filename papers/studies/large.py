@@ -1,4 +1,4 @@
-"""Table 4 of DANK: large sets beside libsvm."""
+"""Table 4 of DANK: large sets, compared with libsvm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCORES = {"test": "reciprocal", "smooth": "smooth", "by parts": "by parts"}
 
 
 def tables(study: Study, results: Results) -> list[str]:
-    """Return accuracies, seconds, and what was measured besides."""
+    """Return accuracies, seconds, and additional measurements."""
     who = "; ".join(f"*{each.title}*: {each.words()}" for each in study.contestants)
 
     def accuracy(name: str, shown: Shown) -> str:
@@ -29,22 +29,22 @@ def tables(study: Study, results: Results) -> list[str]:
 
     def rows(name: str) -> list[str]:
         group = results.groups(name)[0]
-        return [f"{group['n_train']} rows to learn from and {group['n_test']} to predict"]
+        return [f"{group['n_train']} training rows and {group['n_test']} test rows"]
 
     return [
         text(GROUP, "protocol", repeats=results.repeats, who=who),
         md.left_out(study, results),
         "## Accuracy in per cent, and the rank of F",
-        text(GROUP, "beside", least=LEAST),
-        md.beside_table(study, results, "accuracy", accuracy),
+        text(GROUP, "comparison", least=LEAST),
+        md.comparison_table(study, results, "accuracy", accuracy),
         "## Seconds of training",
         text(GROUP, "seconds"),
-        md.beside_table(study, results, "seconds", seconds),
-        "## What was measured besides",
+        md.comparison_table(study, results, "seconds", seconds),
+        "## Additional measurements",
         text(GROUP, "besides"),
         _besides(results),
         "## Notes",
-        f"{md.set_notes(study, results, rows)}\n* covtype: no copy of it is at hand.",
+        f"{md.set_notes(study, results, rows)}\n* covtype is not available.",
     ]
 
 

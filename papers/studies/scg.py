@@ -29,32 +29,32 @@ GROUP = "scg"
 OURS, PLAIN = "scg-ldk", "gaussian"
 
 REFERENCE = "features"
-"""The contestant that is no embedding, and has no rank."""
+"""The contestant without an embedding, which has no rank."""
 
 IN_PAPER = (
     "gaussian", "fsk", "simple-npk", "ir-gaussian", "osk", "ldk", "scg-osk", "scg-ldk",
 )  # fmt: skip
-"""The contestants that stand beside a method of the paper, in the order of the ranks."""
+"""Contestants that correspond to a method of the paper, in the order of the ranks."""
 
 EXTENSION_P_VALUE = 0.6785
-"""Of Wilcoxon's test between the columns of Table 4, as printed."""
+"""Printed p-value of Wilcoxon's test between the columns of Table 4."""
 
 REPORTED = {
     "scg-table-3": {"F": 5.17, "critical F": 2.16, "critical difference": 3.32},
     "scg-table-5": {"F": 87.65, "critical F": 2.60, "critical difference": 3.08},
 }
-"""What the paper prints of Friedman's and Nemenyi's tests."""
+"""Printed results of Friedman's and Nemenyi's tests."""
 
 SCALES = {
-    None: "standardised by the points that are learned from",
-    1.0: "0 or 1, as they come",
+    None: "standardised by the training points",
+    1.0: "0 or 1, unscaled",
     16.0: "divided by 16",
     255.0: "divided by 255",
 }
 
 
 def paper_means(study: str) -> Array:
-    """Return the mean accuracies that the paper prints, a row per set, a column per method."""
+    """Return the paper's mean accuracies, a row per set and a column per method."""
     rows = [cells["accuracy"].values() for cells in printed(study).values()]
     return np.array([[_mean(text) for text in row] for row in rows])
 
@@ -69,7 +69,7 @@ def _framed(study: Study, results: Results, summary: str, *tables: str) -> list[
     """Return a summary, the protocol, the tables and the notes of a page."""
 
     def few(name: str) -> list[str]:
-        return [f"{title} on the first {k} divisions only" for title, k in md.fewer(results, name)]
+        return [f"{title} on the first {k} splits only" for title, k in md.fewer(results, name)]
 
     return [
         summary,
@@ -86,7 +86,7 @@ def _protocol(study: Study, results: Results) -> str:
     scales = "; ".join(
         SCALES[unit] + (f" ({name})" if len(units) > 1 else "") for unit, name in units.items()
     )
-    if study.beside.by_variant:
+    if study.comparison.by_variant:
         judge = text(GROUP, "judged_by_neighbours", neighbours=NEIGHBOURS)
     else:
         values = ", ".join(f"{C:g}" for C in CS)
@@ -115,18 +115,18 @@ def compared(study: Study, results: Results) -> list[str]:
 
     paired = []
     if OURS in main and others:
-        chosen = f"The paper's gamma, as SCG-LDK chose it: {_chosen(results, OURS, 'strength')}."
+        chosen = f"The paper's gamma, as selected by SCG-LDK: {_chosen(results, OURS, 'strength')}."
         paired = ["## SCG-LDK against the others", text(GROUP, "paired"), _paired(results, others)]
         paired.append(chosen)
     return _framed(
         study, results, _summary(study, results),
-        *("## Accuracy", text(GROUP, "beside")),
-        md.beside_table(study, results, "accuracy", lambda *each: _spread(results, *each)),
+        *("## Accuracy", text(GROUP, "comparison")),
+        md.comparison_table(study, results, "accuracy", lambda *each: _spread(results, *each)),
         f"Mean of the measured accuracies over the {len(results.sets)} sets: {listed}.",
         *("## Ranks", _printed_standing(study.name), _standing(results, main)),
         *paired,
         *("## Seconds", text(GROUP, "seconds")),
-        md.beside_table(study, results, "seconds", seconds),
+        md.comparison_table(study, results, "seconds", seconds),
         *(["## Variants", text(GROUP, "variants"), _variants(results, more)] if more else []),
     )  # fmt: skip
 
@@ -146,7 +146,7 @@ def _summary(study: Study, results: Results) -> str:
     parts = [
         text(
             GROUP, "compared", sets=len(ours), ours=ours.mean(), plain=plain.mean(), p=p,
-            difference="a difference that is" if p < LEVEL else "no difference that is",
+            difference="the difference is" if p < LEVEL else "the difference is not",
             paper=paper, paper_plain=other,
         )
     ]  # fmt: skip
@@ -157,12 +157,11 @@ def _summary(study: Study, results: Results) -> str:
 
 
 def _seconds(results: Results, name: str, who: str) -> float:
-    """Return the median time of learning the kernel."""
     return float(np.median(results.numbers(name, who, "kernel_seconds")))
 
 
 def _variants(results: Results, contestants: Sequence[str]) -> str:
-    """Return accuracies and seconds of what is not in the paper."""
+    """Return accuracies and seconds of variants that are not in the paper."""
     rows = []
     for name in results.sets:
         row = {"set": name}
@@ -180,12 +179,12 @@ def _tests(means: Array) -> tuple[FriedmanTest, float]:
 
 
 def _critical(friedman: FriedmanTest) -> float:
-    """Return the F that equivalent methods exceed with probability LEVEL."""
+    """Return the critical value of F at LEVEL."""
     return float(stats.f.ppf(1.0 - LEVEL, *friedman.degrees))
 
 
 def _printed_standing(study: str) -> str:
-    """Say what the paper finds over its table, beside what its printed numbers give."""
+    """Return the paper's test results, and the results from its printed numbers."""
     friedman, difference = _tests(paper_means(study))
     return text(
         GROUP, "printed_standing", reported=REPORTED[study], F=friedman.statistic,
@@ -194,7 +193,7 @@ def _printed_standing(study: str) -> str:
 
 
 def _standing(results: Results, contestants: Sequence[str]) -> str:
-    """Say what the measured accuracies give: ranks, Friedman's F, significant differences."""
+    """Return the test results of the measured accuracies: ranks, Friedman's F, differences."""
     if len(results.sets) < 2 or len(contestants) < 2:
         return ""
     friedman, difference = _tests(results.means(contestants, "unlabelled"))
@@ -202,10 +201,10 @@ def _standing(results: Results, contestants: Sequence[str]) -> str:
     verdict = f"No difference is significant at the {LEVEL:g} level."
     if friedman.p_value < LEVEL:
         pairs = combinations(order, 2)
-        apart = [f"{a} before {b}" for (p, a), (q, b) in pairs if q - p > difference]
+        apart = [f"{a} ahead of {b}" for (p, a), (q, b) in pairs if q - p > difference]
         verdict = (
             f"The methods differ at the {LEVEL:g} level; Nemenyi's critical difference is "
-            f"{difference:.2f}. Further apart than that: {'; '.join(apart) or 'no two of them'}."
+            f"{difference:.2f}. Larger differences: {'; '.join(apart) or 'none'}."
         )
     return text(
         GROUP, "standing", methods=len(contestants), sets=len(results.sets),
@@ -216,7 +215,7 @@ def _standing(results: Results, contestants: Sequence[str]) -> str:
 
 
 def _paired(results: Results, others: Sequence[str]) -> str:
-    """Return a table of SCG-LDK against others: repeats and sets won, Wilcoxon's test.
+    """Return a table of SCG-LDK against others: sets and repeats won, Wilcoxon's test.
 
     The test compares mean accuracies over the sets, as the paper's Wilcoxon test does.
     """
@@ -229,8 +228,8 @@ def _paired(results: Results, others: Sequence[str]) -> str:
         rows.append({
             f"{results.titles[OURS]} against": results.titles[other],
             "mean gain": f"{(a - b).mean():.2f}",
-            "sets won–level–lost": _counts((a - b).round(9)),
-            "repeats won–level–lost": _counts(np.concatenate(repeats)),
+            "sets won–tied–lost": _counts((a - b).round(9)),
+            "repeats won–tied–lost": _counts(np.concatenate(repeats)),
             "Wilcoxon p over sets": md.NONE if p is None else f"{p:.4f}",
             "h": md.NONE if p is None else f"{int(p < LEVEL)}",
         })  # fmt: skip
@@ -243,7 +242,7 @@ def _counts(gains: Array) -> str:
 
 
 def _chosen(results: Results, who: str, key: str) -> str:
-    """Return how often each value was chosen, over all sets and repeats."""
+    """Return the share of repeats over all sets in which each value was selected."""
     values = [value for name in results.sets for value in results.found(name, who)[key]]
     kinds, counts = np.unique(values, return_counts=True)
     shares = (100 * counts / len(values)).tolist()
@@ -265,14 +264,14 @@ def extension(study: Study, results: Results) -> list[str]:
     return _framed(
         study, results, summary,
         *("## Accuracy on unlabelled and on later points", text(GROUP, "later_points")),
-        md.beside_table(study, results, "accuracy", lambda *each: _spread(results, *each)),
+        md.comparison_table(study, results, "accuracy", lambda *each: _spread(results, *each)),
         f"Average (paper: ten sets): {averages}.",
-        f"The paper's gamma, as chosen: {_chosen(results, OURS, 'strength')}.",
+        f"The paper's gamma, as selected: {_chosen(results, OURS, 'strength')}.",
     )  # fmt: skip
 
 
 def embedding(study: Study, results: Results) -> list[str]:
-    """Return accuracies in few dimensions, and what is gained."""
+    """Return accuracies in few dimensions, and gains."""
     places = {f"{n}, {variant(d)}": (n, variant(d)) for n, d in product(results.sets, DIMENSIONS)}
     ranked = [who for who in results.titles if who != REFERENCE]
     means = np.array([
@@ -283,7 +282,7 @@ def embedding(study: Study, results: Results) -> list[str]:
     for place, row in zip(places, means, strict=True):
         order = np.argsort(-row, kind="stable")[:2]
         first, second = (f"{results.titles[ranked[i]]} {row[i]:.1f} %" for i in order)
-        leaders.append(f"{place}: {first} before {second}")
+        leaders.append(f"{place}: {first}, then {second}")
     ranks = dict(zip(ranked, average_ranks(means).tolist(), strict=True)) if len(ranked) > 1 else {}
     rows = [
         {"embedding": title}
@@ -300,16 +299,16 @@ def embedding(study: Study, results: Results) -> list[str]:
     return _framed(
         study, results, f"First and second by the mean: {'; '.join(leaders)}.",
         "## Accuracy of the nearest neighbours",
-        "Of held-out points, mean ± standard deviation in per cent.",
+        "On held-out points, mean ± standard deviation in per cent.",
         md.table(rows),
         *(f"## {first} against the others", text(GROUP, "gains", first=first)),
         md.table([_gains(results, who, places) for who in results.titles if who != OURS]),
-        "The base kernel that it chose, and in how many divisions: " + "; ".join(chosen) + ".",
+        "The selected base kernel, with the number of splits: " + "; ".join(chosen) + ".",
     )  # fmt: skip
 
 
 def _gains(results: Results, other: str, places: dict[str, tuple[str, str]]) -> md.Row:
-    """Return the mean gain of our embedding over another one, split by split."""
+    """Return the mean gain of our embedding over another one, over common splits."""
     row = {"against": results.titles[other]}
     for place, (name, dimension) in places.items():
         a, b = results.shared(name, [f"{OURS}:{dimension}", f"{other}:{dimension}"])

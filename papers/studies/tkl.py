@@ -1,4 +1,4 @@
-"""Tables 3 and 4 of TKL, beside forests, boosting and a Gaussian kernel."""
+"""Tables 3 and 4 of TKL, compared with forests, boosting and a Gaussian kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from papers.study import Shown, Study
 GROUP = "tkl"
 
 NAME = "tkl-tables-3-4"
-"""The study that the aim was set for."""
+"""The study with a goal."""
 
 TABLES = {
     "regression": (
@@ -21,10 +21,10 @@ TABLES = {
     ),
     "classification": ("accuracy", "Table 4: accuracy of classification, in per cent"),
 }
-"""The quantity and the heading of each task."""
+"""Quantity and heading of each task."""
 
 LEAST_WINS, MOST_LOSSES = 8, 2
-"""The aim against the random forest."""
+"""Goal against the random forest."""
 
 
 def tables(study: Study, results: Results) -> list[str]:
@@ -48,14 +48,14 @@ def tables(study: Study, results: Results) -> list[str]:
         text(GROUP, "paired"),
         *md.differences(results, gains, lambda name: _digits(results, name) + 1),
         *("## Time of training", text(GROUP, "times"), _times(study, results)),
-        *("## What TKL chose", text(GROUP, "chosen"), _chosen(results)),
+        *("## Parameters selected by TKL", text(GROUP, "chosen"), _chosen(results)),
         "## Notes",
         md.set_notes(study, results, lambda name: _exceptional(study, results, name)),
     ]
 
 
 def aim_note(study: Study, results: Results, gains: md.Gains) -> str:
-    """Say whether the aim against the random forest is reached, over all sets and by the rule."""
+    """State whether the goal against the random forest is reached on all sets by the rule."""
     if study.name != NAME or set(results.sets) != set(study.sets) or "forest" not in gains:
         return ""
     sides = [gain.verdict for gain in gains["forest"].values()]
@@ -68,9 +68,9 @@ def aim_note(study: Study, results: Results, gains: md.Gains) -> str:
 
 
 def _tables(study: Study, results: Results, gains: md.Gains) -> list[str]:
-    """The paper's tables, each cell paper / measured."""
-    beside = {shown.who for column in study.beside.columns.values() for shown in column}
-    others = {title: who for who, title in results.titles.items() if who not in beside}
+    """Return the paper's tables, each cell paper / measured."""
+    comparison = {shown.who for column in study.comparison.columns.values() for shown in column}
+    others = {title: who for who, title in results.titles.items() if who not in comparison}
 
     def show(name: str, shown: Shown) -> str:
         side = -gains[shown.who][name].verdict if shown.who in gains else 0
@@ -81,13 +81,13 @@ def _tables(study: Study, results: Results, gains: md.Gains) -> list[str]:
         sets = results.sets_of(task)
         if sets:
             more = [name for name in sets if name not in printed(study.name)]
-            parts += [f"## {heading}", text(GROUP, "beside")]
-            parts += [md.beside_table(study, results, quantity, show, others, more)]
+            parts += [f"## {heading}", text(GROUP, "comparison")]
+            parts += [md.comparison_table(study, results, quantity, show, others, more)]
     return parts
 
 
 def _digits(results: Results, name: str) -> int:
-    """Return the decimals of a set's scores: two for per cent, for errors three digits or more."""
+    """Return the number of decimals: two for per cent, for errors three digits or more."""
     if results.task(name) == "classification":
         return 2
     error = results.mean(name, "tkl")
@@ -95,7 +95,7 @@ def _digits(results: Results, name: str) -> int:
 
 
 def _times(study: Study, results: Results) -> str:
-    methods = {s.who: m for m, column in study.beside.columns.items() for s in column}
+    methods = {s.who: m for m, column in study.comparison.columns.items() for s in column}
 
     def show(name: str, who: str) -> str:
         seconds = printed(study.name).get(name, {}).get("seconds", {}).get(methods.get(who, ""))
@@ -108,7 +108,7 @@ def _times(study: Study, results: Results) -> str:
 
 
 def _chosen(results: Results) -> str:
-    """What TKL chose on each split, and how far its last fits went."""
+    """Return TKL's parameters on each split, and the convergence of its final fits."""
     rows = []
     for name in results.sets:
         measured = results.found(name, "tkl")
@@ -123,7 +123,7 @@ def _chosen(results: Results) -> str:
 
 
 def _exceptional(study: Study, results: Results, name: str) -> list[str]:
-    """Say what a contestant does differently on one set."""
+    """Describe the different settings of contestants on one set."""
     return [
         f"{results.titles[who]} with {', '.join(f'{k} = {v}' for k, v in sets[name].items())} here"
         for who, sets in study.exceptions.items()
@@ -132,7 +132,7 @@ def _exceptional(study: Study, results: Results, name: str) -> list[str]:
 
 
 def seconds(study: Study, results: Results) -> list[str]:
-    """Return Table 1, the seconds of learning the kernel."""
+    """Return Table 1, the seconds to learn the kernel."""
 
     def show(name: str, shown: Shown) -> str:
         return md.spread(results.numbers(name, shown.who, "fit_seconds"), 3)
@@ -141,5 +141,5 @@ def seconds(study: Study, results: Results) -> list[str]:
         text(GROUP, "whole"),
         md.contestants_note(study),
         "## Seconds, paper / measured",
-        md.beside_table(study, results, "seconds", show, {"TKL by pliant": "pliant"}),
+        md.comparison_table(study, results, "seconds", show, {"TKL by pliant": "pliant"}),
     ]

@@ -1,8 +1,8 @@
 """Algorithm 2 of the TKL paper, Frank-Wolfe, on the problem of `pliant.methods.tkl`.
 
-It learns P from P = I, and takes the options of `low_rank.solve`. With two repairs: P moves towards
-n_P v v' with v the eigenvector of the largest eigenvalue of D(w), not of the smallest; and the line
-search is exact. K_P is linear in the step, and the slope of the objective along it is
+It learns P from P = I, and takes the options of `low_rank.solve`. It has two corrections: P moves
+towards n_P v v' with v the eigenvector of the largest eigenvalue of D(w), not of the smallest; and
+the line search is exact. K_P is linear in the step, and the slope of the objective along it is
 -<D(w), S - P>/2 at the w of that step (Danskin).
 """
 
@@ -20,11 +20,11 @@ from pliant.methods.tkl.solvers import low_rank
 from pliant.methods.tkl.solvers.low_rank import Search, factorize
 
 FLAT, TRIES = 0.1, 8
-"""A line search ends where the slope has fallen to this share, or after so many SVMs."""
+"""Relative slope at which a line search ends, and its maximum number of SVMs."""
 
 
 def frank_wolfe(problem: KernelLearning, **options: Any) -> Any:
-    """Take steps until the search is over."""
+    """Run Algorithm 2."""
     search, step = Search(problem, **options), 1.0
     factor = problem.scaled(np.eye(problem.size))
     gram = problem.gram(factor)
@@ -39,7 +39,7 @@ def frank_wolfe(problem: KernelLearning, **options: Any) -> Any:
 
 
 SOLVERS: dict[str, Callable[..., Any]] = {"low_rank": low_rank.solve, "frank_wolfe": frank_wolfe}
-"""The solvers by name."""
+"""Solvers by name."""
 
 
 def learning(X: Array, margin: Any) -> KernelLearning:
@@ -53,7 +53,7 @@ def _line_search(
 ) -> tuple[float, Any]:  # fmt: skip
     """Return the step in [0, 1] that minimises the objective, and the SVM there.
 
-    Regula falsi with a margin; if the slope at the upper end is unknown, that end is next.
+    Regula falsi with a margin; an unknown slope at the upper end is evaluated next.
     """
 
     def slope(at: Any) -> float:
@@ -76,7 +76,7 @@ def _line_search(
         if np.isnan(slope_high):
             step = high
             continue
-        rise = slope_high - slope_low  # > 0 but for rounding
+        rise = slope_high - slope_low  # > 0 except for rounding errors
         crossing = low - slope_low * (high - low) / rise if rise > 0.0 else 0.5 * (low + high)
         margin = 0.1 * (high - low)
         step = float(np.clip(crossing, low + margin, high - margin))
@@ -84,6 +84,6 @@ def _line_search(
 
 
 def _towards(factor: Array, vertex: Array, step: float) -> Array:
-    """Return a factor of (1 - step) P + step S, of at most 2 n_P columns."""
+    """Return a factor of (1 - step) P + step S, with at most 2 n_P columns."""
     longer = np.hstack([np.sqrt(1.0 - step) * factor, np.sqrt(step) * vertex])
     return longer if longer.shape[1] <= 2 * len(longer) else factorize(longer @ longer.T)

@@ -1,4 +1,4 @@
-"""Imports run downwards only, the core needs no optional package."""
+"""Imports run downwards only, and the core needs no optional package."""
 
 import json
 import pkgutil
@@ -45,7 +45,7 @@ def test_contracts_hold(tmp_path):
         "import sys; from importlinter.cli import lint_imports; "
         f"sys.exit(lint_imports({str(ROOT / 'pyproject.toml')!r}, cache_dir={str(tmp_path)!r}))"
     )
-    outcome = python(check)  # in a process of its own: it turns off the loggers of others
+    outcome = python(check)  # in a separate process, since it disables other loggers
     assert outcome.returncode == 0, outcome.stdout
 
 
@@ -55,7 +55,7 @@ def test_every_module_can_be_imported_without_the_optional_packages():
 
 
 def test_importing_the_core_brings_no_optional_package():
-    # scikit-learn itself imports pandas and rich where they are installed
+    # scikit-learn itself imports pandas and rich if installed
     watched = {*OPTIONAL, *SOLVERS} - {"pandas", "pyarrow", "rich"}
     code = "import json, sys, pliant.methods, pliant.plots; print(json.dumps(list(sys.modules)))"
     done = python(code)

@@ -1,4 +1,4 @@
-"""What the layout promises: few files in a fit, few classes in an estimator, no import circle."""
+"""Layout: few files in a fit, few classes in an estimator, no import cycle."""
 
 import ast
 import inspect
@@ -17,10 +17,10 @@ from pliant.cli.app import COMMANDS
 PACKAGE = Path(pliant.__file__).parent
 
 FILES_OF_A_FIT, FUNCTIONS_OF_A_FIT = 13, 140
-"""Own files and functions that a default fit of an estimator may enter."""
+"""Maximum numbers of own files and functions entered by a default fit."""
 
 OWN_CLASSES, OWN_FILES = 4, 3
-"""Own classes in the method resolution order of an estimator at most, and files that hold them."""
+"""Maximum numbers of own classes in an estimator's method resolution order, and their files."""
 
 LONGEST_FILE = 700
 
@@ -49,7 +49,7 @@ def profile(frame, event, _):
 for name in {names!r}:
     estimator = getattr(pliant, name)()
     target = np.sin(3 * X[:, 0]) + X[:, 1] if is_regressor(estimator) else y
-    estimator.fit(X, target)  # compiled loops and imports within functions are not the fit's
+    estimator.fit(X, target)  # compile loops and import lazily before tracing
     files, functions = set(), set()
     threading.setprofile(profile)
     sys.setprofile(profile)
@@ -85,14 +85,14 @@ def code_entered():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_default_fit_enters_few_files_and_functions(name, code_entered):
     files, functions = code_entered[name]
-    assert len(files) > 3  # the trace has seen something
+    assert len(files) > 3  # the trace is not empty
     assert len(files) <= FILES_OF_A_FIT, files
     assert len(functions) <= FUNCTIONS_OF_A_FIT, functions
 
 
 def file_of(cls):
-    """The file that defines a class; ``__module__`` is the public path of exported ones."""
-    # scikit-learn wraps fit: the file is that of the function inside
+    """Return the file that defines a class; exported classes have a public ``__module__``."""
+    # scikit-learn wraps fit: use the file of the inner function
     functions = [inspect.unwrap(f) for f in vars(cls).values() if inspect.isfunction(f)]
     return functions[0].__code__.co_filename if functions else None
 
@@ -105,7 +105,7 @@ def test_an_estimator_has_few_own_classes(estimator):
 
 
 def modules():
-    """Each module of the package, by its dotted name."""
+    """Return the modules of the package by dotted name."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
@@ -114,7 +114,7 @@ def modules():
 
 
 def imports_of(path, known):
-    """Modules that a file imports: at the top, within functions and for type checking alike."""
+    """Return the modules that a file imports, including lazy and type-checking imports."""
     targets = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
@@ -133,7 +133,7 @@ def graph():
 
 
 def circles(edges):
-    """Modules on a circle, or between two: what remains when ends are cut off again and again."""
+    """Return the modules on or between import cycles, by removing leaves repeatedly."""
     left = {name: set(targets) for name, targets in edges.items()}
     while True:
         imported = set().union(*left.values()) if left else set()
@@ -151,8 +151,8 @@ def test_no_import_circle():
 def test_every_module_is_used_or_exported():
     edges = graph()
     used = set().union(*edges.values())
-    packages = {name.rpartition(".")[0] for name in edges}  # a folder is used by what it holds
-    entry_points = {"pliant", "pliant.cli.__main__", "pliant.datasets"}  # public doors
+    packages = {name.rpartition(".")[0] for name in edges}  # a folder is used if its modules are
+    entry_points = {"pliant", "pliant.cli.__main__", "pliant.datasets"}  # public entry points
     entry_points |= {f"pliant.cli.{name}" for name in COMMANDS}  # imported by name
     assert sorted(edges.keys() - used - packages - entry_points) == []
 

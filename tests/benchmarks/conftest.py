@@ -1,4 +1,4 @@
-"""Measuring without a process for each contestant, which takes seconds to start."""
+"""Fixtures to measure without a separate process per contestant, which is slow to start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.benchmarks.computed import threads_found_once
 
 
 def run_here(command, *, input, env, **_):
-    """Do in this process what ``subprocess.run`` does with a worker."""
+    """Run a worker in this process instead of ``subprocess.run``."""
     with (
         mock.patch.dict(os.environ, env),
         mock.patch.object(sys, "stdin", io.StringIO(input.decode())),
@@ -28,9 +28,9 @@ def run_here(command, *, input, env, **_):
 
 @pytest.fixture(scope="module")
 def in_process():
-    """Measure in the process of the tests; the processes have tests of their own.
+    """Measure in the process of the tests; separate tests cover the processes.
 
-    The value has the command of each process that would have been started.
+    The value lists the command of each replaced process.
     """
     commands = []
 
@@ -47,5 +47,5 @@ def in_process():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "subprocess", stand_in)
         patch.setattr(worker, "threadpool_info", threads_found_once)
-        patch.setattr(worker, "reset_peak_memory", lambda: None)  # it collects all garbage
+        patch.setattr(worker, "reset_peak_memory", lambda: None)  # slow: it collects all garbage
         yield commands

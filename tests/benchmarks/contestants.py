@@ -1,4 +1,4 @@
-"""Contestants that a process of their own can run at once, and some that cannot."""
+"""Contestants that run in a separate process, and some that fail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "PLIANT_DATA")
 
 
 def witness(params):
-    """Hold a block of memory, print, and tell the environment and what only numpy knows."""
+    """Allocate a block of memory, print, and return the environment and a NumPy scalar."""
 
     def call():
         print("hello")
@@ -31,28 +31,28 @@ def witness(params):
 
 
 def calls(params):
-    """Tell how often the measured call ran."""
+    """Count the measured calls."""
     seen = []
     return lambda: seen.append(1), lambda _: {"calls": len(seen)}
 
 
 def undefined(params):
-    """Return numbers that JSON has no name for."""
+    """Return numbers that JSON cannot represent."""
     return lambda: None, lambda _: {"gap": float("nan"), "bound": float("inf")}
 
 
 def unprepared(params):
-    """Fail before anything is measured."""
+    """Fail before the measurement."""
     raise ValueError("expected n > 0, got -1")
 
 
 def failing(params):
-    """Fail while being measured."""
+    """Fail during the measurement."""
     return lambda: 1 // params["zero"], lambda _: {}
 
 
 def dying(params):
-    """End the process."""
+    """Terminate the process."""
 
     def call():
         print("going down", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Each benchmark runs on a tiny problem, and each page is what its kept results give."""
+"""Benchmarks run on tiny problems, and pages match their stored results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SMALL = {
     "supervised-large": {"rows": 300, "sample": 100, "components": 2},
     "tessellated-gaps": {"rows": 40},
 }  # fmt: skip
-"""Parameters of a small problem, beside those of the first, unmeasured call."""
+"""Parameters of a small problem, in addition to those of the first, unmeasured call."""
 
 CASES = [
     (name, contestant.name)
@@ -65,7 +65,7 @@ OWN_PAGES = {"blend", "tables", "intervals", "relevance", "mkl-accuracy"}
 def test_a_kept_page_is_what_its_results_give(name):
     report = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     assert to_markdown(report) == (RESULTS / f"{name}.md").read_text(encoding="utf-8")
-    assert name in BENCHMARKS or "measured no more here" in report["notes"]
+    assert name in BENCHMARKS or "no longer measured" in report["notes"]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_kept_results_are_small():
 
 @pytest.fixture
 def iris(monkeypatch):
-    """One small table of classes in place of those of the data folder."""
+    """Replace the tables of the data folder by one small classification table."""
     X, y = load_iris(return_X_y=True)
     for module in (tables, intervals):
         monkeypatch.setattr(module, "load", lambda name, folder: (X, y))

@@ -1,4 +1,4 @@
-"""Tables of results: aligned, complete, and safe against what text may hold."""
+"""Markdown tables are aligned and complete, and escape all text."""
 
 from __future__ import annotations
 

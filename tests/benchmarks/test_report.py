@@ -1,4 +1,4 @@
-"""From measurements to medians, ratios, JSON and Markdown; and the command line."""
+"""Summaries of measurements as medians, ratios, JSON and Markdown; and the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from benchmarks.harness.measuring import Settings
 from benchmarks.harness.report import run, to_markdown, write
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.harness.summary import goal_met, overall, summarise
-from benchmarks.registry import BENCHMARKS
 
 HERE = "tests.benchmarks.contestants"
 BASE = Contestant("base", f"{HERE}:count", paper=2.0)
@@ -60,13 +59,6 @@ def test_the_processor_may_be_the_clock():
     assert other["clock_seconds"] == 6
     assert other["median_ratio"] == pytest.approx(2 / 3)
     assert summarise(CASE, found, "time ratio")[1]["clock_seconds"] is None
-
-
-def test_a_contestant_that_never_ran_has_no_numbers():
-    failed = [{"repeat": 0, "contestant": "base", "error": "ValueError: no"}]
-    base, other = summarise(CASE, [*failed, *measurements(other=[2])], "time ratio")
-    assert (base["seconds"], base["peak_bytes"], base["result"]) == (None, None, {})
-    assert (other["seconds"], other["ratio_of_medians"], other["median_ratio"]) == (2, None, None)
 
 
 def test_overall_takes_the_median_over_cases():
@@ -126,14 +118,6 @@ def test_markdown_shows_paper_measured_and_baseline(report):
     assert "Medians of 2 measurements" in lines[-1]
 
 
-def test_goals_over_all_problems_get_their_own_table(report):
-    page = to_markdown({**report, "goals_over": "median of cases"})
-    assert "Over all problems:" in page
-    tables = page.split("Over all problems:")
-    assert "goal" not in tables[0]
-    assert "median time ratio" in tables[1]
-
-
 @pytest.fixture
 def tiny_command(in_process, monkeypatch, tmp_path):
     monkeypatch.setattr(command_line, "BENCHMARKS", {"tiny": benchmark()})
@@ -158,25 +142,3 @@ def test_a_run_with_failures_is_not_kept(tiny_command, tmp_path, monkeypatch, ca
     assert (tmp_path / "out" / "tiny.json").exists()
     assert not (tmp_path / "results").exists()
     assert "not kept" in capsys.readouterr().err
-
-
-def test_the_command_lists_benchmarks(capsys):
-    assert command_line.main(["--list"]) == 0
-    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-    assert names == list(BENCHMARKS)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "expected the NAME of a benchmark"),
-        (["nothing"], "invalid choice: 'nothing'"),
-        (["speed", "--repeats", "0"], "expected repeats > 0, got 0"),
-        (["speed", "--data", "no/such/folder"], "expected --data to be an existing folder"),
-    ],
-)
-def test_bad_arguments_end_with_a_reason(arguments, message, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        command_line.main(arguments)
-    assert stopped.value.code == 2
-    assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Every public estimator, found by what it is: no list to keep up to date."""
+"""Find all public estimators by introspection."""
 
 import pliant
 
@@ -7,4 +7,4 @@ ESTIMATORS = [
     for item in (getattr(pliant, name) for name in sorted(pliant.__all__))
     if isinstance(item, type) and hasattr(item, "fit") and hasattr(item, "get_params")
 ]
-"""The classes in ``pliant.__all__`` that learn."""
+"""Estimator classes in ``pliant.__all__``."""

@@ -1,4 +1,4 @@
-"""Estimators with a ``kernel`` take one of some columns: by position, and by name from a frame."""
+"""Estimators with a ``kernel`` accept kernels of columns, by position or by name."""
 
 import numpy as np
 import pandas as pd
@@ -54,7 +54,7 @@ OTHER_WAYS = [
 
 
 def outputs(model, points):
-    """What a model computes at some points: decisions, predictions or kernel values."""
+    """Return decisions, predictions or kernel values of a model at some points."""
     for name in ("decision_function", "predict", "transform"):
         if hasattr(model, name):
             return np.asarray(getattr(model, name)(points))
@@ -66,7 +66,7 @@ def test_names_mean_the_columns_of_the_frame(estimator, tmp_path):
     expected = outputs(clone(estimator).set_params(kernel=BY_POSITION).fit(X, LABELS), NEW)
     model = clone(estimator).set_params(kernel=clone(BY_NAME)).fit(FRAME, LABELS)
     np.testing.assert_array_equal(outputs(model, NEW_FRAME), expected)
-    assert model.kernel.kernels[0].columns == ["weight", "age"]  # the parameter is left as it is
+    assert model.kernel.kernels[0].columns == ["weight", "age"]  # the parameter is unchanged
     save_model(model, tmp_path / "model.pliant")
     loaded = load_model(tmp_path / "model.pliant").model
     np.testing.assert_array_equal(outputs(loaded, NEW_FRAME), expected)

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks: every estimator, and settings that take paths of their own."""
+"""scikit-learn's estimator checks for every estimator, and for settings with separate code."""
 
 import joblib
 import pytest
@@ -32,7 +32,7 @@ QUICK = {
     "LABRBFClassifier": {"n_members": 2, "max_iter": 5},
     "LABRBFRegressor": {"n_members": 2, "max_iter": 5},
 }
-"""Settings in place of defaults whose search or averaging takes long."""
+"""Settings that replace defaults with a slow search or averaging."""
 
 SETTINGS = [
     DANKClassifier("precomputed", extension="none"),
@@ -85,13 +85,13 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::pliant.NonPSDWarning")
-@pytest.mark.filterwarnings("ignore::pliant.UniformWeightsWarning")  # labels at random
+@pytest.mark.filterwarnings("ignore::pliant.UniformWeightsWarning")  # random labels
 @parametrize_with_checks(
     [*(kind(**QUICK.get(kind.__name__, {})) for kind in ESTIMATORS), *SETTINGS],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):
-    with joblib.parallel_config("threading"):  # processes take seconds to start
+    with joblib.parallel_config("threading"):  # processes are slow to start
         assert check(estimator) is None
 
 

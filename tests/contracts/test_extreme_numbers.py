@@ -1,4 +1,4 @@
-"""Numbers at the ends of the range of floats: finite predictions or an error of one sentence."""
+"""Numbers at the ends of the float range give finite predictions or a one-sentence error."""
 
 import numpy as np
 import pandas as pd

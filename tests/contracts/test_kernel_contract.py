@@ -1,4 +1,4 @@
-"""The contract of all kernels of `pliant.kernels`, found there by introspection."""
+"""Contract of all kernels in `pliant.kernels`, found by introspection."""
 
 import inspect
 import pickle
@@ -102,7 +102,7 @@ MADE = {
         k.NeighborGraphKernel.from_points(np.concatenate([TRAIN[:5], TRAIN[:5] + 3.0]), 3, 4),
     ],
 }  # fmt: skip
-"""Examples of the kernels that cannot be made without arguments, or have several forms."""
+"""Examples of kernels that need arguments or have several forms."""
 
 CLASSES = [
     name
@@ -128,7 +128,7 @@ def points_of(kernel, n, seed=0):
 
 
 def parts_of(kernel):
-    """Yield a kernel and all kernels that it is made of."""
+    """Yield a kernel and all its component kernels."""
     yield kernel
     for value in kernel.get_params(deep=False).values():
         for part in value if isinstance(value, list | tuple) else (value,):
@@ -137,7 +137,7 @@ def parts_of(kernel):
 
 
 def assert_close(actual, expected):
-    """Equal up to the rounding of a few operations."""
+    """Assert equality up to the rounding of a few operations."""
     scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-13 * scale)
 
@@ -163,7 +163,7 @@ def test_a_gram_has_the_values_of_its_pairs(kernel):
     assert kernel(X[:0], Y).shape == (0, 5)
     assert kernel(X, Y[:0]).shape == (7, 0)
     assert kernel.diag(X[:0]).shape == (0,)
-    np.testing.assert_array_equal(X, points_of(kernel, 7))  # left as they are
+    np.testing.assert_array_equal(X, points_of(kernel, 7))  # unchanged
 
 
 @every_kernel
@@ -229,7 +229,7 @@ def test_positive_hyper_parameters_are_read_and_checked_at_each_call(kernel):
         if last not in ("gamma", "rho", "scale") or not isinstance(value, float):
             continue
         if np.array_equal(kernel.set_params(**{name: 1.5 * value})(X), before):
-            continue  # of a base whose values a learned kernel keeps
+            continue  # the learned kernel stores values of its base
         np.testing.assert_array_equal(kernel.set_params(**{name: value})(X), before)
         for bad in (0.0, -1.0, np.inf, np.nan, 10**400, "1", None, True):
             with pytest.raises(ValueError, match="> 0, a finite number, got ") as caught:

@@ -1,4 +1,4 @@
-"""Each parameter refuses values out of its range, by the table of constraints of its estimator."""
+"""Each parameter refuses values outside the constraints of its estimator."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ X = np.random.default_rng(0).normal(size=(12, 2))
 Y = np.arange(12) % 2
 
 ELSEWHERE = {"kernel", "kernels", "learner", "machine", "centers", "unlabeled", "random_state"}
-"""Parameters that hold kernels, estimators, points, labels or seeds, with errors of their own."""
+"""Parameters for kernels, estimators, points, labels or seeds, with separate error tests."""
 
 PARAMETERS = [
     (kind, name) for kind in ESTIMATORS for name in sorted({*kind().get_params(False)} - ELSEWHERE)
@@ -24,7 +24,7 @@ def label(value):
 
 
 def wrong_values(constraint):
-    """Values that no parameter takes, and those beyond the bounds that a constraint states."""
+    """Yield values that no parameter accepts, and values beyond the bounds of a constraint."""
     yield complex(1, 2)
     if isinstance(constraint, partial) and constraint.func in (check_real, check_integer):
         yield np.nan

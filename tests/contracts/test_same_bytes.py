@@ -1,4 +1,4 @@
-"""The number of threads of BLAS changes no byte of a prediction, a kernel or a saved model."""
+"""Predictions, kernels and saved models are bit-identical for any number of BLAS threads."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ QUICK = {
     "LABRBFRegressor": {"n_members": 2, "max_iter": 5},
     "LogDetLearner": {"max_pairs": 500},
 }
-"""Parameters with which fits take less time; all others have their defaults."""
+"""Parameters that make fits faster; all others have their defaults."""
 
 SCRIPT = """
 import json
@@ -50,7 +50,7 @@ for name in ESTIMATORS:
         found[f"{name} kernel"] = digest(model.kernel_(T, model.support_vectors_).tobytes())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.pliant"
-        if name != "LearnedKernelClassifier":  # files hold no machine on a precomputed kernel
+        if name != "LearnedKernelClassifier":  # files cannot store a precomputed SVC
             save_model(model, path)
             found[f"{name} file"] = content_of(path)
 path = pliant.SCGLogDetPath(Gaussian(0.2)(X))
@@ -67,12 +67,12 @@ ESTIMATORS = [
 
 
 def digest(values):
-    """Return a short name of some bytes."""
+    """Return a short digest of some bytes."""
     return hashlib.sha256(values).hexdigest()[:16]
 
 
 def content_of(path):
-    """Return the digest of a model file, whatever numbers its objects had in the process."""
+    """Return the digest of a model file, independent of object ids."""
     numbers = {}
 
     def renumbered(match):

@@ -1,4 +1,4 @@
-"""Every fit, transform and prediction holds BLAS to one thread, and restores it afterwards."""
+"""Every fit, transform and prediction limits BLAS to one thread, and restores the limit."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import pliant
@@ -55,7 +55,7 @@ def check_array(*args, **kwargs):
     return check(*args, **kwargs)
 
 
-validation.check_array = check_array  # every method that takes X calls it
+validation.check_array = check_array  # every method with X calls it
 X, y = make_classification(40, 4, random_state=0)
 threadpool_limits(3, user_api="blas")
 for name in NAMES:
@@ -70,14 +70,14 @@ for name in NAMES:
 
 
 def blas_threads():
-    """Return the numbers of threads of the BLAS libraries of this process that have several."""
+    """Return the numbers of threads of this process's multithreaded BLAS libraries."""
     libraries = ThreadpoolController().select(user_api="blas").info()
     return {x["num_threads"] for x in libraries if x.get("threading_layer") != "disabled"}
 
 
 @pytest.fixture(autouse=True)
 def three_threads():
-    """Set three threads from a thread that ends, so that no other thread is in control."""
+    """Set three threads from a thread that ends, so no other thread controls the limit."""
     before = min(blas_threads())
     set_blas_threads(3)
     yield
@@ -151,15 +151,6 @@ def test_a_forked_process_has_a_limit_of_its_own():
             os._exit(0 if threads._limit is not before else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert threads._limit is before
-
-
-@pytest.mark.parametrize("worth_it", [False, True])
-def test_numbers_of_threads_that_are_given_are_kept(monkeypatch, worth_it):
-    monkeypatch.setattr(threads, "cpu_count", lambda: 16)
-    for given in (1, 3, -1):
-        assert threads.threads_for(given, worth_it=worth_it) == given
-        with parallel_config(n_jobs=given):
-            assert threads.threads_for(None, worth_it=worth_it) == given
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])

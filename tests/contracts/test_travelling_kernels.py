@@ -1,9 +1,8 @@
-"""Every kernel, given or learned, in every kernel method of scikit-learn, against Gram matrices."""
+"""All fixed and learned kernels in all kernel methods of scikit-learn, against Gram matrices."""
 
 import numpy as np
 import pytest
 from sklearn.cluster import SpectralClustering
-from sklearn.datasets import load_iris
 from sklearn.decomposition import KernelPCA
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
@@ -27,7 +26,6 @@ from pliant import (
 )
 from pliant.kernels import (
     Gaussian,
-    Kernel,
     Laplacian,
     Linear,
     Matern,
@@ -106,7 +104,7 @@ def test_every_consumer_has_the_values_of_the_precomputed_way(kernel):
     mine = KernelPCA(2, kernel=kernel, eigen_solver="dense").fit(X)
     theirs = KernelPCA(2, kernel="precomputed", eigen_solver="dense").fit(gram)
     assert_same(mine.transform(X_NEW), theirs.transform(cross))
-    if gram.min() >= 0:  # as the weights of a graph must be
+    if gram.min() >= 0:  # required of graph weights
         clusters = SpectralClustering(2, affinity=kernel, random_state=0).fit(X)
         assert_same(clusters.affinity_matrix_, gram)
     features = Nystroem(kernel, n_components=len(X), random_state=0).fit(X)
@@ -199,16 +197,3 @@ def test_members_that_map_features_differently_have_the_mean_of_their_kernels():
     assert np.sum(kernel.weights) == pytest.approx(1.0)
     np.testing.assert_allclose(kernel.diag(skewed), 1.0)
     assert np.linalg.eigvalsh(kernel(skewed))[0] > -1e-12
-
-
-def test_of_several_classes_the_mean_of_the_pairs_is_one_kernel():
-    flowers, species = load_iris(return_X_y=True)
-    model = DANKClassifier().fit(flowers[::2], species[::2])
-    with pytest.raises(AttributeError, match=r"use estimators_\[k\]\.kernel_"):
-        _ = model.kernel_
-    kernels = [each.kernel_ for each in model.estimators_]
-    shared = WeightedSum(kernels, np.full(3, 1 / 3))
-    assert isinstance(shared, Kernel)
-    assert SVC(kernel=shared).fit(flowers[::2], species[::2]).score(flowers, species) > 0.95
-    one = LABRBFClassifier(10, n_members=1, max_iter=5, random_state=0).fit(flowers, species)
-    assert KernelPCA(2, kernel=one.symmetric_kernel_).fit_transform(flowers).shape == (150, 2)

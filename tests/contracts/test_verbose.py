@@ -1,4 +1,4 @@
-"""Every estimator that may learn for long prints its progress if it is asked to."""
+"""Every slow estimator prints its progress with ``verbose``."""
 
 import re
 

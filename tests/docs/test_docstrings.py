@@ -1,4 +1,4 @@
-"""The examples in docstrings give what they say, and every public name has a docstring."""
+"""Docstrings: examples run as shown, and every public name has one."""
 
 import doctest
 import importlib
@@ -25,7 +25,7 @@ CLASSES = {
     for item in vars(importlib.import_module(name)).values()
     if isinstance(item, type) and item.__module__.startswith("pliant")
 }
-"""Classes whose ``__module__`` is their public path, not the file that defines them."""
+"""Classes with their public path in ``__module__``, instead of the defining file."""
 
 
 WITH_EXAMPLES = [

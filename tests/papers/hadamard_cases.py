@@ -41,7 +41,7 @@ def gaussian_gram(X, s, Y=None):
 
 @dataclass
 class Case:
-    """A Gram matrix, labels, constants, and two feasible points, at times close to each other."""
+    """A Gram matrix, labels, constants, and two feasible points, sometimes close to each other."""
 
     K: np.ndarray
     y: np.ndarray
@@ -58,7 +58,7 @@ def exponents(low, high):
 
 @st.composite
 def cases(draw, gaussian=None):
-    """Random cases: Gaussian or linear kernels, tau from 0 to 2n, beyond which F can vanish."""
+    """Yield random cases: Gaussian or linear kernels, tau from 0 to 2n (F can vanish beyond)."""
     n = draw(st.integers(3, 12))
     r = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = r.standard_normal((n, 3))

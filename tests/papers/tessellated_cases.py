@@ -1,7 +1,7 @@
 """Data of the reference optima of tessellated kernel learning.
 
-X lies in [0, 1] and is used as it is, Y = [-delta, 1 + delta], trace P = n_P. The noted optima are
-those of the paper's measure of Y, its volume V. The library's measure is 1: with V times their C,
+X is in [0, 1] and unscaled, Y = [-delta, 1 + delta], trace P = n_P. The noted optima use
+the paper's measure of Y, its volume V. The library's measure is 1: with C scaled by V,
 its optimum is V times theirs.
 """
 
@@ -24,9 +24,9 @@ BASES = [(0, "x"), (1, "x"), (1, "xz")]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Points, the SVM on them, the border of the box, and the optimum for each of `BASES`.
+    """Points, the SVM on them, the bounds of the box, and the optimum for each of `BASES`.
 
-    `C` is that of the library; `margin` has it.
+    `C` has the scale of the library and is part of `margin`.
     """
 
     name: str
@@ -39,20 +39,20 @@ class Case:
     at_identity: np.ndarray | None = None
 
     def tensor(self, degree, basis):
-        """All G_ij on the points, shape (n_P, n_P, m, m)."""
+        """Return all G_ij on the points, shape (n_P, n_P, m, m)."""
         box = -self.delta, 1 + self.delta
         return tessellated_tensor(self.X, self.X, *box, degree, basis, normalized=True)
 
     def optimum(self, degree, basis):
-        """The reference value."""
+        """Return the reference value."""
         return self.optima[BASES.index((degree, basis))]
 
     def by_weights(self, degree, basis):
-        """The optimum and w by a semidefinite program, which takes seconds: solved once."""
+        """Return the optimum and w by a semidefinite program, solved once as it takes seconds."""
         return _by_weights(self.name, degree, basis)
 
     def by_shape_matrix(self, degree, basis):
-        """The same for the optimum and P."""
+        """Return the optimum and P by the other semidefinite program."""
         return _by_shape_matrix(self.name, degree, basis)
 
 

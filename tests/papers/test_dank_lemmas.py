@@ -1,4 +1,4 @@
-"""The claims of the DANK paper (JMLR 2020) about its own problem and algorithm."""
+"""Claims of the DANK paper (JMLR 2020) about its problem and algorithm."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def adaptations(case):
 
 
 def gradient_change(case):
-    """|grad h(alpha_1) - grad h(alpha_2)| and |alpha_1 - alpha_2|."""
+    """Return |grad h(alpha_1) - grad h(alpha_2)| and |alpha_1 - alpha_2|."""
     first, second = (
         gradient(case.K, case.y, a, F)
         for a, F in zip((case.alpha, case.other), adaptations(case), strict=True)
@@ -48,7 +48,7 @@ def gradient_change(case):
 
 
 def rounding(case):
-    """What the differences of two gradients lose to cancellation, with room."""
+    """Return a tolerance for the cancellation in the difference of two gradients."""
     return ROUNDING * (1 + len(case.y) * case.C * np.abs(case.K).max() * bound_of_lemma_1(case))
 
 
@@ -60,7 +60,7 @@ def test_lemma_1_bounds_the_eigenvalues_of_f(case):
 
 
 def test_lemma_1_needs_a_tau_that_leaves_something_of_f():
-    """Beyond tau = 2n the bound can be negative: the "nonempty" set is empty, and F is 0."""
+    """For tau > 2n the bound can be negative: the "nonempty" set is empty, and F is 0."""
     X, y = classification_data()
     K, C, eta, tau = gaussian_gram(X, 0.5), 1.0, 1e6, 50.0
     assert 24 - tau / 2 + 24 * C**2 * largest_eigenvalue(K) / (4 * eta) < 0
@@ -141,7 +141,7 @@ def test_algorithm_1_fails_with_the_sign_as_printed(s, C, eta, tau, optimum):
 
 
 def test_the_printed_stopping_rule_can_stop_at_the_start():
-    """The first move is at most |grad h(0)|/L = sqrt(n)/L, however far the optimum is."""
+    """The first move is at most |grad h(0)|/L = sqrt(n)/L, for any distance of the optimum."""
     X, y = classification_data()
     K, C, eta, tau = gaussian_gram(X, 0.5), 32.0, 1.0, 0.01
     stopped = nesterov(K, y, C, eta, tau)

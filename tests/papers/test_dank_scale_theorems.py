@@ -1,4 +1,4 @@
-"""The claims of the DANK paper about large sets: Lemma 5, Theorems 6 and 7, and what holds instead.
+"""Claims of the DANK paper about large sets: Lemma 5, Theorems 6 and 7, and corrections.
 
 The problem has no intercept (problem (18)), the parts are problems (19), and problem (20) is the
 whole one with zeros between different parts. In beta = y alpha, with tau = 0.
@@ -39,7 +39,7 @@ ETAS = st.floats(0, 6).map(lambda e: 10.0**e)
 
 @dataclass
 class Whole:
-    """Problem (18) with a partition."""
+    """Problem (18) with a partition of the points."""
 
     K: np.ndarray
     p: np.ndarray
@@ -69,7 +69,7 @@ class Whole:
         return result.x[:-1], result.value, result.gap
 
     def parts(self, tol=1e-10):
-        """The solutions of the parts, put together; the sum of their values, and of their gaps."""
+        """Return the combined solutions of the parts, and the sums of their values and gaps."""
         beta, total, gaps = np.zeros(len(self.p)), 0.0, 0.0
         for label in np.unique(self.labels):
             members = np.flatnonzero(self.labels == label)
@@ -98,7 +98,7 @@ class Whole:
 
 @st.composite
 def wholes(draw, regression=None):
-    """Random problems: narrow to wide Gaussians, kernels of both signs, large and equal entries."""
+    """Yield random problems: any Gaussians, indefinite kernels, large and equal entries."""
     n, seed = draw(st.integers(2, 14)), draw(st.integers(0, 2**32 - 1))
     r = np.random.default_rng(seed)
     X = r.uniform(-1, 1, size=(n, 2))
@@ -159,7 +159,7 @@ def test_lemma_5_the_parts_together_are_the_optimum_of_problem_20(regression, pa
 
 
 def test_lemma_5_for_the_semidefinite_program():
-    """Between parts F is 1, not the 0 of the paper's block-diagonal matrix."""
+    """F is 1 between parts, not 0 as in the paper's block-diagonal matrix."""
     whole = example(12, parts=3, eta=2.0)
     naive = whole.naive()
     optimum, F = box_by_sdp(block_problem(naive, whole.labels))
@@ -214,7 +214,7 @@ def test_theorem_6_corrected_holds_for_parts_that_are_not_finished(whole):
 @given(whole=wholes(), seed=st.integers(0, 10**6))
 @settings(max_examples=100, deadline=None)
 def test_the_difference_that_theorem_6_bounds(whole, seed):
-    """(ii) of `decomposed`: a mean of F at both points stands where the proof has B."""
+    """(ii) of `decomposed`: the mean of F at both points replaces B in the proof."""
     r = np.random.default_rng(seed)
     a, b = r.uniform(-whole.C, whole.C, (2, len(whole.p)))
     E, c = whole.E(), 1 / (4 * whole.eta)
@@ -246,7 +246,7 @@ def test_no_smaller_factor_holds_for_classes(m):
 
 @pytest.mark.parametrize("eta", [1.0, 100.0])
 def test_the_second_term_is_needed(eta):
-    """Two equal points of one class, a part each, where the quartic term outweighs K."""
+    """Two equal points of one class in separate parts: the quartic term outweighs K."""
     small = 0.03
     C = 4 * eta * (1 - small) / small**2
     whole = Whole(np.full((2, 2), small / C), np.ones(2), np.arange(2), C, eta)
@@ -269,7 +269,7 @@ def test_no_smaller_factor_holds_for_targets_which_need_twice_that_for_classes(t
 
 
 def counter_example():
-    """200 points of two noisy classes, C = 4, five parts, and an eta for which F is nearly 1."""
+    """Return 200 points of two noisy classes, C = 4, five parts, and an eta with F nearly 1."""
     return example(200, parts=5, eta=2e6)
 
 
@@ -279,7 +279,7 @@ def printed(whole, best, beta, F_bar):
 
 
 def test_theorem_6_as_printed_is_false():
-    """Whatever F-bar is between the parts: 1, as in the minimiser of (20), or 0, as printed."""
+    """F-bar between the parts may be 1, as in the minimiser of (20), or 0, as printed."""
     whole = counter_example()
     (best, optimum, _), (beta, _, _) = whole.solve(), whole.parts()
     E, c = whole.E(), 1 / (4 * whole.eta)
@@ -295,14 +295,14 @@ def test_theorem_6_as_printed_is_false():
         assert 0 < printed(whole, best, beta, F_bar) < 0.5
     assert optimum - whole.value(beta) <= whole.bound()
     assert abs(optimum - at_ones) <= whole.bound()
-    # the term that is missing where F-bar is 1
+    # the missing term if F-bar is 1
     quartic = c / 4 * beta**2 @ E**2 @ beta**2
     assert at_ones - whole.value(beta) == pytest.approx(quartic, abs=1e-6)
 
 
 @pytest.mark.parametrize("eta", [1.0, 1e3, 1e6])
 def test_theorem_6_as_printed_is_false_for_two_equal_points(eta):
-    """K = 11', C = 1: the parts have alpha = 1 each, the whole 1/2 each, up to 1/eta."""
+    """For K = 11', C = 1, alpha is 1 in each part and 1/2 in the whole, up to 1/eta."""
     whole = Whole(np.ones((2, 2)), np.ones(2), np.arange(2), 1.0, eta)
     (best, optimum, _), (beta, _, _) = whole.solve(), whole.parts()
     loss = optimum - whole.value(beta)
@@ -312,7 +312,7 @@ def test_theorem_6_as_printed_is_false_for_two_equal_points(eta):
 
 
 def test_parts_that_keep_the_equality_constraint_can_lose_everything():
-    """So Theorem 6 is about problems without an intercept. Two parts, a class each, K = I."""
+    """Theorem 6 needs problems without an intercept: two parts, one class each, K = I."""
     K, signs, labels = np.eye(4), np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1])
     whole = Whole(K, signs, labels, 1.0, np.inf)
     assert whole.bound() == 0.0
@@ -324,7 +324,7 @@ def test_parts_that_keep_the_equality_constraint_can_lose_everything():
 
 
 def theorem_7(whole, reading):
-    """What (21) screens, with one of its two norms, and the threshold less the gradient."""
+    """Return the points screened by (21) with one norm, and the threshold minus the gradient."""
     (best, _, _), (beta, _, _) = whole.solve(), whole.parts()
     inside = whole.K - whole.E()
     F_bar = np.where(whole.E() == 0, whole.F(beta), 1.0)
@@ -340,7 +340,7 @@ def theorem_7(whole, reading):
 @given(whole=wholes(regression=False), reading=st.sampled_from(["its part", "all"]))
 @settings(max_examples=75, deadline=None)
 def test_theorem_7_screens_no_point_at_all(whole, reading):
-    """Its condition is never met: for alpha_i = 0 the gradient is at least 1 + the threshold."""
+    """The condition never holds: for alpha_i = 0 the gradient is at least 1 + the threshold."""
     screened, unused, excess = theorem_7(whole, reading)
     assert screened.sum() == 0
     assert (excess[unused] <= -1 + 1e-9).all()
@@ -383,7 +383,7 @@ def test_the_safe_rule_screens_more_as_the_gap_falls_and_never_a_support_vector(
 
 
 def test_the_safe_rule_at_the_parts_themselves():
-    """Where little is lost, the solutions of the parts alone tell zeros of the whole."""
+    """If the loss is small, the solutions of the parts identify zeros of the whole."""
     r = np.random.default_rng(0)
     labels = np.repeat(np.arange(4), 50)
     X = 8.0 * np.c_[labels // 2, labels % 2] + r.uniform(-1, 1, (200, 2))

@@ -1,7 +1,7 @@
-"""The claims of the KNPL paper (AAAI 2018) about its own problem and algorithms.
+"""Claims of the KNPL paper (AAAI 2018) about its problem and algorithms.
 
-It writes every norm without a subscript: the lemmas are checked for the Frobenius and for the
-spectral norm of matrices. Its gamma is called eta.
+The paper writes every norm without a subscript: the lemmas are checked for the Frobenius and the
+spectral norm of matrices. Its gamma is called eta here.
 """
 
 import numpy as np
@@ -70,8 +70,8 @@ def test_lemma_2_bounds_the_change_of_g(norm, case):
 
 
 def test_theorem_1_as_printed_is_false():
-    """Its constant vanishes as eta grows, while h becomes the dual of an SVM: the proof takes
-    G for Gamma, but G tends to 11', not to 0.
+    """The constant vanishes as eta grows, while h becomes the dual of an SVM: the proof uses
+    G as Gamma, but G tends to 11', not to 0.
     """
     X, y = classification_data()
     K, C, eta = gaussian_gram(X, 0.5), 1.0, 1e9
@@ -84,7 +84,7 @@ def test_theorem_1_as_printed_is_false():
 @settings(max_examples=60, deadline=None)
 @given(case=cases())
 def test_the_gradient_is_lipschitz_with_the_constants_of_dank(case):
-    """That of DANK's Theorem 4, and the smaller lambda_max(K) (1 + 3 kappa C^2/(4 eta))."""
+    """The constants of DANK's Theorem 4 and lambda_max(K) (1 + 3 kappa C^2/(4 eta)) hold."""
     change, distance = gradient_change(case)
     kappa, n = np.abs(case.K).max(), len(case.y)
     top = np.linalg.eigvalsh(case.K)[-1]
@@ -102,7 +102,7 @@ def test_admm_converges_to_the_closed_form(case):
     G, history = admm(Gamma, max_iter=300, eps=1e-11 * size, rho=1.0)
     assert history[-1] <= 1e-11 * size
     np.testing.assert_allclose(G, 1 + centred(Gamma), atol=1e-9 * size)
-    G, _ = admm(Gamma, max_iter=300, eps=0.0)  # the growing penalty costs digits
+    G, _ = admm(Gamma, max_iter=300, eps=0.0)  # the growing penalty loses digits
     np.testing.assert_allclose(G, 1 + centred(Gamma), atol=1e-5 * size)
 
 
@@ -125,7 +125,7 @@ def test_fifteen_steps_of_admm_need_not_meet_the_papers_tolerance():
 
 
 def test_equation_20_is_the_projection_up_to_its_factor():
-    """With tau from 1'q = n it is right; with the multiplier of (18), 4 times too large."""
+    """tau from 1'q = n is correct; the multiplier of (18) is 4 times too large."""
     xi = np.random.default_rng(0).standard_normal(7)
     right = project_columns(xi[:, None])[:, 0]
     assert right.sum() == pytest.approx(7)

@@ -1,7 +1,5 @@
 """Theorems 1 and 3 and Corollary 2 of the LAB-RBF paper, with explicit feature maps."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +14,7 @@ ridges = st.sampled_from([1e-2, 0.3, 1.0, 25.0])
 
 
 class LocalGaussian(Kernel):
-    """exp(-|theta_i o (t - c_i)|^2), with a bandwidth vector per centre."""
+    """Return exp(-|theta_i o (t - c_i)|^2) with a bandwidth vector for each centre."""
 
     symmetric = False
     psd = False
@@ -32,7 +30,7 @@ class LocalGaussian(Kernel):
 
 
 def objective(w, v, phi, psi, y, alpha):
-    """Evaluate Eq. (4)."""
+    """Return equation (4), term by term."""
     first, second = phi.T @ w, psi.T @ v
     return (
         alpha * w @ v
@@ -43,7 +41,7 @@ def objective(w, v, phi, psi, y, alpha):
 
 
 def gradients(w, v, phi, psi, y, alpha):
-    """Evaluate the derivatives of Eq. (4) with respect to w and v."""
+    """Return the derivatives of equation (4) with respect to w and v."""
     first, second = phi.T @ w, psi.T @ v
     return (
         alpha * v + phi @ (first - y) + phi @ (second - first),
@@ -67,7 +65,7 @@ def stationary_point(phi, psi, y, alpha):
 
 
 def size_of_terms(w, v, phi, psi, y, alpha):
-    """Bound the terms of the gradients; rounding errors are relative to them."""
+    """Return the largest term of the gradients, the scale of their rounding errors."""
     norm = np.linalg.norm
     widest = max(norm(phi), norm(psi))
     return alpha * (norm(w) + norm(v)) + widest * (norm(phi.T @ w) + norm(psi.T @ v) + norm(y))
@@ -84,7 +82,7 @@ def test_theorem_1_the_gradients_vanish(seed, kind, alpha):
 
 
 def differences(w, v, phi, psi, y, alpha, step):
-    """Compute central differences of Eq. (4), exact for any step as Eq. (4) is quadratic."""
+    """Central differences of the quadratic (4) are exact for any step."""
     point = np.concatenate([w, v])
     moves = step * np.eye(len(point))
     values = [
@@ -96,7 +94,7 @@ def differences(w, v, phi, psi, y, alpha, step):
 
 @pytest.mark.parametrize("kind", ["random", "local"])
 @pytest.mark.parametrize("alpha", [0.1, 2.0])
-def test_theorem_1_by_differences(kind, alpha):
+def test_theorem_1_by_differences_of_the_objective(kind, alpha):
     phi, psi = maps(7, kind)
     y = np.random.default_rng(8).normal(size=8)
     w, v = stationary_point(phi, psi, y, alpha)
@@ -109,7 +107,7 @@ def test_theorem_1_by_differences(kind, alpha):
     assert np.abs(away).max() > 1e-3 * size
 
 
-def test_stationary_point_is_a_saddle_point():
+def test_the_stationary_point_is_no_minimum():
     phi, psi = maps(3, "random")
     y = np.random.default_rng(4).normal(size=8)
     w, v = stationary_point(phi, psi, y, 0.5)
@@ -162,29 +160,14 @@ def test_corollary_2_equal_bandwidths_are_kernel_ridge():
     np.testing.assert_allclose(ours.predict(new), theirs.predict(new), atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_scikit_learn_kernel_ridge_is_silently_wrong(seed):
-    rng = np.random.default_rng(seed)
-    X, bandwidths = rng.uniform(size=(30, 3)), rng.uniform(0.5, 1.5, size=(30, 3))
-    y = np.sin(4 * X[:, 0]) + X[:, 1]
-    K = LocalGaussian(X, bandwidths)(X, X.copy())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        theirs = KernelRidge(alpha=2.0, kernel="precomputed").fit(K, y).dual_coef_
-        ours = AsymmetricKernelRidge("precomputed", 2.0).fit(K, y).dual_coef_
-    assert np.linalg.norm(K @ ours + 2.0 * ours - y) <= 1e-13 * np.linalg.norm(y)
-    assert np.linalg.norm(K @ theirs + 2.0 * theirs - y) > 0.05 * np.linalg.norm(y)
-    assert np.linalg.norm(theirs - ours) > 0.1 * np.linalg.norm(ours)
-
-
 @settings(deadline=None)
 @given(seed=seeds, alpha=ridges)
-def test_coefficients_of_equal_rows_differ_by_their_targets(seed, alpha):
+def test_equal_rows_get_coefficients_that_differ_by_their_targets(seed, alpha):
     rng = np.random.default_rng(seed)
     X, y = rng.uniform(-1, 1, size=(9, 2)), rng.normal(size=9)
     i, j = rng.choice(9, size=2, replace=False)
     X[i] = X[j]
-    bandwidths = rng.uniform(0.3, 3.0, size=X.shape)  # may differ between i and j
+    bandwidths = rng.uniform(0.3, 3.0, size=X.shape)  # different bandwidths for i and j
     model = AsymmetricKernelRidge(LocalGaussian(X, bandwidths), alpha).fit(X, y)
     c = model.dual_coef_
     atol = 1e-13 * (np.abs(y).max() + np.abs(c).sum() * (1 + alpha)) / alpha

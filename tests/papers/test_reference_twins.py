@@ -1,4 +1,4 @@
-"""The naive twins agree with the definition, with each other and with the semidefinite program."""
+"""The naive references agree with the definition, each other and the semidefinite program."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def problem_of(case, rule):
 
 
 def random_adaptation(r, n, rule):
-    """Some feasible F of the rule."""
+    """Return a feasible F of the rule."""
     B = r.standard_normal((n, n)) / n
     return 1 + centred(B @ B.T) if rule == "knpl" else np.ones((n, n)) * r.uniform() + B @ B.T
 
@@ -161,7 +161,7 @@ def test_the_proximal_point_is_the_lowest_of_random_feasible_points():
 
 @pytest.fixture
 def extended():
-    """A Gram matrix, coefficients, and two sets of new points with values of b there."""
+    """Return a Gram matrix, coefficients, and two sets of new points with their values of b."""
     r = np.random.default_rng(0)
     X, left, right = (r.uniform(size=(n, 2)) for n in (10, 6, 5))
     beta, b_left, b_right = (r.uniform(-2, 2, n) for n in (10, 6, 5))

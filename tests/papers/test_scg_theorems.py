@@ -1,6 +1,6 @@
-"""The claims of the SCG paper (Information Sciences 2016): Eqs. 10 and 11, Theorems 1 and 2.
+"""Claims of the SCG paper (Information Sciences 2016): Eqs. 10 and 11, Theorems 1 and 2.
 
-Both theorems turn a penalty into a bound. Theorem 1: max <K, T'> - tr K over a convex set C, and
+Both theorems replace a penalty by a bound. Theorem 1: max <K, T'> - tr K over a convex set C, and
 max <K, T'> over the K of C with tr K <= tau. Theorem 2: min D_ld(K, K0) + gamma tr(KS), and
 min D_ld(K, K0) with tr(KS) <= tau.
 """
@@ -32,7 +32,7 @@ seeds = st.integers(0, 10**6)
 
 
 def normalised_target(T):
-    """T' of Eq. 12; S = I - T'."""
+    """Return T' of Eq. 12; S = I - T'."""
     return np.eye(len(T)) - naive.laplacian(T)
 
 
@@ -42,7 +42,7 @@ def psd(seed, n=6):
 
 
 def score(K, T):
-    """<K, T'> - tr K, the objective of Eq. 15: the loss with the other sign."""
+    """Return <K, T'> - tr K, the objective of Eq. 15: minus the loss."""
     return np.sum(K * normalised_target(T)) - np.trace(K)
 
 
@@ -50,12 +50,12 @@ def score(K, T):
 
 
 def ball(K, T):
-    """|K - K0| <= 1 around a PSD matrix."""
+    """Return the ball |K - K0| <= 1 around a PSD matrix."""
     return [cp.norm(K - psd(1), "fro") <= 1.0]
 
 
 def distances(K, T):
-    """As in LDK: dissimilar pairs at a squared distance of at least 1, similar ones at most .2."""
+    """Return bounds as in LDK: squared distances of dissimilar pairs >= 1, similar ones <= .2."""
     bounds = []
     for i, j in zip(*np.nonzero(np.triu(T, 1)), strict=True):
         squared = K[i, i] + K[j, j] - 2 * K[i, j]
@@ -68,7 +68,7 @@ every_set = pytest.mark.parametrize("convex_set", SETS)
 
 
 def penalised(T, convex_set):
-    """A solution of Eq. 15."""
+    """Return a solution of Eq. 15."""
     K = cp.Variable(T.shape, PSD=True)
     cost = cp.trace(K) - cp.trace(K @ normalised_target(T))
     conic.solve(cp.Problem(cp.Minimize(cost), convex_set(K, T)), TIGHT)
@@ -76,7 +76,7 @@ def penalised(T, convex_set):
 
 
 def bounded(T, convex_set, tau):
-    """A solution of Eq. 16."""
+    """Return a solution of Eq. 16."""
     K = cp.Variable(T.shape, PSD=True)
     gain = cp.trace(K @ normalised_target(T))
     bounds = [*convex_set(K, T), cp.trace(K) <= tau]
@@ -103,7 +103,7 @@ def test_equation_11_splits_the_loss_into_trace_and_target(source, seed):
 @every_source
 @every_set
 def test_theorem_1_a_solution_of_the_penalty_form_solves_the_bound_form(source, convex_set):
-    """Step (i) of the proof, with tau its trace."""
+    """Step (i) of the proof holds, with tau the trace."""
     T = TARGETS[source]
     K = penalised(T, convex_set)
     other = bounded(T, convex_set, np.trace(K))
@@ -114,7 +114,7 @@ def test_theorem_1_a_solution_of_the_penalty_form_solves_the_bound_form(source, 
 @every_source
 @every_set
 def test_theorem_1_a_solution_of_the_bound_form_solves_the_penalty_form(source, convex_set):
-    """Step (ii): true for every solution of the bound form with that tau."""
+    """Step (ii) holds for every solution of the bound form with that tau."""
     T = TARGETS[source]
     K = penalised(T, convex_set)
     other = bounded(T, convex_set, np.trace(K))
@@ -123,7 +123,7 @@ def test_theorem_1_a_solution_of_the_bound_form_solves_the_penalty_form(source, 
 
 @every_source
 def test_theorem_1_needs_the_right_bound(source):
-    """On the ball the trace is determined: a smaller or larger bound has another solution."""
+    """The ball determines the trace: a smaller or larger bound has a different solution."""
     T = TARGETS[source]
     K = penalised(T, ball)
     for factor in (0.95, 1.05):
@@ -134,17 +134,17 @@ def test_theorem_1_needs_the_right_bound(source):
 
 @every_source
 def test_theorem_1_is_false_for_all_solutions_at_once(source):
-    """The penalty form may have solutions of several traces; no tau is that of all of them.
+    """The penalty form may have solutions with different traces, and no tau fits all of them.
 
     On the whole cone of PSD matrices every c z z', z the null vector of S, is a solution: its loss
-    is zero. The bound form's only solution is tau z z'. So "if K* is a solution of one of the
-    problems, it is one of the other" holds for no tau: proof step (i) sets tau = tr K* for one K*.
+    is zero. The bound form's only solution is tau z z'. Therefore "if K* is a solution of one of
+    the problems, it is one of the other" holds for no tau: proof step (i) sets tau = tr K* for one.
     """
     T = TARGETS[source]
     z = np.sqrt(naive.weights(T).sum(axis=1))
     line = np.outer(z, z) / (z @ z)
     for c in (0.0, 0.5, 1.0, 7.0):
-        assert score(c * line, T) == pytest.approx(0.0, abs=1e-14)  # the least loss there is
+        assert score(c * line, T) == pytest.approx(0.0, abs=1e-14)  # the minimum loss
         only = bounded(T, lambda K, T: [], c) if c else np.zeros_like(line)
         np.testing.assert_allclose(only, c * line, rtol=0, atol=1e-5)
 
@@ -167,7 +167,7 @@ def test_the_bound_form_on_the_whole_cone_has_one_solution(source, seed):
 
 
 def start(seed=3):
-    """A well-conditioned K0."""
+    """Return a well-conditioned K0."""
     return psd(seed) + 0.3 * np.eye(6)
 
 
@@ -199,7 +199,7 @@ def test_theorem_2_a_solution_of_the_bound_form_solves_the_penalty_form(source, 
 @given(seed=seeds)
 @settings(max_examples=25, deadline=None)
 def test_theorem_2_the_bound_is_unique(source, seed):
-    """tr(K S) falls strictly as gamma grows, from tr(K0 S) towards 0; no two gammas share it."""
+    """tr(K S) decreases strictly as gamma grows, from tr(K0 S) towards 0."""
     S, K0 = naive.laplacian(TARGETS[source]), start(seed)
     gammas = [1e-3, 0.1, 1.0, 10.0, 1e3, 1e6]
     losses = [np.sum(learned(source, gamma, K0) * S) for gamma in gammas]
@@ -232,7 +232,7 @@ def test_theorem_2_fails_without_a_definite_first_kernel(source):
 
 @every_source
 def test_the_learned_matrix_is_definite_though_the_laplacian_is_not(source):
-    """The paper says that S is positive definite; it is singular, and K is definite as K0 is."""
+    """The paper calls S positive definite; it is singular, and K is definite because K0 is."""
     S = naive.laplacian(TARGETS[source])
     assert abs(np.linalg.eigvalsh(S)[0]) < 1e-14
     assert np.linalg.eigvalsh(learned(source, 1e3, start()))[0] > 1e-6

@@ -1,7 +1,7 @@
 """Claims of the TKL paper (Talitckii, Colbert and Peet 2024), as printed or as corrected.
 
-The twin and the semidefinite programs stand for the paper; the library is asked where a claim is
-about a kernel that a user can have.
+The reference and the semidefinite programs represent the paper; the library is tested for claims
+about kernels available to users.
 """
 
 from itertools import pairwise
@@ -48,7 +48,7 @@ def gaussian_gram(X, width):
 
 
 def nearest_error(G, target):
-    """min_P |K_P - target|_F / |target|_F over the PSD matrices P.
+    """Return min_P |K_P - target|_F / |target|_F over the PSD matrices P.
 
     The variable is Q with P = T Q T', T = S^(-1/2), S_ij = sum_k G_ij(x_k, x_k), so that Q = I
     has tr K_P = n_P.
@@ -63,7 +63,7 @@ def nearest_error(G, target):
 
 
 def printed_tensor(X, lower, upper, degree, basis):
-    """Corollary 12 as printed: block (2, 1) is t_ij(y, x), in which x^delta_i turns to y."""
+    """Return Corollary 12 as printed: block (2, 1) is t_ij(y, x), with y^delta_i for x^delta_i."""
     G = tessellated_tensor(X, X, lower, upper, degree, basis)
     delta, gamma = exponents(X.shape[1], degree, basis)
     q = len(delta)
@@ -83,7 +83,7 @@ def printed_tensor(X, lower, upper, degree, basis):
 
 
 def signs_of_waves(nodes, X):
-    """A bounded measurable N: (q, 1) nodes and (m, 2) points to (q, m, 4) signs."""
+    """Return a bounded measurable N: (q, 1) nodes and (m, 2) points to (q, m, 4) signs."""
     frequencies = np.array([3.0, -7.0, 11.0, 19.0])
     phases = X @ np.array([[5.0, -2.0, 13.0, 8.0], [1.0, 17.0, -4.0, 6.0]])
     return np.sign(np.sin(nodes[:, None] * frequencies + phases + 1))
@@ -122,7 +122,7 @@ def test_lemma_5_needs_p_psd():
     assert np.linalg.eigvalsh(gram(G, np.diag([1.0, -6, 1, 1, 1, 1])))[0] < -0.01
 
 
-# Lemma 6, and what follows from it: both semidefinite programs have one optimum
+# Lemma 6 and its consequence: both semidefinite programs have the same optimum
 
 
 @every_case
@@ -176,7 +176,7 @@ def test_lemma_7_opt_a_is_convex_in_p(seed, step):
 @every_case
 @every_basis
 def test_theorem_11_the_top_eigenvector_is_best_and_the_printed_one_worst(case, degree, basis):
-    """Of all P the top eigenvector of D gives the least OPT_P, the bottom one the most."""
+    """The top eigenvector of D gives the smallest OPT_P of all P, the bottom one the largest."""
     G = case.tensor(degree, basis)
     w = svm(gram(G, np.eye(len(G))), case.margin)[1]
     D, r = quadratic(G, w), np.random.default_rng(0)
@@ -196,7 +196,7 @@ def test_theorem_11_the_top_eigenvector_is_best_and_the_printed_one_worst(case, 
 
 @every_case
 def test_theorem_11_as_printed_leads_away_from_the_optimum(case):
-    """One step to the printed P is worse than no step, one to the corrected P is better."""
+    """A step to the printed P is worse than no step, a step to the corrected P is better."""
     G = case.tensor(1, "x")
     start, w = svm(gram(G, np.eye(len(G))), case.margin)
     D = quadratic(G, w)
@@ -238,7 +238,7 @@ def test_corollary_12_of_polynomials_equals_the_integrals(n):
 
 @pytest.mark.parametrize("basis", ["x", "xz"])
 def test_corollary_12_as_printed_is_wrong_in_block_2_1(basis):
-    """It is right only where delta_i = delta_j, so for degree 0; else K_P loses its symmetry."""
+    """It holds only for delta_i = delta_j, that is, degree 0; otherwise K_P is not symmetric."""
     r = np.random.default_rng(0)
     X = r.random((6, 2))
     printed = printed_tensor(X, -0.3, 1.4, 1, basis)
@@ -258,7 +258,7 @@ def test_corollary_12_as_printed_is_wrong_in_block_2_1(basis):
 @pytest.mark.parametrize("degree", [0, 1, 2])
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_corollary_12_prints_another_number_of_monomials(n, degree):
-    """n_P is 2 C(d + 2n, d), or 2 C(d + n, d) for those of x alone; not 2 C(d + 2n + 1, d)."""
+    """n_P is 2 C(d + 2n, d), or 2 C(d + n, d) for monomials of x; not 2 C(d + 2n + 1, d)."""
     sizes = {b: 2 * len(exponents(n, degree, b)[0]) for b in ("x", "xz")}
     assert sizes == {"x": 2 * comb(degree + n, degree), "xz": 2 * comb(degree + 2 * n, degree)}
     assert sizes["x"] == TessellatedKernel(degree=degree).shape_size(n)
@@ -318,7 +318,7 @@ def test_degree_0_of_lemma_14_is_strictly_positive():
 
 @pytest.mark.parametrize("degree", [1, 2])
 def test_a_polynomial_of_x_alone_learns_nothing(degree):
-    """Its optimum is that of the SVM with the Gram matrix n_P Z Z', as all D have rank 1."""
+    """The optimum is the SVM's with the Gram matrix n_P Z Z', as all D have rank 1."""
     Z = monomials_of_x(C1.X, degree)
     G = np.einsum("ki,lj->ijkl", Z, Z)
     expected, w = svm(Z.shape[1] * Z @ Z.T, C1.margin)
@@ -340,9 +340,9 @@ def test_a_polynomial_of_x_and_z_learns_something():
     ("basis", "loss"), [("x", 1.0), pytest.param("xz", 0.4, marks=pytest.mark.slow)]
 )
 def test_the_optimal_p_is_not_always_of_rank_1(basis, loss):
-    """On r3 two eigenvalues of D tie at the optimum, so P lies in their span; there rank 1 fails.
+    """On r3 two eigenvalues of D tie at the optimum, so P lies in their span, and rank 1 fails.
 
-    The best P of rank 1 in the span is dearer than the optimum by more than the share `loss`.
+    The best P of rank 1 in the span exceeds the optimum by more than the share `loss`.
     """
     G = R3.tensor(1, basis)
     optimum, w = R3.by_weights(1, basis)

@@ -1,4 +1,4 @@
-"""Made-up tables of toy size, in files that carry the names of the real sets."""
+"""Small generated tables, in files with the names of the real sets."""
 
 import gzip
 
@@ -17,7 +17,7 @@ def write_set(folder, name, X, y):
 
 
 def rows(n=60, classes=2, seed=0):
-    """Three features in [0, 1]; classes by the height of a smooth function, or (0) the height."""
+    """Return three features in [0, 1], and a smooth function of them, or classes by its values."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 1, (n, 3))
     height = np.sin(5 * X[:, 0]) + 0.3 * X[:, 1] + 0.05 * rng.normal(size=n)
@@ -27,7 +27,7 @@ def rows(n=60, classes=2, seed=0):
 
 
 def sample(task="classification", n=60, classes=2):
-    """Halves of such rows; in regression the target is smooth and has no noise."""
+    """Return halves of such rows; in regression the target is smooth and has no noise."""
     X, y = rows(n, classes)
     if task == "regression":
         y = np.sin(5 * X[:, 0]) + X[:, 1]
@@ -36,7 +36,7 @@ def sample(task="classification", n=60, classes=2):
 
 
 def small(key, **changes):
-    """A declared contestant with two candidates of each parameter, and few rounds."""
+    """Return a declared contestant with two candidates of each parameter, and few rounds."""
     who = contestant(key)
     grid = {name: values[:2] for name, values in who.grid.items()}
     if "rounds" in grid:

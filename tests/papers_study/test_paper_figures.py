@@ -1,4 +1,4 @@
-"""Each figure of the papers in a small setting: a picture, a caption, and numbers."""
+"""Each figure of the papers in a small setting has a picture, a caption, and numbers."""
 
 import json
 import math
@@ -8,12 +8,9 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from papers.contestants.embeddings import neighbour_accuracy
 from papers.figures import FIGURES, draw, figures
 from papers.figures.lab import FUNCTIONS
-from papers.figures.scg import accuracy_among, some_labels
 from papers.figures.shared import choose, clowns, svm
-from papers.figures.tkl import near_cliffs, random_factor
 from tests.papers_study.made_up import write_set
 
 FEW = [-1, 3]
@@ -43,7 +40,7 @@ SMALL = figures(**{
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """The folder that one run fills, and its numbers, from stand-ins for three sets."""
+    """Return the output folder of one run and its numbers, with generated tables for three sets."""
     data, out = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("figures")
     rng = np.random.default_rng(0)
     y = np.repeat([1, -1], 20)
@@ -99,7 +96,7 @@ def test_the_alternation_swings_around_the_optimum(written):
 
 def test_a_named_figure_is_drawn_alone_and_others_need_data(written, tmp_path, capsys):
     draw(["dank-figure-2", "dank-figure-4"], None, tmp_path, SMALL)
-    assert "dank-figure-4: left out, it needs --data" in capsys.readouterr().err
+    assert "dank-figure-4: skipped, it requires --data" in capsys.readouterr().err
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["captions.md", "dank-figure-2.png", "numbers.json"]
     draw(["lab-rbf-figure-1"], None, tmp_path, SMALL)
@@ -116,29 +113,9 @@ def test_samples_and_choices_are_what_they_are_called():
     assert everything.mean(axis=0) == pytest.approx([0, 0], abs=1e-12)
     assert (points.y.sum(), points.y_test.sum(), len(points.y)) == (0, 0, 60)
     X, y = np.repeat([[0.0], [1.0]], 15, axis=0), np.repeat([1.0, -1.0], 15)
-    assert choose(svm, X, y, powers=[0, -1]) == (1.0, 0.5, 1.0, 0.0)  # the widest, the least C
+    assert choose(svm, X, y, powers=[0, -1]) == (1.0, 0.5, 1.0, 0.0)  # widest, smallest C
     for function in FUNCTIONS.values():
         drawn = function.sample(20_000, 5, np.random.default_rng(0))
         exact = function.values(drawn.X)
         assert np.var(drawn.y - exact) / np.var(exact) == pytest.approx(function.noise, rel=0.05)
         np.testing.assert_array_equal(function.values(drawn.X_test), drawn.y_test)
-
-
-def test_small_measures_of_the_figures():
-    F = random_factor(9, 4, np.random.default_rng(0))
-    v = np.random.default_rng(0).standard_normal((9, 4))
-    paper = sum(np.outer(each, each) / np.linalg.norm(each) for each in v.T)
-    np.testing.assert_allclose(F @ F.T, paper)
-    assert near_cliffs(np.array([[0.2, 0.65], [0.2, 0.9], [0.2, 0.4]]), 0.0).tolist() == [
-        True, False, False,
-    ]  # fmt: skip
-    points, y = np.r_[0:6.0, 100:106.0][:, None], np.repeat([0, 1], 6)
-    assert accuracy_among(points, y) == 1.0
-    assert accuracy_among(points, np.eye(12, dtype=int)[0]) == 11 / 12
-    new = np.array([[50.0], [99.0]])
-    assert neighbour_accuracy((points, new), y, np.array([1, 1])) == 0.5
-    y = np.repeat([0, 1], [20, 5])
-    few, more = (some_labels(y, count, [0, 1]) for count in (2, 12))
-    assert sorted(few[few >= 0]) == [0, 1]
-    np.testing.assert_array_equal(more[few >= 0], few[few >= 0])
-    np.testing.assert_array_equal(more[more >= 0], y[more >= 0])

@@ -1,4 +1,4 @@
-"""The formulas of methods of others, against slow twins and other solvers."""
+"""Formulas of peer methods, tested against slow references and other solvers."""
 
 from __future__ import annotations
 
@@ -8,37 +8,9 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import KNeighborsClassifier
 
 from papers.contestants.embeddings import edges_of, linked, smooth_functions, unfold, unfolded
-from papers.study import contestant
-from pliant.kernels import Gaussian
-from tests.papers_study.made_up import sample as sample_of
-from tests.reference import naive_peers as naive
 from tests.reference import unfolding_sdp
 
 RNG = np.random.default_rng(0)
-
-
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_the_papers_rule_ranks_among_the_new_points(task):
-    sample = sample_of(task, n=24, classes=3)
-    who = contestant("hadamard/batch-dank")
-    (model,) = who.path(sample, 0.5, [4.0], tol=1e-4, max_iter=100_000)
-    found = who.predict(model, sample.X_test, "batch")
-    values = []
-    for each in getattr(model, "estimators_", [model]):
-        inside = np.isin(sample.y, getattr(each, "classes_", sample.y))
-        places = naive.batch_reciprocal(sample.X_test, sample.X[inside])
-        train = sample.X[inside]
-        F = each.kernel_(train, each.support_vectors_) / Gaussian(2.0)(train, each.support_vectors_)
-        gram = Gaussian(2.0)(sample.X_test, each.support_vectors_) * F[places]
-        values.append(gram @ each.dual_coef_ + each.intercept_)
-    if task == "regression":
-        np.testing.assert_allclose(found, values[0], atol=1e-8)
-        return
-    votes = np.zeros((3, len(found)))
-    for (low, high), f in zip(((0, 1), (0, 2), (1, 2)), values, strict=True):
-        votes[low] += f <= 0
-        votes[high] += f > 0
-    assert all(votes[label, k] == votes[:, k].max() for k, label in enumerate(found))
 
 
 def clouds(n=24, seed=0):

@@ -1,4 +1,4 @@
-"""Each study on made-up tables: measured, cached, and shown; what it holds fixed."""
+"""Each study on generated tables: measurement, cache, page, and fixed settings."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ KEYS = {name: declared["contestants"] for name, declared in toml("studies").item
 
 
 def tiny(name):
-    """A study with small contestants, on its first set."""
+    """Return a study with small contestants, on its first set."""
     study = studies()[name]
     held = replace(study.protocol, folds=2, powers=(-1, 2), eta_scales=(1.0, 0.1))
     own = tuple(made_up.small(key) for key in KEYS[name])
@@ -48,7 +48,7 @@ def test_each_study_runs_on_a_tiny_table(name, folder, tmp_path):
     for each in sets:
         chosen = study.chosen(each)
         X, y = made_up.rows(240 if chosen.per_class else 80, classes_of(study), seed=1)
-        if study.beside.by_variant:
+        if study.comparison.by_variant:
             X = np.hstack([X, np.random.default_rng(0).normal(size=(len(y), 12)) + y[:, None]])
         for file in filter(None, (chosen.file, chosen.test_file)):
             made_up.write_set(folder, file, X, 2 * y - 1 if classes_of(study) == 2 else y)
@@ -196,16 +196,3 @@ def test_solves_that_end_early_are_counted_and_shown(folder):
     assert records[0]["unconverged"] > 0
     text = page(study, document(study, ["heart"], 1, records))
     assert f"ended before their tolerance: {records[0]['unconverged']} (SVM-CV)" in text
-
-
-def test_wrong_arguments_are_named(folder, capsys):
-    for more, said in (
-        (["--sets", "heart,nosuch"], "nosuch"),
-        (["--repeats", "0"], "expected --repeats >= 1, got 0"),
-        (["--data", str(folder / "none")], "expected --data to be an existing folder"),
-    ):
-        with pytest.raises(SystemExit):
-            main(["run", "dank-table-1", "--data", str(folder), *more])
-        assert said in capsys.readouterr().err
-    assert main(["list"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(KEYS) == 17

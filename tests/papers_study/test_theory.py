@@ -1,11 +1,10 @@
-"""Sums between parts, distances from the optimum, and safe screening, by definition."""
+"""Distances from the optimum, and safe screening, against definitions."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.theory.decomposed import between_parts
 from papers.theory.screening import safe_zeros
 from pliant.kernels import Gaussian, Polynomial
 from pliant.methods.svm import smo
@@ -17,15 +16,6 @@ X = np.random.default_rng(0).uniform(-1, 1, size=(N, 2))
 SIGNS = np.where(X[:, 0] + 0.3 * np.random.default_rng(1).standard_normal(N) > 0, 1.0, -1.0)
 KERNELS = {"gaussian": Gaussian(1.5), "of both signs": Polynomial(degree=3, coef0=0.1)}
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-
-
-@every_kernel
-def test_sums_between_parts_are_those_of_two_loops(kernel):
-    K, labels = kernel(X), np.random.default_rng(2).integers(0, 4, size=N)
-    pairs = [K[i, j] for i in range(N) for j in range(N) if labels[i] != labels[j]]
-    expected = pytest.approx((np.abs(pairs).sum(), np.square(pairs).sum()), rel=1e-12)
-    assert between_parts(DenseRows(K), labels) == expected
-    assert between_parts(DenseRows(K), 7 - 3 * labels) == expected
 
 
 def box_dual(K, C, eta):
@@ -46,7 +36,7 @@ def some_feasible(r, C):
 )
 @settings(max_examples=40, deadline=None)
 def test_the_gap_bounds_the_distance_from_the_optimum(kernel, C, eta, seed, share):
-    """(i) of `screening`, at points from far to near, and what follows for u and v."""
+    """(i) of `screening` holds at far and near points, with its consequences for u and v."""
     K, c = kernel(X), 1 / (4 * eta)
     dual = without_intercept(box_dual(K, C, eta))
     best = smo.solve(dual, tol=1e-10).x[:-1]

@@ -1,4 +1,4 @@
-"""A generic conic solver, to the accuracy that rounding lets it reach on this processor."""
+"""A generic conic solver, with the best accuracy that rounding permits."""
 
 import contextlib
 import warnings
@@ -6,14 +6,14 @@ import warnings
 import cvxpy as cp
 
 TOLERANCES = (1e-8, 1e-7)
-"""The solver's own tolerance, and one that a badly scaled problem reaches too."""
+"""The solver's default tolerance, and one for badly scaled problems."""
 
 
 def solve(problem, tolerances=TOLERANCES, **settings):
-    """Solve a problem to the first of the tolerances that the solver reaches; return that one.
+    """Solve a problem to the first tolerance that the solver reaches; return that tolerance.
 
-    The solver ends "inaccurate" where rounding stops it before a tolerance. Where that happens
-    depends on the order of sums in BLAS, and so on the processor.
+    The solver ends as "inaccurate" if rounding stops it before a tolerance. This depends
+    on the order of sums in BLAS, and therefore on the processor.
     """
     for tolerance in tolerances:
         asked = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)

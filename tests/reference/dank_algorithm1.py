@@ -1,9 +1,9 @@
-"""Algorithm 1 of the DANK paper (JMLR 2020) as printed, but for the sign of its line 7.
+"""Algorithm 1 of the DANK paper (JMLR 2020) as printed, except the sign of its line 7.
 
     max_{alpha in A} h(alpha),  A = {0 <= alpha <= C, y'alpha = 0}
 
-Line 7 descends with the printed minus sign; here it is plus, and `sign=-1` gives the printed one.
-The projections onto A are exact; the paper's clipping and subtracting is `printed_projection`.
+Line 7 descends with the printed minus sign; here it is plus, and `sign=-1` gives the printed sign.
+The projections onto A are exact; `printed_projection` is the paper's clipping and shift.
 """
 
 import time
@@ -15,37 +15,37 @@ from tests.reference.naive_hadamard import project_alpha
 
 
 def gamma_matrix(K, y, alpha, eta):
-    """Equation (7): diag(alpha'Y) K diag(alpha'Y)/(4 eta)."""
+    """Return diag(alpha'Y) K diag(alpha'Y)/(4 eta), equation (7)."""
     return np.outer(alpha * y, alpha * y) * K / (4 * eta)
 
 
 def adaptation(K, y, alpha, eta, tau):
-    """F = J_{tau/2}(11' + Gamma): every singular value less tau/2, by a full decomposition."""
+    """Return F = J_{tau/2}(11' + Gamma): soft-threshold all singular values by tau/2."""
     U, values, Vt = np.linalg.svd(1 + gamma_matrix(K, y, alpha, eta))
     return (U * np.maximum(values - tau / 2, 0)) @ Vt
 
 
 def gradient(K, y, alpha, F):
-    """Equation (26)."""
+    """Return equation (26)."""
     return 1 - y * ((F * K) @ (y * alpha))
 
 
 def objective(K, y, alpha, F, eta, tau):
-    """H of equation (4); the nuclear norm of a PSD matrix is its trace."""
+    """Return H of equation (4); the nuclear norm of a PSD matrix is its trace."""
     quadratic = (y * alpha) @ (F * K) @ (y * alpha)
     return alpha.sum() - quadratic / 2 + eta * ((F - 1) ** 2).sum() + tau * eta * np.trace(F)
 
 
 def lipschitz_of_theorem_4(K, C, eta):
-    """L = kappa (n + 3 n C^2 |K|_F/(4 eta)), kappa the largest entry of K."""
+    """Return L = kappa (n + 3 n C^2 |K|_F/(4 eta)), kappa the largest entry of K."""
     n = len(K)
     return np.abs(K).max() * (n + 3 * n * C**2 * np.linalg.norm(K) / (4 * eta))
 
 
 def lipschitz_of_equation_17(K, C, eta, tau):
-    """L = n - tau/2 + n C^2 lambda_max(K)/(4 eta), Lemma 1's bound on the eigenvalues of F.
+    """Return L = n - tau/2 + n C^2 lambda_max(K)/(4 eta), Lemma 1's bound on the eigenvalues of F.
 
-    Where the diagonal of K is 1, n >= 3 and tau <= 2n it does bound the curvature of h: F o K has
+    For a unit diagonal of K, n >= 3 and tau <= 2n it bounds the curvature of h: F o K has
     no eigenvalue above lambda_max(F) <= n - tau/2 + C^2 lambda_max(K)/(4 eta), and the change of F
     along a unit direction d adds at most 2 eta |dGamma|_F^2 <= 2 C^2 lambda_max(K)/(4 eta).
     """
@@ -62,10 +62,10 @@ def printed_projection(v, y, C, rounds=1):
 
 @dataclass
 class Trajectory:
-    """What a run did: iterate t = 0, 1, ... has h values[t] and was left after seconds[t].
+    """Result of a run: iterate t = 0, 1, ... has h values[t] and ended at seconds[t].
 
-    The clock stands still while the objective is computed, which the algorithm does not need.
-    `moves` holds |alpha(t+1) - alpha(t)|_2.
+    The clock excludes the computation of the objective, which the algorithm does not need.
+    `moves` has |alpha(t+1) - alpha(t)|_2.
     """
 
     alpha: np.ndarray
@@ -76,7 +76,7 @@ class Trajectory:
 
 
 def nesterov(K, y, C, eta, tau, *, max_iter=2000, eps=1e-4, L=None, sign=1.0):
-    """Algorithm 1, from alpha = 0 to the first move <= eps; L is Theorem 4's unless given."""
+    """Run Algorithm 1 from alpha = 0 to the first move <= eps; L defaults to Theorem 4's."""
     L = lipschitz_of_theorem_4(K, C, eta) if L is None else L
     weighted = np.zeros(len(y))
 
@@ -91,7 +91,7 @@ def nesterov(K, y, C, eta, tau, *, max_iter=2000, eps=1e-4, L=None, sign=1.0):
 
 
 def projected_gradient(K, y, C, eta, tau, *, max_iter=2000, eps=1e-4, L=None):
-    """Equation (17), the plain method of Figure 4; L is the one printed there unless given."""
+    """Run equation (17), the plain method of Figure 4; L defaults to the printed one."""
     L = lipschitz_of_equation_17(K, C, eta, tau) if L is None else L
 
     def step(t, alpha, slope):

@@ -1,13 +1,13 @@
-"""The KNPL paper's algorithms (AAAI 2018), whose regularisation gamma is called eta here.
+"""The KNPL paper's algorithms (AAAI 2018); the regularisation gamma is called eta here.
 
 Algorithm 1: ADMM for G = argmin |G - Gamma|_F over the PSD matrices with G1 = n1.
-Algorithm 2: G by Algorithm 1 and alpha by an SVM, each the best answer to the other, in turn.
-The fair use of Algorithm 1: projected gradient on h(alpha) = min_G H(alpha, G).
+Algorithm 2: G by Algorithm 1 and alpha by an SVM, alternating best responses.
+An additional use of Algorithm 1: projected gradient on h(alpha) = min_G H(alpha, G).
 
-Equation (18) projects each column xi onto 1'q = n: q = xi + (n - 1'xi)/n. (19) agrees, though it
-divides by n - 1'xi; (20) prints -2 tau where -tau/2 belongs (`printed_column`). Q is not symmetric
-on the way, so the positive part is that of the symmetric half. The paper leaves the first penalty
-open: it is 1.
+Equation (18) projects each column xi onto 1'q = n: q = xi + (n - 1'xi)/n. (19) agrees, although it
+divides by n - 1'xi; (20) prints -2 tau instead of -tau/2 (`printed_column`). Intermediate Q are not
+symmetric, so the positive part applies to the symmetric half. The paper does not give the first
+penalty; here it is 1.
 """
 
 import time
@@ -21,19 +21,19 @@ from tests.reference.naive_hadamard import classification, positive_part, projec
 
 
 def project_columns(Xi):
-    """The nearest matrix whose columns add up to n."""
+    """Return the nearest matrix with column sums n."""
     return Xi + (len(Xi) - Xi.sum(axis=0)) / len(Xi)
 
 
 def printed_column(xi, multiplier=None):
-    """Equation (20), with tau the multiplier; without one, with the tau for which 1'q = n."""
+    """Return equation (20) with multiplier tau, by default the tau with 1'q = n."""
     n = len(xi)
     direction = 1 + n * xi / (n - xi.sum())
     return direction * n / direction.sum() if multiplier is None else -2 * multiplier * direction
 
 
 def admm(Gamma, *, max_iter=15, eps=1e-4, rho=1.1, penalty=1.0):
-    """Algorithm 1: return G and the history of Diff."""
+    """Run Algorithm 1; return G and the history of Diff."""
     G = Q = Z = np.ones_like(Gamma)
     history = []
     for _ in range(max_iter):
@@ -48,22 +48,22 @@ def admm(Gamma, *, max_iter=15, eps=1e-4, rho=1.1, penalty=1.0):
 
 
 def objective(K, y, alpha, G, eta):
-    """H(alpha, G) less the constant eta n^2."""
+    """Return H(alpha, G) minus the constant eta n^2."""
     quadratic = (y * alpha) @ (G * K) @ (y * alpha)
     return alpha.sum() - quadratic / 2 + eta * ((G**2).sum() - G.size)
 
 
 def certificate(problem, alpha, slope):
-    """The gap at alpha, from the gradient 1 - y f there."""
+    """Return the gap at alpha, from the gradient 1 - y f."""
     y = problem.p
     f = y * (1 - slope)
     return alpha @ (y * f) + problem.C * problem.slack(f + problem.intercept(f)).sum() - alpha.sum()
 
 
 def projected_gradient(K, y, C, eta, *, tol=1e-6, max_iter=10_000):
-    """Ascent on h from alpha = 0, G by Algorithm 1 at every point that is tried, until the gap
-    with that G is <= tol (1 + |h|). The step grows by 1.2 and is halved until the gradient has
-    changed by |move|^2/step at most along the move. The clock stands still for h alone.
+    """Ascend on h from alpha = 0, with G by Algorithm 1 at every trial point, until the gap
+    with that G is <= tol (1 + |h|). The step grows by 1.2 and is halved until the gradient changes
+    by at most |move|^2/step along the move. The clock excludes only h.
     """
     y = np.asarray(y, dtype=float)
     problem = classification(K, y, C, eta, rule="knpl")
@@ -96,8 +96,8 @@ def projected_gradient(K, y, C, eta, *, tol=1e-6, max_iter=10_000):
 
 @dataclass
 class Alternation:
-    """H(alpha, G) less eta n^2 in each round: with the new G (which is h(alpha)), then with the
-    new alpha (the optimum of the SVM whose kernel is that G).
+    """H(alpha, G) minus eta n^2 in each round: with the new G (which is h(alpha)), then with the
+    new alpha (the optimum of the SVM with the kernel G).
     """
 
     alpha: np.ndarray
@@ -106,7 +106,7 @@ class Alternation:
 
 
 def svm(M, y, C):
-    """The alpha of an SVM whose Gram matrix is M."""
+    """Return the alpha of an SVM with the Gram matrix M."""
     model = SVC(kernel="precomputed", C=C, tol=1e-8).fit(M, y)
     alpha = np.zeros(len(y))
     alpha[model.support_] = np.abs(model.dual_coef_[0])
@@ -114,7 +114,7 @@ def svm(M, y, C):
 
 
 def alternate(K, y, C, eta, *, rounds=10):
-    """Algorithm 2, from the SVM with the kernel K."""
+    """Run Algorithm 2 from the SVM with the kernel K."""
     y = np.asarray(y, dtype=float)
     run = Alternation(svm(K, y, C), [], [])
     for _ in range(rounds):

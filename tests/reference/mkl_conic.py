@@ -10,13 +10,13 @@ from tests.reference import conic
 
 
 def factor(gram):
-    """L with L L' = K, also for a singular K."""
+    """Return L with L L' = K, also for a singular K."""
     values, vectors = np.linalg.eigh(gram)
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def optimum(grams, linear, lower, upper, epsilon=0.0, norm=1.0, total=0.0):
-    """The optimal value, for kernels (M, n, n)."""
+    """Return the optimal value for kernels of shape (M, n, n)."""
     b, q = cp.Variable(len(linear)), cp.Variable(len(grams))
     squares = [cp.sum_squares(factor(K).T @ b) <= q[m] for m, K in enumerate(grams)]
     size = cp.max(q) if norm == 1.0 else cp.norm(q, norm / (norm - 1.0))
@@ -29,7 +29,7 @@ def optimum(grams, linear, lower, upper, epsilon=0.0, norm=1.0, total=0.0):
 
 
 def svc_data(seed, n=24):
-    """The classification data of the reference values."""
+    """Return the classification data of the reference values."""
     r = np.random.default_rng(seed)
     X = r.uniform(size=(n, 3))
     noise = 0.3 * r.standard_normal(n)
@@ -37,11 +37,11 @@ def svc_data(seed, n=24):
 
 
 def svr_data(seed, n=24):
-    """The regression data of the reference values."""
+    """Return the regression data of the reference values."""
     r = np.random.default_rng(seed)
     X = r.uniform(size=(n, 2))
     return X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
 
 
 GAMMAS = (0.1, 0.5, 2.0, 8.0, 32.0)
-"""Of the Gaussians of the reference values."""
+"""Parameters of the Gaussians of the reference values."""

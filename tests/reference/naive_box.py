@@ -1,11 +1,11 @@
-"""Slow twins of the problem without an intercept, on all points and on parts of them.
+"""Slow references for the problem without an intercept, on all points and on parts.
 
     max h(beta) over the box,  h(beta) = p'beta - epsilon |beta|_1 - 1/2 beta'K beta
                                          - (1/(16 eta)) sum_ij beta_i^2 K_ij^2 beta_j^2
 
-(Liu et al. 2020, problem (18) with F = 11' + D K D/(4 eta) put in; problem (19) is the same on
-each part). Three ways that share no step: a gradient method on the box, a conic program, and the
-semidefinite program as the paper states it. Nothing of the library is used.
+(Liu et al. 2020, problem (18) with F = 11' + D K D/(4 eta) inserted; problem (19) is the same on
+each part). Three methods without common steps: a gradient method on the box, a conic program, and
+the semidefinite program of the paper. This module does not use the library.
 """
 
 import cvxpy as cp
@@ -16,7 +16,7 @@ from tests.reference.naive_hadamard import NaiveHadamard, soft, solve
 
 
 class NaiveBox(NaiveHadamard):
-    """The dense twin of DANK without the constraint 1'beta = 0, so that b = 0."""
+    """Dense reference for DANK without the constraint 1'beta = 0, that is, with b = 0."""
 
     def intercept(self, f):
         return 0.0
@@ -26,19 +26,19 @@ class NaiveBox(NaiveHadamard):
 
 
 def box_classification(K, y, C, eta):
-    """Problem (18) in beta = y alpha, with y in {-1, 1}."""
+    """Return problem (18) in beta = y alpha, with y in {-1, 1}."""
     y = np.asarray(y, dtype=float)
     return NaiveBox(K, y, np.minimum(0, C * y), np.maximum(0, C * y), C, eta)
 
 
 def box_regression(K, target, C, epsilon, eta):
-    """The same for epsilon-regression."""
+    """Return problem (18) for epsilon-regression."""
     bound = np.full(len(target), float(C))
     return NaiveBox(K, target, -bound, bound, C, eta, epsilon=epsilon, regression=True)
 
 
 def restricted(problem, members):
-    """Problem (19): the same problem on some of the points."""
+    """Return problem (19): the same problem on a subset of the points."""
     K, p = problem.K[np.ix_(members, members)], problem.p[members]
     if problem.regression:
         return box_regression(K, p, problem.C, problem.epsilon, problem.eta)
@@ -46,7 +46,7 @@ def restricted(problem, members):
 
 
 def block_problem(problem, labels):
-    """Problem (20): K with zeros between different parts."""
+    """Return problem (20): K with zeros between different parts."""
     K = problem.K * (labels[:, None] == labels[None, :])
     if problem.regression:
         return box_regression(K, problem.p, problem.C, problem.epsilon, problem.eta)
@@ -54,7 +54,7 @@ def block_problem(problem, labels):
 
 
 def solve_parts(problem, labels, tol=1e-10):
-    """The solutions of (19), put together; their values, added up."""
+    """Return the combined solutions of (19), and the sum of their values."""
     beta, total = np.zeros(len(labels)), 0.0
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
@@ -64,7 +64,7 @@ def solve_parts(problem, labels, tol=1e-10):
 
 
 def box_by_cone(problem):
-    """The optimum and beta by a conic program.
+    """Return the optimum and beta by a conic program.
 
     As K o K has no negative entry, t'(K o K)t grows with t >= 0, so t >= beta^2 is tight.
     """
@@ -80,13 +80,13 @@ def box_by_cone(problem):
 
 
 def _root(M):
-    """R with R'R = M, for a PSD matrix."""
+    """Return R with R'R = M for a PSD matrix."""
     values, vectors = np.linalg.eigh((M + M.T) / 2)
     return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
 
 
 def box_by_sdp(problem):
-    """The optimum of (18) over PSD matrices F, and its F, by the dual of the inner maximum.
+    """Return the optimum and F of (18) over PSD matrices, by the dual of the inner maximum.
 
     For M = F o K it is min t/2 + C sum(xi) with [[M, g], [g', t]] PSD and slacks xi of g, without
     the intercept of `tests.reference.sdp`.

@@ -1,23 +1,22 @@
-"""A slow twin of nested cross-validation: every loop written out, scikit-learn called by hand.
+"""A slow reference for nested cross-validation: explicit loops that call scikit-learn directly.
 
-The draws follow what the documentation says of them and nothing else of `pliant.comparison` is
-used. A table is X (NaN where a number or a category is missing), y, and for each categorical column
-the number of its categories.
+The random draws follow the documentation; `pliant.comparison` is not used. A table is X (NaN for
+missing numbers or categories), y, and the number of categories of each categorical column.
 
-* outer folds of repeat r: shuffled, stratified for classes, with ``random_state = seed + r``
-* the seed of a cell: the first 31 bits below the sign of SHA-256("seed/method/repeat/fold")
-* candidates: ``ParameterSampler`` with the cell's seed; inner folds and the rows of each round too
-* inner folds: as many as asked for, else 5 below 1000 rows and 3 from there on; no more than rows,
-  or groups, of the rarest class, or than half the rows of a regression, or its groups
+* outer folds of repeat r: shuffled, stratified for classification, with ``random_state = seed + r``
+* seed of a cell: the first 31 bits below the sign of SHA-256("seed/method/repeat/fold")
+* candidates: ``ParameterSampler`` with the cell's seed; the same for inner folds and rows of rounds
+* inner folds: the given number, or 5 below 1000 rows and 3 otherwise; at most the number of rows or
+  groups of the rarest class, or half the rows or groups of a regression
 * rounds: all candidates on few rows, the best third of them on three times as many, ...; the mean
-  score over the inner folds decides, the first of equal candidates in the last round is chosen
-* a search for the log loss of a method without probabilities takes the accuracy
-* what a method calls rough holds for the fits of a search: DANK of full rank, tolerance .001
-* what is filled in, encoded and scaled is learned from the rows that are fitted, each time anew
-* probabilities of decision values: Platt's sigmoid of each class, fitted to the values that three
-  inner folds have when the others are learned from, with the settings of the final fit; none in
-  the order of time, or where an inner fold lacks a class to learn from
-* kept are the predictions or probabilities of all test rows, to 7 digits
+  score over the inner folds decides, and ties in the last round go to the first candidate
+* a search for the log loss of a method without probabilities uses the accuracy
+* faster settings of a method apply to the fits of a search: DANK of full rank, tolerance .001
+* imputation, encoding and scaling are learned from the rows of each fit
+* probabilities from decision values: Platt's sigmoid of each class, fitted to the held-out values
+  of three inner folds, with the settings of the final fit; none for time order, or if an inner fold
+  lacks a class
+* the predictions or probabilities of all test rows are stored, to 7 digits
 """
 
 import hashlib
@@ -53,7 +52,7 @@ from pliant import DANKClassifier, DANKRegressor, LearnedKernelClassifier, LogDe
 
 
 def on_learned_kernel(seed):
-    """A support vector machine on the kernel of a learner, which learns it anew in each fit."""
+    """A support vector machine on the kernel of a learner, which each fit learns again."""
     machine = DANKClassifier("precomputed", eta=math.inf, extension="none")
     return LearnedKernelClassifier(LogDetLearner(random_state=seed), machine)
 
@@ -78,7 +77,7 @@ ROUGH = {"dank": {"tau": 0.0, "tol": 1e-3}}
 
 
 def grid(method, task, n_columns):
-    """What a method chooses from."""
+    """Return the candidates of a method."""
     if method == "dummy":
         return {}
     if method == "linear":
@@ -95,7 +94,7 @@ def cell_seed(seed, method, repeat, fold):
 
 
 def splits(y, task, groups, ordered, n_folds, seed):
-    """Training and test rows of each fold."""
+    """Yield training and test rows of each fold."""
     rows = np.zeros((len(y), 1))
     if ordered:
         return list(TimeSeriesSplit(n_folds).split(rows))
@@ -110,10 +109,10 @@ def splits(y, task, groups, ordered, n_folds, seed):
 
 
 def inner_folds(y, task, groups, ordered, protocol, seed):
-    """Folds of a search: those that have more than one value to learn from."""
+    """Return the folds of a search with more than one training value."""
     wanted = protocol["inner_folds"] or (5 if len(y) < 1000 else 3)
     labels = np.unique(y) if task == "classification" else [None]
-    for label in labels:  # each class, or the whole, has a row or a group in every fold
+    for label in labels:  # each class (or all rows) needs a row or a group in every fold
         mine = np.full(len(y), True) if label is None else y == label
         most = len(set(groups[mine])) if groups is not None else int(mine.sum())
         wanted = min(wanted, most if label is not None or groups is not None else most // 2)
@@ -122,7 +121,7 @@ def inner_folds(y, task, groups, ordered, protocol, seed):
 
 
 class Prepared:
-    """Features filled in, encoded and scaled as the training rows say."""
+    """Impute, encode and scale features by the training rows."""
 
     def __init__(self, X, categories):
         self.texts = sorted(categories)
@@ -148,7 +147,7 @@ class Prepared:
 
 
 class Fitted:
-    """A machine fitted to prepared features and, for regression, a scaled target."""
+    """A model fitted to prepared features and, for regression, a scaled target."""
 
     def __init__(self, method, task, settings, X, y, categories, seed):
         self.prepared = Prepared(X, categories)
@@ -174,7 +173,7 @@ class Fitted:
 
 
 def rounds(n_rows, n_candidates, y, task, search_rows):
-    """How many rows each round takes."""
+    """Return the number of rows of each round."""
     most = min(n_rows, search_rows)
     rarest = 1.0
     if task == "classification":
@@ -188,7 +187,7 @@ def rounds(n_rows, n_candidates, y, task, search_rows):
 
 
 def searched(method, table, rows, protocol, seed):
-    """The settings that do best on inner folds."""
+    """Return the best settings on inner folds."""
     X, y, task, categories = table["X"][rows], table["y"][rows], table["task"], table["categories"]
     n_columns = X.shape[1] - len(categories) + sum(categories.values())
     choices = grid(method, task, n_columns)
@@ -225,7 +224,7 @@ def searched(method, table, rows, protocol, seed):
 
 
 def platt(values, positive):
-    """a and b of the sigmoid 1 / (1 + exp(-(a f + b))) by Platt's targets."""
+    """Return a and b of the sigmoid 1 / (1 + exp(-(a f + b))) by Platt's targets."""
     n_positive, n_negative = positive.sum(), (~positive).sum()
     target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
     scale = max(1.0, np.abs(values).max())
@@ -242,7 +241,7 @@ def platt(values, positive):
 
 
 def measured(metric, model, X, y):
-    """The metric of a search, higher is better."""
+    """Return the metric of a search; higher is better."""
     if metric == "log_loss" and hasattr(model.machine, "predict_proba"):
         return -log_loss(y, model.probability(X), labels=model.machine.classes_)
     better = r2_score if metric == "r2" else accuracy_score
@@ -250,7 +249,7 @@ def measured(metric, model, X, y):
 
 
 def calibrated(model, method, settings, table, train, test, protocol, seed):
-    """Probabilities of the test rows from decision values that inner folds have; None of some."""
+    """Return probabilities of the test rows from inner decision values, or None."""
     X, y, categories = table["X"], table["y"], table["categories"]
     classes = model.machine.classes_
     groups = None if table["groups"] is None else table["groups"][train]
@@ -281,7 +280,7 @@ def calibrated(model, method, settings, table, train, test, protocol, seed):
 
 
 def cell(method, table, protocol, repeat, fold):
-    """Scores, chosen settings, and what is kept of the predictions of one cell."""
+    """Return scores, selected settings, and the stored predictions of one cell."""
     X, y, task = table["X"], table["y"], table["task"]
     outer = splits(
         y, task, table["groups"], table["ordered"], protocol["folds"], protocol["seed"] + repeat

@@ -1,4 +1,4 @@
-"""Slow, dense twins of the Hadamard family, from the definition; nothing of the library is used.
+"""Slow, dense references for the Hadamard family from its definition, without the library.
 
     max_beta min_F  p'beta - epsilon |beta|_1 - 1/2 beta'(F o K)beta + penalty(F)
     with lower <= beta <= upper and 1'beta = 0
@@ -16,12 +16,12 @@ from tests.reference.naive_kernels import reciprocal_matrix_of_a_batch
 
 
 def soft(v, threshold):
-    """Each entry moved towards 0 by the threshold."""
+    """Soft-threshold each entry."""
     return np.sign(v) * np.maximum(np.abs(v) - threshold, 0)
 
 
 def proximal_point(v, lower, upper, threshold=0.0):
-    """The minimiser of 1/2 |x - v|^2 + threshold |x|_1 over the box with 1'x = 0, by bisection."""
+    """Return the minimiser of 1/2 |x - v|^2 + threshold |x|_1 over the box with 1'x = 0."""
 
     def shifted(t):
         return np.clip(soft(v - t, threshold), lower, upper)
@@ -33,23 +33,23 @@ def proximal_point(v, lower, upper, threshold=0.0):
 
 
 def project_alpha(v, y, C):
-    """The nearest alpha to v with 0 <= alpha <= C and y'alpha = 0."""
+    """Return the nearest alpha to v with 0 <= alpha <= C and y'alpha = 0."""
     return y * proximal_point(y * v, np.minimum(0, C * y), np.maximum(0, C * y))
 
 
 def weighted_gram(K, beta):
-    """A = D K D, with D the diagonal matrix of beta."""
+    """Return A = D K D, with D the diagonal matrix of beta."""
     return np.diag(beta) @ K @ np.diag(beta)
 
 
 def positive_part(M, shift=0.0):
-    """The matrix (M - shift I)_+ : eigenvalues less the shift, the negative ones replaced by 0."""
+    """Return (M - shift I)_+: subtract the shift from the eigenvalues, and clip them at 0."""
     values, vectors = np.linalg.eigh((M + M.T) / 2)
     return vectors @ np.diag(np.maximum(values - shift, 0)) @ vectors.T
 
 
 def centred(A):
-    """P A P, with P = I - 11'/n."""
+    """Return P A P, with P = I - 11'/n."""
     P = np.eye(len(A)) - 1 / len(A)
     return P @ A @ P
 
@@ -70,7 +70,7 @@ class NaiveHadamard:
     regression: bool = False
 
     def adaptation(self, beta):
-        """F(beta), the inner minimiser."""
+        """Return F(beta), the inner minimiser."""
         update = weighted_gram(self.K, beta) / (4 * self.eta)
         if self.rule == "knpl":
             return 1 + centred(update)
@@ -82,7 +82,7 @@ class NaiveHadamard:
         return self.eta * (((F - 1) ** 2).sum() + self.tau * np.trace(F))
 
     def saddle(self, beta, F):
-        """The objective at any beta and any F."""
+        """Return the objective at any beta and F."""
         gain = self.p @ beta - self.epsilon * np.abs(beta).sum()
         return gain - beta @ (F * self.K) @ beta / 2 + self.penalty(F)
 
@@ -90,7 +90,7 @@ class NaiveHadamard:
         return self.saddle(beta, self.adaptation(beta))
 
     def fields(self, beta):
-        """f = (F o K)beta, what the learned kernel says before the intercept."""
+        """Return f = (F o K)beta, the decision values without the intercept."""
         return (self.adaptation(beta) * self.K) @ beta
 
     def slack(self, f):
@@ -99,12 +99,12 @@ class NaiveHadamard:
         return np.maximum(0, 1 - self.p * f)
 
     def intercept(self, f):
-        """The b of smallest total slack, among the break points of the residuals."""
+        """Return the b with the smallest total slack, among the break points of the residuals."""
         breaks = np.concatenate([self.p - f + self.epsilon, self.p - f - self.epsilon])
         return min(breaks, key=lambda b: self.slack(f + b).sum())
 
     def gap(self, beta):
-        """A bound on the distance of value(beta) from the optimum."""
+        """Return a bound on the distance of value(beta) from the optimum."""
         f = self.fields(beta)
         gain = self.p @ beta - self.epsilon * np.abs(beta).sum()
         return beta @ f + self.C * self.slack(f + self.intercept(f)).sum() - gain
@@ -114,20 +114,20 @@ class NaiveHadamard:
 
 
 def classification(K, y, C, eta, tau=0.0, rule="dank"):
-    """The problem of a classifier, with y in {-1, 1}."""
+    """Return the problem of a classifier, with y in {-1, 1}."""
     y = np.asarray(y, dtype=float)
     return NaiveHadamard(K, y, np.minimum(0, C * y), np.maximum(0, C * y), C, eta, tau, rule=rule)
 
 
 def regression(K, y, C, epsilon, eta, tau=0.0, rule="dank"):
-    """The problem of a regressor."""
+    """Return the problem of a regressor."""
     bound = np.full(len(y), float(C))
     return NaiveHadamard(K, y, -bound, bound, C, eta, tau, epsilon, rule, regression=True)
 
 
 def solve(problem, tol=1e-8, max_iter=100_000):
     """Return beta, its value and its gap <= tol (1 + |value - value(0)|), by a proximal gradient
-    method with Nesterov's momentum, backtracking, and restart where the value falls.
+    method with Nesterov's momentum, backtracking, and restarts when the value decreases.
 
     Raises
     ------
@@ -152,9 +152,9 @@ def solve(problem, tol=1e-8, max_iter=100_000):
 
 
 def proximal_step(problem, start, step):
-    """One step from `start`, halved until the slope along it has changed by |move|^2/step at most.
+    """Take one step from `start`, halved until the slope changes by at most |move|^2/step.
 
-    The slopes at both ends, not the values: near the optimum values agree to the last bit.
+    The rule uses the slopes at both ends, since near the optimum the values agree to the last bit.
     """
     slope = problem.p - problem.fields(start)
     while True:
@@ -166,7 +166,7 @@ def proximal_step(problem, start, step):
 
 
 def smooth_dank(K, K_left, K_right, b_left, b_right, beta, eta, tau):
-    """F(x, x') = S(x, X) U diag(s/l^2) U' S(X, x'), with S(X, X) = U diag(l) U' and s = l - tau/2.
+    """Return F(x, x') = S(x, X) U diag(s/l^2) U' S(X, x'), S(X, X) = U diag(l) U', s = l - tau/2.
 
     Only the l > tau/2 count; S(x, x') = 1 + b(x) k(x, x') b(x')/(4 eta). The rows of K_left
     (K_right) are k(x, X) for the points x (x'), and b_left (b_right) the values of b there.
@@ -179,7 +179,7 @@ def smooth_dank(K, K_left, K_right, b_left, b_right, beta, eta, tau):
 
 
 def smooth_knpl(K, K_left, K_right, K_between, b_left, b_right, beta, eta):
-    """G(x, x') = 1 + (a(x, x') - mean_i a(x_i, x') - mean_j a(x, x_j) + mean_ij a(x_i, x_j))
+    """Return G(x, x') = 1 + (a(x, x') - mean_i a(x_i, x') - mean_j a(x, x_j) + mean_ij a(x_i, x_j))
     / (4 eta), with a(x, x') = b(x) k(x, x') b(x'); K_between holds the k(x, x').
     """
     between = np.diag(b_left) @ K_between @ np.diag(b_right)
@@ -190,13 +190,13 @@ def smooth_knpl(K, K_left, K_right, K_between, b_left, b_right, beta, eta):
 
 
 def copied(F, left, right):
-    """F(x, x') = F[i, j], where x takes the place of training point i and x' that of j."""
+    """Return F(x, x') = F[i, j], where training points i and j replace x and x'."""
     return np.array([[F[i, j] for j in right] for i in left])
 
 
 def batch_decisions(F, K_new, X_train, X_new, beta, intercept):
     """Section 2.3 of the DANK paper: column j of F' is the column j* = argmax_i M_ij of F, with M
-    of equation (11), and new points are classified by F' o K'; K_new is K', of shape (n, m).
+    of equation (11). F' o K' classifies new points; K_new is K', of shape (n, m).
     """
     M = reciprocal_matrix_of_a_batch(X_new, X_train)
     F_new = np.column_stack([F[:, M[:, j].argmax()] for j in range(len(X_new))])

@@ -1,4 +1,4 @@
-"""Rules for kernel weights, written as they are stated."""
+"""Rules for kernel weights, implemented from their definitions."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def gaussians(X, gammas=GAMMAS):
 
 
 def centred(K, weights=None):
-    """H K H', H = I - 1 s'/(sum s)."""
+    """Return H K H' with H = I - 1 s'/(sum s)."""
     n = len(K)
     s = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
     H = np.eye(n) - np.outer(np.ones(n), s) / s.sum()
@@ -40,12 +40,12 @@ def one_hot(labels):
 
 
 def hull_products(kernels, y, g):
-    """g'Y K_m Y g of each kernel."""
+    """Return g'Y K_m Y g of each kernel."""
     return np.array([(y * g) @ K @ (y * g) for K in kernels])
 
 
 def root_of(K):
-    """A factor L with L'L = K."""
+    """Return a factor L with L'L = K."""
     values, vectors = np.linalg.eigh(K)
     kept = values > 1e-13 * values[-1]
     return (vectors[:, kept] * np.sqrt(values[kept])).T

@@ -1,6 +1,6 @@
-"""Slow, obvious twins of the kernels: one pair of points at a time, straight from the formulas.
+"""Slow references for the kernels: formulas for one pair of points at a time.
 
-A point is a 1-D array, a kernel a function of two points. Nothing here is shared with the library.
+A point is a 1-D array, a kernel a function of two points. This module does not use the library.
 """
 
 import math
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def gram_by_loops(kernel, X, Y):
-    """The matrix of kernel(x, y), entry by entry."""
+    """Return the matrix of kernel(x, y), entry by entry."""
     return np.array([[kernel(x, y) for y in Y] for x in X])
 
 
@@ -61,7 +61,7 @@ def matern_of_each(nu, gammas):
 
 
 def on(kernel, columns):
-    """A kernel of the columns in a list of positions."""
+    """Return a kernel of the columns in a list of positions."""
     return lambda x, y: kernel([x[j] for j in columns], [y[j] for j in columns])
 
 
@@ -78,17 +78,17 @@ def normalized(kernel):
 
 
 def by_distance(x, points):
-    """The row numbers of `points`, nearest to x first; of equally near ones, the first first."""
+    """Return the row numbers of `points` by distance to x; ties in row order."""
     return sorted(range(len(points)), key=lambda i: (two_norm(x, points[i]), i))
 
 
 def nearest(x, points):
-    """The row number of the nearest point."""
+    """Return the row number of the nearest point."""
     return by_distance(x, points)[0]
 
 
 def reciprocal(x, points):
-    """The row number i that maximises 1/(r s), ties to the nearer one.
+    """Return the row number i that maximises 1/(r s); ties go to the nearer one.
 
     points[i] is the s-th nearest to x; r - 1 points, other than itself, are nearer to it than x.
     """
@@ -102,9 +102,9 @@ def reciprocal(x, points):
 
 
 def smooth(x, points, values, k):
-    """The inverse-distance mean over the k nearest; at a training point, its own value.
+    """Return the inverse-distance mean over the k nearest; at a training point, its value.
 
-    Where several training points are equal, each of them stands for the mean of their values.
+    Equal training points have the mean of their values.
     """
     pooled = [
         np.mean([v for q, v in zip(points, values, strict=True) if (q == p).all()]) for p in points
@@ -119,10 +119,10 @@ def smooth(x, points, values, k):
 
 
 def hadamard(kernel, points, beta, eta, rule, k=5):
-    """k(x, y) F(x, y), with F(x, y) by one of the four rules."""
+    """Return k(x, y) F(x, y), with F(x, y) by one of the four rules."""
 
     def taken(x):
-        """The point whose place x takes, and its coefficient."""
+        """Return the point that replaces x, and its coefficient."""
         if rule == "smooth":
             return x, smooth(x, points, beta, k)
         i = {"nearest": nearest, "reciprocal": reciprocal}[rule](x, points)
@@ -138,8 +138,8 @@ def hadamard(kernel, points, beta, eta, rule, k=5):
 
 
 def reciprocal_matrix_of_a_batch(X_new, X_train):
-    """M of equation (11): M[i, j] = 1/(r s) if X_new[j] is the r-th nearest of the new points
-    to X_train[i], and X_train[i] is the s-th nearest of the training points to X_new[j].
+    """Return M of equation (11): M[i, j] = 1/(r s) if X_new[j] is the r-th nearest of the new
+    points to X_train[i], and X_train[i] is the s-th nearest of the training points to X_new[j].
     """
     M = np.zeros((len(X_train), len(X_new)))
     for i, x in enumerate(X_train):

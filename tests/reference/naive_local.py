@@ -1,15 +1,15 @@
-"""Slow twins of the LAB-RBF kernel and of what its bandwidths minimise, from the definitions.
+"""Slow references for the LAB-RBF kernel and objectives, from their definitions.
 
     k(t, c_i) = h(D_i), D_i = sum_f W_if (t_f - c_if)^2, W = exp(s), F = [K, X] or K
 
 * ridge: the least squares of the stacked rows [F; sqrt(alpha) I] and [Y; 0]
 * evidence: minus twice the logarithm of the marginal likelihood of Y ~ N(0, sigma^2 (I + FF'/lam)),
-  the best sigma put in, per row and output, less the constant 1
+  with the best sigma, per row and output, minus the constant 1
 * interpolation: K times the solution of (K_cc + alpha I) c = Y_c
 
-Weights multiply squared residuals: rows of F and Y are taken times their roots. Gradients are
-central differences. So are those of an expansion sum_i c_i k(u, c_i) + u'v + b. Nothing of the
-library is used.
+Weights multiply squared residuals: rows of F and Y are multiplied by their roots. Gradients are
+central differences, also of an expansion sum_i c_i k(u, c_i) + u'v + b. This module does not use
+the library.
 """
 
 import math
@@ -35,7 +35,7 @@ PROFILES = {"gaussian": gaussian, "laplacian": laplacian, "matern52": matern52}
 
 
 def kernel(X, centres, W, profile):
-    """k of each row of X and each centre, one pair of points at a time, shape (n, m)."""
+    """Return k of each row of X and each centre, one pair at a time, shape (n, m)."""
     h = PROFILES[profile]
     return np.array(
         [
@@ -49,13 +49,13 @@ def kernel(X, centres, W, profile):
 
 
 def features(X, centres, s, profile, linear):
-    """F, shape (n, m) or (n, m + d)."""
+    """Return F, shape (n, m) or (n, m + d)."""
     K = kernel(X, centres, np.exp(s), profile)
     return np.hstack([K, X]) if linear else K
 
 
 def rooted(weights, *parts):
-    """Each part, its rows times the roots of their weights."""
+    """Return each part with rows multiplied by the roots of their weights."""
     if weights is None:
         return parts
     roots = [math.sqrt(w) for w in weights]
@@ -63,20 +63,20 @@ def rooted(weights, *parts):
 
 
 def ridge_coefficients(F, Y, alpha):
-    """The a that minimises |F a - Y|^2 + alpha |a|^2, by least squares."""
+    """Return the a that minimises |F a - Y|^2 + alpha |a|^2, by least squares."""
     p = F.shape[1]
     rows = np.vstack([F, math.sqrt(alpha) * np.eye(p)])
     return np.linalg.lstsq(rows, np.vstack([Y, np.zeros((p, Y.shape[1]))]), rcond=None)[0]
 
 
 def ridge(F, Y, alpha, scale):
-    """(|F a - Y|^2 + alpha |a|^2) / (n v)."""
+    """Return (|F a - Y|^2 + alpha |a|^2) / (n v)."""
     a = ridge_coefficients(F, Y, alpha)
     return (np.sum((F @ a - Y) ** 2) + alpha * np.sum(a**2)) / (len(Y) * scale)
 
 
 def evidence(F, Y, lam, scale):
-    """-2 log p(Y) / (n q) - log(2 pi) - log v - 1 at the best sigma."""
+    """Return -2 log p(Y) / (n q) - log(2 pi) - log v - 1 at the best sigma."""
     n, q = Y.shape
     covariance = np.eye(n) + F @ F.T / lam
     sigma_squared = np.sum(Y * np.linalg.solve(covariance, Y)) / (n * q)
@@ -84,25 +84,25 @@ def evidence(F, Y, lam, scale):
 
 
 def interpolation_coefficients(centres, Yc, s, alpha, profile):
-    """The c of (K_cc + alpha I) c = Y_c."""
+    """Return the c of (K_cc + alpha I) c = Y_c."""
     K = kernel(centres, centres, np.exp(s), profile)
     return np.linalg.solve(K + alpha * np.eye(len(centres)), Yc)
 
 
 def interpolation(K, Y, c, scale):
-    """|K c - Y|^2 / (n v)."""
+    """Return |K c - Y|^2 / (n v)."""
     return np.sum((K @ c - Y) ** 2) / (len(Y) * scale)
 
 
 def spread(s):
-    """The mean of (s_ij - mean_i s_ij)^2."""
+    """Return the mean of (s_ij - mean_i s_ij)^2."""
     m, d = s.shape
     means = [sum(s[i, j] for i in range(m)) / m for j in range(d)]
     return sum((s[i, j] - means[j]) ** 2 for i in range(m) for j in range(d)) / (m * d)
 
 
 def differences(function, x, step=1e-3):
-    """The gradient of a function of an array, by central differences of fourth order."""
+    """Return the gradient of a function of an array by fourth-order central differences."""
     gradient = np.zeros_like(x)
     for place in np.ndindex(x.shape):
         values = {}
@@ -127,7 +127,7 @@ class Expansion(NamedTuple):
 
 
 def support_terms(expansion, u):
-    """The distance, the kernel value and the term of each support point at one mapped point."""
+    """Return distance, kernel value and term of each support point at one mapped point."""
     h, terms = PROFILES[expansion.profile], []
     for centre, weights, c in zip(expansion.centres, expansion.W, expansion.c, strict=True):
         D = sum(w * (a - b) ** 2 for w, a, b in zip(weights, u, centre, strict=True))
@@ -136,13 +136,13 @@ def support_terms(expansion, u):
 
 
 def parts(expansion, u):
-    """Kernel part, linear part and constant at one mapped point."""
+    """Return kernel part, linear part and constant at one mapped point."""
     kernel_part = sum(term for _, _, term in support_terms(expansion, u))
     return kernel_part, sum(a * v for a, v in zip(u, expansion.v, strict=True)), expansion.b
 
 
 def changes(expand, points, order):
-    """The mean squared change of f as a feature is permuted, by the variance of f, for each one."""
+    """Return the mean squared change of f by permuting each feature, over the variance of f."""
     f, ratios = expand(points), []
     for j in range(points.shape[1]):
         permuted = points.copy()
@@ -153,7 +153,7 @@ def changes(expand, points, order):
 
 
 def effects(expansions, points, deviations):
-    """sum_k df_k/du_kj sd_kj / m of each feature j; one mapped point and sd for each member k."""
+    """Return sum_k df_k/du_kj sd_kj / m of each feature j at a mapped point of each member."""
     total = np.zeros(len(points[0]))
     for expansion, u, sd in zip(expansions, points, deviations, strict=True):
         slopes = differences(lambda at, e=expansion: sum(parts(e, at)), u, step=2e-4)

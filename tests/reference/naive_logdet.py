@@ -1,4 +1,4 @@
-"""Slow twins of learning with distance bounds, from the definition; nothing of the library is used.
+"""Slow references for learning with distance bounds from the definition, without the library.
 
 min_{K, xi}  D_ld(K, K0) + nu sum_k (xi_k/b_k - log(xi_k/b_k) - 1)
 with v'K v <= xi_k (sign +1) or >= xi_k (sign -1), v = e_i - e_j; nu = inf: xi = b
@@ -11,24 +11,24 @@ from tests.reference import conic
 
 
 def differences(pairs, n):
-    """The vectors e_i - e_j, shape (m, n)."""
+    """Return the vectors e_i - e_j, shape (m, n)."""
     return np.eye(n)[pairs[:, 0]] - np.eye(n)[pairs[:, 1]]
 
 
 def distances(K, pairs):
-    """v'K v of each pair."""
+    """Return v'K v of each pair."""
     V = differences(pairs, len(K))
     return np.einsum("ka,ab,kb->k", V, K, V)
 
 
 def divergence(K, K0):
-    """D_ld(K, K0) by inversion."""
+    """Return D_ld(K, K0) by inversion."""
     ratio = K @ np.linalg.inv(K0)
     return np.trace(ratio) - np.linalg.slogdet(ratio)[1] - len(K)
 
 
 def objective(K, K0, pairs, signs, bounds, slack):
-    """The objective of K with the best slack; inf if hard bounds are broken by more than 1e-9."""
+    """Return the objective of K with the best slack; inf if hard bounds are violated by > 1e-9."""
     p = distances(K, pairs)
     ratio = np.where(signs > 0, np.maximum(p, bounds), np.minimum(p, bounds)) / bounds
     if np.isinf(slack):
@@ -37,7 +37,7 @@ def objective(K, K0, pairs, signs, bounds, slack):
 
 
 def dual(duals, K0, pairs, signs, bounds, slack):
-    """The dual function from the inverse of K0."""
+    """Return the dual function from the inverse of K0."""
     V = differences(pairs, len(K0))
     L = V.T @ np.diag(signs * duals) @ V
     log_det = np.linalg.slogdet(np.linalg.inv(K0) + L)[1] + np.linalg.slogdet(K0)[1]
@@ -47,7 +47,7 @@ def dual(duals, K0, pairs, signs, bounds, slack):
 
 
 def projections(K0, pairs, signs, bounds, slack, sweeps):
-    """K and the duals after projections on one bound after the other, as in the paper."""
+    """Return K and the duals after projections on the bounds in turn, as in the paper."""
     K, duals, slacks = K0.copy(), np.zeros(len(pairs)), np.array(bounds, dtype=float)
     share = 1.0 if np.isinf(slack) else slack / (slack + 1)
     for _ in range(sweeps):
@@ -61,7 +61,7 @@ def projections(K0, pairs, signs, bounds, slack, sweeps):
 
 
 def by_cvxpy(K0, pairs, signs, bounds, slack):
-    """K and the optimum by a generic solver, in the coordinates K = R'Z R with K0 = R'R."""
+    """Return K and the optimum by a generic solver, with K = R'Z R and K0 = R'R."""
     n = len(K0)
     R = np.linalg.cholesky(K0).T
     W = differences(pairs, n) @ R.T

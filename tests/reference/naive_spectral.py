@@ -1,12 +1,12 @@
-"""Slow twins of order spectral kernels; nothing of the library is used.
+"""Slow references for order spectral kernels, without the library.
 
-The graph, its eigenvectors and their values at a new point by loops and dense matrices; the
-weights by the programs that the paper states, given to generic solvers:
+The graph, its eigenvectors and their values at a new point use loops and dense matrices; generic
+solvers solve the programs of the paper for the weights:
 
     max <K, T> / (|K| |T|)    as  max <K, T>  such that  <K, K> <= 1     (a QCQP)
     min sum_i s_i mu_i                                                   (a linear program)
 
-over mu >= 0 in the order that is asked for, K = sum_i mu_i v_i v_i'.
+over mu >= 0 in the given order, K = sum_i mu_i v_i v_i'.
 """
 
 import cvxpy as cp
@@ -17,7 +17,7 @@ from tests.reference import conic
 
 
 def adjacency(X, k):
-    """A_ij = 1 if one of x_i, x_j is among the k nearest neighbours of the other."""
+    """Return A_ij = 1 if one of x_i, x_j is among the k nearest neighbours of the other."""
     n = len(X)
     A = np.zeros((n, n))
     for i in range(n):
@@ -28,13 +28,13 @@ def adjacency(X, k):
 
 
 def laplacian(A):
-    """L = I - D^{-1/2} A D^{-1/2}."""
+    """Return L = I - D^{-1/2} A D^{-1/2}."""
     scale = np.diag(1.0 / np.sqrt(A.sum(axis=1)))
     return np.eye(len(A)) - scale @ A @ scale
 
 
 def value_at(x, X, k, v, eigenvalue):
-    """v(x) by the Nystroem formula, one neighbour after the other."""
+    """Return v(x) by the Nystroem formula, one neighbour at a time."""
     A = adjacency(X, k)
     distance = [np.linalg.norm(x - each) for each in X]
     nearest = np.argsort(distance, kind="stable")[:k]
@@ -48,7 +48,7 @@ def value_at(x, X, k, v, eigenvalue):
 
 
 def order_differences(r, order, n_null=0):
-    """Rows d with d'mu >= 0: what an order asks besides mu >= 0."""
+    """Return rows d with d'mu >= 0: the constraints of an order besides mu >= 0."""
     first = {"strict": 0, "improved": n_null}[order]
     rows = np.zeros((max(r - 1 - first, 0), r))
     for row, i in zip(rows, range(first, r - 1), strict=True):
@@ -57,25 +57,25 @@ def order_differences(r, order, n_null=0):
 
 
 def matrices(V, rows):
-    """v_i v_i' on some rows, as columns of an (a^2, r) matrix."""
+    """Return v_i v_i' on some rows, as columns of an (a^2, r) matrix."""
     return np.stack([np.outer(v, v).ravel() for v in V[rows].T], axis=1)
 
 
 def alignment(mu, V, T, rows):
-    """The cosine between sum_i mu_i v_i v_i' and T on some rows, from the matrices."""
+    """Return the cosine between sum_i mu_i v_i v_i' and T on some rows, from the matrices."""
     K, Y = matrices(V, rows) @ mu, T[np.ix_(rows, rows)].ravel()
     return float(K @ Y / (np.linalg.norm(K) * np.linalg.norm(Y)))
 
 
 def best_alignment(V, T, rows, order, n_null=0):
-    """The largest alignment, by the QCQP; 0 if none is larger."""
+    """Return the largest alignment by the QCQP, at least 0."""
     E, Y = matrices(V, rows), T[np.ix_(rows, rows)].ravel()
     mu = qcqp(E.T @ E, E.T @ Y, order, n_null)
     return float((E.T @ Y) @ mu / np.linalg.norm(Y))
 
 
 def qcqp(G, b, order, n_null=0):
-    """The mu with the largest b'mu such that mu'G mu <= 1."""
+    """Return the mu with the largest b'mu under mu'G mu <= 1."""
     mu = cp.Variable(len(b), nonneg=True)
     constraints = [cp.quad_form(mu, cp.psd_wrap(G)) <= 1.0]
     differences = order_differences(len(b), order, n_null)
@@ -86,7 +86,7 @@ def qcqp(G, b, order, n_null=0):
 
 
 def least_loss(losses, order, n_null=0):
-    """The smallest sum_i s_i mu_i, by HiGHS."""
+    """Return the smallest sum_i s_i mu_i, by HiGHS."""
     r = len(losses)
     differences = order_differences(r, order, n_null)
     found = linprog(

@@ -1,10 +1,10 @@
-"""Slow, dense twins of supervised complete graphs and of SCG-LDK; nothing of the library is used.
+"""Slow, dense references for supervised complete graphs and SCG-LDK, without the library.
 
     W = exp(beta T),  D = diag(W 1),  S = I - D^{-1/2} W D^{-1/2}
     min_K  tr(K K0^{-1}) - logdet(K K0^{-1}) - n + gamma tr(K S)
 
-`exactly` is the minimiser of Eq. 29 and its Q with 120 digits, in a form that a singular K0 allows;
-`by_cone` gives the problem to a generic solver.
+`exactly` is the minimiser of Eq. 29 and its Q with 120 digits, in a form for singular K0;
+`by_cone` solves the problem with a generic solver.
 """
 
 import cvxpy as cp
@@ -17,7 +17,7 @@ DIGITS = 120
 
 
 def target_of_labels(y, unlabeled=-1):
-    """T: +1 for two labelled points of one class, -1 of two classes, 0 where a label is missing."""
+    """Return T: +1 for two labelled points of one class, -1 of two classes, 0 without labels."""
     n = len(y)
     T = np.zeros((n, n))
     for i in range(n):
@@ -28,7 +28,7 @@ def target_of_labels(y, unlabeled=-1):
 
 
 def target_of_pairs(n, similar, dissimilar):
-    """T: +1 and -1 for the pairs, 0 elsewhere and on the diagonal."""
+    """Return T: +1 and -1 for the pairs, 0 elsewhere and on the diagonal."""
     T = np.zeros((n, n))
     for sign, pairs in ((1.0, similar), (-1.0, dissimilar)):
         for i, j in pairs:
@@ -37,24 +37,24 @@ def target_of_pairs(n, similar, dissimilar):
 
 
 def known_points(T):
-    """The row numbers of the points that T says something of."""
+    """Return the row numbers of the points in T's pairs."""
     return [i for i in range(len(T)) if any(T[i])]
 
 
 def weights(T, beta=1.0):
-    """W."""
+    """Return W."""
     return np.exp(beta * T)
 
 
 def laplacian(T, beta=1.0):
-    """S, as it is written."""
+    """Return S by its definition."""
     W = weights(T, beta)
     scale = np.diag(1.0 / np.sqrt(W.sum(axis=1)))
     return np.eye(len(T)) - scale @ W @ scale
 
 
 def loss_over_edges(K, T, beta=1.0):
-    """1/2 sum_ij W_ij |phi_i / sqrt(D_ii) - phi_j / sqrt(D_jj)|^2, one edge after the other."""
+    """Return 1/2 sum_ij W_ij |phi_i / sqrt(D_ii) - phi_j / sqrt(D_jj)|^2, edge by edge."""
     W = weights(T, beta)
     D = W.sum(axis=1)
     total = 0.0
@@ -66,23 +66,23 @@ def loss_over_edges(K, T, beta=1.0):
 
 
 def alignment(K, Y):
-    """<K, Y> / sqrt(<K, K> <Y, Y>)."""
+    """Return <K, Y> / sqrt(<K, K> <Y, Y>)."""
     return np.sum(K * Y) / np.sqrt(np.sum(K * K) * np.sum(Y * Y))
 
 
 def divergence(K, K0):
-    """D_ld(K, K0)."""
+    """Return D_ld(K, K0)."""
     ratio = K @ np.linalg.inv(K0)
     return np.trace(ratio) - np.linalg.slogdet(ratio)[1] - len(K)
 
 
 def objective(K, K0, S, gamma):
-    """D_ld(K, K0) + gamma tr(K S)."""
+    """Return D_ld(K, K0) + gamma tr(K S)."""
     return divergence(K, K0) + gamma * np.trace(K @ S)
 
 
 def by_cone(K0, S, gamma=None, bound=None):
-    """K that minimises D_ld(K, K0) + gamma tr(K S), or D_ld with tr(K S) <= bound."""
+    """Return the K that minimises D_ld(K, K0) + gamma tr(K S), or D_ld with tr(K S) <= bound."""
     K = cp.Variable(K0.shape, PSD=True)
     cost = cp.trace(K @ np.linalg.inv(K0)) - cp.log_det(K)
     loss = cp.trace(K @ S)
@@ -94,9 +94,9 @@ def by_cone(K0, S, gamma=None, bound=None):
 
 
 def exactly(K0, T, gamma, beta=1.0):
-    """K = K0 (I + gamma S K0)^{-1} and Q = -gamma (I + gamma S K0)^{-1} S with 120 digits, rounded.
+    """Return K = K0 (I + gamma S K0)^{-1} and Q = -gamma (I + gamma S K0)^{-1} S by 120 digits.
 
-    S is made from T with as many digits too; K0, gamma and beta are taken as exact.
+    S is computed from T with the same precision; K0, gamma and beta are exact.
     """
     with mpmath.workdps(DIGITS):
         K0, S = _digits(K0), _digits_of_laplacian(T, beta)
@@ -123,7 +123,7 @@ def _digits_of_laplacian(T, beta):
 
 
 def _solve(A, B):
-    """A^{-1} B by Gauss and Jordan, with the largest pivot of each column."""
+    """Return A^{-1} B by Gauss-Jordan elimination with partial pivoting."""
     A = np.concatenate([A, B], axis=1)
     n = len(A)
     for k in range(n):

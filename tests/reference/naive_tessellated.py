@@ -1,4 +1,4 @@
-"""Slow twins of the tessellated and polynomial kernels, entry by entry, from their definition.
+"""Slow references for the tessellated and polynomial kernels, entry by entry.
 
     k_P(x, y) = Int_Y N(z, x)' P N(z, y) dz = sum_ij P_ij G_ij(x, y),  Y = [lower, upper]
     G_ij(x, y) = Int_Y N_i(z, x) N_j(z, y) dz
@@ -6,8 +6,8 @@
 Tessellated: N = [Z I(z >= x), Z (1 - I(z >= x))], Z the monomials of x (basis "x") or of x and z
 ("xz") up to a degree. Polynomial: N = Z, the monomials of x and z. Every G is computed twice, by
 the closed formulas of the paper's Corollary 12, corrected, and by quadrature from N alone. A
-tessellated kernel moves points outside the box to its nearest point. Nothing of the library is
-used.
+tessellated kernel moves points outside the box to its nearest point. This module does not use the
+library.
 """
 
 import itertools
@@ -16,12 +16,12 @@ import numpy as np
 
 
 def as_box(lower, upper, n_features):
-    """The two corners, each of shape (n_features,)."""
+    """Return the two corners, each of shape (n_features,)."""
     return tuple(np.broadcast_to(np.asarray(v, dtype=float), n_features) for v in (lower, upper))
 
 
 def exponents(n_features, degree, basis):
-    """The delta and the gamma of the monomials x^delta z^gamma, one row each, in graded order."""
+    """Return delta and gamma of the monomials x^delta z^gamma, one row each, in graded order."""
     variables = range(n_features if basis == "x" else 2 * n_features)
     rows = [
         [chosen.count(v) for v in range(2 * n_features)]
@@ -32,17 +32,17 @@ def exponents(n_features, degree, basis):
 
 
 def power(points, exponent):
-    """The monomial points^exponent of each row, shape (m,)."""
+    """Return the monomial points^exponent of each row, shape (m,)."""
     return np.prod(points**exponent, axis=-1)
 
 
 def integral(low, high, zeta):
-    """T(l, u, zeta) = Int_[l, u] z^(zeta - 1) dz = prod_f (u_f^zeta_f - l_f^zeta_f)/zeta_f."""
+    """Return Int_[l, u] z^(zeta - 1) dz = prod_f (u_f^zeta_f - l_f^zeta_f)/zeta_f."""
     return np.prod((high**zeta - low**zeta) / zeta, axis=-1)
 
 
 def tessellated_tensor(X, Y, lower, upper, degree, basis, normalized=False):
-    """All G_ij(x_k, y_l) of the tessellated kernel, shape (n_P, n_P, m, l)."""
+    """Return all G_ij(x_k, y_l) of the tessellated kernel, shape (n_P, n_P, m, l)."""
     a, b = as_box(lower, upper, X.shape[1])
     X, Y = np.clip(X, a, b), np.clip(Y, a, b)
     delta, gamma = exponents(X.shape[1], degree, basis)
@@ -62,7 +62,7 @@ def tessellated_tensor(X, Y, lower, upper, degree, basis, normalized=False):
 
 
 def polynomial_tensor(X, Y, lower, upper, degree, normalized=False):
-    """All G_ij(x_k, y_l) of the generalised polynomial kernel, shape (n_P, n_P, m, l)."""
+    """Return all G_ij(x_k, y_l) of the generalised polynomial kernel, shape (n_P, n_P, m, l)."""
     a, b = as_box(lower, upper, X.shape[1])
     delta, gamma = exponents(X.shape[1], degree, "xz")
     G = np.empty((len(delta), len(delta), len(X), len(Y)))
@@ -73,7 +73,7 @@ def polynomial_tensor(X, Y, lower, upper, degree, normalized=False):
 
 
 def monomial_values(nodes, x, degree, basis):
-    """Z(z, x) at the nodes z of shape (p, n) and one point x, shape (p, q)."""
+    """Return Z(z, x) at the nodes z of shape (p, n) and one point x, shape (p, q)."""
     delta, gamma = exponents(len(x), degree, basis)
     return np.stack(
         [power(x, d) * power(nodes, g) for d, g in zip(delta, gamma, strict=True)], axis=1
@@ -81,22 +81,22 @@ def monomial_values(nodes, x, degree, basis):
 
 
 def monomials_of_x(X, degree):
-    """The monomials of each row of X, shape (m, C(n + degree, degree))."""
+    """Return the monomials of each row of X, shape (m, C(n + degree, degree))."""
     delta, _ = exponents(X.shape[1], degree, "x")
     return np.stack([power(X, d) for d in delta], axis=1)
 
 
 def tessellated_values(nodes, x, degree, basis):
-    """N(z, x) of the tessellated kernel at the nodes, shape (p, n_P)."""
+    """Return N(z, x) of the tessellated kernel at the nodes, shape (p, n_P)."""
     Z = monomial_values(nodes, x, degree, basis)
     inside = np.all(nodes >= x, axis=1)[:, None]
     return np.hstack([Z * inside, Z * (1 - inside)])
 
 
 def cells_rule(edges, order):
-    """Nodes (p, n) and weights (p,) of the Gauss-Legendre rule of an order in every cell.
+    """Return nodes (p, n) and weights (p,) of a Gauss-Legendre rule in every cell.
 
-    `edges` holds, for each feature, the borders between which the integrand is smooth.
+    `edges` has the borders of the smooth pieces of the integrand for each feature.
     """
     base, base_weights = np.polynomial.legendre.leggauss(order)
     nodes, weights = [], []
@@ -113,7 +113,7 @@ def cells_rule(edges, order):
 
 
 def quadrature_tensor(X, Y, lower, upper, values, normalized=False, order=8):
-    """All G_ij(x_k, y_l) by quadrature, in cells split at x and y; values(z, x) is N.
+    """Return all G_ij(x_k, y_l) by quadrature, in cells split at x and y; values(z, x) is N.
 
     The points must lie in the box.
     """
@@ -128,17 +128,17 @@ def quadrature_tensor(X, Y, lower, upper, values, normalized=False, order=8):
 
 
 def gram(G, P):
-    """K_P, shape (m, l)."""
+    """Return K_P, shape (m, l)."""
     return np.einsum("ijkl,ij->kl", G, P)
 
 
 def quadratic(G, w):
-    """D(w)_ij = sum_kl w_k w_l G_ij(x_k, x_l), shape (n_P, n_P)."""
+    """Return D(w)_ij = sum_kl w_k w_l G_ij(x_k, x_l), shape (n_P, n_P)."""
     return np.einsum("ijkl,k,l->ij", G, w, w)
 
 
 def random_shape(r, n, rank=None, trace=None):
-    """A random PSD matrix of a rank and a trace (both n if not given), and its factor."""
+    """Return a random PSD matrix of a given rank and trace (default n), and its factor."""
     factor = r.standard_normal((n, n if rank is None else rank))
     factor *= np.sqrt((n if trace is None else trace) / (factor**2).sum())
     return factor @ factor.T, factor

@@ -1,4 +1,4 @@
-"""DANK and KNPL as the semidefinite programs that the papers state, for a generic solver.
+"""DANK and KNPL as the papers' semidefinite programs, for a generic solver.
 
 The inner maximum over beta is the dual of an SVM or SVR; for the kernel M = F o K its own dual is
 min t/2 + C sum(xi) with [[M, g], [g', t]] PSD, in the form of Lanckriet et al. (2004): g + b are
@@ -19,7 +19,7 @@ def dank_by_sdp(K, y, C, eta, tau=0.0, epsilon=None):
 
 
 def knpl_by_sdp(K, y, C, eta, epsilon=None):
-    """Return the optimum less the constant eta n^2, and its F, whose rows add up to n."""
+    """Return the optimum minus the constant eta n^2, and its F with row sums n."""
     n = len(y)
     F = cp.Variable((n, n), PSD=True)
     penalty = eta * cp.sum_squares(F) - eta * n**2

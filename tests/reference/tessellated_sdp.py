@@ -3,7 +3,7 @@
     min_P max_w  p'w - epsilon |w|_1 - 1/2 w'K_P w,  lower <= w <= upper, 1'w = 0
     P - floor I PSD, trace n_P,  K_P = sum_ij P_ij G_ij
 
-`by_weights` maximises over w what is left when P is eliminated, with the matrix inequality
+`by_weights` maximises over w after eliminating P, with the matrix inequality
 D(w) <= t I. `by_shape_matrix` minimises over P with the dual of the SVM, as in Lanckriet et al.
 (2004). G has shape (n_P, n_P, m, m).
 """
@@ -17,10 +17,10 @@ import numpy as np
 from tests.reference import conic
 
 TOLERANCES = (1e-9, 1e-8, 1e-7)
-"""Asked of the solver, one after the other, until rounding lets it get there."""
+"""Tolerances, tried in order until the solver reaches one."""
 
 SETTINGS = {"equilibrate_enable": False, "direct_solve_method": "qdldl", "warm_start": False}
-"""The problems come well scaled; the solver's own scaling makes one in ten break down."""
+"""The problems are well scaled; the solver's scaling makes one in ten fail."""
 
 
 def solve(problem):
@@ -31,7 +31,7 @@ def solve(problem):
 
 @dataclass(frozen=True)
 class Margin:
-    """The linear term, the box and the tube of an SVM in w."""
+    """Linear term, box and epsilon of an SVM in w."""
 
     p: np.ndarray
     lower: np.ndarray
@@ -39,28 +39,28 @@ class Margin:
     epsilon: float = 0.0
 
     def gain(self, w):
-        """p'w - epsilon |w|_1."""
+        """Return p'w - epsilon |w|_1."""
         return self.p @ w - self.epsilon * np.abs(w).sum()
 
     def scaled(self, s):
-        """The margin whose optimal w is s times, and whose optimum s^2 times, that of this one."""
+        """Return the margin with s times the optimal w and s^2 times the optimum."""
         return Margin(s * self.p, s * self.lower, s * self.upper, s * self.epsilon)
 
 
 def classification(y, C):
-    """The margin of a classifier, y in {-1, 1}, w = alpha y."""
+    """Return the margin of a classifier, y in {-1, 1}, w = alpha y."""
     y = np.asarray(y, dtype=float)
     return Margin(y, np.minimum(0, C * y), np.maximum(0, C * y))
 
 
 def regression(y, C, epsilon):
-    """The margin of an epsilon-regression."""
+    """Return the margin of an epsilon-regression."""
     bound = np.full(len(y), float(C))
     return Margin(np.asarray(y, dtype=float), -bound, bound, epsilon)
 
 
 def factors(G, floor=1e-14):
-    """Matrices A_k of shape (n_P, r) with G_ij(x_k, x_l) = (A_k A_l')_ij, shape (m, n_P, r)."""
+    """Return A_k with G_ij(x_k, x_l) = (A_k A_l')_ij, stacked in shape (m, n_P, r)."""
     n_p, _, m, _ = G.shape
     whole = np.transpose(G, (2, 0, 3, 1)).reshape(m * n_p, m * n_p)
     values, vectors = np.linalg.eigh((whole + whole.T) / 2)
@@ -69,15 +69,15 @@ def factors(G, floor=1e-14):
 
 
 def unit_of(G, margin):
-    """The factor for targets, tube and box that makes the optimum at P = I 30.
+    """Return the factor for targets, epsilon and box that makes the optimum at P = I 30.
 
-    The optimum is then of the order of 10, as the tolerances of a solver expect.
+    The optimum is then of the order of 10, which suits the tolerances of a solver.
     """
     return np.sqrt(30 / svm(np.trace(G), margin)[0])
 
 
 def by_weights(G, margin, floor=0.0):
-    """Return the optimum and w: maximise the gain less n_P/2 t, D(w) = A(w) A(w)' <= t I.
+    """Return the optimum and w: maximise the gain minus n_P/2 t, D(w) = A(w) A(w)' <= t I.
 
     A(w) = sum_k w_k A_k, so the inequality says that its largest singular value is <= sqrt(t). With
     a floor f, n_P t becomes f tr D(w) + (1 - f) n_P t, and tr D(w) is the sum of squares of A(w).
@@ -137,7 +137,7 @@ def svm(K, margin):
 
 @cache
 def _svm(m):
-    """The SVM on m points with its numbers left open, translated for the solver only once."""
+    """Return the parametrised SVM on m points, compiled only once for the solver."""
     w, root, epsilon = cp.Variable(m), cp.Parameter((m, m)), cp.Parameter(nonneg=True)
     p, lower, upper = (cp.Parameter(m) for _ in range(3))
     gain = p @ w - epsilon * cp.norm1(w)
