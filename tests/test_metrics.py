@@ -101,10 +101,10 @@ def test_centred_alignment_ignores_scale_and_constants(seed, scale, shift):
 @pytest.mark.parametrize(
     ("gram", "target", "message"),
     [
-        (np.ones((3, 3)), [0, 1, 1], "expected gram with some value other than 0 once it is"),
-        (np.eye(3), [1, 1, 1], "expected target with some value other than 0 once it is centred"),
+        (np.ones((3, 3)), [0, 1, 1], "expected gram to have a nonzero entry after centring"),
+        (np.eye(3), [1, 1, 1], "expected target to have a nonzero entry after centring"),
         (np.eye(3), [0.5, np.nan, 1.0], "expected finite labels, got nan in y at 1"),
-        (np.eye(3), [0, 1], "expected a target of shape (3, 3), as gram, got (2, 2)"),
+        (np.eye(3), [0, 1], "expected target to have the shape of gram, (3, 3), got (2, 2)"),
         (np.eye(3), ["a", 1, "b"], "expected labels of one type, got text and 1"),
     ],
 )
@@ -161,5 +161,5 @@ def test_bad_matrices_are_refused(measure, gram, message):
 
 @pytest.mark.parametrize("measure", [spectral_ratio, effective_rank])
 def test_zero_has_no_spectrum(measure):
-    with pytest.raises(ValueError, match="expected gram with some value other than 0"):
+    with pytest.raises(ValueError, match="expected gram to have a nonzero entry"):
         measure(np.zeros((3, 3)))

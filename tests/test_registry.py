@@ -105,12 +105,12 @@ def test_an_unknown_method_is_told_with_a_close_match():
     assert get_method("dank") is METHODS["dank"]
     with pytest.raises(ValueError, match=r"unknown method 'Dnak'; did you mean 'dank'\?"):
         get_method("Dnak")
-    with pytest.raises(ValueError, match=r"unknown method 'xyz'; there are: dank"):
+    with pytest.raises(ValueError, match=r"unknown method 'xyz'; available: dank"):
         get_method("xyz")
 
 
 def test_a_task_that_a_method_has_no_learner_for():
     method = dataclasses.replace(METHODS["dank"], regressor=None)
     assert method.tasks == ("classification",)
-    with pytest.raises(ValueError, match="dank does classification, not 'regression'"):
+    with pytest.raises(ValueError, match="dank supports classification, not 'regression'"):
         method.learner("regression")

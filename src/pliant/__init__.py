@@ -1,11 +1,11 @@
 """Learn kernels from data.
 
-Every method learns a kernel function. ``fit`` states a problem, runs a solver, and keeps the
+Every method learns a kernel function. ``fit`` sets up a problem, runs a solver, and stores the
 learned kernel (``kernel_``) with its coefficients; all methods predict by
 ``kernel_(X, support_vectors_) @ dual_coef_ + intercept_``. A learned kernel is an ordinary kernel
 object: callable on new points, and usable in any kernel method, directly or by its Gram matrix.
 
-The import of the package is quick: public names and modules are imported on demand.
+Public names and modules are imported on demand, so importing the package is fast.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import import_module
 
 from pliant._version import __version__
 
-TYPE_CHECKING = False  # in place of typing's, whose import takes a while
+TYPE_CHECKING = False  # importing it from typing is slow
 if TYPE_CHECKING:
     from typing import Any
 
@@ -105,10 +105,10 @@ _ELSEWHERE = {
     "kernel_alignment": "pliant.metrics",
     "scg_loss": "pliant.methods.supervised.information",
 }
-"""Modules of the public names outside `pliant.methods`."""
+"""Modules of the public names that are not in `pliant.methods`."""
 
 _MODULES = ("core", "kernels", "methods", "metrics")
-"""Public modules that ``import pliant`` makes available."""
+"""Public submodules that are attributes of the package."""
 
 
 def __getattr__(name: str) -> Any:
@@ -124,5 +124,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names of the module, also those not imported yet."""
+    """Return the names in the package, including those not imported yet."""
     return sorted({*globals(), *__all__, *_MODULES})

@@ -1,4 +1,4 @@
-"""A folder to work in, small tables, saved models, and a way to run commands."""
+"""Fixtures: a working folder, small tables, saved models, and a function that runs commands."""
 
 import io
 from contextlib import redirect_stderr, redirect_stdout
@@ -10,12 +10,12 @@ import pytest
 
 from pliant.cli import main
 
-NOTE = "Note: pliant is compiling its inner loops: some seconds, once per computer\n"
+NOTE = "Note: pliant compiles its inner loops (a few seconds, once per computer)\n"
 
 
 @dataclass
 class Done:
-    """What a command left: its exit code, stdout, and stderr but for the note on compiling."""
+    """Exit code, stdout and stderr of a command; stderr without the note on compilation."""
 
     code: int
     out: str

@@ -105,7 +105,7 @@ def test_scores_are_those_of_a_plain_pipeline(pliant):
 WRONG = {
     ("--method", "bosting"): "unknown method 'bosting'; did you mean 'boosting'?",
     ("--method", "svm", "--param", "c=1"): "svm for classification has no parameter 'c'; did you",
-    ("--method", "kernel-ridge"): "kernel-ridge does regression, not 'classification'",
+    ("--method", "kernel-ridge"): "kernel-ridge supports regression, not 'classification'",
     ("--param", "kernel=linear"): "lab-rbf for classification has no parameter 'kernel'",
 }
 

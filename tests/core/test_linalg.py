@@ -48,7 +48,7 @@ def test_the_inverse_of_a_definite_matrix_and_its_determinant(n):
 
 
 def test_what_is_not_definite_has_no_inverse():
-    with pytest.raises(np.linalg.LinAlgError, match="leading block of order 3 that is not"):
+    with pytest.raises(np.linalg.LinAlgError, match="leading minor of order 3 is not"):
         spd_inverse(np.diag([1.0, 2.0, -1.0, 1.0]))
 
 

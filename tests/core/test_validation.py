@@ -70,7 +70,7 @@ def test_what_is_no_positive_number_and_no_integer(bad):
          "expected rule in ['none', 'smooth'], got 'smoth' (did you mean 'smooth'?)"),
         (lambda: check_choice("rule", 3, ("smooth", "none")),
          "expected rule in ['none', 'smooth'], got 3"),
-        (lambda: check_flag("centred", 0), "expected centred True or False, got 0"),
+        (lambda: check_flag("centred", 0), "expected centred to be True or False, got 0"),
     ],
 )  # fmt: skip
 def test_bounds_and_choices_are_quoted_with_the_value(check, message):

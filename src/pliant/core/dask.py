@@ -1,8 +1,8 @@
-"""Dask collections: arrays and data frames whose rows lie in partitions, perhaps on a cluster.
+"""Dask collections: arrays and data frames with rows in partitions, possibly on a cluster.
 
 `DaskRows` keeps the points of a collection in their partitions, and targets and weights in memory.
 `by_partition` applies a method of a fitted estimator to each partition. Dask is imported on demand;
-its scheduler, threads, processes or a cluster, runs the tasks.
+its scheduler runs the tasks in threads, in processes or on a cluster.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ R = TypeVar("R")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 BRANCHES = 8
-"""Number of results that one task of a reduction adds up."""
+"""Number of results combined by one task of a reduction."""
 
 LEAST_OF_CLASS = 10
-"""Minimum number of rows of each class in a sample, if the class has as many."""
+"""Minimum number of rows of each class in a sample; smaller classes are taken whole."""
 
 
 def load(module: str = "dask") -> Any:
-    """Import Dask or a module that it needs; the error names the extra to install."""
+    """Import Dask or one of its dependencies; the error names the extra to install."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -50,12 +50,12 @@ def load(module: str = "dask") -> Any:
 
 
 def compute(tasks: Sequence[Any]) -> list[Any]:
-    """Return the results of tasks, from Dask's scheduler."""
+    """Run tasks on Dask's scheduler and return their results."""
     return list(load().compute(*tasks))
 
 
 def reduced(tasks: list[Any], combine: Callable[[list[R]], R]) -> R:
-    """Return the results of all tasks, combined `BRANCHES` at a time over a tree."""
+    """Combine the results of all tasks in a tree, `BRANCHES` at a time."""
     combined = load("dask.delayed").delayed(combine, pure=False)
     while len(tasks) > 1:
         tasks = [combined(tasks[low : low + BRANCHES]) for low in range(0, len(tasks), BRANCHES)]
@@ -63,7 +63,7 @@ def reduced(tasks: list[Any], combine: Callable[[list[R]], R]) -> R:
 
 
 class DaskBlock(NamedTuple):
-    """Some rows: X of shape (n, d), n targets or labels, n weights or None."""
+    """Rows in memory: X of shape (n, d), n targets or labels, n weights or None."""
 
     X: Array
     y: npt.NDArray[Any]
@@ -71,17 +71,17 @@ class DaskBlock(NamedTuple):
 
     @property
     def counted(self) -> Indices:
-        """Positions of the rows with positive weight."""
+        """The positions of the rows with positive weight."""
         return np.arange(len(self.X)) if self.weights is None else np.flatnonzero(self.weights)
 
     def rows(self, places: Indices) -> DaskBlock:
-        """Return the rows at some positions."""
+        """Return the block of the rows at `places`."""
         weights = None if self.weights is None else self.weights[places]
         return DaskBlock(self.X[places], self.y[places], weights)
 
 
 class DaskSample(NamedTuple):
-    """Rows of a collection, their numbers, and a result of each partition's other rows."""
+    """Sampled rows of a collection, their row numbers, and a result for the rest per partition."""
 
     rows: DaskBlock
     numbers: Indices
@@ -95,11 +95,11 @@ class DaskRows:
     Attributes
     ----------
     X : dask array of shape (n, d)
-        In chunks of whole rows, of known lengths.
+        The points, in chunks of whole rows with known lengths.
     y, weights : array of n targets or labels, and array of n weights or None
-        In memory.
+        NumPy arrays in memory.
     columns : list of str or None
-        The names of the columns of a data frame.
+        The column names of a data frame.
     """
 
     X: Any
@@ -109,9 +109,9 @@ class DaskRows:
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> DaskRows:
-        """Check the rows of a collection; y are class labels if `labelled`.
+        """Check the rows of a collection; y holds class labels if `labelled`.
 
-        y and the weights may be arrays in memory, or have other partitions than X.
+        y and the weights may be arrays in memory, or collections with different partitions than X.
         """
         columns = list(X.columns) if is_frame(X) else []
         points = points_of(X)
@@ -129,20 +129,20 @@ class DaskRows:
         return cls(points, y, weights, columns if named else None)
 
     def __len__(self) -> int:
-        """Return the number of rows, n."""
+        """Return the number of rows."""
         return int(self.X.shape[0])
 
     @property
     def offsets(self) -> Indices:
-        """Number of the first row of each partition, and n."""
+        """The row number at which each partition starts, followed by n."""
         return np.array([0, *accumulate(self.X.chunks[0])], dtype=np.intp)
 
     def each(
         self, function: Callable[..., R], *shared: Any, apart: Sequence[Any] = ()
     ) -> list[Any]:
-        """Build a task for each partition: function(block, *shared, its item of `apart`).
+        """Build a task function(block, *shared, item) for each partition, with an item of `apart`.
 
-        Each worker receives `shared` once. The tasks check the points first.
+        Each worker receives `shared` once. The tasks validate the points first.
         """
         run, shared = load("dask.delayed").delayed(_on_block, pure=False), tuple(map(sent, shared))
         kind, offsets = "float32" if self.X.dtype == np.float32 else "float64", self.offsets
@@ -155,9 +155,9 @@ class DaskRows:
         return tasks
 
     def draw(self, size: int, rng: np.random.RandomState, *, labelled: bool) -> Indices:
-        """Draw about `size` rows of positive weight, the same share of each class.
+        """Draw about `size` rows of positive weight, stratified by class.
 
-        Fewer rows are all taken, without a draw. The result depends on the rows, their order and
+        If there are fewer, all are returned. The result depends on the rows, their order and
         `rng`, not on the partitions.
         """
         counted = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
@@ -175,9 +175,9 @@ class DaskRows:
         return np.sort(np.concatenate(chosen))
 
     def take(self, numbers: Indices, rest: Callable[[DaskBlock], Any]) -> DaskSample:
-        """Return the rows with these sorted numbers, and `rest` of the others, in one pass.
+        """Return the rows with these sorted numbers, and apply `rest` to the others, in one pass.
 
-        `rest` takes each partition's other rows with positive weight.
+        In each partition, `rest` receives the other rows of positive weight.
         """
         ends = np.searchsorted(numbers, self.offsets)
         places = [
@@ -192,15 +192,15 @@ class DaskRows:
 
 
 def is_frame(X: Any) -> bool:
-    """Return True for a data frame of Dask, or a column of one; False for a `Delayed`."""
+    """Return True for a Dask data frame or series, False for a `Delayed`."""
     return isinstance(getattr(X, "npartitions", None), int) and hasattr(X, "to_dask_array")
 
 
 def points_of(X: Any) -> Any:
-    """Convert a collection of points to an array of numbers in chunks of whole rows."""
+    """Convert a collection of points to a numeric dask array in chunks of whole rows."""
     frame = is_frame(X) and X.ndim == 2
     if not frame and not isinstance(getattr(X, "chunks", None), tuple):
-        raise TypeError(f"expected X as a dask.array or a dask.dataframe, got {type(X).__name__}")
+        raise TypeError(f"expected X to be a Dask array or data frame, got {type(X).__name__}")
     for kind in X.dtypes if frame else (X.dtype,):
         if getattr(kind, "kind", "O") not in "biuf":
             raise ValueError(f"expected X to hold numbers, got dtype {kind}")
@@ -212,12 +212,12 @@ def points_of(X: Any) -> Any:
 
 
 def _in_memory(name: str, values: Any, n: int) -> npt.NDArray[Any]:
-    """Compute the targets, labels or weights of n rows as an array."""
+    """Return the targets, labels or weights of n rows as a NumPy array."""
     if is_collection(values):
         (values,) = compute([values])
     array = np.asarray(values)
     if array.ndim not in (1, 2) or len(array) != n:
-        raise ValueError(f"expected {name} with the {n} rows of X, got shape {array.shape}")
+        raise ValueError(f"expected {name} with {n} rows, as in X, got shape {array.shape}")
     return array
 
 
@@ -234,7 +234,7 @@ def _on_block(
     weights: Any,
     *arguments: Any,
 ) -> R:
-    """Check the points of a partition and apply the function to its rows."""
+    """Check the points of a partition and apply `function` to its rows."""
     k, first, kind = place
     try:
         X = np.asarray(X).astype(kind, copy=False)
@@ -246,16 +246,16 @@ def _on_block(
 
 
 def _taken(block: DaskBlock, rest: Callable[[DaskBlock], R], places: Indices) -> tuple[Array, R]:
-    """Return the points at some positions, and `rest` of the other rows."""
+    """Return the points at `places`, and the result of `rest` for the other rows."""
     others = np.setdiff1d(block.counted, places, assume_unique=True)
     return block.X[places], rest(block.rows(others))
 
 
 def by_partition(method: Method) -> Method:
-    """Extend a method of a fitted estimator from points to Dask collections.
+    """Extend a method of a fitted estimator to Dask collections.
 
-    The result for a collection is a lazy dask array, or a tuple of them, of known type and shape,
-    in the chunks of the collection.
+    For a collection, the method returns a lazy dask array, or a tuple of them, of known dtype and
+    shape, with the chunks of the collection.
     """
 
     @wraps(method)
@@ -296,7 +296,7 @@ def _applied(
     nothing: npt.NDArray[Any],
     block_id: tuple[int, ...] = (0,),
 ) -> npt.NDArray[Any]:
-    """Apply a method to the rows of one partition, perhaps none; errors name the partition."""
+    """Apply a method to the rows of one partition, possibly empty; errors name the partition."""
     if not len(X):
         return nothing
     name, args, kwargs = call

@@ -1,7 +1,7 @@
-"""The methods, one folder for each family. Families import no other family except svm."""
+"""The methods, in one package for each family. A family imports no other family except svm."""
 
 # ruff: noqa: F401
-# `pliant.kernels` exports the learned kernels from here.
+# `pliant.kernels` imports the learned kernels from here.
 
 from pliant import kernels
 from pliant.core.exceptions import set_public_module
@@ -78,7 +78,7 @@ __all__ = [
 ]
 
 _OWN = {"Components", "LABRBFAlgorithm", "LABRBFErrorModel", "LABRBFMember"}
-"""Names that ``pliant`` does not export."""
+"""Public names that are not exported by ``pliant``."""
 
 set_public_module(globals(), _OWN)
 set_public_module({**globals(), "__name__": "pliant"}, {*__all__} - _OWN)

@@ -298,7 +298,7 @@ MIXED = da.concatenate(
         ({"y": da.ones(900)}, "expected a target that varies, got y = 1.0 in all 900 rows"),
         ({"X": dd.from_pandas(pd.DataFrame({"a": Y, "town": LABELS}), npartitions=2)},
          "expected X to hold numbers, got dtype str"),
-        ({"X": dask.delayed(X)}, "expected X as a dask.array or a dask.dataframe, got DelayedLeaf"),
+        ({"X": dask.delayed(X)}, "expected X to be a Dask array or data frame, got DelayedLeaf"),
     ],
 )  # fmt: skip
 def test_a_fault_is_one_clear_error(changes, message):

@@ -370,4 +370,4 @@ def test_unsuitable_graphs_and_matrices_are_refused(information):
         refused("expected kernel values of 8 points", function, np.eye(7), information)
         refused("expected a symmetric", function, np.triu(np.ones((8, 8))), information)
     refused("expected gram with some value", kernel_alignment, np.zeros((8, 8)), information)
-    refused("a target of shape (3, 3), as gram", kernel_alignment, np.eye(3), np.eye(4))
+    refused("target to have the shape of gram, (3, 3)", kernel_alignment, np.eye(3), np.eye(4))
