@@ -287,8 +287,7 @@ METHODS: dict[str, Method] = {
         regressor=None,
         grid={"learner__n_neighbors": (3, 5, 10), **PENALTIES},
         max_rows=10_000,
-        summary="leading eigenvectors of a neighbour graph, their number set by the labels; then an "
-        "SVM",
+        summary="leading eigenvectors of a neighbour graph, selected by the labels; then an SVM",
     ),
     "osk": Method(
         name="osk",

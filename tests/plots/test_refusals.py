@@ -46,7 +46,7 @@ DISPLAYS = {
     IntervalDisplay: (LABRBFRegressor(), (X, Y), "with prediction intervals"),
     RelevanceDisplay: (LABRBFRegressor(), (), "learns bandwidths"),
     TessellationDisplay: (TKLClassifier(), (X,), "learns a tessellated kernel"),
-    WeightsDisplay: (MKLClassifier(), (), "learns the weights of kernels"),
+    WeightsDisplay: (MKLClassifier(), (), "learns kernel weights"),
 }
 
 
@@ -66,12 +66,12 @@ def test_models_that_are_not_fitted_or_have_no_such_picture(display):
 def test_a_model_of_many_classes_sends_to_its_parts(display):
     model, data, _ = DISPLAYS[display]
     fitted = type(model)(tol=0.1).fit(X, Y)
-    with pytest.raises(ValueError, match="with 3: draw one of its estimators_"):
+    with pytest.raises(ValueError, match="with 3: plot one of its estimators_"):
         display.from_estimator(fitted, *data)
     if display is ConvergenceDisplay:
         machine = DANKClassifier(kernel="precomputed", extension="none")
         on_kernel = LearnedKernelClassifier(machine=machine, random_state=0).fit(X, Y)
-        with pytest.raises(ValueError, match=r"draw one of its machine_\.estimators_$"):
+        with pytest.raises(ValueError, match=r"plot one of its machine_\.estimators_$"):
             display.from_estimator(on_kernel)
 
 
@@ -82,15 +82,15 @@ CALLS = [
     (lambda: EmbeddingDisplay.from_estimator(PCA(3).fit(X), X, Y), r"places of shape \(n, 2\)"),
     (lambda: GramDisplay.from_estimator(DANK, X, Y[:2]), r"y of shape \(150,\), got \(2,\)"),
     (lambda: IntervalDisplay.from_estimator(LAB, X, Y, coverage=1.0), "coverage < 1, got 1"),
-    (lambda: IntervalDisplay.from_estimator(TWO, X, Y), "model of one output, got 2"),
+    (lambda: IntervalDisplay.from_estimator(TWO, X, Y), "model with one output, got 2"),
     (lambda: IntervalDisplay.from_estimator(LAB, X, Y[:9]), "predicted"),
     (lambda: RelevanceDisplay.from_estimator(LAB, kind="bars"), "kind in .* got 'bars'"),
     (lambda: RelevanceDisplay.from_estimator(LAB, most_features=0), "most_features >= 1"),
-    (lambda: TessellationDisplay.from_estimator(TKL, X, features=(1, 1)), "different features"),
+    (lambda: TessellationDisplay.from_estimator(TKL, X, features=(1, 1)), "distinct features"),
     (lambda: TessellationDisplay.from_estimator(TKL, X, point=[0.0]), "point"),
     (lambda: WeightsDisplay.from_estimator(MKL, kernel_names=["a"]), "2 kernel_names, got 1"),
     (lambda: WeightsDisplay.from_estimator(MKL, most_kernels=0), "most_kernels >= 1"),
-    (lambda: WeightsDisplay.from_path([]), "models of the same kernels"),
+    (lambda: WeightsDisplay.from_path([]), "models with the same number of kernels"),
 ]
 
 

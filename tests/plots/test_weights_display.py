@@ -46,7 +46,7 @@ def test_bars_are_the_weights_the_largest_first(fitted):
     assert display.ax_.yaxis_inverted()
     assert display.ax_.get_xlim()[0] == 0
     none = len(fitted.kernels_) - len(positive)
-    note = f"weight\nand {none} kernels with at most 0.0% of the weight"
+    note = f"weight\n{none} more kernels with at most 0.0% of the weight"
     assert display.ax_.get_xlabel() == note
     assert display.lines_ == []
 
@@ -67,7 +67,7 @@ def test_a_path_has_a_line_for_each_kernel(monkeypatch):
     assert display.ax_.get_xscale() == "log"
     note = display.ax_.get_xlabel().splitlines()
     most = (weights.sum(axis=1) - weights[:, shown].sum(axis=1)).max()
-    assert note[1] == f"and 49 kernels with at most {most:.1%} of the weight"
+    assert note[1] == f"49 more kernels with at most {most:.1%} of the weight"
     assert display.bars_ is None
 
 

@@ -1,7 +1,7 @@
-"""Pictures of fitted models, in the manner of scikit-learn's displays.
+"""Plots of fitted models, with the interface of scikit-learn's displays.
 
-``from_estimator`` (or, with its data, the constructor) makes a display; ``plot`` draws it and keeps
-the drawn artists. matplotlib is imported by the first drawing.
+``from_estimator``, or the constructor with computed data, makes a display; ``plot`` draws it and
+stores the artists. matplotlib is imported when the first plot is drawn.
 """
 
 from pliant.plots.convergence import ConvergenceDisplay

@@ -1,4 +1,4 @@
-"""The certified gap of a fit over the steps of its solver."""
+"""Plot of the certified gap of a fit over the steps of its solver."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 
 class ConvergenceDisplay(Display):
-    """The certified gap at each check of a solver, relative to the objective.
+    """Certified gap at each check of a solver, relative to the objective.
 
-    The gap bounds the distance to the optimum. The solver stops when the relative gap reaches
-    ``tol``: relative to 1 + abs(objective), without its constant part, for a fixed or adapted
-    kernel, and to abs(objective) for a kernel learned by a sequence of support vector machines
-    (TKL).
+    The gap bounds the distance from the optimum. The solver stops when the relative gap reaches
+    ``tol``. For a fixed or adapted kernel, the gap is relative to 1 + abs(objective), without the
+    constant part of the objective. For a kernel learned by a sequence of support vector machines
+    (TKL), it is relative to abs(objective).
 
     Parameters
     ----------
     steps : array-like of shape (n_checks,)
-        Steps done before each check.
+        Number of steps before each check.
     gaps : array-like of shape (n_checks,)
         Relative gaps, finite.
     tol : float, optional
         The relative gap at which the solver stops; drawn as a line.
     unit : str, default="two-coordinate steps"
-        The unit of `steps`; the label of the horizontal axis.
+        The unit of `steps`, used as the label of the horizontal axis.
     scale : str, default="(1 + |objective|)"
-        The unit of `gaps`; for the label of the vertical axis.
+        The unit of `gaps`, for the label of the vertical axis.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Once plotted.
+        The axes, set by ``plot``.
     line_ : matplotlib Line2D
         The gaps.
     tol_line_ : matplotlib Line2D or None
@@ -72,28 +72,28 @@ class ConvergenceDisplay(Display):
         self.scale = scale
         if not np.isfinite(self.gaps).all():
             raise ValueError(
-                "expected certified gaps, got nan or inf: a kernel that is not positive "
-                "semi-definite has no certificate"
+                "expected certified gaps, got nan or inf: there is no certificate for a kernel "
+                "that is not positive semi-definite"
             )
 
     @classmethod
     def from_estimator(cls, model: BaseEstimator, *, ax: Axes | None = None, **line: Any) -> Self:
-        """Draw the convergence of a fitted estimator.
+        """Plot the convergence of a fitted estimator.
 
         Parameters
         ----------
         model : fitted estimator
-            A classifier of two classes, a regressor or a kernel learner whose solver certifies a
-            gap, or a pipeline that ends in one.
+            A binary classifier, a regressor or a kernel learner with a certified gap, or a pipeline
+            ending in one.
         ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
+            The axes to draw on; by default those of a new figure.
         **line
-            For matplotlib's ``plot``.
+            Keyword arguments for matplotlib's ``plot``.
 
         Raises
         ------
         ValueError
-            For a model without a certificate, or one of more than two classes.
+            If the model has no certificate, or more than two classes.
         """
         machine = last_step(model)
         summary, name = summarize(machine), type(machine).__name__
@@ -105,7 +105,7 @@ class ConvergenceDisplay(Display):
         if len(solved) > 1:
             on_kernel = hasattr(machine, "machine_") and not hasattr(machine, "estimators_")
             raise ValueError(
-                f"expected an estimator of one function, got {name} with {len(solved)}: draw one "
+                f"expected an estimator with one function, got {name} with {len(solved)}: plot one "
                 f"of its {'machine_.' if on_kernel else ''}estimators_"
             )
         of = solved[0]
@@ -116,7 +116,7 @@ class ConvergenceDisplay(Display):
         """Draw the gaps on a logarithmic axis."""
         ax = self.ax_
         look = {"color": BLUE, "marker": "o", "markersize": 4, "label": "certified gap", **style}
-        gaps = np.maximum(self.gaps, np.finfo(np.float64).eps)  # a logarithmic axis has no zero
+        gaps = np.maximum(self.gaps, np.finfo(np.float64).eps)  # log(0) cannot be drawn
         (self.line_,) = ax.plot(self.steps, gaps, **look)
         self.tol_line_ = None
         if self.tol is not None:

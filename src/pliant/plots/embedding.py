@@ -1,4 +1,4 @@
-"""The points of each class in an embedding."""
+"""Scatter plot of an embedding, coloured by class."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class EmbeddingDisplay(Display):
-    """Points in a plane, by class.
+    """Points in a plane, coloured by class.
 
-    Seven classes have a colour each, the next seven these colours with another marker, and so on.
+    The colours repeat after seven classes, each time with another marker.
 
     Parameters
     ----------
     places : array-like of shape (n, 2)
-        Coordinates.
+        Coordinates of the points.
     labels : array-like of shape (n,)
         The class of each point.
     names : pair of str, default=("component 1", "component 2")
@@ -36,11 +36,11 @@ class EmbeddingDisplay(Display):
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Once plotted.
+        The axes, set by ``plot``.
     points_ : list of matplotlib PathCollection
-        The points of each class, in the order of the labels.
+        The points of each class, in the order of `classes`.
     legend_ : matplotlib Legend
-        The name of each class.
+        The class names.
 
     Examples
     --------
@@ -75,25 +75,25 @@ class EmbeddingDisplay(Display):
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
-        """Draw points transformed by a fitted transformer, preferably points outside of its fit.
+        """Plot points, preferably unseen in training, transformed by a fitted transformer.
 
         Parameters
         ----------
         embedding : fitted transformer
-            With two features out, such as `KernelEmbedding`; pipelines are welcome.
+            A transformer with two output features, such as `KernelEmbedding`, or a pipeline.
         X : array-like or data frame of shape (n, d)
             The points.
         y : array-like of shape (n,)
-            Their classes.
+            Class labels of the points.
         ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
+            The axes to draw on; by default those of a new figure.
         **style
-            For matplotlib's ``scatter``.
+            Keyword arguments for matplotlib's ``scatter``.
 
         Raises
         ------
         ValueError
-            For a transformer with more or fewer than two features out.
+            If the number of output features is not two.
         """
         check_is_fitted(embedding)
         if not hasattr(embedding, "transform"):
@@ -106,7 +106,7 @@ class EmbeddingDisplay(Display):
 
     @property
     def classes(self) -> list[Any]:
-        """The labels, sorted."""
+        """The distinct labels, sorted."""
         classes: list[Any] = np.unique(self.labels).tolist()
         return classes
 

@@ -1,4 +1,4 @@
-"""A learned kernel and its base kernel, pair by pair of points."""
+"""Heat maps of a learned kernel and its base kernel between points."""
 
 from __future__ import annotations
 
@@ -32,36 +32,37 @@ if TYPE_CHECKING:
 
 
 class GramDisplay(Display):
-    """Gram matrices of a learned kernel and of the kernel it was learned from.
+    """Gram matrices of a learned kernel and of its base kernel.
 
-    Points are ordered by class, and within a class by abs(coefficient) of a drawn estimator; for
-    regression by target.
-    A learned kernel shows blocks: it is larger within a class than between classes.
-    Kernels are centred over the m points, as an estimator with an intercept sees them,
-    k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j). Both matrices have one
-    scale of colours, which holds 99 % of the entries off the diagonal. If no kernel value changes
-    by more than a thousandth of the largest, the title says so.
+    Points are ordered by target for regression, and by class for classification; `from_estimator`
+    orders the points of a class by abs(coefficient). A learned kernel shows blocks: it is larger
+    within classes than between them. Kernels are centred over the m points, which does not affect
+    an estimator with an intercept: k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i,
+    x_j). Both matrices share one colour scale, which covers 99 % of the off-diagonal entries. If no
+    kernel value changes by more than a thousandth of the largest, the title calls the kernel hardly
+    adapted.
 
     Parameters
     ----------
     gram : array-like of shape (m, m)
         The learned kernel between m points, in any order.
     y : array-like of shape (m,)
-        Their classes or targets.
+        Classes or targets of the points.
     before : array-like of shape (m, m), optional
         The base kernel between the same points.
     by : {"class", "target"}, optional
-        The order of the points; by default "target" if y holds fractions, else "class".
+        The sorting key of the points; by default "target" if y has fractional values, else "class".
     n_points : int, optional
-        The number of points from which the m were chosen.
+        The number of points from which the m points were selected.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Once plotted.
+        The axes, set by ``plot``.
     images_ : list of matplotlib AxesImage
-        The matrices before learning, if given, and after it.
+        The base kernel, if given, and the learned kernel.
     colorbar_ : matplotlib Colorbar
+        The common colour scale.
 
     Examples
     --------
@@ -106,30 +107,30 @@ class GramDisplay(Display):
         ax: Axes | None = None,
         **image: Any,
     ) -> Self:
-        """Draw the learned kernel of a fitted model, beside its base kernel if it has one.
+        """Plot the learned kernel of a fitted model, next to its base kernel if there is one.
 
         Parameters
         ----------
         model : fitted estimator
-            With one symmetric kernel, or a pipeline that ends in one. A base kernel is shown
-            for DANK, KNPL and kernels that solve a LogDet problem; one that was rescaled after
-            learning is compared with the base kernel at the same variance.
+            An estimator with one symmetric kernel, or a pipeline ending in one. The base kernel is
+            shown for DANK, KNPL and kernels that solve a LogDet problem. If the learned kernel was
+            rescaled, the base kernel is scaled to the same variance.
         X : array-like or data frame of shape (n, d)
-            Points, as a rule the training points; (n, n) for
-            ``kernel="precomputed"``. More than 400 are thinned evenly.
+            Points, usually the training points; of shape (n, n) for ``kernel="precomputed"``. At
+            most 400 are drawn, evenly spaced in their order.
         y : array-like of shape (n,)
-            Their classes or targets.
+            Classes or targets of the points.
         n_points : int, optional
-            The number of points from which X was chosen; by default its number of rows.
+            The number of points from which X was selected; by default its number of rows.
         ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
+            The axes to draw on; by default those of a new figure.
         **image
-            For matplotlib's ``imshow``.
+            Keyword arguments for matplotlib's ``imshow``.
 
         Raises
         ------
         ValueError
-            For a model without one symmetric kernel of its own, or y that does not fit X.
+            If the model does not have exactly one symmetric kernel, or y does not match X.
         """
         machine = last_step(model)
         summary = summary_for("gram", machine, "a symmetric kernel", "DANKClassifier")
@@ -146,21 +147,21 @@ class GramDisplay(Display):
         gram = kernel(points)
         before = None if base is None else base(points)
         if before is not None and isinstance(kernel, Scaled):
-            # at the variance of the learned kernel, which was rescaled
+            # scale to the variance of the learned kernel, which was rescaled
             before *= _variance(gram) / _variance(before)
         n_points = n_points or len(targets)
         return cls(gram, targets[rows], before, by=by, n_points=n_points).plot(ax, **image)
 
     @property
     def order(self) -> Indices:
-        """The points as they are drawn, shape (m,)."""
+        """Indices of the points in the order of the plot, shape (m,)."""
         return order_points(self.y, None, self.by)
 
     @property
     def similarities(self) -> list[tuple[float, float]]:
-        """The mean over pairs within a class, and between classes, of each matrix; nan for none.
+        """Mean of each matrix over pairs within classes, and between classes; nan without pairs.
 
-        For regression the classes are the quarters of the ordered targets.
+        For regression, the quartiles of the targets are the classes.
         """
         same = self._groups[:, None] == self._groups
         between = ~same
@@ -181,7 +182,7 @@ class GramDisplay(Display):
 
     @property
     def _groups(self) -> Indices:
-        """The class, or the quarter of the targets, of each point."""
+        """The class, or the quartile of the target, of each point."""
         if self.by == "class":
             return np.unique(self.y, return_inverse=True)[1]
         ranks = np.argsort(np.argsort(self.y, kind="stable"), kind="stable")
@@ -189,7 +190,7 @@ class GramDisplay(Display):
 
     @property
     def _matrices(self) -> list[Array]:
-        """The centred matrices, the learned kernel last, in the order of y."""
+        """The centred matrices in the order of y, with the learned kernel last."""
         given = [self.gram] if self.before is None else [self.before, self.gram]
         # H K H with H = I - 1 1' / m
         return [K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() for K in given]
@@ -216,7 +217,7 @@ class GramDisplay(Display):
         self._draw_colorbar()
 
     def _label(self, left: float, title: str) -> None:
-        """Frame a matrix, mark the borders of its classes and write its title above."""
+        """Draw a frame and class borders on a matrix, and its title above it."""
         m = len(self.y)
         ends = np.array([0, *class_borders(self.y[self.order], self.by)[0], m])
         look: dict[str, Any] = {"color": GREY, "linewidth": 0.9, "clip_on": False}
@@ -225,7 +226,7 @@ class GramDisplay(Display):
         self.ax_.text(left + m / 2, -0.5 - 0.02 * m, title, ha="center", va="bottom", fontsize=9)
 
     def _mark_order(self) -> None:
-        """Name classes, or some targets, beside the first matrix; count the points below."""
+        """Label classes or targets left of the first matrix, and the number of points below."""
         m = len(self.y)
         _, places, labels = class_borders(self.y[self.order], self.by)
         self.ax_.set_ylabel("target" if self.by == "target" else "")
@@ -235,7 +236,7 @@ class GramDisplay(Display):
         self.ax_.set_xlabel(f"{shown} points, ordered by {self.by}")
 
     def _draw_colorbar(self) -> None:
-        """Draw the scale, with arrows for entries beyond its ends."""
+        """Draw the colorbar, with arrows if entries exceed its limits."""
         image = self.images_[-1]
         low, high = image.get_clim()
         below = min(matrix.min() for matrix in self._matrices) < low
@@ -247,32 +248,33 @@ class GramDisplay(Display):
 
 
 class AdaptationDisplay(Display):
-    """F - 1 between support points, where the learned kernel is F times the base kernel.
+    """Heat map of F - 1 between support points; the learned kernel is F times the base kernel.
 
-    Points are ordered by class, and within a class by abs(coefficient); for regression by target.
-    Positive entries are pairs that the learned kernel holds for more similar than the base kernel
-    does. Training points without a coefficient all have the same row of F, near 1, and are not
-    drawn. Where no entry is larger than 0.001 in size the title says that the kernel is hardly
-    adapted, and the colours stay pale: they end at 0.001 or beyond.
+    Points are ordered by class and then by abs(coefficient), or by target for regression. Entries
+    are positive for pairs that are more similar under the learned kernel than under the base
+    kernel. Training points without a coefficient share one row of F, near 1, and are not drawn. If
+    no absolute value exceeds 0.001, the title calls the kernel hardly adapted, and the colours are
+    pale because their scale ends at 0.001.
 
     Parameters
     ----------
     change : array of shape (m, m)
-        F - 1 between the points drawn.
+        F - 1 between the drawn points.
     y : array of shape (m,)
-        Their labels or targets, in order.
+        Labels or targets of the drawn points, sorted.
     n_support : int
         Number of support points, of which m are drawn.
     by : {"class", "target"}
-        The order of the points.
+        The sorting key of the points.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Once plotted.
+        The axes, set by ``plot``.
     image_ : matplotlib AxesImage
         The heat map.
     colorbar_ : matplotlib Colorbar
+        The colour scale.
     """
 
     image_: AxesImage
@@ -288,24 +290,24 @@ class AdaptationDisplay(Display):
     def from_estimator(
         cls, model: BaseEstimator, X: Any, y: npt.ArrayLike, *, ax: Axes | None = None, **image: Any
     ) -> Self:
-        """Draw the adaptation of a fitted estimator.
+        """Plot the adaptation of a fitted estimator.
 
         Parameters
         ----------
         model : fitted estimator
-            DANK or KNPL, of two classes or a regressor, or a pipeline that ends in one.
+            A binary classifier or a regressor of DANK or KNPL, or a pipeline ending in one.
         X, y : array-like
-            The training points with their labels or targets.
+            The training points and their labels or targets.
         ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
+            The axes to draw on; by default those of a new figure.
         **image
-            For matplotlib's ``imshow``.
+            Keyword arguments for matplotlib's ``imshow``.
 
         Raises
         ------
         ValueError
-            For more than two classes, a model without an adaptive matrix, or another number of
-            points than the training points.
+            If the model has no adaptive matrix, or more than two classes, or if the number of
+            points differs from the training set.
         """
         machine, y = last_step(model), np.asarray(y)
         summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
@@ -320,26 +322,26 @@ class AdaptationDisplay(Display):
 
     @classmethod
     def from_support(cls, machine: BaseEstimator, y: npt.ArrayLike) -> Self:
-        """Make a display from the labels or targets of the support points; nothing is drawn yet.
+        """Make a display from the labels or targets of the support points, without drawing it.
 
         Parameters
         ----------
         machine : fitted estimator
-            DANK or KNPL, of two classes or a regressor.
+            A binary classifier or a regressor of DANK or KNPL.
         y : array-like of shape (n_support,)
-            Of its ``support_vectors_``.
+            Labels or targets of its ``support_vectors_``.
 
         Raises
         ------
         ValueError
-            For a model without an adaptive matrix or without support points, or another number
-            of labels.
+            If the model has no adaptive matrix or no support points, or the number of labels is
+            wrong.
         """
         summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
         kernel, targets = machine.kernel_, np.asarray(y)
         if targets.shape != (len(kernel.support),) or not len(targets):
             raise ValueError(
-                f"expected y of shape ({len(kernel.support)},), one for each of at least one "
+                f"expected y of shape ({len(kernel.support)},), a value for each of at least one "
                 f"support point, got {targets.shape}"
             )
         by: Order = "class" if is_classifier(machine) else "target"
@@ -349,11 +351,11 @@ class AdaptationDisplay(Display):
 
     @property
     def hardly_adapted(self) -> bool:
-        """True if all entries of F - 1 lie within 0.001 of zero."""
+        """True if no entry of F - 1 exceeds 0.001 in absolute value."""
         return bool(np.abs(self.change).max(initial=0.0) <= HARDLY)
 
     def _draw(self, style: dict[str, Any]) -> None:
-        """Draw the heat map, in colours that diverge from white at F = 1."""
+        """Draw the heat map with a diverging colormap centred at F = 1."""
         ax = self.ax_
         limit = max(float(np.abs(self.change).max()), HARDLY)
         look = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, **style}
@@ -375,7 +377,7 @@ class AdaptationDisplay(Display):
 
 
 def _kernel_points(model: BaseEstimator, base: Kernel | None, X: Any) -> Array:
-    """Return points for the kernel: row numbers for a precomputed one."""
+    """Return the points for the kernel, or row numbers if it is precomputed."""
     points = check_inner_points(model, X)
     if not isinstance(base, Precomputed) or points.shape[1] == 1:
         return points
@@ -387,28 +389,28 @@ def _kernel_points(model: BaseEstimator, base: Kernel | None, X: Any) -> Array:
 
 
 def _coefficient_sizes(machine: BaseEstimator, points: Array) -> Array:
-    """Return abs(coefficient) of each point, 0 outside of the support points."""
+    """Return abs(coefficient) of each point, which is 0 unless it is a support point."""
     functions = summarize(machine).functions
     if len(functions) != 1 or functions[0].n_support is None:
         return np.zeros(len(points))
     fitted, support = functions[0].estimator, machine.support_vectors_
-    if fitted is not machine:  # its coefficients belong to some of the points of the learned kernel
+    if fitted is not machine:  # only some points of the learned kernel have coefficients
         support = support[getattr(fitted, "support_", slice(0))]
     coefficients = np.atleast_2d(fitted.dual_coef_)
     sizes = np.abs(coefficients).sum(axis=0)
-    # points are found by their bytes; + 0.0 makes -0.0 zero
+    # Points are looked up by their bytes; adding 0.0 converts -0.0 to 0.0.
     known = {(point + 0.0).tobytes(): size for point, size in zip(support, sizes, strict=False)}
     return np.array([known.get(point.tobytes(), 0.0) for point in points + 0.0], dtype=np.float64)
 
 
 def _variance(gram: Array) -> float:
-    """Return the variance of points in the feature space of their Gram matrix."""
-    # mean |phi(x) - c|^2 for their centre c: mean_i k(x_i, x_i) - mean_ij k(x_i, x_j)
+    """Return the variance of points in feature space, from their Gram matrix."""
+    # mean |phi(x) - c|^2 with the mean c equals mean_i k(x_i, x_i) - mean_ij k(x_i, x_j)
     return float(gram.diagonal().mean() - gram.mean()) or 1.0
 
 
 def _choose_colours(matrices: list[Array]) -> dict[str, Any]:
-    """Return the colours for kernel values; they diverge from white if many are negative."""
+    """Return a colormap and its limits; it is diverging if many kernel values are negative."""
     off = ~np.eye(len(matrices[0]), dtype=bool)
     entries = np.concatenate([matrix[off] for matrix in matrices] if off.any() else matrices)
     low, high = (float(end) for end in np.percentile(entries, [0.5, 99.5]))

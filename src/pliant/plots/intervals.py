@@ -1,4 +1,4 @@
-"""Prediction intervals beside measured targets."""
+"""Plot of prediction intervals against measured targets."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MOST_INTERVALS = 200
 
 
 class IntervalDisplay(Display):
-    """Predictions with their intervals against measured targets.
+    """Predictions and their intervals against measured targets.
 
-    Each sample has a point and a vertical line, its interval. On the diagonal a prediction is
-    right; an interval that crosses the diagonal holds the target of its sample. Training samples
-    lie inside too often: draw others. At most 200 samples are drawn, evenly over the order of y;
-    `inside` and `mean_width` belong to all samples.
+    Each sample is a point with a vertical line for its interval. Points on the diagonal are exact
+    predictions; an interval that crosses the diagonal contains the target. Coverage on training
+    samples is too optimistic, so use held-out samples. At most 200 samples are drawn, evenly spaced
+    in the order of y; `inside` and `mean_width` refer to all samples.
 
     Parameters
     ----------
@@ -35,18 +35,18 @@ class IntervalDisplay(Display):
     predicted : array-like of shape (n_samples,)
         Predictions.
     intervals : array-like of shape (n_samples, 2)
-        Lower and upper ends, finite.
+        Lower and upper limits, finite.
     coverage : float, default=0.9
-        Nominal probability of the intervals, in (0, 1); for the title.
+        Nominal coverage of the intervals, in (0, 1); for the title.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Once plotted.
+        The axes, set by ``plot``.
     lines_ : list of two matplotlib LineCollection
-        The intervals that hold their targets, and the others.
+        The intervals that contain their targets, and the others.
     points_, diagonal_ : matplotlib Line2D
-        The predictions, and the line of right ones.
+        The predictions, and the line where they equal the targets.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class IntervalDisplay(Display):
 
     @property
     def inside(self) -> npt.NDArray[np.bool_]:
-        """Mask of the intervals that hold the target of their sample; shape (n_samples,)."""
+        """Mask of the intervals that contain their target; shape (n_samples,)."""
         low, high = self.intervals.T
         return (low <= self.y) & (self.y <= high)
 
@@ -97,28 +97,28 @@ class IntervalDisplay(Display):
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
-        """Draw the prediction intervals of a fitted model.
+        """Plot the prediction intervals of a fitted model.
 
         Parameters
         ----------
         model : fitted estimator
-            `LABRBFRegressor` of one output, or a pipeline that ends in one.
+            `LABRBFRegressor` with one output, or a pipeline ending in one.
         X : array-like or data frame of shape (n_samples, n_features)
-            Samples outside of the fit, as the model takes them.
+            Held-out samples, before the transformations of a pipeline.
         y : array-like of shape (n_samples,)
-            Their targets.
+            Targets of the samples.
         coverage : float, default=0.9
-            Probability in (0, 1) that an interval holds its target.
+            Probability in (0, 1) that an interval contains its target.
         ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
+            The axes to draw on; by default those of a new figure.
         **style
-            For matplotlib's ``vlines``.
+            Keyword arguments for matplotlib's ``vlines``.
 
         Raises
         ------
         ValueError
-            For a model without intervals or of several outputs, targets of another shape than the
-            predictions, or a coverage out of range.
+            If the model has no intervals or several outputs, the shapes of targets and predictions
+            differ, or the coverage is out of range.
         """
         estimator = last_step(model)
         if not hasattr(estimator, "predict_interval"):
@@ -127,7 +127,7 @@ class IntervalDisplay(Display):
                 f"{type(estimator).__name__}"
             )
         if estimator.n_outputs_ > 1:
-            raise ValueError(f"expected a model of one output, got {estimator.n_outputs_}")
+            raise ValueError(f"expected a model with one output, got {estimator.n_outputs_}")
         points, targets = transform_points(model, X), check_targets(y)
         ends = estimator.predict_interval(points, coverage)
         predicted = estimator.predict(points).ravel()
@@ -140,8 +140,8 @@ class IntervalDisplay(Display):
         low, high = self.intervals[rows].T
         self.lines_ = []
         for which, colour, label in (
-            (inside, BLUE, "holds the target"),
-            (~inside, VERMILION, "does not"),
+            (inside, BLUE, "contains the target"),
+            (~inside, VERMILION, "misses the target"),
         ):
             look = {"color": colour, "linewidth": 0.8, "label": label, **style}
             self.lines_.append(self.ax_.vlines(y[which], low[which], high[which], **look))

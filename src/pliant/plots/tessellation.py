@@ -1,4 +1,4 @@
-"""A learned tessellated kernel as a function of one point, or of one feature of two points."""
+"""Plot of a learned tessellated kernel over two features, or over one feature of both points."""
 
 from __future__ import annotations
 
@@ -29,34 +29,35 @@ if TYPE_CHECKING:
 
 
 class TessellationDisplay(Display):
-    """k(x, z) over a plane of x for a fixed point z, or over one feature of both.
+    """k(x, z) as a function of two features of x for fixed z, or of one feature of x and z.
 
-    The lines through z along the axes are its edges in the tessellation: in each of the four
-    pieces that they cut out, the kernel is one polynomial. Over one feature of x and of z, the
-    edge is the line x = z.
+    With z fixed, the axis-parallel lines through z are edges of the tessellation. They divide the
+    plane into four regions, and the kernel is a polynomial on each. As a function of one feature of
+    x and z, the kernel has the edge x = z.
 
     Parameters
     ----------
     horizontal, vertical : arrays of shape (r,) and (s,)
-        The grid.
+        Coordinates of the grid.
     values : array of shape (s, r)
-        The kernel there, one row for each vertical position.
+        Kernel values on the grid, with one row per vertical position.
     point : pair of float or None
-        The place of z in the plane; None if z varies along the vertical axis.
+        The position of z in the plane; None if z varies along the vertical axis.
     names : pair of str
         Labels of the axes.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Once plotted.
+        The axes, set by ``plot``.
     surface_ : matplotlib QuadContourSet
-        The values.
+        The kernel values.
     edges_ : list of matplotlib Line2D
         The edges of the tessellation.
     point_ : matplotlib Line2D or None
         The point z.
     colorbar_ : matplotlib Colorbar
+        The colour scale.
 
     Examples
     --------
@@ -102,33 +103,33 @@ class TessellationDisplay(Display):
         ax: Axes | None = None,
         **surface: Any,
     ) -> Self:
-        """Draw the learned kernel of a fitted TKL estimator.
+        """Plot the learned kernel of a fitted TKL estimator.
 
         Parameters
         ----------
         model : fitted estimator
-            `TKLClassifier` of two classes, `TKLRegressor`, or a pipeline that ends in one; then
-            features are the features of its last step.
+            A binary `TKLClassifier`, a `TKLRegressor`, or a pipeline ending in one; features are
+            then the inputs of its last step.
         X : array-like or data frame of shape (n, d)
-            Points with the ranges of the drawn features.
+            Points that define the ranges of the features.
         features : sequence of one or two int, optional
-            The features of the plane; or one, for k over this feature of x and of z. The other
-            features are those of z. By default the two along which k(., z) changes most.
+            Two features of x, or one feature of both x and z; the other features equal those of z.
+            By default the two features along which k(., z) changes most.
         point : array-like of shape (d,), optional
-            z, as the last step sees it; by default the median of X.
+            The point z, in the features of the last step; by default the median of X.
         feature_names : sequence of d str, optional
-            By default the names in the data frame of the fit, or numbers.
+            Defaults to the column names of the training data frame, or numbers.
         grid_resolution : int, default=200
-            >= 2: the kernel is computed at grid_resolution**2 points.
+            At least 2; the kernel is computed at grid_resolution**2 points.
         ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
+            The axes to draw on; by default those of a new figure.
         **surface
-            For matplotlib's ``contourf``.
+            Keyword arguments for matplotlib's ``contourf``.
 
         Raises
         ------
         ValueError
-            For a model without one tessellated kernel, or features that X does not have.
+            If the model does not have exactly one tessellated kernel, or X lacks a feature.
         """
         machine = last_step(model)
         learns = "a tessellated kernel"
@@ -142,7 +143,7 @@ class TessellationDisplay(Display):
         ends = np.linspace(points.min(axis=0), points.max(axis=0), resolution)
         chosen = _find_features(kernel, points, z) if features is None else tuple(features)
         if len(chosen) not in (1, 2) or len(set(chosen) & set(range(d))) < len(chosen):
-            raise ValueError(f"expected 1 or 2 different features of 0 to {d - 1}, got {chosen}")
+            raise ValueError(f"expected 1 or 2 distinct features in [0, {d - 1}], got {chosen}")
         if len(chosen) == 1:
             (f,) = chosen
             line = np.repeat(z[None, :], resolution, axis=0)
@@ -151,7 +152,7 @@ class TessellationDisplay(Display):
             display = cls(ends[:, f], ends[:, f], kernel(line), None, names)
         else:
             f, g = chosen
-            # z, but for features f and g, at every point of the plane
+            # every point of the plane equals z except for features f and g
             grid = np.repeat(z[None, :], resolution**2, axis=0)
             plane = np.meshgrid(ends[:, f], ends[:, g])
             grid[:, [f, g]] = np.stack(plane, axis=-1).reshape(-1, 2)
@@ -161,7 +162,7 @@ class TessellationDisplay(Display):
         return display.plot(ax, **surface)
 
     def _draw(self, style: dict[str, Any]) -> None:
-        """Draw the values, the edges and the point."""
+        """Draw the kernel values, the edges and the point z."""
         from matplotlib.patheffects import withStroke
 
         ax, look = self.ax_, {"levels": 24, "cmap": "viridis", **style}
@@ -184,9 +185,9 @@ class TessellationDisplay(Display):
 
 
 def _find_features(kernel: Kernel, points: Array, z: Array) -> tuple[int, ...]:
-    """Return the two features, in their order, along which k(., z) changes most; or the only."""
+    """Return the two features, in ascending order, along which k(., z) changes most."""
     d, steps = len(z), 21
-    # line f runs through z along feature f: shape (d, steps, d)
+    # line f passes through z along feature f: shape (d, steps, d)
     lines = np.repeat(z[None, :], d * steps, axis=0).reshape(d, steps, d)
     ends = np.linspace(points.min(axis=0), points.max(axis=0), steps)
     for f in range(d):

@@ -1,4 +1,4 @@
-"""The learned weights of kernels: bars for one model, lines over C for several."""
+"""Plot of learned kernel weights: bars for one model, or lines over C for several."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
 
 class WeightsDisplay(Display):
-    """The learned weights of kernels.
+    """Learned kernel weights.
 
-    Bars show the weights that are not zero, the largest first; the number of the others and their
-    share of the weight are stated below. With several sets, one for each pair of classes, a bar is
-    their mean. With `Cs`, the weights are drawn as lines over C instead.
+    Bars show the nonzero weights in descending order; the number and the share of the remaining
+    weights are stated below. With several sets, one for each pair of classes, a bar shows their
+    mean. With `Cs`, the weights are drawn as lines over C instead.
 
     Parameters
     ----------
     weights : array-like of shape (n_kernels,) or (n_sets, n_kernels)
-        Such as ``weights_``; one set for each pair of classes, or for each C.
+        Weights, such as ``weights_``, with one set for each pair of classes or for each C.
     kernel_names : sequence of n_kernels str, optional
-        By default ``kernel 0`` and so on.
+        Defaults to ``kernel 0``, ``kernel 1`` and so on.
     Cs : array-like of shape (n_sets,), optional
-        The values of C > 0 that the sets belong to.
+        The value of C > 0 for each set.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Once plotted.
+        The axes, set by ``plot``.
     bars_ : matplotlib BarContainer or None
-        The bars, the largest weight first.
+        The bars, in descending order of weight.
     lines_ : list of matplotlib Line2D
-        The path of each kernel that is drawn; empty for bars.
+        The weights of each drawn kernel over C; empty for bars.
 
     Examples
     --------
@@ -85,29 +85,29 @@ class WeightsDisplay(Display):
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
-        """Draw the weights of a fitted model as bars.
+        """Plot the weights of a fitted model as bars.
 
         Parameters
         ----------
         model : fitted estimator
-            `MKLClassifier` or another estimator of multiple kernel learning, or a pipeline that
-            ends in one.
+            `MKLClassifier` or another estimator of multiple kernel learning, or a pipeline ending
+            in one.
         kernel_names : sequence of str, optional
-            Names of the kernels; by default those of the model.
+            Names of the kernels; by default those in the model.
         feature_names : sequence of str, optional
-            Names of the features of the last step, for the names of kernels of some of them; by
-            default those of the data frame of its fit, or numbers.
+            Names of the features of the last step, which appear in the names of kernels on some
+            features. Defaults to the column names of the training data frame, or numbers.
         most_kernels : int, default=15
-            Draw this number of kernels at most, those of the largest weights.
+            Maximum number of kernels to draw, those with the largest weights.
         ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
+            The axes to draw on; by default those of a new figure.
         **style
-            For matplotlib's ``barh``.
+            Keyword arguments for matplotlib's ``barh``.
 
         Raises
         ------
         ValueError
-            For a model without weights of kernels, or names that are too few or too many.
+            If the model has no kernel weights, or the number of names is wrong.
         """
         display = cls(*_learned(model, kernel_names, feature_names))
         display.most_kernels = most_kernels
@@ -123,38 +123,40 @@ class WeightsDisplay(Display):
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
-        """Draw the weights of the same kernels in several models as lines over C.
+        """Plot the weights of the same kernels in several models as lines over C.
 
-        The seven kernels of the largest weights at any C have a line.
+        Lines are drawn for the seven kernels with the largest weights at any C.
 
         Parameters
         ----------
         models : sequence of fitted estimators
-            As for ``from_estimator``, such as those of `pliant.C_path`, of different ``C``. Where
-            each pair of classes has weights of its own, the mean is drawn.
+            Models as for ``from_estimator`` with different ``C``, such as from `pliant.C_path`. If
+            each pair of classes has a set of weights, the mean is drawn.
         kernel_names, feature_names
             As for ``from_estimator``.
         ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
+            The axes to draw on; by default those of a new figure.
         **style
-            For matplotlib's ``plot``.
+            Keyword arguments for matplotlib's ``plot``.
 
         Raises
         ------
         ValueError
-            For no model, or models without weights of the same number of kernels.
+            If there are no models, or the numbers of weights differ.
         """
         learned = [_learned(model, kernel_names, feature_names) for model in models]
         counts = {weights.shape[1] for weights, _ in learned}
         if len(counts) != 1:
-            raise ValueError(f"expected models of the same kernels, got {sorted(counts)} kernels")
+            raise ValueError(
+                f"expected models with the same number of kernels, got {sorted(counts)}"
+            )
         weights = [sets.mean(axis=0) for sets, _ in learned]
         Cs = [last_step(model).C for model in models]
         return cls(weights, learned[0][1], Cs=Cs).plot(ax, **style)
 
     @property
     def order(self) -> Indices:
-        """The kernels, the largest weight first: of the mean, or at any C; shape (n_kernels,)."""
+        """Indices of the kernels in descending order of mean weight, or maximum over C."""
         return np.asarray(np.argsort(-self._sizes, kind="stable"), dtype=np.intp)
 
     @property
@@ -165,7 +167,7 @@ class WeightsDisplay(Display):
 
     @property
     def _shown(self) -> Indices:
-        """The kernels with a bar or a line."""
+        """Indices of the drawn kernels."""
         bars = check_integer("most_kernels", self.most_kernels, least=1)
         first = self.order[: bars if self.Cs is None else len(COLORS)]
         return first[(self._sizes[first] > 0) | (first == first[0])]
@@ -180,10 +182,10 @@ class WeightsDisplay(Display):
             self._draw_bars(self._shown, style)
         else:
             self._draw_lines(self._shown, self.Cs, style)
-        self.ax_.set_title("Weights of kernels" + ("" if self.Cs is None else " over C"))
+        self.ax_.set_title("Kernel weights" + ("" if self.Cs is None else " over C"))
 
     def _draw_bars(self, shown: Indices, style: dict[str, Any]) -> None:
-        """Draw a bar for each kernel, the largest on top."""
+        """Draw a bar for each kernel, with the largest on top."""
         ax, places, sets = self.ax_, np.arange(len(shown)), self.weights[:, shown]
         self.bars_ = ax.barh(places, sets.mean(axis=0), **{"color": BLUE, **style})
         several = f", mean over {count(len(sets), 'pair')} of classes" if len(sets) > 1 else ""
@@ -208,24 +210,24 @@ class WeightsDisplay(Display):
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
 
     def _add_note(self, label: str, shown: Indices) -> str:
-        """Return a label with the number of kernels without a bar or line, and their weight."""
+        """Append the number and the weight of the kernels without a bar or line to a label."""
         left = len(self.kernel_names) - len(shown)
         if not left:
             return label
-        sets = np.abs(self.weights)  # the share of the others, the largest of all sets
+        sets = np.abs(self.weights)  # maximum over the sets of the share not drawn
         share = (np.delete(sets, shown, axis=1).sum(axis=1) / sets.sum(axis=1)).max()
-        return f"{label}\nand {count(left, 'kernel')} with at most {share:.1%} of the weight"
+        return f"{label}\n{count(left, 'more kernel')} with at most {share:.1%} of the weight"
 
 
 def _learned(
     model: BaseEstimator, kernel_names: Sequence[str] | None, feature_names: Sequence[str] | None
 ) -> tuple[Array, Sequence[str]]:
-    """Return the weights of a fitted model, and the names of its kernels."""
+    """Return the kernel weights of a fitted model, and the names of the kernels."""
     estimator = last_step(model)
     learned = summarize(estimator).weights
     if learned is None:
         raise ValueError(
-            "expected a model that learns the weights of kernels, such as MKLClassifier, got "
+            "expected a model that learns kernel weights, such as MKLClassifier, got "
             f"{type(estimator).__name__}"
         )
     if feature_names is None:
