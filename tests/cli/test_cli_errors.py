@@ -71,17 +71,17 @@ OPTIONS = {
     ("--task", "regression"): "column 'sick': expected a number in row 1, got 'no'",
     ("--missing", "drop"): "expected missing 'impute' or 'error' (--missing), got 'drop'",
     ("--param", "C=1", "--param", "C=2"): "--param 'C' is given twice",
-    ("--single",): "--single belongs to --budget: add --budget TIME, or leave it out",
-    ("--budget", "5s"): "expected --budget without --method: a race chooses the methods itself",
+    ("--single",): "--single needs --budget: add --budget TIME, or drop --single",
+    ("--budget", "5s"): "--budget cannot be combined with --method: with --budget, methods",
     ("--target", "grade"): "expected one --target, got 'sick' and 'grade': learn one at a time",
     ("--cv", "1"): "expected --cv >= 2, or 0 for no cross-validation, got 1",
     ("--cv", "31"): "--cv 31 needs 31 rows of each class, the smallest has 30: lower it",
     ("--cv", "x"): "'--cv': expected an integer, got 'x' (see pliant fit --help)",
     ("--seed", "-1"): "'--seed': expected an integer from 0 to 4294967295, got '-1'",
-    ("--out", "-"): "expected --out FILE, got '-': a model does not go to stdout",
+    ("--out", "-"): "expected --out FILE, got '-': a model cannot be written to stdout",
     ("--out", "."): "cannot write '.': it exists and is not a regular file",
-    ("--out", "patients.csv"): "'patients.csv' is in use by this command",
-    ("--json", "r", "--out", "r"): "'r' is in use by this command: choose another name",
+    ("--out", "patients.csv"): "'patients.csv' is already in use",
+    ("--json", "r", "--out", "r"): "'r' is already in use: choose another name",
 }
 
 
@@ -120,8 +120,8 @@ def test_predictions_that_cannot_be_written(refused, models):
     predict = ("predict", models["sick"], "patients.csv")
     assert "none' does not exist" in refused(*predict, "--out", "none/p.csv")
     assert "expected a name that ends in .csv" in refused(*predict, "--out", "p.txt")
-    assert "is in use by this command" in refused(*predict, "--out", "patients.csv")
-    assert "is in use by this command" in refused(*predict, "--out", models["sick"])
+    assert "is already in use" in refused(*predict, "--out", "patients.csv")
+    assert "is already in use" in refused(*predict, "--out", models["sick"])
 
 
 def forged(**parts):
@@ -167,7 +167,7 @@ def test_a_schema_of_another_model(refused, models):
     del schema["columns"][0]
     save_model(loaded.model, "m.pliant", schema=schema)
     line = refused("predict", "m.pliant", "patients.csv")
-    assert line == "'m.pliant' is inconsistent: its schema has 2 features, its model takes 3"
+    assert line == "'m.pliant' is inconsistent: its schema has 2 features, its model expects 3"
 
 
 def test_a_model_whose_parts_do_not_fit(refused, models):
@@ -192,7 +192,7 @@ ODD_NOTES = [
 def test_odd_notes(refused, models, notes):
     loaded = load_model(models["sick"])
     save_model(loaded.model, "m.pliant", schema=loaded.schema, metadata=notes)
-    assert refused("info", "m.pliant") == "'m.pliant' has notes that cannot be read"
+    assert refused("info", "m.pliant") == "cannot read the metadata of 'm.pliant'"
 
 
 def test_names_from_tables_and_files_cannot_drive_a_terminal(pliant):

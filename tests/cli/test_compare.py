@@ -89,7 +89,7 @@ def test_a_comparison_is_told(run):
     assert {"DANK", "Linear", "Dummy"} <= {line.split()[0] for line in told[5:9]}
     assert re.search(r"Predict with .*: accuracy .* on held-out rows", unwrapped(done.out))
     notes = done.err.splitlines()
-    assert notes[0].startswith(f"Note: finished folds are kept in '{files['cells.jsonl']}'")
+    assert notes[0].startswith(f"Note: finished folds are saved in '{files['cells.jsonl']}'")
     assert notes[1] == "t: 9 fits at most on 3 folds"
     assert [line.startswith(f"t: {k} fold") for k, line in enumerate(notes[2:], 1)] == [True] * 3
 
@@ -205,10 +205,10 @@ def test_a_blend_of_classes_is_saved_and_predicts_probabilities(pliant, folder, 
     assert list(frame) == ["prediction", *(f"probability {label}" for label in labels)]
     np.testing.assert_allclose(frame.iloc[:, 1:].sum(axis=1), 1)
     refused = pliant("predict", "m.pliant", "t.csv", "--interval", 0.8)
-    assert "--interval belongs to a regression model of lab-rbf or a blend" in refused.err
+    assert "--interval needs a regression model of lab-rbf or a blend" in refused.err
     late = pliant("predict", "m.pliant", "t.csv", "--threshold", "low=0.9")
     if target == "three":
-        assert "--threshold belongs to a model of two classes" in late.err
+        assert "--threshold needs a model of two classes" in late.err
         return
     chosen = pd.read_csv(io.StringIO(late.out)).prediction
     assert chosen.tolist() == np.where(frame["probability low"] >= 0.9, "low", "high").tolist()
@@ -458,7 +458,7 @@ def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
     assert done.code == 130
     assert "Scores on 2 held-out folds" in done.out
     assert "The comparison was interrupted" in unwrapped(done.out)
-    assert "  the same command and --resume: runs what is missing\n" in done.out
+    assert "  the same command and --resume: runs the missing folds\n" in done.out
     assert Path("r.html").stat().st_size > 1000
     assert len(Path("patients.compare.jsonl").read_text("utf-8").splitlines()) == 5
     again = pliant("compare", "patients.csv", *words, "--resume")
@@ -558,21 +558,21 @@ def test_several_tables_share_the_budget(pliant, asked):
 REFUSED = {
     ("--methods", "dank,svmm"): "unknown method 'svmm'; did you mean 'svm'?",
     ("--methods", "dank,dank"): "expected each method once in --methods, got dank twice",
-    ("--budget", "10"): "expected --budget TIME, such as 90s, 10m or 1h, or none, got '10'",
+    ("--budget", "10"): "expected --budget TIME such as 90s, 10m, 1h or none, got '10'",
     ("--folds", "1"): "'--folds': expected an integer from 2 to 100, got '1'",
     ("--folds", "31"): "31",
     ("--metric", "acuracy"): "unknown metric 'acuracy'; did you mean 'accuracy'",
     ("--time", "colour"): "expected a number or a date such as 2024-01-31 in row 1, got",
-    ("--time", "age", "--group", "grade"): "expected --group or --time, got both",
-    ("--single",): "--single says what --out saves: add --out FILE",
-    ("--out", "patients.csv"): "'patients.csv' is in use by this command",
-    ("--report", "-"): "expected the name of a file, got '-': only --json can go to stdout",
-    ("--json", "r", "--report", "r"): "'r' is in use by this command: choose another name",
-    ("--cache", "patients.csv"): "'patients.csv' is in use by this command",
-    ("--json", "patients.compare.jsonl"): "'patients.compare.jsonl' is in use by this command",
+    ("--time", "age", "--group", "grade"): "--group and --time cannot be combined",
+    ("--single",): "--single needs --out: add --out FILE",
+    ("--out", "patients.csv"): "'patients.csv' is already in use",
+    ("--report", "-"): "expected a file name, got '-': only --json can be written to stdout",
+    ("--json", "r", "--report", "r"): "'r' is already in use: choose another name",
+    ("--cache", "patients.csv"): "'patients.csv' is already in use",
+    ("--json", "patients.compare.jsonl"): "'patients.compare.jsonl' is already in use",
     ("patients.csv",): "expected each table once, got 'patients.csv' twice",
-    ("other.csv", "--cache", "c"): "--cache names the file of one table: leave it out for several",
-    ("other.csv", "--out", "m"): "--out saves one model: give one table",
+    ("other.csv", "--cache", "c"): "--cache is the file of a single table: drop it, or give one table",
+    ("other.csv", "--out", "m"): "--out saves a single model: expected one table, got 2",
     ("--cache", "thesis.txt"): "'thesis.txt' is no file of a comparison",
     ("--cache", "thesis.txt", "--resume"): "'thesis.txt' is no file of a comparison",
 }

@@ -76,7 +76,7 @@ REFUSED = {
     "machine__kernel=gaussian": "expected machine to take kernel values",
     "learner__kernel=tl2": "expected kernel in",
     "learner=1": "has no parameter 'learner'",
-    "unlabeled=perhaps": "column 'sick' holds 'perhaps' nowhere",
+    "unlabeled=perhaps": "column 'sick' never contains 'perhaps'",
 }
 
 

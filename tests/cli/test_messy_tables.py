@@ -177,7 +177,7 @@ def test_chosen_columns_and_probabilities_are_written_through(pliant, messy):
     taken = pd.read_csv("western.csv", encoding="cp1252").assign(prediction=1)
     taken.to_csv("taken.csv", index=False)
     refused = pliant("predict", "m.pliant", "taken.csv", "--columns", "prediction")
-    assert "expected --columns without 'prediction': it is in the output" in refused.err
+    assert "--columns 'prediction' is the name of an output column" in refused.err
 
 
 def test_a_problem_of_a_table_comes_with_the_options_that_settle_it(pliant, messy):

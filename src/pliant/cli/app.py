@@ -1,4 +1,4 @@
-"""Build the application from its commands, and run it so that every error has an exit code."""
+"""Build the application from its commands, run it, and map each error to an exit code."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from pliant.cli.exit_codes import ExitCode
 
 COMMANDS = {
     "fit": "Learn a model from a table.",
-    "predict": "Predict the target for each row of a table, in the order of its rows.",
-    "info": "Show what a model learned from which columns, and how good it is.",
-    "compare": "Race methods on one table or several, and blend the best of them.",
-    "methods": "List the methods, with their tasks, limits, tuning grids and papers.",
-    "demo": "Compare LAB-RBF with a tuned SVM, boosting and a forest; write a report to open.",
+    "predict": "Predict the target for each row of a table, in row order.",
+    "info": "Show the method, columns, parameters and scores of a saved model.",
+    "compare": "Race methods on one or more tables, and blend the best of them.",
+    "methods": "List the methods with their tasks, limits, tuning grids and references.",
+    "demo": "Compare LAB-RBF with a tuned SVM, boosting and a forest, and write a report.",
 }
-"""The first sentence of the help of each command; its module has its name."""
+"""The first sentence of the help of each command; the module has the name of the command."""
 
 
 def application(wanted: Container[str] = COMMANDS) -> typer.Typer:
-    """Return the application; commands that are not wanted are listed and cannot run.
+    """Return the application; commands that are not `wanted` are only listed in the help.
 
-    The imports of a command take seconds.
+    Importing a command takes seconds.
     """
     app = typer.Typer(
         name="pliant",
@@ -50,17 +50,17 @@ def application(wanted: Container[str] = COMMANDS) -> typer.Typer:
 
 
 def _stand_in() -> None:
-    """Stand for a command that is listed only."""
+    """Do nothing; placeholder for a command that is only listed."""
 
 
 def import_command(argv: Sequence[str]) -> None:
-    """Import the module of the command of a command line."""
+    """Import the modules of the commands in a command line."""
     for name in _commands_in(argv):
         import_module(f"pliant.cli.{name}")
 
 
 def _commands_in(argv: Sequence[str]) -> list[str]:
-    """Return the names of commands among the words of a command line."""
+    """Return the names of commands among the arguments of a command line."""
     return [name for name in COMMANDS if name in argv]
 
 
@@ -85,7 +85,7 @@ def pliant(
 def run(argv: Sequence[str]) -> int:
     """Run one command and return its exit code; see `pliant.cli.main`."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal may lack a sign such as "±"
+        sys.stdout.reconfigure(errors="replace")  # a terminal may lack characters such as "±"
     with diagnostics():
         try:
             return _invoke(list(argv) or ["--help"])
@@ -103,20 +103,20 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _invoke(argv: list[str]) -> int:
-    """Parse and run a command; errors of the parser stay exceptions."""
+    """Parse and run a command; usage errors are raised."""
     command, code = get_command(application(_commands_in(argv))), 0
     try:
         with command.make_context("pliant", argv) as context:
             command.invoke(context)
     except typer.Exit as stop:
         code = stop.exit_code
-    if sys.stdout is not None:  # closed from the start
+    if sys.stdout is not None:  # None if it was closed before the start
         sys.stdout.flush()
     return code
 
 
 def _comes_from_stdout(error: OSError) -> bool:
-    """Return True if a full or broken disk refuses stdout: no file is named, a line fails too."""
+    """Return True if the error names no file and stdout cannot be written, as on a full disk."""
     full = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
     if error.errno not in full or error.filename is not None or len(error.args) < 2:
         return False
@@ -128,5 +128,5 @@ def _comes_from_stdout(error: OSError) -> bool:
 
 
 def _discard_stdout() -> None:
-    """Send buffered output nowhere, so that no error follows when Python ends."""
+    """Redirect stdout to the null device, so that flushing it at exit raises no error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

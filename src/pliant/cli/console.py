@@ -1,4 +1,4 @@
-"""Write progress, notes and warnings to stderr; stdout belongs to the result."""
+"""Print results to stdout, and progress, notes and warnings to stderr."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def tell(text: str) -> None:
-    """Print one line on stderr."""
+    """Print a line to stderr without control characters."""
     print(harmless(text), file=sys.stderr, flush=True)
 
 
 def show(text: str) -> None:
-    """Print a result on stdout; names in it cannot control the terminal."""
+    """Print a result to stdout without control characters."""
     print(harmless(text), flush=True)
 
 
 @contextmanager
 def diagnostics() -> Iterator[None]:
-    """Show notes of the logger "pliant" and each different warning as one line on stderr."""
+    """Print messages of the logger "pliant" and each distinct warning as one line on stderr."""
     logger, notes = logging.getLogger("pliant"), _Notes()
     logger.addHandler(notes)
     try:
@@ -41,7 +41,7 @@ def diagnostics() -> Iterator[None]:
 
 
 class _Notes(logging.Handler):
-    """Prints log records as notes."""
+    """Handler that prints log records as notes."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a record."""
@@ -49,7 +49,7 @@ class _Notes(logging.Handler):
 
 
 def _warning_printer() -> Callable[..., None]:
-    """Return a `warnings.showwarning` that prints each text, and one about convergence, once."""
+    """Return a `warnings.showwarning` that prints each text and one ConvergenceWarning once."""
     shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object) -> None:
@@ -66,10 +66,10 @@ def _warning_printer() -> Callable[..., None]:
 
 @contextmanager
 def progress(text: str, total: int | None = None) -> Iterator[Tick]:
-    """Show a progress bar while a block runs; without a terminal, one line.
+    """Show a progress bar on a terminal, or print one line elsewhere, while a block runs.
 
-    That line waits for the first step, so that an error at the start is printed alone. The block
-    gets a function to call with the number of steps done; a `total` of None is an unknown number.
+    The line is printed at the first step, so that an error before it is printed alone. The block
+    receives a function to call with the number of new steps; `total` is None if unknown.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -1,4 +1,4 @@
-"""The exit code of an error, and its message in one line."""
+"""Map an error to its exit code and a message of one line."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pliant.comparison.text import shortage
 from pliant.core.text import printable, quoted
 
 USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
-"""The error of the parser: click's class, or that of its copy in newer versions of typer."""
+"""Base class of usage errors: from click, or from its copy in newer versions of typer."""
 
 WRONG_INPUT = (USAGE_ERROR, ValueError, TypeError)
-"""Wrong options and wrong data; the errors of tables and of model files are ValueErrors."""
+"""Errors caused by invalid options or data; TableError and ModelFileError are ValueErrors."""
 
 
 def exit_code(error: Exception) -> int:
-    """Return 2 for wrong usage or data, 1 for the rest."""
+    """Return 2 for invalid usage or data, and 1 for other errors."""
     return ExitCode.MISUSED if isinstance(error, WRONG_INPUT) else ExitCode.FAILED
 
 
@@ -27,16 +27,16 @@ def one_line(error: Exception) -> str:
         return shortage(error)
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
         return (
-            "not enough memory for another thread: add --param n_jobs=1 or --jobs 1, or allow more "
-            "memory or processes (ulimit -v, ulimit -u)"
+            "cannot start another thread: add --param n_jobs=1 or --jobs 1, or raise the limits on "
+            "memory and processes (ulimit -v, ulimit -u)"
         )
     if isinstance(error, (*WRONG_INPUT, OSError, ImportError)):
         return text or type(error).__name__
-    return f"unexpected {type(error).__name__}: {text} (PLIANT_TRACEBACK=1 shows where)"
+    return f"unexpected {type(error).__name__}: {text} (set PLIANT_TRACEBACK=1 for a traceback)"
 
 
 def _message(error: Exception) -> str:
-    """Return the message: usage errors point to --help, errors of the system drop their number."""
+    """Return the message; usage errors refer to --help, and OS errors omit the error number."""
     if isinstance(error, USAGE_ERROR):
         context, text = getattr(error, "ctx", None), getattr(error, "format_message", error.__str__)
         where = f" (see {context.command_path} --help)" if context else ""

@@ -1,4 +1,4 @@
-"""Check files of results before the work begins, and write JSON."""
+"""Check output files before a command starts, and write JSON."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pliant.core.files import plain_data, replacing
 from pliant.core.text import quoted
 
 STDOUT = Path("-")
-"""The file name of stdout."""
+"""The file name that stands for stdout."""
 
 
 class _Tried(Exception):
-    """Ends a trial of writing, so that no file changes."""
+    """Raised to end a trial write without changing a file."""
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -> None:
-    """Raise TableError if an output cannot be written, or would overwrite an input or another.
+    """Raise TableError if an output cannot be written, or is also an input or another output.
 
-    None and `STDOUT` are skipped.
+    Outputs that are None or `STDOUT` are skipped.
     """
     taken = {os.path.realpath(path) for path in inputs}
     folders = {path for path in taken if os.path.isdir(path)}
@@ -34,17 +34,17 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -
         with suppress(_Tried), replacing(path, TableError):
             raise _Tried
         if os.path.realpath(path) in taken:
-            raise TableError(f"{quoted(path, 200)} is in use by this command: choose another name")
+            raise TableError(f"{quoted(path, 200)} is already in use: choose another name")
         if (folder := os.path.dirname(os.path.realpath(path))) in folders:
             raise TableError(
-                f"{quoted(path, 200)} would become a part of the table {quoted(folder, 200)}: "
+                f"{quoted(path, 200)} would become part of the table {quoted(folder, 200)}: "
                 "choose another folder"
             )
         taken.add(os.path.realpath(path))
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write plain data as JSON to a file or to stdout; nan and inf become null."""
+    """Write a value as JSON to a file or to stdout; NaN and infinity become null."""
     text = json.dumps(plain_data(value), indent=2, allow_nan=False)
     if path == STDOUT:
         print(text)

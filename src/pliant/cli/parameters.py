@@ -1,4 +1,4 @@
-"""Parse ``--param NAME=VALUE`` and integers of options."""
+"""Parse ``--param NAME=VALUE`` and integer options."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pliant.core.text import close_names, quoted
 
 
 def parse_parameters(words: Sequence[str]) -> dict[str, Any]:
-    """Return the parameters in words such as ``C=10`` or ``kernel=laplacian``.
+    """Parse parameters such as ``C=10`` or ``kernel=laplacian``.
 
-    A value is a literal (``10``, ``1e-3``, ``true``, ``None``, ``{"a": 2}``), else text.
+    A value that is not a literal (``10``, ``1e-3``, ``true``, ``None``, ``{"a": 2}``) is text.
     """
     parameters: dict[str, Any] = {}
     for word in words:
@@ -31,7 +31,7 @@ def parse_parameters(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """Return the value of a JSON or Python literal, else the text."""
+    """Parse a JSON or Python literal; return other text unchanged."""
     parsers: tuple[Callable[[str], Any], ...] = (json.loads, ast.literal_eval)
     for parse in parsers:
         with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -40,7 +40,7 @@ def _value(text: str) -> Any:
 
 
 def whole(least: float = -math.inf, most: float = math.inf) -> Callable[[str], int]:
-    """Return a parser of integers for an option; its error quotes the given text."""
+    """Return a parser for an option that takes an integer in a range."""
     limits = "" if math.isinf(most) else f" from {least} to {most}"
 
     def parse(text: str) -> int:
@@ -53,7 +53,7 @@ def whole(least: float = -math.inf, most: float = math.inf) -> Callable[[str], i
 
 
 def check_names(given: Collection[str], known: Collection[str], method: str) -> None:
-    """Raise ValueError with the names that are no parameters of a method."""
+    """Raise ValueError if names are not parameters of a method."""
     unknown = [name for name in given if name not in known]
     if not unknown:
         return

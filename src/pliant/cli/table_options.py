@@ -1,4 +1,4 @@
-"""Options of several commands, most of them on reading a table."""
+"""Options shared by several commands, mostly for reading a table."""
 
 from __future__ import annotations
 
@@ -20,26 +20,24 @@ Texts: TypeAlias = list[str] | None
 
 
 def option(metavar: str, text: str, **more: Any) -> Any:
-    """Return an option of typer, with its value in the help and its help."""
+    """Return a typer option with the metavar and the text of its help."""
     return typer.Option(metavar=metavar, help=text, **more)
 
 
 def flag(name: str, text: str) -> Any:
-    """Return an option without a value."""
+    """Return a typer option without a value."""
     return typer.Option(name, help=text)
 
 
 Target: TypeAlias = Annotated[
-    list[str], option("COLUMN", "The column to learn.", show_default=False)
+    list[str], option("COLUMN", "The column to predict.", show_default=False)
 ]
-Seed: TypeAlias = Annotated[
-    int, option("N", "Seed of all random draws.", parser=whole(0, 2**32 - 1))
-]
+Seed: TypeAlias = Annotated[int, option("N", "Random seed.", parser=whole(0, 2**32 - 1))]
 Json: TypeAlias = Annotated[Path | None, option("FILE|-", "Write the full result; - is stdout.")]
 
 
 def single_target(targets: Sequence[str]) -> str:
-    """Return the target; refuse several."""
+    """Return the target, or raise ValueError if there are several."""
     if len(targets) > 1:
         named = listed([quoted(name) for name in targets])
         raise ValueError(f"expected one --target, got {named}: learn one at a time")
@@ -48,7 +46,7 @@ def single_target(targets: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Options on reading and understanding a table; see `pliant.tables.TableSchema.fit`."""
+    """Options for reading a table and inferring columns; see `pliant.tables.TableSchema.fit`."""
 
     task: str | None = None
     missing: str = "impute"
@@ -60,12 +58,12 @@ class TableOptions:
 
     @property
     def choices(self) -> dict[str, Any]:
-        """The options by name, as `pliant.comparison.read_sample` takes them."""
+        """The options as keyword arguments of `pliant.comparison.read_sample`."""
         return dict(vars(self))
 
     @property
     def words(self) -> list[str]:
-        """The words of a command with these options, but for the task."""
+        """The command-line arguments for these options, except the task."""
         form = self.form
         repeated = {
             "--drop": self.drop,
@@ -88,20 +86,20 @@ class TableOptions:
 
 def _table_format(
     *,
-    sep: Annotated[Text, option("CHARACTER", "Between cells; default: detected.")] = None,
-    decimal: Annotated[Text, option(".|,", "The decimal mark; default: detected.")] = None,
+    sep: Annotated[Text, option("CHARACTER", "Cell separator; default: detected.")] = None,
+    decimal: Annotated[Text, option(".|,", "Decimal mark; default: detected.")] = None,
     thousands: Annotated[
-        Text, option("CHARACTER", "Between groups of digits; default: detected.")
+        Text, option("CHARACTER", "Thousands separator; default: detected.")
     ] = None,
     encoding: Annotated[Text, option("NAME", "Such as utf-8 or cp1252; default: detected.")] = None,
     na_values: Annotated[
-        Texts, option("WORD", "A cell that stands for a missing value; repeatable.")
+        Texts, option("WORD", "A cell that marks a missing value; repeatable.")
     ] = None,
     no_header: Annotated[
-        bool, flag("--no-header", "The first line is data; columns are 'column 1' and so on.")
+        bool, flag("--no-header", "The first line is data; columns are 'column 1', ...")
     ] = False,
 ) -> TableFormat:
-    """Return the format of a file from options; the rest is detected."""
+    """Return the format of a file from options; omitted properties are detected."""
     header = False if no_header else None
     return TableFormat(sep, decimal, thousands, encoding, tuple(na_values or ()), header)
 
@@ -109,32 +107,32 @@ def _table_format(
 def _table_options(
     *,
     task: Annotated[
-        Text, option("classification|regression", "Default: guessed from the target.")
+        Text, option("classification|regression", "Default: inferred from the target.")
     ] = None,
     missing: Annotated[
-        str, option("impute|error", "Fill in missing features, or refuse them.")
+        str, option("impute|error", "Impute missing features, or raise an error.")
     ] = "impute",
-    drop: Annotated[Texts, option("COLUMN", "Leave a column out; repeatable.")] = None,
+    drop: Annotated[Texts, option("COLUMN", "Drop a column; repeatable.")] = None,
     keep: Annotated[
         Texts, option("COLUMN", "Keep a column that looks like an id; repeatable.")
     ] = None,
     categorical: Annotated[
-        Texts, option("COLUMN", "Take numbers such as codes as categories; repeatable.")
+        Texts, option("COLUMN", "Treat a column of numbers as categories; repeatable.")
     ] = None,
     date_order: Annotated[
-        Text, option("dmy|mdy|ymd", "Default: decided by the dates of a column.")
+        Text, option("dmy|mdy|ymd", "Default: inferred from the dates of a column.")
     ] = None,
     form: TableFormat,
 ) -> TableOptions:
-    """Return the options on a table."""
+    """Return the options for reading a table."""
     left, kept, codes = (tuple(names or ()) for names in (drop, keep, categorical))
     return TableOptions(task, missing, left, kept, codes, date_order, form)
 
 
 def with_table_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with options in place of its `TableOptions` and `TableFormat` parameters.
+    """Replace the `TableOptions` and `TableFormat` parameters of a command by options.
 
-    The options become keyword-only parameters of its signature, which typer reads.
+    The options become keyword-only parameters of its signature, which typer inspects.
     """
     signature = inspect.signature(function, eval_str=True)
     makers: dict[str, tuple[Callable[..., Any], list[str]]] = {}
@@ -160,4 +158,4 @@ def with_table_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 MAKERS: dict[Any, Callable[..., Any]] = {TableFormat: _table_format}
 MAKERS[TableOptions] = with_table_options(_table_options)
-"""The function that makes a parameter of each type from options."""
+"""Functions that make a parameter of each type from options."""
