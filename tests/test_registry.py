@@ -55,8 +55,8 @@ def test_gamma_of_a_part_is_relative_too():
 @pytest.mark.parametrize(("method", "task"), TASKS)
 def test_a_machine_belongs_to_one_method(method, task):
     machine = method.learner(task)()
-    assert [each.name for each in METHODS.values() if each.made(machine)] == [method.name]
-    assert [each.name for each in METHODS.values() if each.made(clone(machine))] == [method.name]
+    assert [each.name for each in METHODS.values() if each.matches(machine)] == [method.name]
+    assert [each.name for each in METHODS.values() if each.matches(clone(machine))] == [method.name]
 
 
 @pytest.mark.parametrize("name", ["scg-ldk", "scg-osk", "osk", "ldk"])

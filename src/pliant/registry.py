@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from pliant.core.text import meant
+from pliant.core.text import suggest
 from pliant.methods import (
     DANKClassifier,
     DANKRegressor,
@@ -62,7 +62,7 @@ class Method:
     given : mapping of str to value, optional
         Parameters of every fit; they take precedence over `many` and `rough`.
     per_row : tuple of str, default=()
-        Penalties that `at_size` scales by the number of rows between a search and the final fit.
+        Penalties that `rescale` multiplies by the ratio of rows in the final fit and a search.
     searched : bool, default=True
         True if comparisons search the grid. False if the defaults suit most tables, so that
         searching costs more than it gains.
@@ -106,11 +106,11 @@ class Method:
             raise ValueError(f"{self.name} supports {' and '.join(self.tasks)}, not {task!r}")
         return self._learners[task]
 
-    def made(self, estimator: object) -> bool:
+    def matches(self, estimator: object) -> bool:
         """Return True if this method makes estimators of the same kind."""
         return any(_kind(make()) == _kind(estimator) for make in self._learners.values())
 
-    def machine(self, task: str, *, seed: int, n_rows: int, rough: bool = False) -> Any:
+    def make_estimator(self, task: str, *, seed: int, n_rows: int, rough: bool = False) -> Any:
         """Make an estimator for n_rows training rows, with search parameters if `rough`."""
         made = self.learner(task)()
         known = made.get_params()
@@ -131,7 +131,7 @@ class Method:
                 grid[name] = [1.0 / n_features * value for value in grid[name]]
         return grid
 
-    def at_size(self, settings: Mapping[str, Any], ratio: float) -> dict[str, Any]:
+    def rescale(self, settings: Mapping[str, Any], ratio: float) -> dict[str, Any]:
         """Convert parameters selected on a subset of rows to `ratio` times as many rows.
 
         The C of TKL multiplies a sum of losses over the rows. On ten tables, C was selected on a
@@ -162,7 +162,7 @@ def get_method(name: str) -> Method:
     """Return a method by name; raise ValueError with similar names for an unknown name."""
     if name in METHODS:
         return METHODS[name]
-    raise ValueError(f"unknown method {name!r}; {meant(name, METHODS)}")
+    raise ValueError(f"unknown method {name!r}; {suggest(name, METHODS)}")
 
 
 def _on_learned_kernel(

@@ -10,7 +10,7 @@ import skops.io
 from sklearn.preprocessing import FunctionTransformer
 
 from pliant import DANKClassifier
-from pliant.cli.errors import exit_code, one_line
+from pliant.cli.errors import exit_code, format_error
 from pliant.persistence import load_model, save_model
 from tests.cli.conftest import patients, write
 
@@ -228,7 +228,7 @@ def test_an_interrupted_fit_leaves_nothing(pliant, folder, monkeypatch):
 
 @pytest.mark.parametrize("text", ["", "Unable to allocate 3 TiB"])
 def test_the_memory_that_is_missing_is_named_in_bytes(text):
-    line = one_line(MemoryError(text))
+    line = format_error(MemoryError(text))
     shown = f" - {text}" if text else ""
     needed = rf"not enough memory: more than \d+ bytes \([\d.]+ [MG]B\){shown}; take fewer rows, .*"
     assert re.fullmatch(needed, line)

@@ -571,7 +571,11 @@ REFUSED = {
     ("--cache", "patients.csv"): "'patients.csv' is already in use",
     ("--json", "patients.compare.jsonl"): "'patients.compare.jsonl' is already in use",
     ("patients.csv",): "expected each table once, got 'patients.csv' twice",
-    ("other.csv", "--cache", "c"): "--cache is the file of a single table: drop it, or give one table",
+    (
+        "other.csv",
+        "--cache",
+        "c",
+    ): "--cache is the file of a single table",
     ("other.csv", "--out", "m"): "--out saves a single model: expected one table, got 2",
     ("--cache", "thesis.txt"): "'thesis.txt' is no file of a comparison",
     ("--cache", "thesis.txt", "--resume"): "'thesis.txt' is no file of a comparison",

@@ -26,7 +26,7 @@ import pandas as pd
 
 from pliant.cli import main
 from pliant.cli.compare import results_as_text
-from pliant.cli.console import _Notes, diagnostics, show
+from pliant.cli.console import _Notes, diagnostics, print_result
 from pliant.cli.errors import one_line
 from pliant.comparison import ComparisonResult
 from pliant.comparison.page import report_html
@@ -171,7 +171,7 @@ def _console(names: Sequence[str], rng: Rng) -> str | None:
     again = ComparisonResult.from_dict(json.loads(json.dumps(case.to_dict())))
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        show(results_as_text([again]))
+        print_result(results_as_text([again]))
     return unsafe_on_terminal(out.getvalue())
 
 

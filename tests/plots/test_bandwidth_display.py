@@ -57,7 +57,7 @@ def test_support_points_with_like_bandwidths_are_neighbours():
 
 
 def test_few_features_and_few_points_of_many(fitted, monkeypatch):
-    monkeypatch.setattr(_common, "MOST_POINTS", 5)
+    monkeypatch.setattr(_common, "MAX_POINTS", 5)
     display = BandwidthDisplay.from_estimator(fitted, most_features=2)
     assert display.image_.get_array().shape == (5, 2)
     assert display.ax_.get_ylabel() == "5 of 24 support points\nby member"

@@ -78,7 +78,7 @@ def test_regression_is_ordered_by_target(clowns):
 
 
 def test_many_points_are_thinned_evenly_before_the_kernel_is_asked(model, clowns, monkeypatch):
-    monkeypatch.setattr(_common, "MOST_POINTS", 7)
+    monkeypatch.setattr(_common, "MAX_POINTS", 7)
     X, y = clowns
     few = GramDisplay.from_estimator(model, X, y)
     order = np.array(in_order(model, y))[np.linspace(0, 79, 7).astype(int)]

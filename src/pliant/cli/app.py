@@ -14,8 +14,8 @@ import typer
 from typer.main import get_command
 
 from pliant._version import __version__
-from pliant.cli.console import diagnostics, tell
-from pliant.cli.errors import exit_code, one_line
+from pliant.cli.console import diagnostics, print_status
+from pliant.cli.errors import exit_code, format_error
 from pliant.cli.exit_codes import ExitCode
 
 COMMANDS = {
@@ -44,12 +44,12 @@ def application(wanted: Container[str] = COMMANDS) -> typer.Typer:
         if name in wanted:
             app.command(name)(getattr(import_module(f"pliant.cli.{name}"), name))
         else:
-            app.command(name, help=summary)(_stand_in)
+            app.command(name, help=summary)(_placeholder)
     app.callback()(pliant)
     return app
 
 
-def _stand_in() -> None:
+def _placeholder() -> None:
     """Do nothing; placeholder for a command that is only listed."""
 
 
@@ -95,10 +95,10 @@ def run(argv: Sequence[str]) -> int:
         except Exception as error:
             if os.environ.get("PLIANT_TRACEBACK"):
                 raise
-            if isinstance(error, OSError) and _comes_from_stdout(error):
+            if isinstance(error, OSError) and _is_stdout_error(error):
                 error.filename = "stdout"
                 _discard_stdout()
-            tell(f"Error: {one_line(error)}")
+            print_status(f"Error: {format_error(error)}")
             return exit_code(error)
 
 
@@ -115,7 +115,7 @@ def _invoke(argv: list[str]) -> int:
     return code
 
 
-def _comes_from_stdout(error: OSError) -> bool:
+def _is_stdout_error(error: OSError) -> bool:
     """Return True if the error names no file and stdout cannot be written, as on a full disk."""
     full = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
     if error.errno not in full or error.filename is not None or len(error.args) < 2:

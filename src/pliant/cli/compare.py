@@ -15,10 +15,10 @@ from typing import Annotated, Any, Literal
 import typer
 from joblib import cpu_count
 
-from pliant.cli.console import show, tell
+from pliant.cli.console import print_result, print_status
 from pliant.cli.exit_codes import ExitCode
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
-from pliant.cli.parameters import whole
+from pliant.cli.parameters import int_parser
 from pliant.cli.report import (
     format_facts,
     package_versions,
@@ -138,9 +138,9 @@ def compare(
         Text, option("NAME,NAME|all", "Default: seven contenders; see pliant methods.")
     ] = None,
     budget: Annotated[str, option("TIME|none", "Such as 90s, 10m, 1h; for all tables.")] = "5m",
-    folds: Annotated[int, option("K", "Number of test folds.", parser=whole(2, 100))] = 5,
+    folds: Annotated[int, option("K", "Number of test folds.", parser=int_parser(2, 100))] = 5,
     repeats: Annotated[
-        int, option("N", "Maximum number of draws of the folds.", parser=whole(1, 100))
+        int, option("N", "Maximum number of draws of the folds.", parser=int_parser(1, 100))
     ] = 2,
     group: Annotated[
         Text, option("COLUMN", "Keep the rows of each group in the same fold.")
@@ -151,7 +151,7 @@ def compare(
     seed: Seed = 0,
     jobs: Annotated[
         int | None,
-        option("N", "Number of worker processes; default: one per core.", parser=whole(1, 1024)),
+        option("N", "Worker processes; default: one per core.", parser=int_parser(1, 1024)),
     ] = None,
     report: Annotated[Path | None, option("FILE.html", "Write an HTML report.")] = None,
     json: Json = None,
@@ -172,7 +172,7 @@ def compare(
 
     Example:  pliant compare patients.csv --target diagnosis --report report.html
     """
-    carry_out(
+    run_plan(
         Plan(
             tables=tuple(tables),
             target=single_target(target),
@@ -193,13 +193,13 @@ def compare(
     )
 
 
-def carry_out(plan: Plan) -> None:
+def run_plan(plan: Plan) -> None:
     """Race the methods, show the results, and write the output files."""
     results = race(plan)
     if results[0].interrupted and results[0].best is None:
         plan = replace(plan, out=None)  # there is no model to save
     if plan.json != STDOUT:
-        show(results_as_text(results))
+        print_result(results_as_text(results))
     if plan.json is not None:
         write_json(plan.json, results_as_data(results))
     if plan.out is not None:
@@ -207,7 +207,7 @@ def carry_out(plan: Plan) -> None:
     if plan.report is not None:
         write_report(results, plan.report)
     if plan.json != STDOUT:
-        show(f"\n{format_ending(plan, results)}")
+        print_result(f"\n{format_ending(plan, results)}")
     if results[-1].interrupted:
         raise typer.Exit(ExitCode.INTERRUPTED)
 
@@ -285,7 +285,7 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
             f"--out cannot save a model of {entry.name}: model files do not support estimators of "
             "other packages; drop --single, or choose others with --methods"
         )
-    tell(f"Fitting {'the blend' if chosen == BLEND else chosen} on all rows")
+    print_status(f"Fitting {'the blend' if chosen == BLEND else chosen} on all rows")
     start = time.perf_counter()
     model = result.fit_numbers(chosen)
     schema = result.source.sample.schema if result.source else None
@@ -355,18 +355,18 @@ def _check_journals(plan: Plan, samples: Sequence[Sample]) -> None:
     """Raise an error for journals of another comparison, and print notes on tables and journals."""
     for sample, cache in zip(samples, plan.caches, strict=True):
         for note in sample.notes:
-            tell(f"Note: {printable(sample.name, 40)}: {note}")
+            print_status(f"Note: {printable(sample.name, 40)}: {note}")
         if cache is None:
             continue
         key = key_of(sample, settled(plan.protocol, sample))
         read_journal(cache, key, resume=plan.resume)  # raises an error for an unusable file
         if cache.exists() and not plan.resume:
-            tell(f"Note: {quoted(cache, 200)} is renamed to {quoted(f'{cache}.old', 200)}")
+            print_status(f"Note: {quoted(cache, 200)} is renamed to {quoted(f'{cache}.old', 200)}")
     files = ", ".join(quoted(path, 200) for path in plan.caches if path is not None)
     if files:
-        tell(f"Note: finished folds are saved in {files}; --resume continues from there")
+        print_status(f"Note: finished folds are saved in {files}; --resume continues from there")
     if plan.report is not None and find_spec("matplotlib") is None:
-        tell("Note: plots in the report need matplotlib: pip install 'pliant[plots]'")
+        print_status("Note: plots in the report need matplotlib: pip install 'pliant[plots]'")
 
 
 def _race_table(

@@ -9,20 +9,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pliant.core.text import harmless, printable
+from pliant.core.text import printable, remove_controls
 
 if TYPE_CHECKING:
     from pliant.comparison.search import Tick
 
 
-def tell(text: str) -> None:
+def print_status(text: str) -> None:
     """Print a line to stderr without control characters."""
-    print(harmless(text), file=sys.stderr, flush=True)
+    print(remove_controls(text), file=sys.stderr, flush=True)
 
 
-def show(text: str) -> None:
+def print_result(text: str) -> None:
     """Print a result to stdout without control characters."""
-    print(harmless(text), flush=True)
+    print(remove_controls(text), flush=True)
 
 
 @contextmanager
@@ -45,23 +45,23 @@ class _Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a record."""
-        tell(f"Note: {printable(record.getMessage(), 300)}")
+        print_status(f"Note: {printable(record.getMessage(), 300)}")
 
 
 def _warning_printer() -> Callable[..., None]:
     """Return a `warnings.showwarning` that prints each text and one ConvergenceWarning once."""
     shown: set[str] = set()
 
-    def show(message: Warning | str, category: type[Warning], *_: object) -> None:
+    def print_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
         from sklearn.exceptions import ConvergenceWarning
 
         text = printable(" ".join(str(message).split()), 600)
         key = category.__name__ if issubclass(category, ConvergenceWarning) else text
         if key not in shown:
             shown.add(key)
-            tell(f"Warning: {text}")
+            print_status(f"Warning: {text}")
 
-    return show
+    return print_warning
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def progress(text: str, total: int | None = None) -> Iterator[Tick]:
 
         def tell_once(steps: int) -> None:
             if waiting:
-                tell(waiting.pop())
+                print_status(waiting.pop())
 
         yield tell_once
         return

@@ -11,7 +11,7 @@ import typer
 from sklearn.datasets import load_breast_cancer, make_friedman1
 
 from pliant.cli.compare import Plan, parse_duration, race, results_as_text
-from pliant.cli.console import show
+from pliant.cli.console import print_result
 from pliant.cli.exit_codes import ExitCode
 from pliant.cli.outputs import check_outputs
 from pliant.cli.report import program_name, quote_path
@@ -51,7 +51,7 @@ def demo(
     me, table = program_name(), quote_path(out / next(iter(tables)))
     report = printable(out / "report.html", 200)
     model = quote_path(out / "model.pliant")
-    show(
+    print_result(
         f"{results_as_text(results)}\n\nOpen {report} in a browser. Next:\n"
         f"  {me} fit {table} --target target --out {model}\n"
         f"  {me} predict {model} {table} --interval 0.9\n"

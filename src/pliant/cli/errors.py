@@ -20,7 +20,7 @@ def exit_code(error: Exception) -> int:
     return ExitCode.MISUSED if isinstance(error, WRONG_INPUT) else ExitCode.FAILED
 
 
-def one_line(error: Exception) -> str:
+def format_error(error: Exception) -> str:
     """Return the message of an error as one line without control characters."""
     text = printable(" ".join(_message(error).split()), limit=600)
     if isinstance(error, MemoryError):

@@ -11,9 +11,9 @@ import numpy as np
 import typer
 from sklearn.base import BaseEstimator
 
-from pliant.cli.console import progress, show, tell
+from pliant.cli.console import print_result, print_status, progress
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
-from pliant.cli.parameters import check_names, parse_parameters, whole
+from pliant.cli.parameters import check_names, int_parser, parse_parameters
 from pliant.cli.report import (
     describe_functions,
     describe_kernel,
@@ -65,7 +65,7 @@ def fit(
         Texts, option("NAME=VALUE", "Set a parameter, such as C=10; repeatable.")
     ] = None,
     cv: Annotated[
-        int, option("K", "Cross-validation folds, at least 2; 0 to skip it.", parser=whole())
+        int, option("K", "Cross-validation folds, at least 2; 0 for none.", parser=int_parser())
     ] = 5,
     budget: Annotated[
         Text, option("TIME", "Race several methods, such as for 5m or 90s; save their blend.")
@@ -90,7 +90,7 @@ def fit(
         raise ValueError("expected --out FILE, got '-': a model cannot be written to stdout")
     check_outputs([out, json], inputs=[table])
     if budget is not None:
-        from pliant.cli.compare import Plan, carry_out
+        from pliant.cli.compare import Plan, run_plan
 
         for name, given in (("--method", method), ("--param", param)):
             if given:
@@ -100,7 +100,7 @@ def fit(
         race = Plan(
             (table,), single_target(target), budget=budget, protocol=protocol, table=options
         )
-        carry_out(replace(race, json=json, out=out, single=single, journal=False))
+        run_plan(replace(race, json=json, out=out, single=single, journal=False))
         return
     if single:
         raise ValueError("--single needs --budget: add --budget TIME, or drop --single")
@@ -108,7 +108,7 @@ def fit(
     if json is not None:
         write_json(json, result)
     if json != STDOUT:
-        show(format_fit(result))
+        print_result(format_fit(result))
 
 
 def train(
@@ -135,7 +135,7 @@ def train(
     schema = sample.schema
     assert schema is not None
     for note in sample.notes:
-        tell(f"Note: {note}")
+        print_status(f"Note: {note}")
     learner = _make_learner(method, given, sample, seed)
     sample = replace(sample, unlabeled=learner.get_params(deep=False).get("unlabeled"))
     _check_labels(sample)
@@ -209,8 +209,8 @@ def _make_learner(
     if method.many is not None and n_rows >= method.many[0]:
         fewest, many = method.many
         if chosen := [f"{name}={value}" for name, value in many.items() if name not in given]:
-            tell(f"Note: {', '.join(chosen)} is the default of {method.name} from {fewest} rows")
-    return replace(method, given=given).machine(sample.task, seed=seed, n_rows=n_rows)
+            print_status(f"Note: {', '.join(chosen)} is set for {method.name} from {fewest} rows")
+    return replace(method, given=given).make_estimator(sample.task, seed=seed, n_rows=n_rows)
 
 
 def _check_labels(sample: Sample) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from sklearn.base import BaseEstimator
 
-from pliant.cli.console import show
+from pliant.cli.console import print_result
 from pliant.cli.predict import load_with_schema
 from pliant.cli.report import (
     Fact,
@@ -46,7 +46,7 @@ def info(
         known = _facts(loaded, schema)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise ModelFileError(f"cannot read the metadata of {quoted(model, 200)}") from None
-    show(format_facts((name, text) for name, text in known if text))
+    print_result(format_facts((name, text) for name, text in known if text))
 
 
 def _facts(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
@@ -62,7 +62,7 @@ def _facts(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
         *kernel_facts(describe_kernel(estimator, names)),
         *function_facts(summarize(estimator).n_support, functions),
         ("parameters", ", ".join(f"{name}={format_number(v)}" for name, v in parameters.items())),
-        *_noted_facts(loaded),
+        *_metadata_facts(loaded),
         ("saved by", f"pliant {loaded.pliant_version}"),
     ]
 
@@ -74,7 +74,7 @@ def _describe_method(estimator: BaseEstimator) -> str:
         shown = ", ".join(f"{w:.2f} {printable(name, LONGEST)}" for w, (name, _) in parts)
         return f"blend: {shown}"
     for method in [*METHODS.values(), *filter(available, BASELINES.values())]:
-        if method.made(estimator):
+        if method.matches(estimator):
             return f"{method.name}: {method.summary}"
     return type(estimator).__name__
 
@@ -96,7 +96,7 @@ def _table_facts(estimator: BaseEstimator, schema: TableSchema) -> list[Fact]:
     return known
 
 
-def _noted_facts(loaded: LoadedModel) -> list[Fact]:
+def _metadata_facts(loaded: LoadedModel) -> list[Fact]:
     """Return the facts in the metadata of the model."""
     if loaded.metadata is None:
         return []

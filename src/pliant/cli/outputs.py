@@ -17,7 +17,7 @@ STDOUT = Path("-")
 """The file name that stands for stdout."""
 
 
-class _Tried(Exception):
+class _TrialEnded(Exception):
     """Raised to end a trial write without changing a file."""
 
 
@@ -31,8 +31,8 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -
     for path in outputs:
         if path is None or path == STDOUT:
             continue
-        with suppress(_Tried), replacing(path, TableError):
-            raise _Tried
+        with suppress(_TrialEnded), replacing(path, TableError):
+            raise _TrialEnded
         if os.path.realpath(path) in taken:
             raise TableError(f"{quoted(path, 200)} is already in use: choose another name")
         if (folder := os.path.dirname(os.path.realpath(path))) in folders:

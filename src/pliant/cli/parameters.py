@@ -39,7 +39,7 @@ def _value(text: str) -> Any:
     return text
 
 
-def whole(least: float = -math.inf, most: float = math.inf) -> Callable[[str], int]:
+def int_parser(least: float = -math.inf, most: float = math.inf) -> Callable[[str], int]:
     """Return a parser for an option that takes an integer in a range."""
     limits = "" if math.isinf(most) else f" from {least} to {most}"
 

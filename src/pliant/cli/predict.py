@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
-from pliant.cli.console import progress, tell
+from pliant.cli.console import print_status, progress
 from pliant.cli.outputs import STDOUT, check_outputs
 from pliant.cli.table_options import Text, Texts, flag, option, with_table_options
 from pliant.comparison.reading import described_format
@@ -90,7 +90,7 @@ def predict(
     )
     form = detect_format(table, form, predictor.reading)
     for note in [*described_format(form), *form.notes]:
-        tell(f"Note: {note}")
+        print_status(f"Note: {note}")
     frames = iter_with_texts(table, form=form)
     if out == STDOUT:
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -99,7 +99,7 @@ def predict(
         return
     with progress("Predicting rows") as tick:
         write_predictions(out, (predictor(frame, tick, text) for frame, text in frames))
-    tell(f"Wrote {predictor.n_rows} predictions to {quoted(out, 200)}")
+    print_status(f"Wrote {predictor.n_rows} predictions to {quoted(out, 200)}")
 
 
 def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
@@ -211,7 +211,7 @@ class TablePredictor:
         columns: dict[str, Any] = {"prediction": self._predict(X)}
         if self._proba:
             probabilities = self._model.predict_proba(X)
-            columns |= self._by_class("probability", probabilities)
+            columns |= self._class_columns("probability", probabilities)
         if self._decision:
             columns |= self._decision_columns(X)
         self._check_finite(columns)
@@ -259,9 +259,9 @@ class TablePredictor:
         values: Array = np.asarray(self._model.decision_function(X))
         if values.ndim == 1:
             return {"decision": values}
-        return self._by_class("decision", values)
+        return self._class_columns("decision", values)
 
-    def _by_class(self, what: str, values: Array) -> dict[str, Array]:
+    def _class_columns(self, what: str, values: Array) -> dict[str, Array]:
         """Return one column per class, named ``what`` and the label."""
         labels = self._model.classes_.tolist()
         return {f"{what} {label}": values[:, k] for k, label in enumerate(labels)}

@@ -23,7 +23,7 @@ from pliant.core.text import count, listed, printable, quoted
 from pliant.methods.summary import FunctionSummary, summarize
 
 WIDTH = 79
-MOST_LISTED = 5
+MAX_LISTED = 5
 """Maximum number of features, weights or pairs listed in one fact."""
 
 Fact: TypeAlias = tuple[str, str]
@@ -164,7 +164,7 @@ def _weight_facts(kernel: Mapping[str, Any]) -> list[Fact]:
         return [*printed, ("each weight", format_number(next(iter(weights.values()))))]
     largest = sorted(weights.items(), key=lambda pair: -abs(pair[1]))
     shown = [f"{quoted(name, 60)} {weight:.2g}" for name, weight in largest]
-    return [*printed, ("weights", listed(shown, MOST_LISTED))]
+    return [*printed, ("weights", listed(shown, MAX_LISTED))]
 
 
 def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]) -> list[Fact]:
@@ -195,12 +195,12 @@ def _relevance_facts(part: Mapping[str, Any]) -> list[Fact]:
     """Return the most relevant features, and their correlations with other features."""
     if "relevance" not in part:
         return []
-    largest = sorted(part["relevance"].items(), key=lambda pair: -pair[1])[:MOST_LISTED]
+    largest = sorted(part["relevance"].items(), key=lambda pair: -pair[1])[:MAX_LISTED]
     spreads = part["relevance_spread"]
     shares = [f"{quoted(name, 40)} {share_text(share, spreads[name])}" for name, share in largest]
     top = {name for name, share in largest if share >= 0.01}
     pairs = [f"{quoted(a, 40)} with {quoted(b, 40)}" for a, b in part["correlated"] if top & {a, b}]
-    note = f"{listed(pairs, MOST_LISTED)}: either may get the relevance of both"
+    note = f"{listed(pairs, MAX_LISTED)}: either may get the relevance of both"
     correlated = [("correlated", note)] if pairs else []
     return [("most relevant", ", ".join(shares)), *correlated]
 
@@ -217,7 +217,7 @@ def format_number(value: object, digits: int = 4) -> str:
 
 def wrap(text: str) -> str:
     """Wrap a text to the width of the terminal output."""
-    return "\n".join(_wrapped(text, WIDTH))
+    return "\n".join(_wrap_lines(text, WIDTH))
 
 
 def format_facts(pairs: Iterable[Fact]) -> str:
@@ -226,13 +226,13 @@ def format_facts(pairs: Iterable[Fact]) -> str:
     indent = 2 + max(len(name) for name, _ in known)
     lines = []
     for name, value in known:
-        first, *others = _wrapped(value, WIDTH - indent) or [""]
+        first, *others = _wrap_lines(value, WIDTH - indent) or [""]
         lines.append(f"{name:<{indent}}{first}".rstrip())
         lines.extend(" " * indent + other for other in others)
     return "\n".join(lines)
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap_lines(text: str, width: int) -> list[str]:
     """Split a text into lines at spaces only."""
     return textwrap.wrap(text, max(width, 20), break_on_hyphens=False)
 

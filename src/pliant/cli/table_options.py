@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from pliant.cli.parameters import whole
+from pliant.cli.parameters import int_parser
 from pliant.core.text import listed, quoted
 from pliant.tables import TableFormat
 
@@ -32,7 +32,7 @@ def flag(name: str, text: str) -> Any:
 Target: TypeAlias = Annotated[
     list[str], option("COLUMN", "The column to predict.", show_default=False)
 ]
-Seed: TypeAlias = Annotated[int, option("N", "Random seed.", parser=whole(0, 2**32 - 1))]
+Seed: TypeAlias = Annotated[int, option("N", "Random seed.", parser=int_parser(0, 2**32 - 1))]
 Json: TypeAlias = Annotated[Path | None, option("FILE|-", "Write the full result; - is stdout.")]
 
 

@@ -36,7 +36,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 BRANCHES = 8
 """Number of results combined by one task of a reduction."""
 
-LEAST_OF_CLASS = 10
+MIN_CLASS_ROWS = 10
 """Minimum number of rows of each class in a sample; smaller classes are taken whole."""
 
 
@@ -54,7 +54,7 @@ def compute(tasks: Sequence[Any]) -> list[Any]:
     return list(load().compute(*tasks))
 
 
-def reduced(tasks: list[Any], combine: Callable[[list[R]], R]) -> R:
+def reduce_tree(tasks: list[Any], combine: Callable[[list[R]], R]) -> R:
     """Combine the results of all tasks in a tree, `BRANCHES` at a time."""
     combined = load("dask.delayed").delayed(combine, pure=False)
     while len(tasks) > 1:
@@ -70,7 +70,7 @@ class DaskBlock(NamedTuple):
     weights: Array | None
 
     @property
-    def counted(self) -> Indices:
+    def weighted_rows(self) -> Indices:
         """The positions of the rows with positive weight."""
         return np.arange(len(self.X)) if self.weights is None else np.flatnonzero(self.weights)
 
@@ -108,13 +108,13 @@ class DaskRows:
     columns: list[str] | None
 
     @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> DaskRows:
+    def from_collection(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> DaskRows:
         """Check the rows of a collection; y holds class labels if `labelled`.
 
         y and the weights may be arrays in memory, or collections with different partitions than X.
         """
         columns = list(X.columns) if is_frame(X) else []
-        points = points_of(X)
+        points = as_points(X)
         if np.isnan(points.shape[0]):
             points = points.copy().compute_chunk_sizes()
         n = int(points.shape[0])
@@ -137,21 +137,22 @@ class DaskRows:
         """The row number at which each partition starts, followed by n."""
         return np.array([0, *accumulate(self.X.chunks[0])], dtype=np.intp)
 
-    def each(
-        self, function: Callable[..., R], *shared: Any, apart: Sequence[Any] = ()
+    def map_blocks(
+        self, function: Callable[..., R], *shared: Any, items: Sequence[Any] = ()
     ) -> list[Any]:
-        """Build a task function(block, *shared, item) for each partition, with an item of `apart`.
+        """Build a task function(block, *shared) for each partition, or with an item of `items`.
 
         Each worker receives `shared` once. The tasks validate the points first.
         """
-        run, shared = load("dask.delayed").delayed(_on_block, pure=False), tuple(map(sent, shared))
+        run = load("dask.delayed").delayed(_apply_to_block, pure=False)
+        shared = tuple(map(scatter, shared))
         kind, offsets = "float32" if self.X.dtype == np.float32 else "float64", self.offsets
         tasks = []
         for k, X in enumerate(self.X.to_delayed(optimize_graph=False).ravel()):
             low, high = offsets[k : k + 2].tolist()
             weights = None if self.weights is None else self.weights[low:high]
             own = X, self.y[low:high], weights
-            tasks.append(run(function, (k, low, kind), *own, *shared, *apart[k : k + 1]))
+            tasks.append(run(function, (k, low, kind), *own, *shared, *items[k : k + 1]))
         return tasks
 
     def draw(self, size: int, rng: np.random.RandomState, *, labelled: bool) -> Indices:
@@ -167,7 +168,7 @@ class DaskRows:
         if labelled:
             labels = self.y[counted]
             groups = [counted[labels == label] for label in np.unique(labels)]
-        least = LEAST_OF_CLASS if len(groups) > 1 else 1
+        least = MIN_CLASS_ROWS if len(groups) > 1 else 1
         chosen = []
         for group in groups:
             count = min(len(group), max(least, size * len(group) // len(counted)))
@@ -184,7 +185,7 @@ class DaskRows:
             numbers[low:high] - first
             for low, high, first in zip(ends[:-1], ends[1:], self.offsets[:-1], strict=True)
         ]
-        parts = compute(self.each(_taken, rest, apart=places))
+        parts = compute(self.map_blocks(_split, rest, items=places))
         X = np.concatenate([part[0] for part in parts])
         weights = None if self.weights is None else self.weights[numbers]
         rows = DaskBlock(X, self.y[numbers], weights)
@@ -196,7 +197,7 @@ def is_frame(X: Any) -> bool:
     return isinstance(getattr(X, "npartitions", None), int) and hasattr(X, "to_dask_array")
 
 
-def points_of(X: Any) -> Any:
+def as_points(X: Any) -> Any:
     """Convert a collection of points to a numeric dask array in chunks of whole rows."""
     frame = is_frame(X) and X.ndim == 2
     if not frame and not isinstance(getattr(X, "chunks", None), tuple):
@@ -221,12 +222,12 @@ def _in_memory(name: str, values: Any, n: int) -> npt.NDArray[Any]:
     return array
 
 
-def sent(value: Any) -> Any:
+def scatter(value: Any) -> Any:
     """Wrap a value in a task, so that each worker receives it once."""
     return load("dask.delayed").delayed(value, pure=False, traverse=False)
 
 
-def _on_block(
+def _apply_to_block(
     function: Callable[..., R],
     place: tuple[int, int, str],
     X: Any,
@@ -245,9 +246,9 @@ def _on_block(
     return function(DaskBlock(X, y, weights), *arguments)
 
 
-def _taken(block: DaskBlock, rest: Callable[[DaskBlock], R], places: Indices) -> tuple[Array, R]:
+def _split(block: DaskBlock, rest: Callable[[DaskBlock], R], places: Indices) -> tuple[Array, R]:
     """Return the points at `places`, and the result of `rest` for the other rows."""
-    others = np.setdiff1d(block.counted, places, assume_unique=True)
+    others = np.setdiff1d(block.weighted_rows, places, assume_unique=True)
     return block.X[places], rest(block.rows(others))
 
 
@@ -263,7 +264,7 @@ def by_partition(method: Method) -> Method:
         if not is_collection(X):
             return method(self, X, *args, **kwargs)
         check_is_fitted(self)
-        points = points_of(X)
+        points = as_points(X)
         point: Any = np.zeros((1, int(points.shape[1])))
         if is_frame(X):
             point = load("pandas").DataFrame(point, columns=list(X.columns))
@@ -272,8 +273,8 @@ def by_partition(method: Method) -> Method:
         model = copy.copy(self)
         vars(model).pop("feature_names_in_", None)  # checked above
         result = points.map_blocks(
-            _applied,
-            sent(model),
+            _apply_method,
+            scatter(model),
             (method.__name__, args, kwargs),
             stacked[:0],
             dtype=stacked.dtype,
@@ -289,7 +290,7 @@ def by_partition(method: Method) -> Method:
     return cast(Method, over_partitions)
 
 
-def _applied(
+def _apply_method(
     X: Any,
     model: BaseEstimator,
     call: tuple[str, Any, Any],

@@ -36,7 +36,7 @@ def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) ->
     device, if its folder is missing, or if the operating system denies access.
     """
     try:
-        target = _checked(path)
+        target = _resolve_target(path)
         draft = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
         draft.touch(exist_ok=False)
         try:
@@ -52,7 +52,7 @@ def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) ->
         raise error(f"cannot write {quoted(path, 200)}: {text}") from None
 
 
-def _checked(path: str | os.PathLike[str]) -> Path:
+def _resolve_target(path: str | os.PathLike[str]) -> Path:
     """Return ``path`` with links resolved; raise OSError if it cannot be a regular file."""
     if "\0" in os.fspath(path):
         raise OSError("the name contains a NUL character")

@@ -147,18 +147,18 @@ class InverseHessian:
         """Return the number of pairs."""
         return len(self.pairs)
 
-    def learn(self, step: Array, change: Array) -> None:
+    def update(self, step: Array, change: Array) -> None:
         """Store a step and the change of the gradient along it, arrays of the same shape."""
         curvature = float(np.vdot(step, change))
         lengths = math.sqrt(np.vdot(step, step)) * math.sqrt(np.vdot(change, change))
         if curvature > 1e-12 * lengths:  # a smaller s'y is rounding error
             self.pairs = [*self.pairs, (step, change, curvature)][-self.memory :]
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Drop all pairs."""
         self.pairs = []
 
-    def times(self, gradient: Array) -> Array:
+    def dot(self, gradient: Array) -> Array:
         """Return the approximation times `gradient`, or a copy of `gradient` without pairs."""
         product = gradient.copy()
         shares = []

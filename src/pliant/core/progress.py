@@ -54,15 +54,15 @@ class FitProgress:
 
     def __init__(self, estimator: BaseEstimator, X: Any, y: Any) -> None:
         self._name = type(estimator).__name__ if estimator.verbose else None
-        self._begin = self._printed = time.monotonic()
-        self._told = {"estimator": estimator, "X": X, "y": y}
+        self._start = self._printed = time.monotonic()
+        self._call_arguments = {"estimator": estimator, "X": X, "y": y}
         self._context = None
-        self.listened = False
+        self.has_callbacks = False
         if HAS_CALLBACKS:
             self._context = estimator._init_callback_context(max_subtasks=None)
-            self._context.call_on_fit_task_begin(**self._told)
+            self._context.call_on_fit_task_begin(**self._call_arguments)
             # Reporting a slice of work takes about 30 us, so skip it without callbacks.
-            self.listened = bool(getattr(self._context, "_callbacks", True))
+            self.has_callbacks = bool(getattr(self._context, "_callbacks", True))
 
     def __call__(self, step: object = None) -> bool:
         """Report one slice of work; return True to stop the solver."""
@@ -74,21 +74,21 @@ class FitProgress:
                 facts = [f"{name} {v:.6g}" for name, v in known.items() if np.isfinite(v)]
                 facts.insert(0, f"step {step.n_iter}")
             self._print(", ".join(facts))
-        if self._context is None or not self.listened:
+        if self._context is None or not self.has_callbacks:
             return False
         slice_of_work = self._context.subcontext(task_name="steps")
-        slice_of_work.call_on_fit_task_begin(**self._told)
-        return bool(slice_of_work.call_on_fit_task_end(**self._told))
+        slice_of_work.call_on_fit_task_begin(**self._call_arguments)
+        return bool(slice_of_work.call_on_fit_task_end(**self._call_arguments))
 
     def end(self) -> None:
         """Report the end of the fit."""
         if self._name is not None:
             self._print("done")
         if self._context is not None:
-            self._context.call_on_fit_task_end(**self._told)
+            self._context.call_on_fit_task_end(**self._call_arguments)
 
     def _print(self, facts: str) -> None:
-        seconds = time.monotonic() - self._begin
+        seconds = time.monotonic() - self._start
         print(f"{self._name}: {seconds:.1f} s, {facts}", file=sys.stderr, flush=True)
 
 

@@ -1,6 +1,6 @@
 """Format names and lists in messages: "A, B and C", "did you mean".
 
-`printable`, `quoted` and `harmless` make untrusted names safe to print.
+`printable`, `quoted` and `remove_controls` make untrusted names safe to print.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def quoted(text: object, limit: int = 80) -> str:
     return f"'{printable(text, limit)}'"
 
 
-def harmless(text: str) -> str:
+def remove_controls(text: str) -> str:
     """Remove control characters and invisible formatting from a text; keep its line breaks."""
     return "".join(c for c in text if c.isprintable() or c in "\n\xa0\u202f")
 
@@ -57,7 +57,7 @@ def close_names(name: str, names: Iterable[str]) -> list[str]:
     return sorted(matches, key=lambda known: close.index(plain[known]))[:3]
 
 
-def meant(name: str, names: Iterable[str]) -> str:
+def suggest(name: str, names: Iterable[str]) -> str:
     """Return "did you mean 'A' or 'B'?" for an unknown name, or list the known names."""
     known = list(names)
     close = " or ".join(map(quoted, close_names(name, known)))

@@ -46,14 +46,14 @@ class _Limit:
 _limit = _Limit()
 
 
-def _renew() -> None:
+def _reset_limit() -> None:
     """Create a new limit in a forked process, as the lock may have been held at the fork."""
     global _limit
     _limit = _Limit()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+    os.register_at_fork(after_in_child=_reset_limit)
 
 _release_control = getattr(
     getattr(threadpoolctl, "OpenBLASController", None),

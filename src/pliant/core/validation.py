@@ -318,7 +318,7 @@ def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
     if values.ndim != 1 or not len(values):
         raise ValueError(f"expected y of shape (n_samples,), n_samples >= 1, got {values.shape}")
     if values.dtype.kind == "O":
-        values = _of_one_type(values)
+        values = _convert_labels(values)
     if values.dtype.kind == "f":
         if not np.isfinite(values).all():
             place = int(np.argmin(np.isfinite(values)))
@@ -331,17 +331,17 @@ def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
     return values
 
 
-def _of_one_type(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _convert_labels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Convert an object array to an array of strings or of numbers."""
     texts = sum(isinstance(value, str) for value in values)
     if 0 < texts < len(values):
-        odd = next(value for value in values if not isinstance(value, str))
-        raise ValueError(f"expected labels of one type, got text and {plain(odd)!r}")
+        invalid = next(value for value in values if not isinstance(value, str))
+        raise ValueError(f"expected labels of one type, got text and {plain(invalid)!r}")
     if texts:
         return values.astype(str)
-    odd = [value for value in values if not isinstance(value, Real | np.bool_)]
-    if odd:
-        raise ValueError(f"expected y to hold class labels, got {plain(odd[0])!r}")
+    invalid = [value for value in values if not isinstance(value, Real | np.bool_)]
+    if invalid:
+        raise ValueError(f"expected y to hold class labels, got {plain(invalid[0])!r}")
     return np.array(values.tolist())
 
 
@@ -357,9 +357,9 @@ def check_finite(owner: object, names: Iterable[str], advice: str = "") -> None:
     for name in names:
         values = np.asarray(getattr(owner, name), dtype=np.float64)
         if not np.isfinite(values).all():
-            odd = values[~np.isfinite(values)][0]
+            invalid = values[~np.isfinite(values)][0]
             raise ValueError(
-                f"expected finite numbers in {name}, got {odd}{advice and ': ' + advice}"
+                f"expected finite numbers in {name}, got {invalid}{advice and ': ' + advice}"
             )
 
 
@@ -410,15 +410,15 @@ def stack_level() -> int:
 @contextmanager
 def fresh(estimator: BaseEstimator) -> Iterator[None]:
     """Delete the fitted attributes of an estimator now, and again if the block raises."""
-    _forget(estimator)
+    _delete_fitted(estimator)
     try:
         yield
     except BaseException:
-        _forget(estimator)
+        _delete_fitted(estimator)
         raise
 
 
-def _forget(estimator: BaseEstimator) -> None:
+def _delete_fitted(estimator: BaseEstimator) -> None:
     """Delete the fitted attributes of an estimator."""
     for name in list(vars(estimator)):
         if name.endswith("_") and name[0] != "_":

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 Order: TypeAlias = Literal["class", "target"]
 
-MOST_POINTS = 400
+MAX_POINTS = 400
 """Maximum number of points in a heat map."""
 
-HARDLY = 1e-3
+HARDLY_ADAPTED = 1e-3
 """Maximum relative change of a kernel called hardly adapted; colours cannot show it."""
 
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#595959"
@@ -123,7 +123,7 @@ def order_points(y: npt.NDArray[Any], sizes: Array | None, by: Order) -> Indices
     return np.lexsort((np.zeros(len(y)) if sizes is None else np.abs(sizes), codes))
 
 
-def class_marks(starts: npt.ArrayLike, m: int) -> Array:
+def class_centres(starts: npt.ArrayLike, m: int) -> Array:
     """Return the centre of each class on an axis of m points, given the start of each class."""
     ends = np.append(starts, m)
     return np.asarray((ends[1:] + ends[:-1] - 1) / 2)
@@ -141,12 +141,12 @@ def class_borders(y: npt.NDArray[Any], by: Order) -> tuple[Indices, Array, list[
         rows = np.linspace(0, len(y) - 1, 5).astype(np.intp)
         return rows[:0], rows.astype(np.float64), [f"{target:.3g}" for target in y[rows]]
     classes, starts = np.unique(y, return_index=True)
-    return starts[1:], class_marks(starts, len(y)), [class_label(c) for c in classes.tolist()]
+    return starts[1:], class_centres(starts, len(y)), [class_label(c) for c in classes.tolist()]
 
 
 def thin(order: Indices, most: int | None = None) -> Indices:
-    """Return at most `most` (by default `MOST_POINTS`) row numbers, evenly spaced in `order`."""
-    shown = min(len(order), MOST_POINTS if most is None else most)
+    """Return at most `most` (by default `MAX_POINTS`) row numbers, evenly spaced in `order`."""
+    shown = min(len(order), MAX_POINTS if most is None else most)
     places = np.linspace(0, len(order) - 1, shown).astype(np.intp)
     return np.asarray(order[places], dtype=np.intp)
 

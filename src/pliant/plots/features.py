@@ -15,7 +15,7 @@ from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.plots._common import (
     BLUE,
     Display,
-    class_marks,
+    class_centres,
     feature_labels,
     last_step,
     summary_for,
@@ -307,7 +307,7 @@ class BandwidthDisplay(FeatureDisplay):
         machine = last_step(model)
         summary_for("bandwidths", machine, "bandwidths", "LABRBFRegressor")
         chosen = np.flatnonzero(machine.averaged_)  # the members used for prediction
-        parts = [_on_one_scale(machine.members_[k]) for k in chosen]
+        parts = [_scaled_bandwidths(machine.members_[k]) for k in chosen]
         numbers = np.repeat(chosen, [len(part) for part in parts])
         names = feature_labels(feature_names, machine, parts[0].shape[1])
         relevance = machine.feature_relevance_
@@ -342,11 +342,11 @@ class BandwidthDisplay(FeatureDisplay):
         numbers, starts = np.unique(members, return_index=True)
         self.ax_.hlines(starts[1:] - 0.5, *self.ax_.get_xlim(), color="white", linewidth=1.5)
         names = [f"{number}" for number in numbers] if len(numbers) > 1 else []
-        self.ax_.set_yticks(class_marks(starts, len(members))[: len(names)], names)
+        self.ax_.set_yticks(class_centres(starts, len(members))[: len(names)], names)
         self.ax_.tick_params(axis="y", length=0)
 
 
-def _on_one_scale(member: LABRBFMember) -> Array:
+def _scaled_bandwidths(member: LABRBFMember) -> Array:
     """Return the bandwidths of a member for features scaled to [-1, 1]; 0 if constant."""
     theta = member.kernel_.bandwidths
     if member.kernel_.warp is not None:

@@ -14,7 +14,7 @@ from pliant.kernels import Kernel, Precomputed, Scaled
 from pliant.methods.summary import summarize
 from pliant.plots._common import (
     GREY,
-    HARDLY,
+    HARDLY_ADAPTED,
     Display,
     Order,
     check_inner_points,
@@ -178,7 +178,7 @@ class GramDisplay(Display):
         if self.before is None:
             return False
         change = np.abs(self.gram - self.before).max(initial=0.0)
-        return bool(change <= HARDLY * np.abs(self.before).max(initial=0.0))
+        return bool(change <= HARDLY_ADAPTED * np.abs(self.before).max(initial=0.0))
 
     @property
     def _groups(self) -> Indices:
@@ -213,7 +213,7 @@ class GramDisplay(Display):
             self._label(left, f"{name}{means if known else ''}")
         ax.set(xlim=(-0.5, left + m), ylim=(m - 0.5, -0.5), aspect="equal", xticks=[])
         ax.spines[:].set_visible(False)
-        self._mark_order()
+        self._label_order()
         self._draw_colorbar()
 
     def _label(self, left: float, title: str) -> None:
@@ -225,7 +225,7 @@ class GramDisplay(Display):
         self.ax_.vlines(left + ends, -0.5, m - 0.5, **look)
         self.ax_.text(left + m / 2, -0.5 - 0.02 * m, title, ha="center", va="bottom", fontsize=9)
 
-    def _mark_order(self) -> None:
+    def _label_order(self) -> None:
         """Label classes or targets left of the first matrix, and the number of points below."""
         m = len(self.y)
         _, places, labels = class_borders(self.y[self.order], self.by)
@@ -352,12 +352,12 @@ class AdaptationDisplay(Display):
     @property
     def hardly_adapted(self) -> bool:
         """True if no entry of F - 1 exceeds 0.001 in absolute value."""
-        return bool(np.abs(self.change).max(initial=0.0) <= HARDLY)
+        return bool(np.abs(self.change).max(initial=0.0) <= HARDLY_ADAPTED)
 
     def _draw(self, style: dict[str, Any]) -> None:
         """Draw the heat map with a diverging colormap centred at F = 1."""
         ax = self.ax_
-        limit = max(float(np.abs(self.change).max()), HARDLY)
+        limit = max(float(np.abs(self.change).max()), HARDLY_ADAPTED)
         look = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, **style}
         self.image_ = ax.imshow(self.change, **look)
         self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=ax, label="F − 1")

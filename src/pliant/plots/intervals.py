@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
-MOST_INTERVALS = 200
+MAX_INTERVALS = 200
 """Maximum number of drawn intervals."""
 
 
@@ -135,7 +135,7 @@ class IntervalDisplay(Display):
         return display.plot(ax, **style)
 
     def _draw(self, style: dict[str, Any]) -> None:
-        rows = thin(np.argsort(self.y, kind="stable"), MOST_INTERVALS)
+        rows = thin(np.argsort(self.y, kind="stable"), MAX_INTERVALS)
         y, predicted, inside = self.y[rows], self.predicted[rows], self.inside[rows]
         low, high = self.intervals[rows].T
         self.lines_ = []

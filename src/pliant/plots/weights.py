@@ -109,7 +109,7 @@ class WeightsDisplay(Display):
         ValueError
             If the model has no kernel weights, or the number of names is wrong.
         """
-        display = cls(*_learned(model, kernel_names, feature_names))
+        display = cls(*_kernel_weights(model, kernel_names, feature_names))
         display.most_kernels = most_kernels
         return display.plot(ax, **style)
 
@@ -144,7 +144,7 @@ class WeightsDisplay(Display):
         ValueError
             If there are no models, or the numbers of weights differ.
         """
-        learned = [_learned(model, kernel_names, feature_names) for model in models]
+        learned = [_kernel_weights(model, kernel_names, feature_names) for model in models]
         counts = {weights.shape[1] for weights, _ in learned}
         if len(counts) != 1:
             raise ValueError(
@@ -219,7 +219,7 @@ class WeightsDisplay(Display):
         return f"{label}\n{count(left, 'more kernel')} with at most {share:.1%} of the weight"
 
 
-def _learned(
+def _kernel_weights(
     model: BaseEstimator, kernel_names: Sequence[str] | None, feature_names: Sequence[str] | None
 ) -> tuple[Array, Sequence[str]]:
     """Return the kernel weights of a fitted model, and the names of the kernels."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.dask import DaskBlock, DaskRows, DaskSample, load, reduced
+from pliant.core.dask import DaskBlock, DaskRows, DaskSample, load, reduce_tree
 from pliant.core.typing import Array
 from pliant.core.validation import check_random_state
 from pliant.methods.lab_rbf.constants import SAMPLED
@@ -66,8 +66,8 @@ class DaskTable(Table):
     ) -> Sums:
         """Sum F'F and F'(y - mean) of each member over all partitions, on a tree."""
         mean = self.mean if mean is None else mean
-        tasks = self.all_rows.each(_partition_sums, members, mean, self.log_target)
-        return reduced(tasks, _added)
+        tasks = self.all_rows.map_blocks(_partition_sums, members, mean, self.log_target)
+        return reduce_tree(tasks, _added)
 
 
 class Drawn(NamedTuple):
@@ -113,7 +113,7 @@ def draw(
 ) -> Drawn:
     """Draw a sample; `encoder` builds the encoding from labels, None stands for real targets."""
     labelled = encoder is not None
-    rows = DaskRows.of(X, y, sample_weight, labelled=labelled)
+    rows = DaskRows.from_collection(X, y, sample_weight, labelled=labelled)
     used = rows.y if rows.weights is None else rows.y[rows.weights > 0]
     encode = encoder(np.unique(used)) if encoder is not None else _as_columns
     numbers = rows.draw(SAMPLED, check_random_state(seed), labelled=labelled)
@@ -134,7 +134,7 @@ def _partition_sums(
     block: DaskBlock, members: list[LABRBFMember], mean: Array, log_target: bool
 ) -> Sums:
     """Sum the normal equations of one partition; none of a partition without rows."""
-    X, Y, weights = block.rows(block.counted)
+    X, Y, weights = block.rows(block.weighted_rows)
     if not len(X):
         return []
     table = Table(X, np.log(Y) if log_target else Y, np.arange(len(X)), weights)

@@ -68,12 +68,12 @@ def descend(
     for n_iter in range(1, max_iter + 1):
         after = _line_search(problem, at, curvature)
         if after is None and len(curvature):  # try the gradient itself
-            curvature.forget()
+            curvature.reset()
             after = _line_search(problem, at, curvature)
         if after is None:
             status = Status.SETTLED
             break
-        curvature.learn(after.x - at.x, after.gradient - at.gradient)
+        curvature.update(after.x - at.x, after.gradient - at.gradient)
         small = at.value - after.value < tol * max(abs(at.value), 1e-12)
         idle, at = idle + 1 if small else 0, after
         history.append(Progress(n_iter, at.value, math.nan))
@@ -88,7 +88,7 @@ def descend(
 
 def _line_search(problem: Problem, at: _Step, curvature: InverseHessian) -> _Step | None:
     """Find a lower point along the quasi-Newton direction; None without one."""
-    direction = -curvature.times(at.gradient)  # -H^-1 g
+    direction = -curvature.dot(at.gradient)  # -H^-1 g
     slope = float(direction @ at.gradient)
     if not slope < 0:
         return None

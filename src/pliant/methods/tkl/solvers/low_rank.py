@@ -401,10 +401,10 @@ class LowRankDescent:
                 self._smooth(here.evaluation.w)
             new = self._search_line(here, self._direction(here, memory))
             if new is not None:
-                memory.learn(new.V - here.V, new.gradient - here.gradient)
+                memory.update(new.V - here.V, new.gradient - here.gradient)
                 here = new
             elif len(memory):
-                memory.forget()
+                memory.reset()
             else:
                 break
             # the term may cause .3 of the gap before its centre moves
@@ -448,9 +448,9 @@ class LowRankDescent:
     def _direction(self, here: LowRankPoint, memory: InverseHessian) -> Array:
         """Return a direction of descent, at most .7 |V| long; .3 |V| for the first step."""
         size, steepness = np.linalg.norm(here.V), np.linalg.norm(here.gradient)
-        direction = -memory.times(here.gradient)
+        direction = -memory.dot(here.gradient)
         if not len(memory) or np.vdot(direction, here.gradient) >= 0.0:
-            memory.forget()
+            memory.reset()
             direction = -here.gradient * (0.3 * size / steepness)
         length = float(np.linalg.norm(direction))
         return np.asarray(direction * min(1.0, 0.7 * float(size) / length))
