@@ -93,7 +93,7 @@ class Method:
         """The parameters `many`, as shown by ``pliant methods``."""
         number, settings = self.many or (0, {})
         shown = ", ".join(f"{name}={value}" for name, value in settings.items())
-        return shown and f"with {shown} from {number} rows"
+        return shown and f"with {shown} for {number} or more"
 
     @property
     def _learners(self) -> dict[str, Maker]:

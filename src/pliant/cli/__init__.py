@@ -27,8 +27,8 @@ def main(argv: list[str] | None = None) -> int:
     Parameters
     ----------
     argv : list of str, optional
-        The arguments after ``pliant``; by default the arguments of this process, and then signals
-        terminate it as usual for a command.
+        The arguments after ``pliant``. By default, the arguments of this process; signals then
+        terminate it as for any command.
 
     Returns
     -------

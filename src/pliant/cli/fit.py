@@ -53,7 +53,7 @@ def fit(
         Path,
         typer.Argument(
             metavar="TABLE",
-            help="CSV (also .gz, .tsv) or Parquet with header; or a folder or 'pattern' of files.",
+            help="CSV with header (also .gz, .tsv) or Parquet; or a folder or 'pattern' of files.",
         ),
     ],
     *,
@@ -209,7 +209,7 @@ def _make_learner(
     if method.many is not None and n_rows >= method.many[0]:
         fewest, many = method.many
         if chosen := [f"{name}={value}" for name, value in many.items() if name not in given]:
-            print_status(f"Note: {', '.join(chosen)} is set for {method.name} from {fewest} rows")
+            print_status(f"Note: {', '.join(chosen)} is set because the table has at least {fewest} rows")
     return replace(method, given=given).make_estimator(sample.task, seed=seed, n_rows=n_rows)
 
 

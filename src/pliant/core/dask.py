@@ -37,7 +37,7 @@ BRANCHES = 8
 """Number of results combined by one task of a reduction."""
 
 MIN_CLASS_ROWS = 10
-"""Minimum number of rows of each class in a sample; smaller classes are taken whole."""
+"""Minimum number of rows of each class in a sample; smaller classes are included completely."""
 
 
 def load(module: str = "dask") -> Any:
@@ -81,7 +81,7 @@ class DaskBlock(NamedTuple):
 
 
 class DaskSample(NamedTuple):
-    """Sampled rows of a collection, their row numbers, and a result for the rest per partition."""
+    """Sampled rows, their row numbers, and a result per partition for the remaining rows."""
 
     rows: DaskBlock
     numbers: Indices
@@ -140,7 +140,7 @@ class DaskRows:
     def map_blocks(
         self, function: Callable[..., R], *shared: Any, items: Sequence[Any] = ()
     ) -> list[Any]:
-        """Build a task function(block, *shared) for each partition, or with an item of `items`.
+        """Build a task function(block, *shared, item) for each partition and its item, if given.
 
         Each worker receives `shared` once. The tasks validate the points first.
         """

@@ -2,7 +2,7 @@
 
 exp(x) = 2^k exp(r) with k = round(x / log 2) and r = x - k log 2, where |r| <= log(2) / 2 and a
 Taylor polynomial of exp(r) is exact to rounding. The loops contain no branches or calls, so the
-compiler vectorizes them. Without AVX-512, NumPy computes one float64 at a time.
+compiler vectorises them. Without AVX-512, NumPy computes one float64 at a time.
 """
 
 from __future__ import annotations

@@ -27,13 +27,13 @@ CPU time for two eigenpairs with n = 1000, 2000, 4000: LAPACK .05, .55, 6 s; Lan
 def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
     """Return the smallest eigenvalue of a symmetric matrix if it is clearly negative, else None.
 
-    The limit is -`tol` times the largest diagonal entry. Only if a Cholesky factorization fails is
-    the eigenvalue computed. Both cost O(n^3): for n = 3000 about .25 s and 12 s.
+    The limit is -`tol` times the largest diagonal entry. The eigenvalue is computed only if a
+    Cholesky factorisation fails. Both cost O(n^3): for n = 3000, 12 s and .25 s.
     """
     shift = tol * max(float(np.abs(matrix.diagonal()).max()), np.finfo(np.float64).tiny)
     shifted = np.array(matrix, dtype=np.float64, order="C")
     shifted[np.diag_indices_from(shifted)] += shift
-    _, place = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)  # the lower triangle of rows
+    _, place = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)  # the lower triangle in row-major order
     if not place:
         return None
     del shifted
@@ -64,7 +64,7 @@ def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
 def last_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
     """Compute the k largest eigenvalues of a symmetric matrix, ascending, and their vectors.
 
-    The cost is O(n^3). LAPACK computes a subset of the eigenvalues by bisection. For multiple
+    The cost is O(n^3). LAPACK computes a subset of the eigenvalues by bisection. For repeated
     eigenvalues it may fail, or return fewer than k without an error; then all are computed.
     """
     n = len(matrix)

@@ -93,7 +93,7 @@ class FitProgress:
 
 
 class Deadline:
-    """Callback that stops a solver after `seconds` (None: never), or when `callback` does."""
+    """Callback that stops a solver after `seconds`, unless None, or when `callback` does."""
 
     def __init__(self, callback: Callable[..., object], seconds: float | None) -> None:
         self._callback = callback

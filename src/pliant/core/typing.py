@@ -18,7 +18,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 """A boolean mask of rows."""
 
 Columns: TypeAlias = slice | Indices
-"""Row numbers, or a range of them."""
+"""Row numbers or a slice of rows."""
 
 Callback: TypeAlias = Callable[..., Any]
 """A function called with the progress of a solver after a slice of work; True stops the solver."""

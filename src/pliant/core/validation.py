@@ -346,7 +346,7 @@ def _convert_labels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def where_equal(values: npt.NDArray[Any], value: Any) -> Mask:
-    """Return the mask of the `values` equal to `value`, of any type; all False for None."""
+    """Return the mask of `values` equal to `value`, of any type; all False if it is None."""
     if value is None:
         return np.zeros(len(values), dtype=bool)
     return np.array([entry == value for entry in values.tolist()], dtype=bool)

@@ -34,7 +34,7 @@ class FunctionSummary:
     Attributes
     ----------
     estimator : estimator
-        The fitted estimator of this function: the summarized one, or one of its ``estimators_``.
+        The fitted estimator of this function: the summarised one, or one of its ``estimators_``.
     n_support : int or None
         Number of support points; None if the function has none.
     n_iter : int or None
