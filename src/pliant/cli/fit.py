@@ -209,7 +209,7 @@ def _make_learner(
     if method.many is not None and n_rows >= method.many[0]:
         fewest, many = method.many
         if chosen := [f"{name}={value}" for name, value in many.items() if name not in given]:
-            print_status(f"Note: {', '.join(chosen)} is set because the table has at least {fewest} rows")
+            print_status(f"Note: {', '.join(chosen)} is set for {fewest} or more rows")
     return replace(method, given=given).make_estimator(sample.task, seed=seed, n_rows=n_rows)
 
 

@@ -33,7 +33,7 @@ def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
     shift = tol * max(float(np.abs(matrix.diagonal()).max()), np.finfo(np.float64).tiny)
     shifted = np.array(matrix, dtype=np.float64, order="C")
     shifted[np.diag_indices_from(shifted)] += shift
-    _, place = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)  # the lower triangle in row-major order
+    _, place = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)  # lower triangle of shifted
     if not place:
         return None
     del shifted

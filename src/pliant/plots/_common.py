@@ -81,7 +81,7 @@ def last_step(model: BaseEstimator) -> Any:
 
 
 def summary_for(drawing: str, estimator: BaseEstimator, learns: str, example: str) -> Summary:
-    """Return the summary of an estimator; raise ValueError if it has no such drawing."""
+    """Return the summary of an estimator; raise ValueError if `drawing` is not available."""
     summary, name = summarize(estimator), type(estimator).__name__
     if drawing not in summary.drawings:
         raise ValueError(f"expected a model that learns {learns}, such as {example}, got {name}")
@@ -104,7 +104,7 @@ def check_inner_points(model: BaseEstimator, X: Any) -> Array:
 
 
 def feature_labels(names: Sequence[str] | None, machine: BaseEstimator, d: int) -> list[str]:
-    """Return d feature names: given, seen in the fit of the estimator, or "feature 0" etc."""
+    """Return `names`, the feature names seen in fit, or "feature 0" to "feature d-1"."""
     if names is None:
         names = getattr(machine, "feature_names_in_", None)
     if names is None:

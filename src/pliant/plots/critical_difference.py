@@ -126,7 +126,7 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def _height(self) -> float:
-        """The height of labels and bars in units of a label; each side has half of the labels."""
+        """The height of bars and labels, half of them on each side, in units of a label."""
         return self._depth + (len(self.ranks) + 1) // 2
 
     @property

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class EmbeddingDisplay(Display):
     """Points in a plane, coloured by class.
 
-    The colours repeat after seven classes, each time with another marker.
+    The colours repeat after seven classes, with a different marker each time.
 
     Parameters
     ----------
