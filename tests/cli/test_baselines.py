@@ -1,4 +1,4 @@
-"""``pliant fit`` with the plain methods that others are compared with, and without a method."""
+"""``pliant fit`` with the baselines, and without a method."""
 
 import io
 import json
@@ -83,7 +83,7 @@ def test_a_baseline_is_fitted_saved_shown_and_predicts(pliant, method, target, w
 
 
 def test_scores_are_those_of_a_plain_pipeline(pliant):
-    """Features and target are standardised for the SVM; boosting takes them as they are."""
+    """Features and target are standardised for the SVM, but not for boosting."""
     fit(pliant, "amount", "--method", "svm", "--cv", 3, "--json", "r.json")
     frame = pd.read_csv("patients.csv")
     X = np.column_stack([frame.age, frame.dose, frame.colour == "blue", frame.colour == "red"])

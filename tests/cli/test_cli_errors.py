@@ -1,4 +1,4 @@
-"""Wrong input: one clear line on stderr, an exit code, and nothing left behind."""
+"""Invalid input gives one clear line on stderr and an exit code, and leaves no files."""
 
 import json
 import pickle
@@ -125,7 +125,7 @@ def test_predictions_that_cannot_be_written(refused, models):
 
 
 def forged(**parts):
-    """A file in the format of a model, with other contents."""
+    """Return a file in the format of a model file with forged contents."""
     state = {"format": "pliant-model", "format_version": 1, "pliant_version": "0", **parts}
     return skops.io.dumps(state)
 

@@ -6,7 +6,7 @@ from pliant._version import __version__
 
 
 def lines(out):
-    """The first word or two of each fact, and what stands beside it on that line."""
+    """Return the name of each fact, and the first line of its text."""
     return {line[:16].rstrip(): line[16:] for line in out.splitlines() if line[0] != " "}
 
 

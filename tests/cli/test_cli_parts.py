@@ -1,4 +1,4 @@
-"""The parts of the command line: parameters, outputs, progress, folds, text."""
+"""Parsing of parameters and writing of outputs."""
 
 import json
 import math

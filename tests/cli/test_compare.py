@@ -1,4 +1,4 @@
-"""``pliant compare``: a race on a table, its blend in a file, and tables of real life."""
+"""``pliant compare``: a race on a table, its saved blend, and messy tables."""
 
 import io
 import json
@@ -37,9 +37,9 @@ def unwrapped(text):
 
 
 def blended(name, target="y", n=120, seed=1):
-    """Write a table on which a line and trees are better together: ``a`` by lines, ``b`` by steps.
+    """Write a table for which a blend of a linear model and trees is best.
 
-    The target is a number, two or three classes.
+    The target is linear in ``a`` and a step function of ``b``: a number, or two or three classes.
     """
     r = np.random.default_rng(seed)
     a, b = r.normal(size=(2, n)).round(3)
@@ -53,14 +53,14 @@ def blended(name, target="y", n=120, seed=1):
     return name
 
 
-# The race and what it says
+# The race and its output
 
 NAMES = ("<script>alert(1)</script>", "=cmd()\x1b[2J", "colour", "sick")
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """One comparison of a hostile table, and where its files are."""
+    """Run one comparison of a table with malicious names; return its output and files."""
     place = tmp_path_factory.mktemp("compare")
     lines = [line.split(",")[:4] for line in patients()[1:]]
     for number, cells in enumerate(lines):
@@ -81,7 +81,7 @@ def test_a_comparison_is_told(run):
     _, done, files = run
     assert done.code == 0, done.err
     assert (done.out + done.err).replace("\n", "").isprintable()
-    before = done.out.partition(str(files["r.json"].parent))[0]  # a long folder needs more
+    before = done.out.partition(str(files["r.json"].parent))[0]  # long folder names need more
     assert max(map(len, before.splitlines())) < 80
     told = done.out.splitlines()
     assert told[0] == "t: classification of 'sick', 60 rows, 3 features, 2 classes"
@@ -108,7 +108,7 @@ def test_its_data_are_those_of_the_result(run):
 
 
 class Tags(HTMLParser):
-    """Collects tags with their attributes."""
+    """Parser that collects tags with their attributes."""
 
     def __init__(self):
         super().__init__()
@@ -169,7 +169,7 @@ def test_all_methods_are_asked_for(pliant, asked):
     assert asked[0][1] == "all"
 
 
-# A blend in a file
+# Saved blends
 
 
 def test_a_blend_of_numbers_is_saved_shown_and_predicts_intervals(pliant, folder, here):
@@ -249,7 +249,7 @@ def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monke
 
 
 class Odd(Ridge):
-    """A regressor that is not of scikit-learn, so that no model file holds it."""
+    """A regressor from outside scikit-learn, which model files do not support."""
 
 
 def test_what_a_file_cannot_hold_enters_no_blend(folder, here):
@@ -266,11 +266,11 @@ def test_what_a_file_cannot_hold_enters_no_blend(folder, here):
     assert next(s for s in found.standings() if s.method.name == "odd").mean is not None
 
 
-# Tables of real life
+# Messy tables
 
 
 def rare(n=120, share=0.06):
-    """Lines of two classes, one of them rare, with spaces around texts."""
+    """Return CSV lines with a rare class and spaces around texts."""
     r = np.random.default_rng(1)
     lines = ["a,b,y"]
     for k in range(n):
@@ -369,7 +369,7 @@ def test_a_table_without_a_header(pliant, folder, here):
         assert "60 rows, 2 features, 2 classes" in done.out
         assert "columns named by position" in done.err
         assert "looks like data" not in done.err
-        for given in ((), ("--no-header",)):  # the model remembers it
+        for given in ((), ("--no-header",)):  # stored in the model
             predicted = pliant("predict", "m.pliant", "t.csv", *given)
             assert len(predicted.out.splitlines()) == 61, predicted.err
 
@@ -389,7 +389,7 @@ def test_several_targets_are_refused_with_the_way_out(refused, folder, here):
 
 
 def test_metrics_have_the_names_of_scikit_learn(pliant, folder, here):
-    """Those of three classes, among them the area under the curve, as scikit-learn gives them."""
+    """For three classes, scores such as the area under the curve equal scikit-learn's."""
     blended("t.csv", "three")
     words = ("--methods", "linear,dummy", *QUICK, "--target", "three", "--json", "r.json")
     frame = pd.read_csv("t.csv")
@@ -421,7 +421,7 @@ def test_a_scorer_ranks_in_python(folder, here):
 
 
 def executor_of(kind):
-    """An executor that ends with its block: threads of a cluster disturb tests of memory."""
+    """Return an executor as a context manager: leftover threads disturb memory tests."""
     if kind == "threads":
         return ThreadPoolExecutor(2)
     distributed = pytest.importorskip("distributed", reason="needs Dask's distributed scheduler")
@@ -438,7 +438,7 @@ def test_an_executor_gives_the_same_scores(folder, here, capsys, kind):
     with executor_of(kind) as executor:
         found = package.compare(X, y, executor=executor, progress=True, **options)
     assert [r["scores"] for r in found.records] == [r["scores"] for r in plain.records]
-    assert "3 folds after" in capsys.readouterr().err  # progress in Python too
+    assert "3 folds after" in capsys.readouterr().err  # progress is printed in Python, too
 
 
 def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
@@ -503,7 +503,7 @@ def test_ctrl_c_in_a_real_run(folder):
 
 @pytest.fixture
 def asked(folder, monkeypatch):
-    """What `compare_sample` is asked for, with results made by hand in place of its own."""
+    """Record the calls of `compare_sample`, which returns artificial results."""
     calls = []
 
     def compare_sample(sample, methods, protocol, **options):
@@ -524,7 +524,7 @@ def test_options_reach_the_comparison(pliant, asked):
     ((sample, methods, protocol, options),) = asked
     assert sample.feature_names == ("age", "dose", "colour")
     assert sample.ordered
-    assert sample.y.tolist() == ["yes", "no"] * 30  # the last row first
+    assert sample.y.tolist() == ["yes", "no"] * 30  # in reverse order
     assert methods == ("svm", "dank")
     assert (protocol.folds, protocol.repeats, protocol.metric, protocol.seed) == (3, 4, "auc", 7)
     assert 5390 < options["budget"] <= 5400
@@ -543,7 +543,7 @@ def test_several_tables_share_the_budget(pliant, asked):
     assert done.code == 0
     assert [sample.name for sample, *_ in asked] == ["a", "b", "a-2"]
     budgets = [options["budget"] for *_, options in asked]
-    # each call returns at once, so that the next table may have more
+    # calls return immediately, so their time is left for the next tables
     assert budgets == pytest.approx([10, 15, 30], abs=3)
     caches = [str(options["cache"]) for *_, options in asked]
     assert caches == ["a.compare.jsonl", "b.compare.jsonl", "a-2.compare.jsonl"]

@@ -1,4 +1,4 @@
-"""Methods that learn a kernel from labels first, and then a machine on it, on the command line."""
+"""Methods that learn a kernel from labels and then an SVM, on the command line."""
 
 import json
 import re
@@ -15,7 +15,7 @@ FACTS = {
     "osk": OF_PARTS,
     "ldk": ("pairs", "distances", "kernel gap"),
 }
-"""What each learner tells of itself in the report."""
+"""Facts about each learner in the report."""
 
 
 def fit(target, *words):

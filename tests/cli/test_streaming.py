@@ -22,7 +22,7 @@ ROWS = 11_000  # more than one chunk
 
 
 def houses(n, seed=0):
-    """Features on different scales, with a town that comes late; two targets."""
+    """Return features on different scales, with a town in late rows, and two targets."""
     r = np.random.default_rng(seed)
     frame = pd.DataFrame({"size": r.lognormal(3, 1, n).round(3), "age": r.normal(40, 10, n)})
     frame["town"] = np.where(np.arange(n) < n - 50, r.choice(["A", "B"], n), "C")
@@ -33,7 +33,7 @@ def houses(n, seed=0):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A folder with a table as CSV and as Parquet."""
+    """Write a table as CSV and as Parquet to a folder."""
     place = tmp_path_factory.mktemp("houses")
     houses(ROWS).to_csv(place / "t.csv", index=False)
     read_table(place / "t.csv").to_parquet(place / "t.parquet", row_group_size=4000)
@@ -42,7 +42,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture
 def table(folder, written):
-    """The names of a table as CSV and as Parquet."""
+    """Return the file names of a table as CSV and as Parquet."""
     shutil.copytree(written, folder, dirs_exist_ok=True)
     return {"csv": "t.csv", "parquet": "t.parquet"}
 

@@ -1,4 +1,4 @@
-"""Outputs in blocks of rows."""
+"""Computation of outputs in blocks of rows."""
 
 import numpy as np
 import pytest

@@ -19,7 +19,7 @@ def _in_this_thread():
 
 
 def drawn_slowly(labels, weights, size, seed):
-    """The row numbers of a sample, one label after the other."""
+    """Draw the row numbers of a sample, one class at a time."""
     rng, numbers = np.random.RandomState(seed), []
     counted = [row for row in range(len(labels)) if weights[row] > 0]
     for label in sorted({labels[row] for row in counted}):

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all; what is quoted stays on its line."""
+"""Files are written atomically; quoted names stay on one line."""
 
 import errno
 import os

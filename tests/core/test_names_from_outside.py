@@ -1,4 +1,4 @@
-"""Names from outside in messages, tables and CSV: they cannot do anything but be read."""
+"""Untrusted names in messages, tables and CSV files are harmless text."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Checks of what users hand in; each error quotes the value and the expectation."""
+"""Checks of user input; each error states the value and the expectation."""
 
 import decimal
 import fractions
@@ -124,7 +124,7 @@ def test_the_first_number_that_is_not_finite_is_named(row, column, bad):
 
 
 def test_numbers_beyond_1e100_are_refused():
-    """In features, targets and weights; 1e100 itself is taken."""
+    """The limit holds for features, targets and weights; 1e100 itself is accepted."""
     X, y = np.full((4, 2), 1e100), np.full(4, -1e100)
     assert check_points(X) is X
     assert validate_data(BaseEstimator(), X, y)[0] is X

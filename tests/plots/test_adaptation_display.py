@@ -1,4 +1,4 @@
-"""The heat map shows F - 1 between support points, in a stated order."""
+"""The heat map shows F - 1 between support points in the documented order."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The matrices hold the kernel values, in a stated order, with one scale of colours."""
+"""The matrices show the kernel values in the documented order on one colour scale."""
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ def drawn(display):
 
 
 def in_order(model, y):
-    """Return the training points by class, then by coefficient: the slow twin."""
+    """Sort the training points by class and then by coefficient: slow reference."""
     sizes = dict(zip(model.support_, np.abs(model.dual_coef_), strict=True))
     return sorted(range(len(y)), key=lambda i: (y[i], sizes.get(i, 0.0)))
 
@@ -138,5 +138,5 @@ def test_it_says_where_a_kernel_is_hardly_adapted():
         ]
         assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["class 0", "class 1"]
         first, second = display.images_
-        assert first.get_clim() == second.get_clim()  # one scale for both
+        assert first.get_clim() == second.get_clim()  # one colour scale for both
     assert not GramDisplay(before, y).hardly_adapted

@@ -1,4 +1,4 @@
-"""Intervals stand upright at their targets, and those that miss them have another colour."""
+"""Intervals are vertical lines at their targets; those that miss them differ in colour."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def regressor():
 
 
 def segments(lines):
-    """Return the ends of upright lines as rows (x, low, high)."""
+    """Return the ends of vertical lines as rows (x, low, high)."""
     return np.array([[a[0], a[1], b[1]] for a, b in lines.get_segments()])
 
 

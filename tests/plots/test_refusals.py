@@ -1,4 +1,4 @@
-"""Models without a picture, parts that do not fit, and a missing matplotlib get one clear error."""
+"""Models without a plot, mismatched data, and a missing matplotlib raise one clear error."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The bars show feature_relevance_, the heat map support_relevance_, in a stated order."""
+"""Bars show feature_relevance_, the heat map support_relevance_, in documented order."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The bars are weights_, the largest first; lines are weights over C; the rest is counted."""
+"""Bars show weights_ in descending order, lines weights over C; a note counts the others."""
 
 import numpy as np
 import pandas as pd
