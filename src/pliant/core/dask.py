@@ -1,8 +1,7 @@
 """Dask collections: arrays and data frames with rows in partitions, possibly on a cluster.
 
-`DaskRows` keeps the points of a collection in their partitions, and targets and weights in memory.
-`by_partition` applies a method of a fitted estimator to each partition. Dask is imported on demand;
-its scheduler runs the tasks in threads, in processes or on a cluster.
+`DaskRows` keeps the points in their partitions, and targets and weights in memory. `by_partition`
+applies a method of a fitted estimator to each partition. Dask is imported on demand.
 """
 
 from __future__ import annotations
@@ -90,16 +89,9 @@ class DaskSample(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DaskRows:
-    """The rows of a Dask collection.
+    """Rows of a Dask collection: X of shape (n, d), in chunks of whole rows of known lengths.
 
-    Attributes
-    ----------
-    X : dask array of shape (n, d)
-        The points, in chunks of whole rows with known lengths.
-    y, weights : array of n targets or labels, and array of n weights or None
-        NumPy arrays in memory.
-    columns : list of str or None
-        The column names of a data frame.
+    `y` and `weights` are NumPy arrays of length n; `columns` are the names of a data frame.
     """
 
     X: Any
@@ -109,10 +101,7 @@ class DaskRows:
 
     @classmethod
     def from_collection(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> DaskRows:
-        """Check the rows of a collection; y holds class labels if `labelled`.
-
-        y and the weights may be arrays in memory, or collections with different partitions than X.
-        """
+        """Check the rows; y (class labels if `labelled`) and weights may be arrays in memory."""
         columns = list(X.columns) if is_frame(X) else []
         points = as_points(X)
         if np.isnan(points.shape[0]):
@@ -140,10 +129,7 @@ class DaskRows:
     def map_blocks(
         self, function: Callable[..., R], *shared: Any, items: Sequence[Any] = ()
     ) -> list[Any]:
-        """Build a task function(block, *shared, item) for each partition and its item, if given.
-
-        Each worker receives `shared` once. The tasks validate the points first.
-        """
+        """Build a task function(block, *shared, item) for each partition and its item, if given."""
         run = load("dask.delayed").delayed(_apply_to_block, pure=False)
         shared = tuple(map(scatter, shared))
         kind, offsets = "float32" if self.X.dtype == np.float32 else "float64", self.offsets
@@ -156,10 +142,9 @@ class DaskRows:
         return tasks
 
     def draw(self, size: int, rng: np.random.RandomState, *, labelled: bool) -> Indices:
-        """Draw about `size` rows of positive weight, stratified by class.
+        """Draw about `size` rows of positive weight, or all, stratified by class.
 
-        If there are fewer, all are returned. The result depends on the rows, their order and
-        `rng`, not on the partitions.
+        The result does not depend on the partitions.
         """
         counted = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
         if len(counted) <= size:
@@ -176,10 +161,7 @@ class DaskRows:
         return np.sort(np.concatenate(chosen))
 
     def take(self, numbers: Indices, rest: Callable[[DaskBlock], Any]) -> DaskSample:
-        """Return the rows with these sorted numbers, and apply `rest` to the others, in one pass.
-
-        In each partition, `rest` receives the other rows of positive weight.
-        """
+        """Return the rows with these sorted numbers, and `rest` of each partition's other rows."""
         ends = np.searchsorted(numbers, self.offsets)
         places = [
             numbers[low:high] - first
@@ -253,11 +235,7 @@ def _split(block: DaskBlock, rest: Callable[[DaskBlock], R], places: Indices) ->
 
 
 def by_partition(method: Method) -> Method:
-    """Extend a method of a fitted estimator to Dask collections.
-
-    For a collection, the method returns a lazy dask array, or a tuple of them, of known dtype and
-    shape, with the chunks of the collection.
-    """
+    """Extend a method of a fitted estimator to Dask collections, with lazy arrays as outputs."""
 
     @wraps(method)
     def over_partitions(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:

@@ -42,9 +42,7 @@ class Device:
 
     def numpy(self, values: Any) -> Array:
         """Return an array on this device as a NumPy array of float64."""
-        if self.name is not None:
-            values = values.cpu().numpy()
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(values if self.name is None else values.cpu().numpy(), np.float64)
 
     def double(self, values: Any) -> Any:
         """Return an array on this device as float64, without a copy if it is float64 already."""
@@ -52,9 +50,8 @@ class Device:
 
     def empty(self, *shape: int) -> Any:
         """Return an uninitialised array on this device."""
-        if self.name is None:
-            return np.empty(shape, dtype=self.dtype)
-        return self.xp.empty(shape, dtype=self.dtype, device=self.name)
+        place = {} if self.name is None else {"device": self.name}
+        return self.xp.empty(shape, dtype=self.dtype, **place)
 
     def exponentials(self, values: Any) -> Any:
         """Replace values by exp(min(values, 0)) and return them."""
@@ -64,8 +61,7 @@ class Device:
 def get_device(name: Any, dtype: str) -> Device:
     """Return the device of a name for the dtype "float32" or "float64".
 
-    "cpu" is NumPy, "torch" PyTorch on the CPU, "cuda" or "cuda:N" PyTorch on a GPU. Raise
-    ImportError if PyTorch is not installed, and ValueError for other names or a missing GPU.
+    "cpu" is NumPy, "torch" PyTorch on the CPU, "cuda" or "cuda:N" PyTorch on a GPU.
     """
     if name == "cpu":
         return Device(np, np.dtype(dtype).type)

@@ -7,10 +7,9 @@ from typing import Any
 
 
 def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
-    """Set ``__module__`` of the classes among `names` to the module that exports them.
+    """Set ``__module__`` of the classes among `names` to the module with these ``globals()``.
 
-    Model files, pickles and reprs refer to a class by ``__module__``. With the public path, they
-    remain valid when the defining file moves. `namespace` is ``globals()`` of the exporting module.
+    Model files and pickles refer to this public path, and stay valid if the defining file moves.
     """
     for name in names:
         item = namespace.get(name)
@@ -38,11 +37,5 @@ class ModelFileError(ValueError):
     """A model file is damaged, malicious, not from pliant, or cannot be written."""
 
 
-for _kind in (
-    NonPSDWarning,
-    FeatureScaleWarning,
-    UniformWeightsWarning,
-    TableError,
-    ModelFileError,
-):
-    _kind.__module__ = "pliant"
+_PUBLIC = [name for name in globals() if name.endswith(("Error", "Warning"))]
+set_public_module({**globals(), "__name__": "pliant"}, _PUBLIC)

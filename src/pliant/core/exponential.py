@@ -53,9 +53,7 @@ def exponentials(values: npt.NDArray[Any], factor: float = 1.0) -> npt.NDArray[A
     elif values.dtype == np.float32 and np.may_share_memory(flat, values):
         _replace_32(flat, np.float32(factor))
     else:
-        values *= factor
-        np.minimum(values, 0.0, out=values)
-        np.exp(values, out=values)
+        np.exp(np.minimum(factor * values, 0.0), out=values)
     return values
 
 

@@ -32,8 +32,7 @@ def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) ->
     """Write a file atomically: yield a temporary file that is renamed to ``path`` at the end.
 
     The temporary file has the same folder and suffix, and is removed if the block raises.
-    Permissions are kept. Raise `error` with a one-line message if ``path`` is a folder or a
-    device, if its folder is missing, or if the operating system denies access.
+    Permissions are kept. Raise `error` with a one-line message if ``path`` cannot be written.
     """
     try:
         target = _resolve_target(path)

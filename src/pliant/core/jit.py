@@ -46,9 +46,8 @@ numba_event.register("numba:compile", _ReportOnce())  # type: ignore[no-untyped-
 class _Cache(FunctionCache):
     """Disk cache of a compiled loop that treats damaged files as missing.
 
-    numba writes the index of a loop before its code, and names the code file by its index. Two
-    processes that compile a loop at the same time can store the code for one type under the name
-    for another. Such code is also treated as missing.
+    Two processes that compile a loop at the same time can store the code for one type under the
+    name for another. Such code is also treated as missing.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -88,8 +87,7 @@ def _report_unwritable(folder: str, error: str) -> None:
 def compiled(function: F, fastmath: Any = False) -> F:
     """Compile `function` at its first call, and cache the result on disk.
 
-    The cache is next to the module, or in the user's cache folder if the former is read-only. If
-    neither is writable, the loop is kept in memory only.
+    The cache is next to the module, in the user's cache folder, or in memory if both are read-only.
     """
     loop: Any = numba.njit(nogil=True, fastmath=fastmath)(function)
     with suppress(RuntimeError):  # numba: "cannot cache function: no locator available"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import deque
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -44,17 +46,13 @@ def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
 def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
     """Compute the k largest eigenvalues of a symmetric matrix, descending, and their vectors.
 
-    1 <= k <= n; the matrix, shape (n, n), is not changed. For k much smaller than n, Lanczos
-    iterations cost O(n^2) each; otherwise LAPACK costs O(n^3).
+    For k much smaller than n, Lanczos iterations cost O(n^2) each; otherwise LAPACK costs O(n^3).
     """
     n = len(matrix)
     if n > SMALL and k <= 0.03 * n:
-        try:
+        with suppress(ArpackError):
             # With clustered eigenvalues, thousands of restarts may be slower than LAPACK.
             values, vectors = eigsh(matrix, k, which="LA", v0=np.ones(n), maxiter=20)
-        except ArpackError:
-            pass
-        else:
             order = np.argsort(values)[::-1]
             return values[order], vectors[:, order]
     rising = last_eigenpairs(matrix, k)
@@ -68,32 +66,27 @@ def last_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
     eigenvalues it may fail, or return fewer than k without an error; then all are computed.
     """
     n = len(matrix)
-    values: Any
-    vectors: Any
-    try:
-        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1])
-    except np.linalg.LinAlgError:
-        values = np.empty(0)
-    if len(values) < k:
-        values, vectors = np.linalg.eigh(matrix)
+    with suppress(np.linalg.LinAlgError):
+        some: Any = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1])
+        if len(some[0]) == k:
+            return some[0], some[1]
+    values, vectors = np.linalg.eigh(matrix)
     return values[-k:], vectors[:, -k:]
 
 
 def eigenvalue(matrix: Array, number: int) -> float:
     """Compute the eigenvalue of a symmetric matrix with a 0-based ascending `number`, in O(n^3)."""
-    values: Any
-    try:
-        values = scipy.linalg.eigvalsh(matrix, subset_by_index=[number, number])
-    except np.linalg.LinAlgError:
-        values = np.empty(0)
-    return float(values[0] if len(values) else np.linalg.eigvalsh(matrix)[number])
+    with suppress(np.linalg.LinAlgError):
+        some: Any = scipy.linalg.eigvalsh(matrix, subset_by_index=[number, number])
+        if len(some):
+            return float(some[0])
+    return float(np.linalg.eigvalsh(matrix)[number])
 
 
 def spd_inverse(matrix: Array) -> tuple[Array, float]:
-    """Compute the inverse and the log-determinant of a symmetric positive definite matrix.
+    """Compute the inverse and the log-determinant of a symmetric matrix in place, in O(n^3).
 
-    The matrix, shape (n, n), is overwritten. The cost is O(n^3). Raise LinAlgError if the matrix is
-    not positive definite to working precision.
+    Raise LinAlgError if the matrix is not positive definite to working precision.
     """
     factor, place = dpotrf(matrix.T, lower=1, overwrite_a=1)
     if place:
@@ -134,29 +127,17 @@ def nearest_rows(points: Array, centres: Array) -> Indices:
 
 
 class InverseHessian:
-    """L-BFGS approximation of an inverse Hessian (Nocedal 1980).
-
-    It uses the last `memory` pairs of a step s and the gradient change y along it.
-    """
+    """L-BFGS approximation of an inverse Hessian from the last `memory` steps (Nocedal 1980)."""
 
     def __init__(self, memory: int = 10) -> None:
-        self.memory = memory
-        self.pairs: list[tuple[Array, Array, float]] = []
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-        return len(self.pairs)
+        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=memory)
 
     def update(self, step: Array, change: Array) -> None:
         """Store a step and the change of the gradient along it, arrays of the same shape."""
         curvature = float(np.vdot(step, change))
         lengths = math.sqrt(np.vdot(step, step)) * math.sqrt(np.vdot(change, change))
         if curvature > 1e-12 * lengths:  # a smaller s'y is rounding error
-            self.pairs = [*self.pairs, (step, change, curvature)][-self.memory :]
-
-    def reset(self) -> None:
-        """Drop all pairs."""
-        self.pairs = []
+            self.pairs.append((step, change, curvature))
 
     def dot(self, gradient: Array) -> Array:
         """Return the approximation times `gradient`, or a copy of `gradient` without pairs."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -38,8 +38,7 @@ except ImportError:
 
 def with_callbacks(method: F) -> F:
     """Decorate a ``fit`` so that its callbacks are torn down when it returns or raises."""
-    decorated: F = _with_callbacks(method)
-    return decorated
+    return cast(F, _with_callbacks(method))
 
 
 EVERY = 2.0  # seconds between the lines printed by a fit with ``verbose=True``
@@ -48,8 +47,7 @@ EVERY = 2.0  # seconds between the lines printed by a fit with ``verbose=True``
 class FitProgress:
     """Report the start, the steps and the end of a fit to the callbacks of the estimator.
 
-    Solvers call it after each slice of work, and stop if it returns True. With ``verbose=True`` it
-    prints a line to stderr every two seconds.
+    Solvers stop if a call returns True. With ``verbose=True`` it prints a line every two seconds.
     """
 
     def __init__(self, estimator: BaseEstimator, X: Any, y: Any) -> None:
@@ -68,12 +66,12 @@ class FitProgress:
         """Report one slice of work; return True to stop the solver."""
         if self._name is not None and time.monotonic() >= self._printed + EVERY:
             self._printed = time.monotonic()
-            facts = ["running"]
+            facts = "running"
             if isinstance(step, Progress):
-                known = {"objective": step.objective, "gap": step.gap}
-                facts = [f"{name} {v:.6g}" for name, v in known.items() if np.isfinite(v)]
-                facts.insert(0, f"step {step.n_iter}")
-            self._print(", ".join(facts))
+                known = (("objective", step.objective), ("gap", step.gap))
+                values = [f", {name} {v:.6g}" for name, v in known if np.isfinite(v)]
+                facts = f"step {step.n_iter}{''.join(values)}"
+            self._print(facts)
         if self._context is None or not self.has_callbacks:
             return False
         slice_of_work = self._context.subcontext(task_name="steps")
@@ -127,11 +125,6 @@ class Status(Enum):
     IDLE = "the bounds did not improve for many iterations; raise tol, select features, or lower C"
     STOPPED = "a callback stopped the solver"
 
-    @property
-    def advice(self) -> str:
-        """The description of the status, with advice for the user."""
-        return self.value
-
 
 class Progress(NamedTuple):
     """Number of iterations, and objective and gap at the last check (nan before the first)."""
@@ -143,25 +136,10 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Result(Generic[Proof]):
-    """Result of a solver.
+    """Result of a solver: the solution `x`, the objective `value`, and the progress at each check.
 
-    Attributes
-    ----------
-    x : array
-        The solution.
-    value : float
-        The objective at `x`.
-    gap : float
-        A bound on the distance of `value` from the optimum, in units of the objective; nan if the
-        problem has no certificate.
-    n_iter : int
-        Number of iterations, in the unit of the solver.
-    status : Status
-        The reason why the solver stopped.
-    history : list of Progress
-        The objective and the gap at each check.
-    certificate : object or None
-        The proof of the gap, in the form of the problem.
+    `gap` bounds the distance of `value` from the optimum in units of the objective, with the proof
+    `certificate`; it is nan without a certificate. `n_iter` has the unit of the solver.
     """
 
     x: Array

@@ -1,7 +1,4 @@
-"""Format names and lists in messages: "A, B and C", "did you mean".
-
-`printable`, `quoted` and `remove_controls` make untrusted names safe to print.
-"""
+"""Format names and lists in messages, and make untrusted names safe to print."""
 
 from __future__ import annotations
 
@@ -22,10 +19,7 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def printable(text: object, limit: int = 80) -> str:
-    """Return ``str(text)`` as one line of at most ``limit`` characters, truncated with "…".
-
-    Control characters and invisible formatting characters are removed.
-    """
+    """Return ``str(text)`` as one printable line, truncated to ``limit`` characters with "…"."""
     raw = str(text)
     kept = "".join(filter(str.isprintable, raw[: 4 * limit]))
     whole = len(raw) <= 4 * limit and len(kept) <= limit

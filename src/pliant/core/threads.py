@@ -2,10 +2,9 @@
 
 A fit multiplies many small matrices. BLAS splits each product over threads that wait for each other
 in busy loops. With other programs running, a fit of one second can take a minute. The last digits
-of a product also depend on the number of threads. Kernels and the methods of public classes
-therefore limit BLAS to one thread with `blas_limited`. Parallel work runs in joblib workers
-(`n_jobs`). Their tasks are limited as well, because a worker may be a separate process, and BLAS
-builds with OpenMP have a separate limit for each thread.
+of a product also depend on the number of threads. `blas_limited` therefore limits kernels and the
+methods of public classes to one thread. The tasks of joblib workers (`n_jobs`) need the limit too:
+workers may be separate processes, and BLAS builds with OpenMP have a limit for each thread.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from multiprocessing import parent_process
 from typing import Any, TypeVar
 
@@ -30,17 +30,16 @@ class _Limit:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.users = 0
-        self.shared: Any = None  # libraries with one limit for all Python threads
-        self.by_thread: Any = None  # OpenMP libraries, with a limit for each Python thread
         self.limiter: Any = None
 
-    def find_libraries(self) -> None:
-        """Find the BLAS libraries with a shared limit and those with a limit per thread."""
+    @cached_property
+    def libraries(self) -> tuple[Any, Any]:
+        """The libraries with one limit for all Python threads, and with a limit for each thread."""
         blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
         libraries = blas.info()
         openmp = [x["filepath"] for x in libraries if x.get("threading_layer") == "openmp"]
         others = [x["filepath"] for x in libraries if x["filepath"] not in openmp]
-        self.shared, self.by_thread = blas.select(filepath=others), blas.select(filepath=openmp)
+        return blas.select(filepath=others), blas.select(filepath=openmp)
 
 
 _limit = _Limit()
@@ -71,15 +70,14 @@ def one_blas_thread() -> Iterator[None]:
     """
     limit = _limit
     with limit.lock:
-        if limit.shared is None:
-            limit.find_libraries()
+        shared, by_thread = limit.libraries
         if limit.users == 0:
-            limit.limiter = limit.shared.limit(limits=1)
-            for library in limit.shared.info():
+            limit.limiter = shared.limit(limits=1)
+            for library in shared.info():
                 if library["num_threads"] > 1:  # set by another thread, which alone can change it
                     limit.limiter = None
         limit.users += 1
-    own = limit.by_thread.limit(limits=1)
+    own = by_thread.limit(limits=1)
     try:
         yield
     finally:

@@ -8,20 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Array: TypeAlias = npt.NDArray[np.floating[Any]]
-"""Real numbers, float32 or float64."""
-
-Indices: TypeAlias = npt.NDArray[np.intp]
-"""Row numbers."""
-
-Mask: TypeAlias = npt.NDArray[np.bool_]
-"""A boolean mask of rows."""
-
+Array: TypeAlias = npt.NDArray[np.floating[Any]]  # float32 or float64
+Indices: TypeAlias = npt.NDArray[np.intp]  # row numbers
+Mask: TypeAlias = npt.NDArray[np.bool_]  # mask of rows
 Columns: TypeAlias = slice | Indices
-"""Row numbers or a slice of rows."""
-
 Callback: TypeAlias = Callable[..., Any]
 """A function called with the progress of a solver after a slice of work; True stops the solver."""
-
 Between: TypeAlias = Callable[[Indices, Columns], Array]
 """A function that returns the kernel between two subsets of a set of points, shape (m, k)."""

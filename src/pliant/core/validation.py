@@ -122,24 +122,18 @@ def one_of(words: Collection[str]) -> Constraint:
 
 def optional(constraint: Constraint) -> Constraint:
     """Build a constraint that also accepts None."""
-    return partial(_check_unless, special=None, constraint=constraint)
+    return lambda name, value: None if value is None else constraint(name, value)
 
 
 def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
     """Build a constraint that also accepts "auto"; if `named`, its errors mention "auto"."""
-    return partial(_check_unless, special="auto", constraint=constraint, named=named)
 
+    def check(name: str, value: Any) -> object:
+        if isinstance(value, str) and (value == "auto" or not named):
+            return check_choice(name, value, ("auto",))
+        return constraint(f"{name} = 'auto' or" if named else name, value)
 
-def _check_unless(
-    name: str, value: Any, *, special: str | None, constraint: Constraint, named: bool = False
-) -> None:
-    """Apply `constraint` to all values except the special one."""
-    if value is None and special is None:
-        return
-    if special is not None and isinstance(value, str) and (value == special or not named):
-        check_choice(name, value, (special,))
-        return
-    constraint(f"{name} = {special!r} or" if named else name, value)
+    return check
 
 
 def check_parameters(estimator: BaseEstimator) -> None:
@@ -151,11 +145,7 @@ def check_parameters(estimator: BaseEstimator) -> None:
 
 
 def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:
-    """Return points as a float64 array of shape (n, d), with absolute values up to `LARGEST`.
-
-    Raise TypeError for sparse points, and ValueError for text, other shapes, NaN, infinity and
-    larger numbers.
-    """
+    """Return points as a float64 array of shape (n, d), with absolute values up to `LARGEST`."""
     points = _as_numbers(X, name)
     if points.ndim != 2:
         raise ValueError(f"expected {name} of shape (n_samples, n_features), got {points.shape}")
@@ -166,10 +156,7 @@ def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = Non
 
 
 def check_numbers(values: npt.NDArray[Any], name: str, first_row: int = 0) -> None:
-    """Raise ValueError for the first number that is not finite or exceeds `LARGEST`.
-
-    `first_row` is the row number of ``values[0]``, for the message.
-    """
+    """Raise ValueError for a number that is not finite or exceeds `LARGEST`, with its position."""
     if not values.size:
         return
     if float(values.max()) <= LARGEST and float(values.min()) >= -LARGEST:  # False for NaN
@@ -203,11 +190,7 @@ def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
 
 
 def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
-    """Call scikit-learn's ``validate_data``; reject absolute values above `LARGEST`.
-
-    Raise ValueError for integers that overflow float64, and TypeError for objects other than
-    numbers.
-    """
+    """Call scikit-learn's ``validate_data``; reject absolute values above `LARGEST`."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the test for NaN computes a sum
             checked = sklearn.utils.validation.validate_data(estimator, *data, **options)
@@ -241,10 +224,7 @@ def check_random_state(seed: Any) -> np.random.RandomState:
 
 
 def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
-    """Return the sorted classes in y, and the class index of each sample.
-
-    Raise ValueError for real numbers and for labels that cannot be sorted.
-    """
+    """Return the sorted classes in y, and the class index of each sample."""
     try:
         with np.errstate(invalid="ignore"):
             check_classification_targets(y)
@@ -306,8 +286,8 @@ def check_targets(y: npt.ArrayLike) -> Array:
 
 def has_fractions(values: npt.NDArray[Any]) -> bool:
     """Return True if all values are finite floats and some are not integers."""
-    real = values.dtype.kind == "f" and bool(np.isfinite(values).all())
-    return real and bool((values % 1 != 0).any())
+    finite = values.dtype.kind == "f" and np.isfinite(values).all()
+    return bool(finite and (values % 1 != 0).any())
 
 
 def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -320,27 +300,22 @@ def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
     if values.dtype.kind == "O":
         values = _convert_labels(values)
     if values.dtype.kind == "f":
-        if not np.isfinite(values).all():
-            place = int(np.argmin(np.isfinite(values)))
-            raise ValueError(f"expected finite labels, got {values[place]} in y at {place}")
-        if (values % 1 != 0).any():
-            place = int(np.argmax(values % 1 != 0))
-            raise ValueError(
-                f"expected class labels, got the real number {values[place]} in y at {place}"
-            )
+        with np.errstate(invalid="ignore"):
+            wrong = values % 1 != 0  # also True for nan and inf
+        if wrong.any():
+            place = int(np.argmax(wrong))
+            raise ValueError(f"expected class labels, got {values[place]} in y at {place}")
     return values
 
 
 def _convert_labels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Convert an object array to an array of strings or of numbers."""
-    texts = sum(isinstance(value, str) for value in values)
-    if 0 < texts < len(values):
-        invalid = next(value for value in values if not isinstance(value, str))
-        raise ValueError(f"expected labels of one type, got text and {plain(invalid)!r}")
-    if texts:
+    others = [value for value in values if not isinstance(value, str)]
+    if not others:
         return values.astype(str)
-    invalid = [value for value in values if not isinstance(value, Real | np.bool_)]
-    if invalid:
+    if len(others) < len(values):
+        raise ValueError(f"expected labels of one type, got text and {plain(others[0])!r}")
+    if invalid := [value for value in others if not isinstance(value, Real | np.bool_)]:
         raise ValueError(f"expected y to hold class labels, got {plain(invalid[0])!r}")
     return np.array(values.tolist())
 
@@ -379,11 +354,10 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
 
 
 def unlike_features(X: Array) -> tuple[int, int, float] | None:
-    """Find two columns of X, shape (n, d), with very different scales, or return None.
+    """Find columns of X with larger and smaller scale; return their indices and the scale ratio.
 
-    Return the index of the column with the larger scale, the index of the other column, and the
-    ratio of their standard deviations. The ratio of their ranges also exceeds `UNLIKE`, which
-    excludes rare indicators.
+    Return None unless the ratios of standard deviations and of ranges both exceed `UNLIKE`; the
+    ranges exclude rare indicators.
     """
     lowest, highest = X.min(axis=0), X.max(axis=0)
     widths, spreads = highest - lowest, X.std(axis=0)

@@ -334,7 +334,7 @@ def test_alignment_with_side_information_looks_at_known_points_only(information,
     [
         ([-1, -1], {}, "expected some labelled points, got -1 for all"),
         ([2, 2, 2], {}, "got only one class: 2 for all 3 labelled points"),
-        ([0.0, 1.0, 0.5], {}, "expected class labels, got the real number 0.5 in y at 2"),
+        ([0.0, 1.0, 0.5], {}, "expected class labels, got 0.5 in y at 2"),
         (["a", "b", -1], {}, "expected labels of one type, got text and -1"),
         ([[0], [1]], {}, "expected y of shape (n_samples,), n_samples >= 1, got (2, 1)"),
         ([0, 1, 1], {"unlabeled": (0,)}, "expected unlabeled to be one value, got"),

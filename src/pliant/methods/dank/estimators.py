@@ -287,7 +287,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
         if result.status in (Status.CONVERGED, Status.UNCERTIFIED) or (stopped and not late):
             return ""
         asked = self.tol * (1.0 + abs(result.value))
-        advice = f"max_seconds = {self.max_seconds} came first" if stopped else result.status.advice
+        advice = f"max_seconds = {self.max_seconds} came first" if stopped else result.status.value
         return (
             f"{type(self).__name__} stopped after {result.n_iter} steps{early} with a gap of "
             f"{result.gap:.3g}, where {asked:.3g} was asked for: {advice}"

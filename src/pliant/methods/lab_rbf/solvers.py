@@ -67,8 +67,8 @@ def descend(
     curvature, history, idle, status = InverseHessian(12), [], 0, Status.MAX_ITER
     for n_iter in range(1, max_iter + 1):
         after = _line_search(problem, at, curvature)
-        if after is None and len(curvature):  # try the gradient itself
-            curvature.reset()
+        if after is None and curvature.pairs:  # try the gradient itself
+            curvature.pairs.clear()
             after = _line_search(problem, at, curvature)
         if after is None:
             status = Status.SETTLED
@@ -93,7 +93,7 @@ def _line_search(problem: Problem, at: _Step, curvature: InverseHessian) -> _Ste
     if not slope < 0:
         return None
     largest = float(np.abs(direction).max())
-    share = min(1.0, (CAP if len(curvature) else FIRST) / largest)
+    share = min(1.0, (CAP if curvature.pairs else FIRST) / largest)
     for trial in range(12):
         x = at.x + share * direction
         value, gradient = problem.value_and_gradient(x)

@@ -115,7 +115,7 @@ class BaseGKL(BaseSVM[Kernel]):
                 found = self._learn_in_parts(problem, kernel, learning, settings, callback)
             elif learning.fits or len(problem.target) <= SUBSET:
                 result = self._learn_on_all(problem, kernel, learning, callback)
-                warning = self._report_of_gap(result, result.status.advice)
+                warning = self._report_of_gap(result, result.status.value)
                 found = self._build_function(kernel, result, warning)
             else:
                 found = self._learn_on_some(problem, kernel, learning, callback)
@@ -163,7 +163,7 @@ class BaseGKL(BaseSVM[Kernel]):
         # SVMs at the P of the sample; the bounds are for all P and all samples
         result = solve_given(learning, first.x, tol=tol, callback=callback)
         result = replace(result, n_iter=result.n_iter + first.n_iter)
-        advice = "" if first.status is Status.CONVERGED else f" ({first.status.advice})"
+        advice = "" if first.status is Status.CONVERGED else f" ({first.status.value})"
         warning = self._report_of_gap(
             result,
             f"P was learned on {len(part.target)} of {len(problem.target)} rows{advice}; raise "
@@ -183,14 +183,14 @@ class BaseGKL(BaseSVM[Kernel]):
         some = self._draw_part(problem, SUBSET)
         if some is problem:
             first = self._learn_on_all(problem, kernel, learning, callback)
-            advice = first.status.advice
+            advice = first.status.value
         else:
             first = low_rank.solve(
                 self._state_learning(some, kernel),
                 tol=float(self.tol), max_iter=self.max_iter, callback=callback,
             )  # fmt: skip
             rows = f"{len(some.target)} of {len(problem.target)} rows"
-            advice = f"P was learned on {rows}; {first.status.advice}"
+            advice = f"P was learned on {rows}; {first.status.value}"
         partition = kmeans_partition(learning.points, settings.n_parts, settings.random_state)
         factor = learning.scaled(first.x)  # Q = F F' of trace n_P
 
@@ -220,7 +220,7 @@ class BaseGKL(BaseSVM[Kernel]):
             factor, upper, proof.gap, n_svms, next(early, Status.CONVERGED),
             [Progress(n_svms, upper, proof.gap)], proof,
         )  # fmt: skip
-        warning = self._report_of_gap(total, f"parts stopped early; {total.status.advice}")
+        warning = self._report_of_gap(total, f"parts stopped early; {total.status.value}")
         found = self._build_function(kernel, total, warning or self._report_of_gap(first, advice))
         attributes = {
             **found.attributes,

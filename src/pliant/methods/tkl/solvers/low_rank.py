@@ -403,8 +403,8 @@ class LowRankDescent:
             if new is not None:
                 memory.update(new.V - here.V, new.gradient - here.gradient)
                 here = new
-            elif len(memory):
-                memory.reset()
+            elif memory.pairs:
+                memory.pairs.clear()
             else:
                 break
             # the term may cause .3 of the gap before its centre moves
@@ -449,8 +449,8 @@ class LowRankDescent:
         """Return a direction of descent, at most .7 |V| long; .3 |V| for the first step."""
         size, steepness = np.linalg.norm(here.V), np.linalg.norm(here.gradient)
         direction = -memory.dot(here.gradient)
-        if not len(memory) or np.vdot(direction, here.gradient) >= 0.0:
-            memory.reset()
+        if not memory.pairs or np.vdot(direction, here.gradient) >= 0.0:
+            memory.pairs.clear()
             direction = -here.gradient * (0.3 * size / steepness)
         length = float(np.linalg.norm(direction))
         return np.asarray(direction * min(1.0, 0.7 * float(size) / length))
