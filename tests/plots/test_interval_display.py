@@ -54,7 +54,7 @@ def test_lines_are_the_intervals_at_the_targets(regressor):
 def test_of_many_samples_some_are_drawn_and_all_are_counted(monkeypatch):
     y = np.arange(1000.0)[::-1]
     ends = np.column_stack([y - 1, y + np.where(y < 300, -0.5, 2.0)])
-    monkeypatch.setattr("pliant.plots.intervals.MAX_INTERVALS", 11)
+    monkeypatch.setattr("pliant.plots.lab_rbf.MAX_INTERVALS", 11)
     display = IntervalDisplay(y, y, ends).plot()
     assert display.inside.sum() == 700
     assert display.mean_width == pytest.approx(0.3 * 0.5 + 0.7 * 3.0)

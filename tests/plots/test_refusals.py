@@ -90,7 +90,7 @@ CALLS = [
     (lambda: TessellationDisplay.from_estimator(TKL, X, point=[0.0]), "point"),
     (lambda: WeightsDisplay.from_estimator(MKL, kernel_names=["a"]), "2 kernel_names, got 1"),
     (lambda: WeightsDisplay.from_estimator(MKL, most_kernels=0), "most_kernels >= 1"),
-    (lambda: WeightsDisplay.from_path([]), "models with the same number of kernels"),
+    (lambda: WeightsDisplay.from_path([]), "models with equal numbers of kernels"),
 ]
 
 

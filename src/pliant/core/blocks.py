@@ -14,10 +14,7 @@ BLOCK_ENTRIES = 4_000_000
 
 
 def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:
-    """Compute the outputs of the rows of X in blocks; each row needs `width` numbers of memory.
-
-    Raise ValueError if an output is NaN or infinite.
-    """
+    """Compute finite outputs of X in blocks of rows; each row needs `width` numbers of memory."""
     step = max(1, BLOCK_ENTRIES // max(1, width))
     with np.errstate(over="ignore", invalid="ignore"):
         blocks = [outputs(X[low : low + step]) for low in range(0, len(X), step)]

@@ -4,14 +4,10 @@
 stores the artists. matplotlib is imported when the first plot is drawn.
 """
 
-from pliant.plots.convergence import ConvergenceDisplay
 from pliant.plots.critical_difference import CriticalDifferenceDisplay
-from pliant.plots.embedding import EmbeddingDisplay
-from pliant.plots.features import BandwidthDisplay, RelevanceDisplay
-from pliant.plots.gram import AdaptationDisplay, GramDisplay
-from pliant.plots.intervals import IntervalDisplay
-from pliant.plots.tessellation import TessellationDisplay
-from pliant.plots.weights import WeightsDisplay
+from pliant.plots.fits import ConvergenceDisplay, EmbeddingDisplay, WeightsDisplay
+from pliant.plots.kernels import AdaptationDisplay, GramDisplay, TessellationDisplay
+from pliant.plots.lab_rbf import BandwidthDisplay, IntervalDisplay, RelevanceDisplay
 
 __all__ = [
     "AdaptationDisplay",

@@ -14,7 +14,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_points
 from pliant.methods.summary import Summary, summarize
 
 if TYPE_CHECKING:
@@ -96,11 +95,6 @@ def summary_for(drawing: str, estimator: BaseEstimator, learns: str, example: st
 def transform_points(model: BaseEstimator, X: Any) -> Any:
     """Transform points by all steps of a pipeline before the last."""
     return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
-
-
-def check_inner_points(model: BaseEstimator, X: Any) -> Array:
-    """Transform points for the last step of a pipeline, and check that they are finite."""
-    return check_points(transform_points(model, X), "X")
 
 
 def feature_labels(names: Sequence[str] | None, machine: BaseEstimator, d: int) -> list[str]:

@@ -134,7 +134,6 @@ class CriticalDifferenceDisplay(Display):
         return 7.0, 15.0 * (self._height + 4.0) / 72.0  # a label is 15 points high
 
     def _draw(self, style: dict[str, Any]) -> None:
-        """Draw the axis, the labels, the bars and the critical difference."""
         room = 72.0 * float(self.ax_.bbox.height) / self.ax_.figure.dpi / (self._height + 2.5)
         self._draw_axis()
         self._draw_labels(min(10.0, 0.72 * room))
@@ -148,7 +147,6 @@ class CriticalDifferenceDisplay(Display):
         self._draw_scale()
 
     def _draw_axis(self) -> None:
-        """Draw the axis of ranks from 1 to k, with space below and above it."""
         ax, k = self.ax_, len(self.ranks)
         low, high = self._span
         margin = 0.04 * (high - low)
@@ -157,8 +155,7 @@ class CriticalDifferenceDisplay(Display):
         ax.spines["top"].set_position(("data", 0.0))
         ax.spines["top"].set_bounds(1.0, float(k))
         ax.xaxis.set_ticks_position("top")
-        step = 1 if k <= 12 else 2
-        ax.set_xticks(np.arange(1, k + 1, step))
+        ax.set_xticks(np.arange(1, k + 1, 1 if k <= 12 else 2))
         ax.set_yticks([])
 
     def _draw_labels(self, size: float) -> None:
@@ -180,7 +177,6 @@ class CriticalDifferenceDisplay(Display):
         self.texts_ = [texts[j] for j in range(k)]
 
     def _draw_scale(self) -> None:
-        """Draw the critical difference above the axis."""
         ends, level = [1.0, 1.0 + self.critical_difference], -1.55
         look: dict[str, Any] = {"color": "black", "linewidth": 1.2, "marker": "|", "markersize": 7}
         (self.scale_,) = self.ax_.plot(ends, [level, level], clip_on=False, **look)

@@ -1,7 +1,8 @@
-"""Heat maps of a learned kernel and its base kernel between points."""
+"""Plots of learned kernels: Gram matrices, adaptation, and tessellated kernels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -9,7 +10,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, is_classifier
 
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_choice, check_points, has_fractions
+from pliant.core.validation import (
+    check_choice,
+    check_integer,
+    check_points,
+    check_vector,
+    has_fractions,
+)
 from pliant.kernels import Kernel, Precomputed, Scaled
 from pliant.methods.summary import summarize
 from pliant.plots._common import (
@@ -17,18 +24,22 @@ from pliant.plots._common import (
     HARDLY_ADAPTED,
     Display,
     Order,
-    check_inner_points,
     class_borders,
+    feature_labels,
     last_step,
     order_points,
     summary_for,
+    text,
     thin,
+    transform_points,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colorbar import Colorbar
+    from matplotlib.contour import QuadContourSet
     from matplotlib.image import AxesImage
+    from matplotlib.lines import Line2D
 
 
 class GramDisplay(Display):
@@ -38,9 +49,8 @@ class GramDisplay(Display):
     orders the points of a class by abs(coefficient). A learned kernel shows blocks: it is larger
     within classes than between them. Kernels are centred over the m points, which does not affect
     an estimator with an intercept: k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i,
-    x_j). Both matrices share one colour scale, which covers 99 % of the off-diagonal entries. If no
-    kernel value changes by more than a thousandth of the largest, the title calls the kernel hardly
-    adapted.
+    x_j). Both matrices share one colour scale, which covers 99 % of the off-diagonal entries. The
+    title says if no kernel value changes by more than a thousandth of the largest.
 
     Parameters
     ----------
@@ -62,7 +72,6 @@ class GramDisplay(Display):
     images_ : list of matplotlib AxesImage
         The base kernel, if given, and the learned kernel.
     colorbar_ : matplotlib Colorbar
-        The common colour scale.
 
     Examples
     --------
@@ -90,8 +99,7 @@ class GramDisplay(Display):
         self.before = None if before is None else check_points(before, "before", m)
         self.y = np.asarray(y)
         if by is None:
-            fractions = self.y.dtype.kind == "f" and has_fractions(self.y)
-            by = "target" if fractions else "class"
+            by = "target" if has_fractions(self.y) else "class"
         check_choice("by", by, ("class", "target"))
         self.by = by
         self.n_points = m if n_points is None else n_points
@@ -196,7 +204,6 @@ class GramDisplay(Display):
         return [K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() for K in given]
 
     def _draw(self, style: dict[str, Any]) -> None:
-        """Draw the matrices side by side."""
         ax = self.ax_
         m, order = len(self.y), self.order
         look = {**_choose_colours(self._matrices), **style}
@@ -236,7 +243,6 @@ class GramDisplay(Display):
         self.ax_.set_xlabel(f"{shown} points, ordered by {self.by}")
 
     def _draw_colorbar(self) -> None:
-        """Draw the colorbar, with arrows if entries exceed its limits."""
         image = self.images_[-1]
         low, high = image.get_clim()
         below = min(matrix.min() for matrix in self._matrices) < low
@@ -274,7 +280,6 @@ class AdaptationDisplay(Display):
     image_ : matplotlib AxesImage
         The heat map.
     colorbar_ : matplotlib Colorbar
-        The colour scale.
     """
 
     image_: AxesImage
@@ -334,8 +339,7 @@ class AdaptationDisplay(Display):
         Raises
         ------
         ValueError
-            If the model has no adaptive matrix or no support points, or the number of labels is
-            wrong.
+            If the model has no adaptive matrix or no support points, or y has a wrong length.
         """
         summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
         kernel, targets = machine.kernel_, np.asarray(y)
@@ -355,9 +359,9 @@ class AdaptationDisplay(Display):
         return bool(np.abs(self.change).max(initial=0.0) <= HARDLY_ADAPTED)
 
     def _draw(self, style: dict[str, Any]) -> None:
-        """Draw the heat map with a diverging colormap centred at F = 1."""
         ax = self.ax_
-        limit = max(float(np.abs(self.change).max()), HARDLY_ADAPTED)
+        largest = float(np.abs(self.change).max())
+        limit = max(largest, HARDLY_ADAPTED)
         look = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, **style}
         self.image_ = ax.imshow(self.change, **look)
         self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=ax, label="F − 1")
@@ -371,14 +375,167 @@ class AdaptationDisplay(Display):
         ax.set_xlabel("target" if self.by == "target" else "class, then |coefficient|")
         m = len(self.change)
         shown = f"all {m}" if m == self.n_support else f"{m} of {self.n_support}"
-        largest = float(np.abs(self.change).max())
         note = f"\nhardly adapted: |F − 1| ≤ {largest:.1g}" if self.hardly_adapted else ""
         ax.set_title(f"Adaptation, {shown} support points{note}")
 
 
+class TessellationDisplay(Display):
+    """k(x, z) as a function of two features of x for fixed z, or of one feature of x and z.
+
+    With z fixed, the axis-parallel lines through z are edges of the tessellation. They divide the
+    plane into four regions, and the kernel is a polynomial on each. As a function of one feature of
+    x and z, the kernel has the edge x = z.
+
+    Parameters
+    ----------
+    horizontal, vertical : arrays of shape (r,) and (s,)
+        Coordinates of the grid.
+    values : array of shape (s, r)
+        Kernel values on the grid, with one row per vertical position.
+    point : pair of float or None
+        The position of z in the plane; None if z varies along the vertical axis.
+    names : pair of str
+        Labels of the axes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes, set by ``plot``.
+    surface_ : matplotlib QuadContourSet
+        The kernel values.
+    edges_ : list of matplotlib Line2D
+        The edges of the tessellation.
+    point_ : matplotlib Line2D or None
+        The point z.
+    colorbar_ : matplotlib Colorbar
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from pliant import TKLClassifier
+    >>> from pliant.plots import TessellationDisplay
+    >>> X, y = make_circles(100, noise=0.1, factor=0.3, random_state=0)
+    >>> model = TKLClassifier(C=10).fit(X, y)
+    >>> display = TessellationDisplay.from_estimator(model, X, point=[0.0, 0.5])
+    >>> display.names
+    ('feature 0', 'feature 1')
+    """
+
+    surface_: QuadContourSet
+    edges_: list[Line2D]
+    point_: Line2D | None
+    colorbar_: Colorbar
+
+    def __init__(
+        self,
+        horizontal: npt.ArrayLike,
+        vertical: npt.ArrayLike,
+        values: npt.ArrayLike,
+        point: tuple[float, float] | None,
+        names: tuple[str, str],
+    ) -> None:
+        self.horizontal = np.asarray(horizontal, dtype=np.float64)
+        self.vertical = np.asarray(vertical, dtype=np.float64)
+        self.values = check_points(values, "values", len(self.horizontal))
+        self.point = point
+        self.names = names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: BaseEstimator,
+        X: Any,
+        *,
+        features: Sequence[int] | None = None,
+        point: npt.ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+        grid_resolution: int = 200,
+        ax: Axes | None = None,
+        **surface: Any,
+    ) -> Self:
+        """Plot the learned kernel of a fitted TKL estimator.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            A binary `TKLClassifier`, a `TKLRegressor`, or a pipeline ending in one; features are
+            then the inputs of its last step.
+        X : array-like or data frame of shape (n, d)
+            Points that define the ranges of the features.
+        features : sequence of one or two int, optional
+            Two features of x, or one feature of both x and z; the other features equal those of z.
+            By default the two features along which k(., z) changes most.
+        point : array-like of shape (d,), optional
+            The point z, in the features of the last step; by default the median of X.
+        feature_names : sequence of d str, optional
+            Defaults to the column names of the training data frame, or numbers.
+        grid_resolution : int, default=200
+            At least 2; the kernel is computed at grid_resolution**2 points.
+        ax : matplotlib Axes, optional
+            The axes to draw on; by default those of a new figure.
+        **surface
+            Keyword arguments for matplotlib's ``contourf``.
+
+        Raises
+        ------
+        ValueError
+            If the model does not have exactly one tessellated kernel, or X lacks a feature.
+        """
+        machine = last_step(model)
+        summary = summary_for("tessellation", machine, "a tessellated kernel", "TKLClassifier")
+        kernel = summary.kernel
+        assert kernel is not None
+        points = check_points(transform_points(model, X), "X")
+        d = points.shape[1]
+        labels = feature_labels(feature_names, machine, d)
+        z = np.median(points, axis=0) if point is None else check_vector("point", point, d)
+        resolution = check_integer("grid_resolution", grid_resolution, least=2)
+        ends = np.linspace(points.min(axis=0), points.max(axis=0), resolution)
+        chosen = _find_features(kernel, points, z) if features is None else tuple(features)
+        if len(chosen) not in (1, 2) or len(set(chosen) & set(range(d))) < len(chosen):
+            raise ValueError(f"expected 1 or 2 distinct features in [0, {d - 1}], got {chosen}")
+        if len(chosen) == 1:
+            (f,) = chosen
+            line = np.repeat(z[None, :], resolution, axis=0)
+            line[:, f] = ends[:, f]
+            names = f"{text(labels[f])} of x", f"{text(labels[f])} of z"
+            display = cls(ends[:, f], ends[:, f], kernel(line), None, names)
+        else:
+            f, g = chosen
+            # every point of the plane equals z except for features f and g
+            grid = np.repeat(z[None, :], resolution**2, axis=0)
+            plane = np.meshgrid(ends[:, f], ends[:, g])
+            grid[:, [f, g]] = np.stack(plane, axis=-1).reshape(-1, 2)
+            values = kernel(grid, z[None, :]).reshape(resolution, resolution)
+            names = text(labels[f]), text(labels[g])
+            display = cls(ends[:, f], ends[:, g], values, (float(z[f]), float(z[g])), names)
+        return display.plot(ax, **surface)
+
+    def _draw(self, style: dict[str, Any]) -> None:
+        from matplotlib.patheffects import withStroke
+
+        ax, look = self.ax_, {"levels": 24, "cmap": "viridis", **style}
+        self.surface_ = ax.contourf(self.horizontal, self.vertical, self.values, **look)
+        self.colorbar_ = self.surface_.figure.colorbar(self.surface_, ax=ax, label="k(x, z)")
+        edge: dict[str, Any] = {"color": "white", "linestyle": "--", "linewidth": 1.0}
+        self.point_ = None
+        if self.point is None:
+            self.edges_ = [ax.axline((self.horizontal[0], self.horizontal[0]), slope=1.0, **edge)]
+            ax.set_aspect("equal")
+        else:
+            x, y = self.point
+            self.edges_ = [ax.axvline(x, **edge), ax.axhline(y, **edge)]
+            dot: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 8}
+            (self.point_,) = ax.plot(x, y, "o", **dot)
+            halo = [withStroke(linewidth=2.5, foreground="white")]
+            ax.annotate("z", (x, y), (6, 6), textcoords="offset points", path_effects=halo)
+        ax.set(xlabel=self.names[0], ylabel=self.names[1])
+        ax.set_title("Learned kernel k(x, z)" + ("" if self.point is None else " around z"))
+
+
 def _kernel_points(model: BaseEstimator, base: Kernel | None, X: Any) -> Array:
     """Return the points for the kernel, or row numbers if it is precomputed."""
-    points = check_inner_points(model, X)
+    points = check_points(transform_points(model, X), "X")
     if not isinstance(base, Precomputed) or points.shape[1] == 1:
         return points
     if points.shape != base.gram.shape:
@@ -418,3 +575,15 @@ def _choose_colours(matrices: list[Array]) -> dict[str, Any]:
         return {"cmap": "viridis", "vmin": min(low, high), "vmax": high}
     limit = max(-low, high)
     return {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit}
+
+
+def _find_features(kernel: Kernel, points: Array, z: Array) -> tuple[int, ...]:
+    """Return the two features, in ascending order, along which k(., z) changes most."""
+    d, steps = len(z), 21
+    # line f passes through z along feature f: shape (d, steps, d)
+    lines = np.repeat(z[None, :], d * steps, axis=0).reshape(d, steps, d)
+    ends = np.linspace(points.min(axis=0), points.max(axis=0), steps)
+    for f in range(d):
+        lines[f, :, f] = ends[:, f]
+    changes = np.ptp(kernel(lines.reshape(-1, d), z[None, :]).reshape(d, steps), axis=1)
+    return tuple(sorted(int(f) for f in np.argsort(-changes, kind="stable")[:2]))
