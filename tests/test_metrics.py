@@ -148,7 +148,7 @@ BAD = [
     ([[1.0, np.inf], [np.inf, 1.0]], "expected finite numbers, got inf in gram"),
     ([[1.0, 2.0], [2.0, 1.0]], "expected a positive semi-definite Gram matrix, got the eigenvalue"),
     ([["a", "b"], ["b", "a"]], "expected gram to hold numbers"),
-    (np.empty((0, 0)), "expected kernel values of at least one sample, got shape (0, 0)"),
+    (np.empty((0, 0)), "expected a Gram matrix of at least one sample, got shape (0, 0)"),
 ]
 
 

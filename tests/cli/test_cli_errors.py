@@ -118,7 +118,7 @@ def test_a_fault_in_a_late_row_leaves_no_file(pliant, models, folder):
 
 def test_predictions_that_cannot_be_written(refused, models):
     predict = ("predict", models["sick"], "patients.csv")
-    assert "none' does not exist" in refused(*predict, "--out", "none/p.csv")
+    assert "missing folder" in refused(*predict, "--out", "none/p.csv")
     assert "expected a name that ends in .csv" in refused(*predict, "--out", "p.txt")
     assert "is already in use" in refused(*predict, "--out", "patients.csv")
     assert "is already in use" in refused(*predict, "--out", models["sick"])

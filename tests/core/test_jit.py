@@ -143,7 +143,7 @@ def test_a_cache_that_cannot_be_written_is_reported_once_and_stops_nothing(
     monkeypatch.setattr(jit._Cache, "_save_overload", full)
     loop = cached()
     assert (loop(21), loop(0.25)) == (42, 0.5)
-    (report,) = [record.getMessage() for record in caplog.records if "kept" in record.getMessage()]
+    (report,) = [text for text in caplog.messages if "cached" in text]
     assert str(tmp_path) in report
     assert "(No space left on device)" in report
     assert not files(tmp_path, "nb?")

@@ -57,7 +57,7 @@ def _resolve_target(path: str | os.PathLike[str]) -> Path:
         raise OSError("the name contains a NUL character")
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        raise OSError(f"folder {quoted(target.parent, 200)} does not exist")
+        raise OSError(f"missing folder {quoted(target.parent, 200)}")
     if target.exists() and not target.is_file():
         raise OSError("it exists and is not a regular file")
     if target.exists() and not os.access(target, os.W_OK):

@@ -57,7 +57,7 @@ class Display(ABC):
             try:
                 from matplotlib import pyplot
             except ImportError:
-                raise ImportError("plots need matplotlib: pip install 'pliant[plots]'") from None
+                raise ImportError("drawing needs matplotlib: pip install 'pliant[plots]'") from None
             ax = pyplot.subplots(layout="constrained", figsize=self._size)[1]
         self.ax_ = ax
         self._draw(style)
