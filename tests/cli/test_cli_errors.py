@@ -10,7 +10,7 @@ import skops.io
 from sklearn.preprocessing import FunctionTransformer
 
 from pliant import DANKClassifier
-from pliant.cli.errors import exit_code, format_error
+from pliant.cli.app import exit_code, format_error
 from pliant.persistence import load_model, save_model
 from tests.cli.conftest import patients, write
 
@@ -72,7 +72,7 @@ OPTIONS = {
     ("--missing", "drop"): "expected missing 'impute' or 'error' (--missing), got 'drop'",
     ("--param", "C=1", "--param", "C=2"): "--param 'C' is given twice",
     ("--single",): "--single needs --budget: add --budget TIME, or drop --single",
-    ("--budget", "5s"): "--budget cannot be combined with --method: with --budget, methods",
+    ("--budget", "5s"): "--budget selects methods and parameters: drop --method",
     ("--target", "grade"): "expected one --target, got 'sick' and 'grade': learn one at a time",
     ("--cv", "1"): "expected --cv >= 2, or 0 for no cross-validation, got 1",
     ("--cv", "31"): "--cv 31 needs 31 rows of each class, the smallest has 30: lower it",

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pliant import TableError
+from pliant.cli.options import parse_parameters
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
-from pliant.cli.parameters import parse_parameters
 
 VALUES = [
     ("10", 10),

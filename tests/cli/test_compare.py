@@ -21,7 +21,7 @@ from sklearn.metrics import f1_score, log_loss, make_scorer, roc_auc_score
 
 import pliant as package
 from pliant.cli.compare import Plan, format_ending, parse_duration, results_as_text
-from pliant.cli.table_options import TableOptions
+from pliant.cli.options import TableOptions
 from pliant.comparison import BlendClassifier, BlendRegressor, ComparisonResult
 from pliant.persistence import load_model
 from pliant.registry import METHODS as REGISTERED

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pliant.cli.console import print_result
+from pliant.cli.outputs import print_result
 from pliant.comparison.protocol import Entry
 from pliant.core.text import close_names, one_line, remove_controls, suggest
 from pliant.core.validation import check_real

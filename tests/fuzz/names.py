@@ -25,9 +25,9 @@ import numpy as np
 import pandas as pd
 
 from pliant.cli import main
+from pliant.cli.app import format_error
 from pliant.cli.compare import results_as_text
-from pliant.cli.console import _Notes, diagnostics, print_result
-from pliant.cli.errors import format_error
+from pliant.cli.outputs import _Notes, diagnostics, print_result
 from pliant.comparison import ComparisonResult
 from pliant.comparison.page import report_html
 from pliant.tables._write import FORMULA_MARKS, write_csv

@@ -60,7 +60,6 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    """Run one command; see `main`."""
     try:
         from importlib.util import find_spec
 

@@ -14,9 +14,10 @@ import typer
 from typer.main import get_command
 
 from pliant._version import __version__
-from pliant.cli.console import diagnostics, print_status
-from pliant.cli.errors import exit_code, format_error
 from pliant.cli.exit_codes import ExitCode
+from pliant.cli.outputs import diagnostics, print_status
+from pliant.comparison.text import shortage
+from pliant.core.text import printable, quoted
 
 COMMANDS = {
     "fit": "Learn a model from a table.",
@@ -28,12 +29,15 @@ COMMANDS = {
 }
 """The first sentence of the help of each command; the module has the name of the command."""
 
+USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
+"""Base class of usage errors: from click, or from its copy in newer versions of typer."""
 
-def application(wanted: Container[str] = COMMANDS) -> typer.Typer:
-    """Return the application; commands that are not `wanted` are only listed in the help.
+WRONG_INPUT = (USAGE_ERROR, ValueError, TypeError)
+"""Errors caused by invalid options or data; TableError and ModelFileError are ValueErrors."""
 
-    Importing a command takes seconds.
-    """
+
+def application(argv: Container[str] = COMMANDS) -> typer.Typer:
+    """Return the application; commands that are not in `argv` are listed, but not imported."""
     app = typer.Typer(
         name="pliant",
         add_completion=False,
@@ -41,7 +45,7 @@ def application(wanted: Container[str] = COMMANDS) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     for name, summary in COMMANDS.items():
-        if name in wanted:
+        if name in argv:
             app.command(name)(getattr(import_module(f"pliant.cli.{name}"), name))
         else:
             app.command(name, help=summary)(_placeholder)
@@ -55,13 +59,9 @@ def _placeholder() -> None:
 
 def import_command(argv: Sequence[str]) -> None:
     """Import the modules of the commands in a command line."""
-    for name in _commands_in(argv):
-        import_module(f"pliant.cli.{name}")
-
-
-def _commands_in(argv: Sequence[str]) -> list[str]:
-    """Return the names of commands among the arguments of a command line."""
-    return [name for name in COMMANDS if name in argv]
+    for name in COMMANDS:
+        if name in argv:
+            import_module(f"pliant.cli.{name}")
 
 
 def _show_version(wanted: bool) -> None:
@@ -104,7 +104,7 @@ def run(argv: Sequence[str]) -> int:
 
 def _invoke(argv: list[str]) -> int:
     """Parse and run a command; usage errors are raised."""
-    command, code = get_command(application(_commands_in(argv))), 0
+    command, code = get_command(application(argv)), 0
     try:
         with command.make_context("pliant", argv) as context:
             command.invoke(context)
@@ -130,3 +130,34 @@ def _is_stdout_error(error: OSError) -> bool:
 def _discard_stdout() -> None:
     """Redirect stdout to the null device, so that flushing it at exit raises no error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def exit_code(error: Exception) -> int:
+    """Return 2 for invalid usage or data, and 1 for other errors."""
+    return ExitCode.MISUSED if isinstance(error, WRONG_INPUT) else ExitCode.FAILED
+
+
+def format_error(error: Exception) -> str:
+    """Return the message of an error as one line without control characters."""
+    text = printable(" ".join(_message(error).split()), limit=600)
+    if isinstance(error, MemoryError):
+        return shortage(error)
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return (
+            "cannot start another thread: add --param n_jobs=1 or --jobs 1, or raise the limits on "
+            "memory and processes (ulimit -v, ulimit -u)"
+        )
+    if isinstance(error, (*WRONG_INPUT, OSError, ImportError)):
+        return text or type(error).__name__
+    return f"unexpected {type(error).__name__}: {text} (set PLIANT_TRACEBACK=1 for a traceback)"
+
+
+def _message(error: Exception) -> str:
+    """Return the message; usage errors refer to --help, and OS errors omit the error number."""
+    if isinstance(error, USAGE_ERROR):
+        context, text = getattr(error, "ctx", None), getattr(error, "format_message", error.__str__)
+        where = f" (see {context.command_path} --help)" if context else ""
+        return f"{text().rstrip('.')}{where}"
+    if isinstance(error, OSError) and error.strerror:
+        return ": ".join([*([quoted(error.filename)] if error.filename else []), error.strerror])
+    return str(error)

@@ -15,10 +15,20 @@ from typing import Annotated, Any, Literal
 import typer
 from joblib import cpu_count
 
-from pliant.cli.console import print_result, print_status
 from pliant.cli.exit_codes import ExitCode
-from pliant.cli.outputs import STDOUT, check_outputs, write_json
-from pliant.cli.parameters import int_parser
+from pliant.cli.options import (
+    Json,
+    Seed,
+    TableOptions,
+    Target,
+    Text,
+    flag,
+    int_parser,
+    option,
+    single_target,
+    with_table_options,
+)
+from pliant.cli.outputs import STDOUT, check_outputs, print_result, print_status, write_json
 from pliant.cli.report import (
     format_facts,
     package_versions,
@@ -26,17 +36,6 @@ from pliant.cli.report import (
     quote_path,
     summarize_scores,
     wrap,
-)
-from pliant.cli.table_options import (
-    Json,
-    Seed,
-    TableOptions,
-    Target,
-    Text,
-    flag,
-    option,
-    single_target,
-    with_table_options,
 )
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import named
@@ -87,11 +86,8 @@ class Plan:
     def names(self) -> list[str]:
         """The names of the tables from their files; repeated names are numbered."""
         names = [table_name(path) for path in self.tables]
-        seen = Counter[str]()
-        for place, name in enumerate(names):
-            seen[name] += 1
-            names[place] = name if seen[name] == 1 else f"{name}-{seen[name]}"
-        return names
+        numbers = [names[: place + 1].count(name) for place, name in enumerate(names)]
+        return [name if k == 1 else f"{name}-{k}" for name, k in zip(names, numbers, strict=True)]
 
     @property
     def caches(self) -> list[Path | None]:
@@ -134,17 +130,11 @@ def compare(
     ],
     *,
     target: Target,
-    methods: Annotated[
-        Text, option("NAME,NAME|all", "Default: seven contenders; see pliant methods.")
-    ] = None,
+    methods: Annotated[Text, option("NAME,NAME|all", "Default: seven; see pliant methods.")] = None,
     budget: Annotated[str, option("TIME|none", "Such as 90s, 10m, 1h; for all tables.")] = "5m",
     folds: Annotated[int, option("K", "Number of test folds.", parser=int_parser(2, 100))] = 5,
-    repeats: Annotated[
-        int, option("N", "Maximum number of draws of the folds.", parser=int_parser(1, 100))
-    ] = 2,
-    group: Annotated[
-        Text, option("COLUMN", "Keep the rows of each group in the same fold.")
-    ] = None,
+    repeats: Annotated[int, option("N", "Maximum draws of folds.", parser=int_parser(1, 100))] = 2,
+    group: Annotated[Text, option("COLUMN", "Keep rows of a group in the same fold.")] = None,
     time: Annotated[Text, option("COLUMN", "Test on later rows only, by number or date.")] = None,
     options: TableOptions,
     metric: Annotated[Text, option("NAME", "Ranking metric: r2, log_loss, f1_macro, ...")] = None,
@@ -156,11 +146,9 @@ def compare(
     report: Annotated[Path | None, option("FILE.html", "Write an HTML report.")] = None,
     json: Json = None,
     out: Annotated[
-        Path | None, option("FILE.pliant", "Fit the blend on all rows and save it.")
+        Path | None, option("FILE.pliant", "Save the blend, fitted to all rows.")
     ] = None,
-    single: Annotated[
-        bool, flag("--single", "Save the best single method instead of the blend.")
-    ] = False,
+    single: Annotated[bool, flag("--single", "Save the best single method instead.")] = False,
     cache: Annotated[
         Path | None, option("FILE", "File of finished folds; default: TABLE.compare.jsonl.")
     ] = None,
@@ -217,12 +205,10 @@ def parse_duration(text: str) -> float | None:
     plain = text.strip().lower()
     if plain == "none":
         return None
-    match = re.fullmatch(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s)?", plain, re.ASCII)
-    try:
-        parts = [float(part or 0) for part in match.groups()] if match else []
-    except ValueError:
-        parts = []
-    found = sum(part * unit for part, unit in zip(parts, (3600.0, 60.0, 1.0), strict=False))
+    parts = [rf"(?:(\d+\.?\d*|\.\d+){unit})?" for unit in "hms"]
+    match = re.fullmatch("".join(parts), plain, re.ASCII)
+    hours, minutes, seconds = (float(part or 0) for part in match.groups()) if match else (0, 0, 0)
+    found = 3600.0 * hours + 60.0 * minutes + seconds
     if not found > 0:
         raise ValueError(f"expected --budget TIME such as 90s, 10m, 1h or none, got {quoted(text)}")
     return found
@@ -295,7 +281,6 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
 
 
 def _metadata(result: ComparisonResult, chosen: str, took: float) -> dict[str, Any]:
-    """Return the metadata of the saved model for ``pliant info``."""
     blend = result.blend if chosen == BLEND else None
     folds = [each["scores"] for each in result.records if each["method"] == chosen]
     folds = folds if blend is None else [*blend.scores.values()]
@@ -339,7 +324,7 @@ def _read_tables(plan: Plan) -> list[Sample]:
                 group=plan.group,
                 time=plan.time,
                 folds=plan.protocol.folds,
-                **plan.table.choices,
+                **vars(plan.table),
             )
             plan.protocol.metric_for(sample.task)
             check_folds(sample, plan.protocol)
@@ -408,19 +393,12 @@ def results_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
 
 
 def _format_result(result: ComparisonResult) -> str:
-    """Format the headline, leaderboard, recommendation and missing results of a table."""
     missing = "\n".join(wrap(line) for line in missing_of(result))
-    blocks = [
-        _format_headline(result),
-        leaderboard_text(result),
-        wrap(result.sentence()),
-        missing,
-    ]
+    blocks = (_format_headline(result), leaderboard_text(result), wrap(result.sentence()), missing)
     return "\n\n".join(block for block in blocks if block)
 
 
 def _format_headline(result: ComparisonResult) -> str:
-    """Format the name, task and size of a table, and the number of scored folds."""
     sample = result.sample
     classes = "" if sample["classes"] is None else f", {len(sample['classes'])} classes"
     size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}{classes}"

@@ -11,11 +11,10 @@ import typer
 from sklearn.datasets import load_breast_cancer, make_friedman1
 
 from pliant.cli.compare import Plan, parse_duration, race, results_as_text
-from pliant.cli.console import print_result
 from pliant.cli.exit_codes import ExitCode
-from pliant.cli.outputs import check_outputs
+from pliant.cli.options import Seed, option
+from pliant.cli.outputs import check_outputs, print_result
 from pliant.cli.report import program_name, quote_path
-from pliant.cli.table_options import Seed, option
 from pliant.comparison.page import write_report
 from pliant.comparison.protocol import Protocol
 from pliant.core.exceptions import TableError

@@ -11,9 +11,29 @@ import numpy as np
 import typer
 from sklearn.base import BaseEstimator
 
-from pliant.cli.console import print_result, print_status, progress
-from pliant.cli.outputs import STDOUT, check_outputs, write_json
-from pliant.cli.parameters import check_names, int_parser, parse_parameters
+from pliant.cli.options import (
+    Json,
+    Seed,
+    TableOptions,
+    Target,
+    Text,
+    Texts,
+    check_names,
+    flag,
+    int_parser,
+    option,
+    parse_parameters,
+    single_target,
+    with_table_options,
+)
+from pliant.cli.outputs import (
+    STDOUT,
+    check_outputs,
+    print_result,
+    print_status,
+    progress,
+    write_json,
+)
 from pliant.cli.report import (
     describe_functions,
     describe_kernel,
@@ -21,18 +41,6 @@ from pliant.cli.report import (
     package_versions,
     plain_parameters,
     summarize_scores,
-)
-from pliant.cli.table_options import (
-    Json,
-    Seed,
-    TableOptions,
-    Target,
-    Text,
-    Texts,
-    flag,
-    option,
-    single_target,
-    with_table_options,
 )
 from pliant.comparison.contenders import NOT_SAVED, available, named
 from pliant.comparison.folds import most_folds
@@ -61,18 +69,12 @@ def fit(
     method: Annotated[Text, option("NAME", "Default: lab-rbf; pliant methods lists all.")] = None,
     options: TableOptions,
     out: Annotated[Path | None, option("MODEL", "Save the model to this file.")] = None,
-    param: Annotated[
-        Texts, option("NAME=VALUE", "Set a parameter, such as C=10; repeatable.")
-    ] = None,
+    param: Annotated[Texts, option("NAME=VALUE", "Set a parameter (C=10); repeatable.")] = None,
     cv: Annotated[
         int, option("K", "Cross-validation folds, at least 2; 0 for none.", parser=int_parser())
     ] = 5,
-    budget: Annotated[
-        Text, option("TIME", "Race several methods, such as for 5m or 90s; save their blend.")
-    ] = None,
-    single: Annotated[
-        bool, flag("--single", "With --budget: save the best single method.")
-    ] = False,
+    budget: Annotated[Text, option("TIME", "Race methods for 5m, 90s, ...; save a blend.")] = None,
+    single: Annotated[bool, flag("--single", "With --budget: save the best method.")] = False,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
@@ -92,15 +94,11 @@ def fit(
     if budget is not None:
         from pliant.cli.compare import Plan, run_plan
 
-        for name, given in (("--method", method), ("--param", param)):
-            if given:
-                reason = "with --budget, methods and parameters are selected automatically"
-                raise ValueError(f"--budget cannot be combined with {name}: {reason}")
+        if method or param:
+            raise ValueError("--budget selects methods and parameters: drop --method and --param")
         protocol = Protocol(folds=cv, seed=seed)
-        race = Plan(
-            (table,), single_target(target), budget=budget, protocol=protocol, table=options
-        )
-        run_plan(replace(race, json=json, out=out, single=single, journal=False))
+        race = Plan((table,), single_target(target), budget=budget, protocol=protocol)
+        run_plan(replace(race, table=options, json=json, out=out, single=single, journal=False))
         return
     if single:
         raise ValueError("--single needs --budget: add --budget TIME, or drop --single")
@@ -130,7 +128,7 @@ def train(
     method = named(method_name or _default_method(given))
     _check_method(method, out)
     sample = read_sample(
-        table, target, folds=cv or None, most_rows=method.max_rows, **options.choices
+        table, target, folds=cv or None, most_rows=method.max_rows, **vars(options)
     )
     schema = sample.schema
     assert schema is not None
@@ -229,7 +227,6 @@ def _check_labels(sample: Sample) -> None:
 
 
 def _check_folds(sample: Sample, n_folds: int) -> None:
-    """Raise ValueError if the labelled rows are too few for `n_folds` folds."""
     y = sample.y[sample.labelled(sample.y)]
     most = most_folds(y, sample.task)
     if n_folds < 2:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from sklearn.base import BaseEstimator
 
-from pliant.cli.console import print_result
+from pliant.cli.outputs import print_result
 from pliant.cli.predict import load_with_schema
 from pliant.cli.report import (
     Fact,
@@ -80,7 +80,6 @@ def _describe_method(estimator: BaseEstimator) -> str:
 
 
 def _table_facts(estimator: BaseEstimator, schema: TableSchema) -> list[Fact]:
-    """Return the facts about the target and the columns."""
     assert schema.target is not None
     kinds = Counter(column.kind for column in schema.columns)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
@@ -97,7 +96,6 @@ def _table_facts(estimator: BaseEstimator, schema: TableSchema) -> list[Fact]:
 
 
 def _metadata_facts(loaded: LoadedModel) -> list[Fact]:
-    """Return the facts in the metadata of the model."""
     if loaded.metadata is None:
         return []
     noted = [("training rows", f"{int(loaded.metadata['data']['rows'])}")]

@@ -15,7 +15,6 @@ def methods() -> None:
 
 
 def _facts(method: Method) -> list[Fact]:
-    """Return the facts about a method."""
     how = f", {method.many_rows}" if method.many_rows else ""
     grid = [f"{name} in {_format_values(name, each)}" for name, each in method.grid.items()]
     absent = "" if available(method) else f" (not installed: pip install {method.paper})"
@@ -31,6 +30,5 @@ def _facts(method: Method) -> list[Fact]:
 
 
 def _format_values(name: str, values: tuple[float | str, ...]) -> str:
-    """Format the grid values of a parameter."""
     listed = ", ".join(format_number(value) for value in values)
     return f"{{{listed}}}" + (" / number of features" if is_gamma(name) else "")

@@ -15,9 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
-from pliant.cli.console import print_status, progress
-from pliant.cli.outputs import STDOUT, check_outputs
-from pliant.cli.table_options import Text, Texts, flag, option, with_table_options
+from pliant.cli.options import Text, Texts, flag, option, with_table_options
+from pliant.cli.outputs import STDOUT, check_outputs, print_status, progress
 from pliant.comparison.reading import described_format
 from pliant.comparison.search import Tick, last_step
 from pliant.core.exceptions import ModelFileError, TableError
@@ -51,13 +50,9 @@ def predict(
     ],
     *,
     out: Annotated[Path, option("FILE", "A .csv or .csv.gz file; - is stdout.")] = STDOUT,
-    columns: Annotated[
-        Texts, option("COLUMN", "Copy a column of the table to the output; repeatable.")
-    ] = None,
+    columns: Annotated[Texts, option("COLUMN", "Copy a column to the output; repeatable.")] = None,
     proba: Annotated[bool, flag("--proba", "Add the probability of each class.")] = False,
-    decision: Annotated[
-        bool, flag("--decision", "Add the decision values of a classifier.")
-    ] = False,
+    decision: Annotated[bool, flag("--decision", "Add decision values of a classifier.")] = False,
     interval: Annotated[
         float | None,
         option("SHARE", "Add columns low and high: an interval with this coverage of the target."),
@@ -150,22 +145,19 @@ class TablePredictor:
     ) -> None:
         loaded, self._schema = load_with_schema(path)
         self._model = loaded.model
+        machine = last_step(self._model)
+        kind = type(machine).__name__
         if interval is not None:
             check_share("--interval", interval)
-            if not hasattr(last_step(self._model), "predict_interval"):
-                raise ValueError(
-                    "--interval needs a regression model of lab-rbf or a blend, got "
-                    f"{type(last_step(self._model)).__name__}"
-                )
+            if not hasattr(machine, "predict_interval"):
+                needed = "a regression model of lab-rbf or a blend"
+                raise ValueError(f"--interval needs {needed}, got {kind}")
         self._interval = interval
         if decision and not hasattr(self._model, "decision_function"):
             raise ValueError("--decision needs a classification model, got a regression model")
         self._decision = decision
         if proba and not hasattr(self._model, "predict_proba"):
-            raise ValueError(
-                "--proba needs a classification model with probabilities, got "
-                f"{type(last_step(self._model)).__name__}"
-            )
+            raise ValueError(f"--proba needs a classifier with probabilities, got {kind}")
         self._proba = proba
         self._threshold = None if threshold is None else self._parse_threshold(threshold)
         self._columns = tuple(dict.fromkeys(columns))
@@ -178,9 +170,9 @@ class TablePredictor:
         name, equals, share = threshold.rpartition("=")
         n_classes = len(labels)
         if n_classes != 2 or not hasattr(self._model, "predict_proba"):
+            kind = f"{type(last_step(self._model)).__name__} with {n_classes} classes"
             raise ValueError(
-                "--threshold needs a model of two classes with probabilities, got "
-                f"{type(last_step(self._model)).__name__} with {n_classes} classes"
+                f"--threshold needs a model of two classes with probabilities, got {kind}"
             )
         if equals and name not in labels:
             known = " or ".join(map(quoted, labels))
@@ -210,8 +202,7 @@ class TablePredictor:
         X = self._schema.features(frame, self._reported)
         columns: dict[str, Any] = {"prediction": self._predict(X)}
         if self._proba:
-            probabilities = self._model.predict_proba(X)
-            columns |= self._class_columns("probability", probabilities)
+            columns |= self._class_columns("probability", self._model.predict_proba(X))
         if self._decision:
             columns |= self._decision_columns(X)
         self._check_finite(columns)
@@ -235,7 +226,6 @@ class TablePredictor:
         return labels
 
     def _check_finite(self, columns: Mapping[str, Any]) -> None:
-        """Raise TableError if a predicted number is NaN or infinite."""
         for name, values in columns.items():
             cells = np.asarray(values)
             if cells.dtype.kind == "f" and not np.isfinite(cells).all():
@@ -255,14 +245,11 @@ class TablePredictor:
         return {name: frame[name].array for name in names}
 
     def _decision_columns(self, X: Array) -> dict[str, Array]:
-        """Return a column ``decision`` for two classes, or one column per class."""
         values: Array = np.asarray(self._model.decision_function(X))
-        if values.ndim == 1:
-            return {"decision": values}
-        return self._class_columns("decision", values)
+        return {"decision": values} if values.ndim == 1 else self._class_columns("decision", values)
 
     def _class_columns(self, what: str, values: Array) -> dict[str, Array]:
-        """Return one column per class, named ``what`` and the label."""
+
         labels = self._model.classes_.tolist()
         return {f"{what} {label}": values[:, k] for k, label in enumerate(labels)}
 

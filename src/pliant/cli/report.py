@@ -37,12 +37,10 @@ def describe_functions(
 ) -> list[dict[str, Any]]:
     """Return the facts about each real function of an estimator.
 
-    Each function has ``n_support`` and ``n_iter``. With a certificate it also has ``objective``,
-    ``gap`` (absolute) and ``relative_gap`` (in the units of ``tol``). Other facts depend on the
-    method: ``eta``, ``rank``, ``parts`` (with the sum of their gaps), ``members`` and their
-    ``held_out_score``. With feature names, they include the ``relevance`` of each feature, its
-    ``relevance_spread`` over the members (nan for a single member) and the pairs of ``correlated``
-    features. With more than two classes, each pair has a function with its two ``classes``.
+    Each function has ``n_support`` and ``n_iter``, its two ``classes`` if there are more, and with
+    a certificate ``objective``, ``gap`` and ``relative_gap`` (in the units of ``tol``). Other facts
+    depend on the method. With feature names, they include the ``relevance`` of each feature, its
+    ``relevance_spread`` over the members and the pairs of ``correlated`` features.
     """
     return [_describe(function, feature_names) for function in summarize(estimator).functions]
 
@@ -206,7 +204,6 @@ def _relevance_facts(part: Mapping[str, Any]) -> list[Fact]:
 
 
 def _format_gap(gap: float) -> str:
-    """Format a gap as an upper bound; nan means unknown."""
     return "unknown" if math.isnan(gap) else f"<= {gap:.2g}"
 
 
@@ -233,7 +230,6 @@ def format_facts(pairs: Iterable[Fact]) -> str:
 
 
 def _wrap_lines(text: str, width: int) -> list[str]:
-    """Split a text into lines at spaces only."""
     return textwrap.wrap(text, max(width, 20), break_on_hyphens=False)
 
 

@@ -1,9 +1,13 @@
-"""Options shared by several commands, mostly for reading a table."""
+"""Parse options: integers, ``--param NAME=VALUE``, and options for reading a table."""
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable, Sequence
+import json
+import math
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import update_wrapper
 from pathlib import Path
@@ -11,9 +15,60 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from pliant.cli.parameters import int_parser
-from pliant.core.text import listed, quoted
+from pliant.core.text import close_names, listed, quoted
 from pliant.tables import TableFormat
+
+
+def parse_parameters(words: Sequence[str]) -> dict[str, Any]:
+    """Parse parameters such as ``C=10`` or ``kernel=laplacian``.
+
+    A value that is not a literal (``10``, ``1e-3``, ``true``, ``None``, ``{"a": 2}``) is text.
+    """
+    parameters: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(f"expected --param NAME=VALUE, such as C=10, got {quoted(word)}")
+        if name.strip() in parameters:
+            raise ValueError(f"--param {quoted(name.strip())} is given twice")
+        parameters[name.strip()] = _value(value.strip())
+    return parameters
+
+
+def _value(text: str) -> Any:
+    """Parse a JSON or Python literal; return other text unchanged."""
+    parsers: tuple[Callable[[str], Any], ...] = (json.loads, ast.literal_eval)
+    for parse in parsers:
+        with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            return parse(text)
+    return text
+
+
+def int_parser(least: float = -math.inf, most: float = math.inf) -> Callable[[str], int]:
+    """Return a parser for an option that takes an integer in a range."""
+    limits = "" if math.isinf(most) else f" from {least} to {most}"
+
+    def parse(text: str) -> int:
+        with suppress(ValueError):
+            if least <= int(text) <= most:
+                return int(text)
+        raise typer.BadParameter(f"expected an integer{limits}, got {quoted(text)}")
+
+    return parse
+
+
+def check_names(given: Collection[str], known: Collection[str], method: str) -> None:
+    """Raise ValueError if names are not parameters of a method."""
+    unknown = [name for name in given if name not in known]
+    if not unknown:
+        return
+    names = ", ".join(quoted(name) for name in unknown)
+    close = [close_names(name, known) for name in unknown]
+    hints = [match[0] for match in close if match]
+    meant = f"; did you mean {', '.join(map(repr, hints))}?" if hints else ""
+    noun = "parameter" if len(unknown) == 1 else "parameters"
+    raise ValueError(f"{method} has no {noun} {names}{meant} (it has {', '.join(sorted(known))})")
+
 
 Text: TypeAlias = str | None
 Texts: TypeAlias = list[str] | None
@@ -46,7 +101,7 @@ def single_target(targets: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Options for reading a table and inferring columns; see `pliant.tables.TableSchema.fit`."""
+    """Options for reading a table and inferring columns; see `pliant.comparison.read_sample`."""
 
     task: str | None = None
     missing: str = "impute"
@@ -55,11 +110,6 @@ class TableOptions:
     categorical: tuple[str, ...] = ()
     date_order: str | None = None
     form: TableFormat = field(default_factory=TableFormat)
-
-    @property
-    def choices(self) -> dict[str, Any]:
-        """The options as keyword arguments of `pliant.comparison.read_sample`."""
-        return dict(vars(self))
 
     @property
     def words(self) -> list[str]:
@@ -88,13 +138,9 @@ def _table_format(
     *,
     sep: Annotated[Text, option("CHARACTER", "Cell separator; default: detected.")] = None,
     decimal: Annotated[Text, option(".|,", "Decimal mark; default: detected.")] = None,
-    thousands: Annotated[
-        Text, option("CHARACTER", "Thousands separator; default: detected.")
-    ] = None,
+    thousands: Annotated[Text, option("CHARACTER", "Thousands mark; default: detected.")] = None,
     encoding: Annotated[Text, option("NAME", "Such as utf-8 or cp1252; default: detected.")] = None,
-    na_values: Annotated[
-        Texts, option("WORD", "A cell that marks a missing value; repeatable.")
-    ] = None,
+    na_values: Annotated[Texts, option("WORD", "Marks a missing value; repeatable.")] = None,
     no_header: Annotated[
         bool, flag("--no-header", "The first line is data; columns are 'column 1', ...")
     ] = False,
@@ -106,9 +152,7 @@ def _table_format(
 
 def _table_options(
     *,
-    task: Annotated[
-        Text, option("classification|regression", "Default: inferred from the target.")
-    ] = None,
+    task: Annotated[Text, option("classification|regression", "Default: from the target.")] = None,
     missing: Annotated[
         str, option("impute|error", "Impute missing features, or raise an error.")
     ] = "impute",
@@ -119,9 +163,7 @@ def _table_options(
     categorical: Annotated[
         Texts, option("COLUMN", "Treat a column of numbers as categories; repeatable.")
     ] = None,
-    date_order: Annotated[
-        Text, option("dmy|mdy|ymd", "Default: inferred from the dates of a column.")
-    ] = None,
+    date_order: Annotated[Text, option("dmy|mdy|ymd", "Default: inferred from the dates.")] = None,
     form: TableFormat,
 ) -> TableOptions:
     """Return the options for reading a table."""
