@@ -100,17 +100,3 @@ def test_scores_are_those_of_a_plain_pipeline(pliant):
     model = HistGradientBoostingClassifier(random_state=0).fit(sample.X[train], sample.y[train])
     found = json.loads(Path("r.json").read_text(encoding="utf-8"))["cross_validation"]["scores"]
     assert found["accuracy"]["folds"][0] == model.score(sample.X[test], sample.y[test])
-
-
-WRONG = {
-    ("--method", "bosting"): "unknown method 'bosting'; did you mean 'boosting'?",
-    ("--method", "svm", "--param", "c=1"): "svm for classification has no parameter 'c'; did you",
-    ("--method", "kernel-ridge"): "kernel-ridge supports regression, not 'classification'",
-    ("--param", "kernel=linear"): "lab-rbf for classification has no parameter 'kernel'",
-}
-
-
-@pytest.mark.parametrize("words", WRONG, ids=" ".join)
-def test_what_a_baseline_cannot_do(refused, words):
-    given = ("fit", "patients.csv", "--target", "sick", *DROPS["sick"])
-    assert WRONG[words] in refused(*given, *words)

@@ -50,11 +50,6 @@ def test_a_table_that_is_not_there(refused):
 
 PARAMETERS = {
     "C=0": "expected C > 0, a finite number, got 0",
-    "C=NaN": "expected C > 0, a finite number, got nan",
-    "C=abc": "expected C > 0, a finite number, got 'abc'",
-    "eta=0": "expected eta > 0, a number, got 0",
-    "tau=1e9": "expected tau < 2n = ",
-    "kernel=gausian": "got 'gausian' (did you mean 'gaussian'?)",
     "kernel=precomputed": "expected a square Gram matrix of shape (n, n), got (",
     "gama=1": "no parameter 'gama'; did you mean 'gamma'? (it has C, cache_mb, ",
     "C": "expected --param NAME=VALUE, such as C=10, got 'C'",
@@ -133,8 +128,6 @@ def forged(**parts):
 FILES = {
     "pickle": (lambda good: pickle.dumps(print), "this is a pickle, which is never loaded"),
     "truncated": (lambda good: good[: len(good) // 2], "expected a whole zip archive"),
-    "empty": (lambda good: b"", "cannot load"),
-    "text": (lambda good: b"a,b\n1,2\n", "expected a whole zip archive"),
     "hostile": (
         lambda good: forged(model=FunctionTransformer(print), schema="null", metadata="null"),
         "cannot load",
@@ -180,11 +173,8 @@ def test_a_model_whose_parts_do_not_fit(refused, models):
 
 ODD_NOTES = [
     {},
-    {"data": 3},
-    {"data": {"rows": float("inf")}, "cross_validation": None, "versions": {}},
     {"data": {"rows": "many"}, "cross_validation": None, "versions": {}},
     {"data": {"rows": 1}, "cross_validation": {"scores": [1]}, "versions": {}},
-    {"data": {"rows": 1}, "cross_validation": None, "versions": []},
 ]
 
 
@@ -193,17 +183,6 @@ def test_odd_notes(refused, models, notes):
     loaded = load_model(models["sick"])
     save_model(loaded.model, "m.pliant", schema=loaded.schema, metadata=notes)
     assert refused("info", "m.pliant") == "cannot read the metadata of 'm.pliant'"
-
-
-def test_names_from_tables_and_files_cannot_drive_a_terminal(pliant):
-    lines = patients()
-    write("t.csv", "a\x1b[2J\x07,=cmd(),@x,sick\x1b[31m,g,h", *lines[1:])
-    target = ("--target", "sick\x1b[31m", "--drop", "g", "--drop", "h")
-    done = pliant("fit", "t.csv", *target, "--out", "m.pliant")
-    shown = [done, pliant("info", "m.pliant"), pliant("predict", "m.pliant", "patients.csv")]
-    assert [each.code for each in shown] == [0, 0, 2]
-    for each in shown:
-        assert (each.out + each.err).replace("\n", "").isprintable()
 
 
 def test_labels_that_look_like_formulas_are_quoted_in_predictions(pliant):

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from pliant import DANKClassifier, DANKRegressor, KMeansPartition
 from pliant.comparison.search import last_step
 from pliant.datasets import make_clowns
-from pliant.kernels import HadamardKernel, PartitionedKernel
+from pliant.kernels import PartitionedKernel
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
@@ -85,17 +85,6 @@ def test_a_model_in_parts_is_what_python_would_learn(pliant, learned, target, pr
         np.testing.assert_array_equal(found, expected)
     else:
         np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_a_refined_model_is_exact(learned):
-    exact, _ = learned("side", "--param", "tau=0", "--param", "tol=1e-8")
-    parts = 'partition={"n_parts": 4, "refine": true}'
-    machine, result = learned("side", "--param", parts, "--param", "tol=1e-8")
-    assert isinstance(machine.kernel_, HadamardKernel)
-    assert machine.objective_ == pytest.approx(exact.objective_, rel=1e-6)
-    (function,) = result["fit"]["functions"]
-    assert function["relative_gap"] <= 1e-8
-    assert "parts" not in function
 
 
 def test_many_rows_are_parted_as_in_comparisons(pliant, learned, monkeypatch):

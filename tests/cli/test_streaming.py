@@ -14,7 +14,6 @@ from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema, iter_table, read_table
-from tests.cli.conftest import write
 
 SMALL = {"n_support": 8, "n_members": 2, "max_iter": 4}
 WORDS = [word for name, value in SMALL.items() for word in ("--param", f"{name}={value}")]
@@ -95,42 +94,8 @@ def test_the_report_and_the_facts(pliant, folder, table):
         assert max(map(len, text.splitlines())) < 80
 
 
-FAULTS = {
-    "infinite": ("inf,x,A,2.5,yes", "column 'size': expected a finite number in row"),
-    "number": ("1e999,1,A,2.5,yes", "column 'size': expected a finite number in row 11001, got"),
-    "ragged": ("1,1,A", "'t.csv', line 11002: expected 5 cells as in the header, got 3"),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_broken_row_in_a_late_chunk_leaves_nothing(refused, table, fault):
-    line, expected = FAULTS[fault]
-    with open("t.csv", "a", encoding="utf-8") as file:
-        file.write(f"{line}\n")
-    words = ("--target", "price", "--drop", "dear", "--method", "lab-rbf", "--out", "m.pliant")
-    assert expected in refused("fit", "t.csv", *words)
-    assert not Path("m.pliant").exists()
-
-
-def test_an_interrupted_fit_leaves_nothing(pliant, folder, table, monkeypatch):
-    def interrupted(self, X, y, sample_weight=None):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(LABRBFRegressor, "fit", interrupted)
-    words = ("--target", "price", "--drop", "dear", "--method", "lab-rbf", "--out", "m.pliant")
-    assert pliant("fit", "t.csv", *words).code == 130
-    assert {path.name for path in folder.iterdir()} == {"patients.csv", "t.csv", "t.parquet"}
-    assert not Path("m.pliant").exists()
-
-
 def test_too_many_rows(refused, table, monkeypatch):
     method = replace(METHODS["lab-rbf"], max_rows=10_500)
     monkeypatch.setitem(METHODS, "lab-rbf", method)
     line = refused("fit", "t.csv", "--target", "price", "--method", "lab-rbf")
     assert line.startswith("the table has more than 10500 rows, the most that are taken: ")
-
-
-def test_a_target_that_does_not_vary(refused, folder):
-    write("t.csv", "a,y", *(f"{k},2.5" for k in range(9)))
-    line = refused("fit", "t.csv", "--target", "y", "--method", "lab-rbf")
-    assert line.startswith("column 'y': expected a target that varies, got '2.5' in all rows")

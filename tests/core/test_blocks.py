@@ -21,10 +21,6 @@ def test_blocks_are_joined(monkeypatch):
     assert sizes == [2, 2, 2]
 
 
-def test_outputs_that_are_no_numbers_are_returned():
-    assert in_blocks(X, 1, lambda some: np.full(len(some), "a")).tolist() == ["a"] * 6
-
-
 @pytest.mark.parametrize("shape", [(6,), (6, 3)])
 @pytest.mark.parametrize("factor", [1e308, np.nan])
 def test_outputs_that_are_not_finite_are_refused_with_their_row(shape, factor):

@@ -58,13 +58,9 @@ def test_what_is_no_positive_number_and_no_integer(bad):
     ("check", "message"),
     [
         (lambda: check_real("C", 0, above=0), "expected C > 0, a finite number, got 0"),
-        (lambda: check_real("C", 0, least=0.5), "expected C >= 0.5, a finite number, got 0"),
-        (lambda: check_real("C", np.inf), "expected C, a finite number, got inf"),
         (lambda: check_real("C", -np.inf, above=0, infinite=True),
          "expected C > 0, a number, got -inf"),
         (lambda: check_real("C", 10**400), f"expected C, a finite number, got {10**400}"),
-        (lambda: check_integer("k", 0, least=1), "expected k >= 1, an integer, got 0"),
-        (lambda: check_integer("k", 3.0, least=1), "expected k >= 1, an integer, got 3.0"),
         (lambda: check_integer("k", 2**53 + 1, least=1), f"expected k <= {2**53}, got {2**53 + 1}"),
         (lambda: check_choice("rule", "smoth", ("smooth", "none")),
          "expected rule in ['none', 'smooth'], got 'smoth' (did you mean 'smooth'?)"),

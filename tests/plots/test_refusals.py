@@ -77,19 +77,14 @@ def test_a_model_of_many_classes_sends_to_its_parts(display):
 
 CALLS = [
     (lambda: AdaptationDisplay.from_estimator(DANK, X[:5], Y[:5]), "the 150 training points"),
-    (lambda: BandwidthDisplay.from_estimator(LAB, feature_names=["a"]), "4 feature_names, got 1"),
     (lambda: CriticalDifferenceDisplay(["a", "b"], [0.5, 2], 1.0), "mean ranks from 1 to 2"),
     (lambda: EmbeddingDisplay.from_estimator(PCA(3).fit(X), X, Y), r"places of shape \(n, 2\)"),
     (lambda: GramDisplay.from_estimator(DANK, X, Y[:2]), r"y of shape \(150,\), got \(2,\)"),
     (lambda: IntervalDisplay.from_estimator(LAB, X, Y, coverage=1.0), "coverage < 1, got 1"),
     (lambda: IntervalDisplay.from_estimator(TWO, X, Y), "model with one output, got 2"),
-    (lambda: IntervalDisplay.from_estimator(LAB, X, Y[:9]), "predicted"),
     (lambda: RelevanceDisplay.from_estimator(LAB, kind="bars"), "kind in .* got 'bars'"),
-    (lambda: RelevanceDisplay.from_estimator(LAB, most_features=0), "most_features >= 1"),
     (lambda: TessellationDisplay.from_estimator(TKL, X, features=(1, 1)), "distinct features"),
-    (lambda: TessellationDisplay.from_estimator(TKL, X, point=[0.0]), "point"),
     (lambda: WeightsDisplay.from_estimator(MKL, kernel_names=["a"]), "2 kernel_names, got 1"),
-    (lambda: WeightsDisplay.from_estimator(MKL, most_kernels=0), "most_kernels >= 1"),
     (lambda: WeightsDisplay.from_path([]), "models with equal numbers of kernels"),
 ]
 

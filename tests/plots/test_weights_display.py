@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import C_path, MKLClassifier, MKLRegressor
-from pliant.kernels import Gaussian, Linear, On, Precomputed
+from pliant.kernels import Gaussian, Linear, On
 from pliant.plots import WeightsDisplay
 from pliant.plots._common import COLORS
 
@@ -84,9 +84,3 @@ def test_names_come_from_the_table_the_user_or_the_place():
     assert named == ["Gaussian(gamma=0.5) of b", "Linear of a and c"]
     own = WeightsDisplay.from_estimator(plain, kernel_names=["x", "y"]).kernel_names
     assert own == ["x", "y"]
-    grams = [Precomputed(kernel(X)) for kernel in (Gaussian(), Linear())]
-    rows = MKLRegressor(grams, norm=2.0).fit(np.arange(60.0)[:, None], F)
-    assert WeightsDisplay.from_estimator(rows).kernel_names == [
-        "Precomputed [0]",
-        "Precomputed [1]",
-    ]
