@@ -369,5 +369,5 @@ def test_unsuitable_graphs_and_matrices_are_refused(information):
     for function in (scg_loss, kernel_alignment):
         refused("expected kernel values of 8 points", function, np.eye(7), information)
         refused("expected a symmetric", function, np.triu(np.ones((8, 8))), information)
-    refused("expected gram with some value", kernel_alignment, np.zeros((8, 8)), information)
+    refused("expected gram to have a nonzero", kernel_alignment, np.zeros((8, 8)), information)
     refused("target to have the shape of gram, (3, 3)", kernel_alignment, np.eye(3), np.eye(4))
