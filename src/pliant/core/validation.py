@@ -218,8 +218,8 @@ def check_random_state(seed: Any) -> np.random.RandomState:
         return sklearn.utils.check_random_state(seed)
     except (ValueError, TypeError):
         raise ValueError(
-            "expected random_state to be None, a RandomState, or an integer in [0, 2**32 - 1], got "
-            f"{one_line(plain(seed))}"
+            "expected random_state to be None, a RandomState, or an integer from 0 to 2**32 - 1, "
+            f"got {one_line(plain(seed))}"
         ) from None
 
 
