@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from pliant.core.exceptions import TableError
-from pliant.core.text import meant
+from pliant.core.text import suggest
 from pliant.core.typing import Array
 
 FOLDER_VARIABLE = "PLIANT_DATA"
@@ -63,7 +63,7 @@ def load_local(name: str, folder: str | os.PathLike[str] | None = None) -> Datas
     root = _folder(folder)
     if name not in (known := list_local(root)):
         raise TableError(
-            f"expected the name of a data set in the folder, got {name!r}; {meant(name, known)}"
+            f"expected the name of a data set in the folder, got {name!r}; {suggest(name, known)}"
         )
     entry = _manifest(root).get(name, {})
     file, content = f"{name}{_SUFFIX}", (root / f"{name}{_SUFFIX}").read_bytes()

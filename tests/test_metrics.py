@@ -96,9 +96,11 @@ def test_centred_alignment_ignores_scale_and_constants(seed, scale, shift):
 @pytest.mark.parametrize(
     ("gram", "target", "message"),
     [
-        (np.ones((3, 3)), [0, 1, 1], "expected gram with some value other than 0 once it is"),
-        (np.eye(3), [1, 1, 1], "expected target with some value other than 0 once it is centred"),
-        (np.eye(3), [0, 1], "expected a target of shape (3, 3), as gram, got (2, 2)"),
+        (np.ones((3, 3)), [0, 1, 1], "expected gram to have a nonzero entry after centring"),
+        (np.eye(3), [1, 1, 1], "expected target to have a nonzero entry after centring"),
+        (np.eye(3), [0.0, np.nan, 1.0], "expected class labels, got nan in y at 1"),
+        (np.eye(3), [0, 1], "expected target to have the shape of gram, (3, 3), got (2, 2)"),
+        (np.eye(3), ["a", 1, "b"], "expected labels of one type, got text and 1"),
     ],
 )
 def test_bad_targets_are_refused(gram, target, message):
@@ -138,7 +140,8 @@ BAD = [
     ([[1.0, 2.0], [0.0, 1.0]], "expected a symmetric Gram matrix"),
     ([[1.0, np.nan], [np.nan, 1.0]], "expected finite numbers, got nan in gram"),
     ([[1.0, 2.0], [2.0, 1.0]], "expected a positive semi-definite Gram matrix, got the eigenvalue"),
-    (np.empty((0, 0)), "expected kernel values of at least one sample, got shape (0, 0)"),
+    ([["a", "b"], ["b", "a"]], "expected gram to hold numbers"),
+    (np.empty((0, 0)), "expected a Gram matrix of at least one sample, got shape (0, 0)"),
 ]
 
 
@@ -147,3 +150,9 @@ BAD = [
 def test_bad_matrices_are_refused(measure, gram, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         measure(gram)
+
+
+@pytest.mark.parametrize("measure", [spectral_ratio, effective_rank])
+def test_zero_has_no_spectrum(measure):
+    with pytest.raises(ValueError, match="expected gram to have a nonzero entry"):
+        measure(np.zeros((3, 3)))

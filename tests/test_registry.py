@@ -41,8 +41,8 @@ def test_gamma_of_the_grid_is_relative_to_the_number_of_features():
 @pytest.mark.parametrize(("method", "task"), TASKS)
 def test_a_machine_belongs_to_one_method(method, task):
     machine = method.learner(task)()
-    assert [each.name for each in METHODS.values() if each.made(machine)] == [method.name]
-    assert [each.name for each in METHODS.values() if each.made(clone(machine))] == [method.name]
+    assert [each.name for each in METHODS.values() if each.matches(machine)] == [method.name]
+    assert [each.name for each in METHODS.values() if each.matches(clone(machine))] == [method.name]
 
 
 @pytest.mark.parametrize("name", ["scg-ldk", "scg-osk", "osk", "ldk"])
@@ -73,12 +73,12 @@ def test_an_unknown_method_is_told_with_a_close_match():
     assert get_method("dank") is METHODS["dank"]
     with pytest.raises(ValueError, match=r"unknown method 'Dnak'; did you mean 'dank'\?"):
         get_method("Dnak")
-    with pytest.raises(ValueError, match=r"unknown method 'xyz'; there are: dank"):
+    with pytest.raises(ValueError, match=r"unknown method 'xyz'; available: dank"):
         get_method("xyz")
 
 
 def test_a_task_that_a_method_has_no_learner_for():
     method = dataclasses.replace(METHODS["dank"], regressor=None)
     assert method.tasks == ("classification",)
-    with pytest.raises(ValueError, match="dank does classification, not 'regression'"):
+    with pytest.raises(ValueError, match="dank supports classification, not 'regression'"):
         method.learner("regression")

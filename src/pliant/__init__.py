@@ -1,97 +1,22 @@
 """Learn kernels from data.
 
-Every method learns a kernel function. ``fit`` states a problem, runs a solver, and keeps the
+Every method learns a kernel function. ``fit`` sets up a problem, runs a solver, and stores the
 learned kernel (``kernel_``) with its coefficients; all methods predict by
 ``kernel_(X, support_vectors_) @ dual_coef_ + intercept_``. A learned kernel is an ordinary kernel
 object: callable on new points, and usable in any kernel method, directly or by its Gram matrix.
 
-The import of the package is quick: public names and modules are imported on demand.
+Public names and modules are imported on demand, so importing the package is fast.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 
-from pliant._version import __version__
-
-TYPE_CHECKING = False  # in place of typing's, whose import takes a while
+TYPE_CHECKING = False  # importing it from typing is slow
 if TYPE_CHECKING:
     from typing import Any
 
-    from pliant.comparison import compare, fit
-    from pliant.core.exceptions import (
-        FeatureScaleWarning,
-        ModelFileError,
-        NonPSDWarning,
-        TableError,
-        UniformWeightsWarning,
-    )
-    from pliant.methods import (
-        AsymmetricKernelRidge,
-        C_path,
-        DANKClassifier,
-        DANKRegressor,
-        GKLClassifier,
-        GKLRegressor,
-        KernelEmbedding,
-        KMeansPartition,
-        KNPLClassifier,
-        KNPLRegressor,
-        LABRBFClassifier,
-        LABRBFRegressor,
-        LearnedKernelClassifier,
-        LogDetLearner,
-        MKLClassifier,
-        MKLRegressor,
-        OrderSpectralLearner,
-        SCGLogDetLearner,
-        SCGLogDetPath,
-        SketchedKernelRidge,
-        SketchedKernelRidgeClassifier,
-        TKLClassifier,
-        TKLRegressor,
-        batch_decision_function,
-    )
-    from pliant.methods.supervised.information import SideInformation, scg_loss
-    from pliant.metrics import kernel_alignment
-
-__all__ = [
-    "AsymmetricKernelRidge",
-    "C_path",
-    "DANKClassifier",
-    "DANKRegressor",
-    "FeatureScaleWarning",
-    "GKLClassifier",
-    "GKLRegressor",
-    "KMeansPartition",
-    "KNPLClassifier",
-    "KNPLRegressor",
-    "KernelEmbedding",
-    "LABRBFClassifier",
-    "LABRBFRegressor",
-    "LearnedKernelClassifier",
-    "LogDetLearner",
-    "MKLClassifier",
-    "MKLRegressor",
-    "ModelFileError",
-    "NonPSDWarning",
-    "OrderSpectralLearner",
-    "SCGLogDetLearner",
-    "SCGLogDetPath",
-    "SideInformation",
-    "SketchedKernelRidge",
-    "SketchedKernelRidgeClassifier",
-    "TKLClassifier",
-    "TKLRegressor",
-    "TableError",
-    "UniformWeightsWarning",
-    "__version__",
-    "batch_decision_function",
-    "compare",
-    "fit",
-    "kernel_alignment",
-    "scg_loss",
-]
+    from pliant.methods import *  # noqa: F403
 
 _ELSEWHERE = {
     "FeatureScaleWarning": "pliant.core.exceptions",
@@ -100,23 +25,29 @@ _ELSEWHERE = {
     "SideInformation": "pliant.methods.supervised.information",
     "TableError": "pliant.core.exceptions",
     "UniformWeightsWarning": "pliant.core.exceptions",
+    "__version__": "pliant._version",
     "compare": "pliant.comparison",
     "fit": "pliant.comparison",
     "kernel_alignment": "pliant.metrics",
     "scg_loss": "pliant.methods.supervised.information",
 }
-"""Modules of the public names outside `pliant.methods`."""
+"""Modules of the public names that are not in `pliant.methods`."""
 
 _MODULES = ("core", "kernels", "methods", "metrics")
-"""Public modules that ``import pliant`` makes available."""
+"""Public submodules that are attributes of the package."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name or module at its first use."""
-    if name in __all__:
-        value = getattr(import_module(_ELSEWHERE.get(name, "pliant.methods")), name)
+    """Import a public name or module at its first use; ``__all__`` lists the public names."""
+    value: Any
+    if name in _ELSEWHERE:
+        value = getattr(import_module(_ELSEWHERE[name]), name)
     elif name in _MODULES:
         value = import_module(f"pliant.{name}")
+    elif name == "__all__":
+        value = sorted({*_ELSEWHERE, *import_module("pliant.methods").EXPORTED})
+    elif name[0] != "_" and name in (methods := import_module("pliant.methods")).EXPORTED:
+        value = getattr(methods, name)
     else:
         raise AttributeError(f"module 'pliant' has no attribute {name!r}")
     globals()[name] = value
@@ -124,5 +55,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names of the module, also those not imported yet."""
-    return sorted({*globals(), *__all__, *_MODULES})
+    """Return the names in the package, including those not imported yet."""
+    return sorted({*globals(), *__getattr__("__all__"), *_MODULES})

@@ -1,4 +1,4 @@
-"""Measures of kernel matrices: alignment and dimensions."""
+"""Measures of kernel matrices: alignment, spectral ratio and effective rank."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ def kernel_alignment(
         \rho(K, Y) = \frac{\langle K, Y \rangle}{\sqrt{\langle K, K \rangle \langle Y, Y \rangle}}
 
     (Pan et al., Eq. 1; Cristianini et al. 2002). With `centered`, K and Y are replaced by HKH and
-    HYH, H = I - 11'/n. This is the centred alignment of Cortes et al. (2012). A constant added to
-    the kernel does not change it, and it is low for a kernel without relation to the target, also
-    for classes of unequal size.
+    HYH, H = I - 11'/n. This is the centred alignment of Cortes et al. (2012). It is invariant to
+    adding a constant to the kernel, and low for a kernel unrelated to the target, even if the
+    classes differ in size.
 
     Parameters
     ----------
     gram : array-like of shape (n_samples, n_samples)
         Symmetric kernel values K.
     target : array-like of shape (n_samples, n_samples) or (n_samples,), or SideInformation
-        The matrix Y, or its source. For two classes Y = yy' with y of -1 and +1; for more, Y_ij is
-        1 if samples i and j have the same label, else 0; for real numbers (float values with a
-        fractional part) Y = yy'. For side information Y is T, with +1, -1 and 0, on the points with
-        side information.
+        The matrix Y, or data that define it. For two classes Y = yy' with y of -1 and +1; for more
+        classes Y_ij is 1 if samples i and j have the same label, else 0; for real numbers (floats
+        with a fractional part) Y = yy'. For side information Y is T, with entries +1, -1 and 0,
+        restricted to the points with side information.
     centered : bool, default=False
-        Centre both matrices, on the compared points.
+        Centre both matrices, over the compared points.
 
     Returns
     -------
     float
-        From -1 to 1.
+        The alignment, from -1 to 1.
 
     Raises
     ------
     ValueError
-        For different shapes, a matrix of zeros, or a constant matrix to be centred.
+        If the shapes differ, a matrix is zero, or a matrix is constant and `centered` is True.
 
     References
     ----------
@@ -76,7 +76,7 @@ def kernel_alignment(
         K = check_points(gram, "gram")
         Y = _target_gram(target) if np.ndim(target) == 1 else check_points(target, "target")
         if K.shape != Y.shape:
-            raise ValueError(f"expected a target of shape {K.shape}, as gram, got {Y.shape}")
+            raise ValueError(f"expected target to have the shape of gram, {K.shape}, got {Y.shape}")
         check_gram(K)
     cosine = np.vdot(_normalised("gram", K, centered), _normalised("target", Y, centered))
     return float(np.clip(cosine, -1.0, 1.0))
@@ -84,15 +84,15 @@ def kernel_alignment(
 
 @blas_limited
 def spectral_ratio(gram: npt.ArrayLike) -> float:
-    r"""Return the nuclear norm of a kernel matrix over its Frobenius norm.
+    r"""Return the ratio of the nuclear norm to the Frobenius norm of a kernel matrix.
 
     .. math::
 
         \frac{\|K\|_*}{\|K\|_F} = \frac{\sum_i \lambda_i}{\sqrt{\sum_i \lambda_i^2}}
         = \frac{\operatorname{tr} K}{\sqrt{\sum_{ij} K_{ij}^2}}
 
-    The ratio is 1 for a matrix of rank one and the square root of n for a multiple of the identity.
-    A larger ratio means more complex functions of the kernel [1]_.
+    The ratio is 1 for a matrix of rank one, and sqrt(n) for a multiple of the identity. A larger
+    ratio means that the kernel represents more complex functions [1]_.
 
     Parameters
     ----------
@@ -132,9 +132,10 @@ def effective_rank(gram: npt.ArrayLike) -> float:
 
         \exp \left( -\sum_i p_i \log p_i \right), \qquad p_i = \lambda_i / \sum_j \lambda_j
 
-    by Roy and Vetterli (2007), with eigenvalues as singular values. It is at least 1, and at most
-    the rank of K, its value for equal nonzero eigenvalues. (Trace over largest eigenvalue, another
-    definition, is never larger.) O(n^3).
+    This is the effective rank of Roy and Vetterli (2007); singular values of K are its eigenvalues.
+    It lies between 1 and the rank of K, which it equals if the nonzero eigenvalues are equal. The
+    ratio of the trace to the largest eigenvalue, another definition, is never larger. The cost is
+    O(n^3).
 
     Parameters
     ----------
@@ -169,10 +170,10 @@ def effective_rank(gram: npt.ArrayLike) -> float:
 
 
 def _psd(gram: npt.ArrayLike) -> Array:
-    """Return a positive semi-definite Gram matrix, divided by its largest entry."""
+    """Check that a Gram matrix is positive semi-definite, and divide it by its largest entry."""
     K = check_points(gram, "gram")
     if not K.size:
-        raise ValueError(f"expected kernel values of at least one sample, got shape {K.shape}")
+        raise ValueError(f"expected a Gram matrix of at least one sample, got shape {K.shape}")
     negative = negative_eigenvalue(check_gram(K))
     if negative is not None:
         raise ValueError(
@@ -182,18 +183,18 @@ def _psd(gram: npt.ArrayLike) -> Array:
 
 
 def _unit(name: str, matrix: Array) -> Array:
-    """Divide a matrix by its largest entry, so that squares do not underflow."""
+    """Divide a matrix by its largest absolute entry, so that squares do not underflow."""
     largest = float(np.abs(matrix).max(initial=0.0))
     if largest == 0.0:
-        raise ValueError(f"expected {name} with some value other than 0, got zeros only")
+        raise ValueError(f"expected {name} to have a nonzero entry, got only zeros")
     return matrix / largest
 
 
 def _target_gram(target: npt.ArrayLike) -> Array:
-    """Return the matrix Y of the labels or real numbers of n samples, shape (n, n)."""
+    """Return the matrix Y for n labels or real numbers, shape (n, n)."""
     y = np.asarray(target)
     if has_fractions(y):
-        y = y / np.abs(y).max()  # so that products do not underflow
+        y = y / np.abs(y).max()  # prevents underflow of products
         return np.multiply.outer(y, y).astype(np.float64)
     classes, codes = np.unique(check_labels(target), return_inverse=True)
     same = codes[:, None] == codes
@@ -201,11 +202,11 @@ def _target_gram(target: npt.ArrayLike) -> Array:
 
 
 def _normalised(name: str, matrix: Array, centered: bool) -> Array:
-    """Divide a matrix, perhaps centred, by its Frobenius norm."""
+    """Centre a matrix if `centered`, and divide it by its Frobenius norm."""
     scaled = _unit(name, matrix)
     if centered:
         scaled -= scaled.mean(axis=0)  # HKH: columns and rows sum to zero
         scaled -= scaled.mean(axis=1, keepdims=True)
-        if float(np.abs(scaled).max()) <= 1e-12:  # only rounding errors are left
-            raise ValueError(f"expected {name} with some value other than 0 once it is centred")
+        if float(np.abs(scaled).max()) <= 1e-12:  # zero up to rounding errors
+            raise ValueError(f"expected {name} to have a nonzero entry after centring")
     return np.asarray(scaled / np.linalg.norm(scaled))

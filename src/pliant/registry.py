@@ -1,6 +1,6 @@
-"""The methods of pliant: one entry makes a method appear everywhere.
+"""Registry of the methods of pliant.
 
-The command line, the comparison and the documentation find a method here by its name.
+The command line, the comparison and the documentation look up methods here by name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from pliant.core.text import meant
+from pliant.core.text import suggest
 from pliant.methods import (
     DANKClassifier,
     DANKRegressor,
@@ -30,42 +30,42 @@ from pliant.methods import (
 )
 
 Maker: TypeAlias = Callable[..., Any]
-"""A class or a function that makes an estimator from parameters by name."""
+"""A class or function that makes an estimator from keyword parameters."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """One way to learn a kernel.
+    """A method: its learners, default parameters and tuning grid.
 
     Parameters
     ----------
     name, title : str
-        The name on the command line, and the one in tables of results.
+        The name on the command line, and the title in tables of results.
     paper : str
         The publication.
     classifier, regressor : callable or None
-        The learners: classes, or functions that make an estimator with parts
-        (``learner__strength``); None for a task that the method cannot do.
+        The learners: classes, or functions that make an estimator with nested parameters
+        (``learner__strength``); None for an unsupported task.
     grid : mapping of str to tuple
-        The values that a search tries, on standardised features unless the method `streams`. Values
-        of ``gamma``, also of a part, are multiples of 1/d, with d the number of features.
+        The values tried by a search, on standardised features unless the method `streams`. Values
+        of ``gamma``, also of nested estimators, are multiples of 1/d for d features.
     max_rows : int
-        Maximum number of training rows for a reasonable time and memory.
+        Maximum number of training rows for reasonable time and memory.
     summary : str
-        The learned kernel, in a few words.
+        A short description of the learned kernel.
     streams : bool, default=False
-        True if the learners take features on any scale.
+        True if the learners accept features on any scale.
     many : tuple of int and mapping, optional
         Minimum number of training rows for these parameters, in ``pliant fit`` and comparisons.
     rough : mapping of str to value, optional
-        Parameters of the fits in a search, rougher than the default.
+        Parameters of the fits in a search, less accurate and faster than the defaults.
     given : mapping of str to value, optional
-        Parameters of every fit; they win over `many` and `rough`.
+        Parameters of every fit; they take precedence over `many` and `rough`.
     per_row : tuple of str, default=()
-        Penalties that grow with the number of rows between a search and the final fit (`at_size`).
+        Penalties that `rescale` multiplies by the ratio of rows in the final fit and a search.
     searched : bool, default=True
-        True if comparisons search the grid. False for default settings that suit tables of all
-        kinds, so that a search costs more than it gains.
+        True if comparisons search the grid. False if the defaults suit most tables, so that
+        searching costs more than it gains.
     """
 
     name: str
@@ -85,15 +85,15 @@ class Method:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The tasks that have a learner."""
+        """The supported tasks."""
         return tuple(self._learners)
 
     @property
     def many_rows(self) -> str:
-        """The settings `many`, as ``pliant methods`` shows them."""
+        """The parameters `many`, as shown by ``pliant methods``."""
         number, settings = self.many or (0, {})
         shown = ", ".join(f"{name}={value}" for name, value in settings.items())
-        return shown and f"with {shown} from {number} on"
+        return shown and f"with {shown} for {number} or more"
 
     @property
     def _learners(self) -> dict[str, Maker]:
@@ -101,17 +101,17 @@ class Method:
         return {task: learner for task, learner in learners.items() if learner is not None}
 
     def learner(self, task: str) -> Maker:
-        """Return the factory of learners for "classification" or "regression", if there is one."""
+        """Return the learner for "classification" or "regression"."""
         if task not in self._learners:
-            raise ValueError(f"{self.name} does {' and '.join(self.tasks)}, not {task!r}")
+            raise ValueError(f"{self.name} supports {' and '.join(self.tasks)}, not {task!r}")
         return self._learners[task]
 
-    def made(self, estimator: object) -> bool:
-        """Return True for an estimator of this method, fitted or not."""
+    def matches(self, estimator: object) -> bool:
+        """Return True if this method makes estimators of the same kind."""
         return any(_kind(make()) == _kind(estimator) for make in self._learners.values())
 
-    def machine(self, task: str, *, seed: int, n_rows: int, rough: bool = False) -> Any:
-        """Make a learner for n_rows training rows, a rough one for a search, with a seed."""
+    def make_estimator(self, task: str, *, seed: int, n_rows: int, rough: bool = False) -> Any:
+        """Make an estimator for n_rows training rows, with search parameters if `rough`."""
         made = self.learner(task)()
         known = made.get_params()
         seeds = {name: seed for name in known if name.rpartition("__")[2] == "random_state"}
@@ -121,7 +121,7 @@ class Method:
         return made.set_params(**{**seeds, **many, **searched, **self.given})
 
     def param_grid(self, n_features: int, task: str | None = None) -> dict[str, list[Any]]:
-        """Return the grid, for one task's learner if given, with ``gamma`` for n_features."""
+        """Return the grid with ``gamma`` for n_features; if `task` is given, for its learner."""
         grid: dict[str, list[Any]] = {name: list(values) for name, values in self.grid.items()}
         if task is not None:
             known = self.learner(task)().get_params()
@@ -131,12 +131,12 @@ class Method:
                 grid[name] = [1.0 / n_features * value for value in grid[name]]
         return grid
 
-    def at_size(self, settings: Mapping[str, Any], ratio: float) -> dict[str, Any]:
-        """Convert settings chosen on some rows to settings for `ratio` times as many rows.
+    def rescale(self, settings: Mapping[str, Any], ratio: float) -> dict[str, Any]:
+        """Convert parameters selected on a subset of rows to `ratio` times as many rows.
 
-        The C of TKL multiplies a sum of losses over the rows. On ten tables with C chosen on a
-        seventh of the rows, ten times that C was better on all rows on six, by 3 to 52 % of the
-        error, and worse on three, by 1, 2 and 16 %.
+        The C of TKL multiplies a sum of losses over the rows. On ten tables, C was selected on a
+        seventh of the rows. On all rows, ten times that C reduced the error on six tables, by 3 to
+        52 %, and increased it on three, by 1, 2 and 16 %.
         """
         return {
             name: value * ratio
@@ -147,28 +147,28 @@ class Method:
 
 
 def is_gamma(name: str) -> bool:
-    """Return True for the name of a gamma, of an estimator or of an estimator inside it."""
+    """Return True if a parameter, possibly of a nested estimator, is named gamma."""
     return name.rpartition("__")[2] == "gamma"
 
 
 def _kind(estimator: object) -> tuple[object, ...]:
-    """Return the settings that distinguish estimators of different methods."""
+    """Return the types and parameters that distinguish estimators of different methods."""
     learner = getattr(estimator, "learner", None)
     uniform = getattr(estimator, "weights", None) == "uniform"
     return type(estimator), type(learner), getattr(learner, "loss", None), uniform
 
 
 def get_method(name: str) -> Method:
-    """Return a method by name; an unknown name raises ValueError with close names."""
+    """Return a method by name; raise ValueError with similar names for an unknown name."""
     if name in METHODS:
         return METHODS[name]
-    raise ValueError(f"unknown method {name!r}; {meant(name, METHODS)}")
+    raise ValueError(f"unknown method {name!r}; {suggest(name, METHODS)}")
 
 
 def _on_learned_kernel(
     learner: Maker, settings: Mapping[str, Any], **parameters: Any
 ) -> LearnedKernelClassifier:
-    """Make a plain support vector machine on a learned kernel."""
+    """Make a support vector machine on a learned kernel."""
     machine = DANKClassifier("precomputed", eta=math.inf, extension="none")
     return LearnedKernelClassifier(learner(**settings), machine).set_params(**parameters)
 
@@ -177,15 +177,15 @@ SVM_GRID = {
     "C": tuple(2.0**power for power in range(-3, 12, 2)),
     "gamma": (1 / 16, 1 / 4, 1.0, 4.0),
 }
-"""Values to search for estimators with the parameters of an SVM."""
+"""Grid for estimators with the parameters of an SVM."""
 
 LEARNER_GAMMAS = {"learner__gamma": SVM_GRID["gamma"]}
 PENALTIES = {"machine__C": tuple(2.0**power for power in range(-3, 10, 3))}
-"""Values to search for a kernel learner and for the support vector machine on its kernel."""
+"""Grids for a kernel learner and for the support vector machine on its kernel."""
 
 SUM_PENALTIES = tuple(2.0**power for power in range(-4, 11, 2))
-"""Values of C to search for sums of normalised kernels. The best C of eight tables was between 0.1
-and 100, the larger ones for equal weights; larger ones change almost nothing."""
+"""Grid of C for sums of normalised kernels. The best C was between 0.1 and 100 on eight tables, and
+larger with equal weights. Values above 100 have almost no effect."""
 
 SCG = (
     "Pan, Chen, Chen, Xu: Efficient learning of supervised kernels with a graph-based loss "
@@ -202,7 +202,7 @@ METHODS: dict[str, Method] = {
         regressor=DANKRegressor,
         grid=SVM_GRID,
         max_rows=500_000,
-        summary="a base kernel times a matrix that adapts each of its entries",
+        summary="a base kernel times a matrix that adapts each entry",
         many=(20_000, {"partition": "kmeans"}),
         rough={"tau": 0.0, "tol": 1e-3},
     ),
@@ -215,7 +215,7 @@ METHODS: dict[str, Method] = {
         regressor=KNPLRegressor,
         grid=SVM_GRID,
         max_rows=100_000,
-        summary="a base kernel times a matrix that adapts each entry and keeps its row sums",
+        summary="a base kernel times a matrix that adapts each entry and preserves the row sums",
         many=(20_000, {"partition": "kmeans"}),
         rough={"tol": 1e-3},
     ),
@@ -228,7 +228,7 @@ METHODS: dict[str, Method] = {
         regressor=TKLRegressor,
         grid={"C": tuple(10.0**power for power in range(6)), "delta": (0.1, 0.5, 1.0)},
         max_rows=100_000,
-        summary="a piecewise polynomial kernel on the tessellation that the points make",
+        summary="a piecewise polynomial kernel on a tessellation defined by the points",
         many=(40_000, {"partition": "kmeans"}),
         rough={"tol": 1e-2, "max_iter": 20},
         per_row=("C",),
@@ -242,7 +242,7 @@ METHODS: dict[str, Method] = {
         regressor=LABRBFRegressor,
         grid={"n_support": (100, 400), "profile": ("gaussian", "matern52")},
         max_rows=1_000_000,
-        summary="a radial kernel with bandwidths of its own for each support point",
+        summary="a radial kernel with separate bandwidths at each support point",
         rough={"n_members": 1, "transforms": None, "max_iter": 30},
         streams=True,
         searched=False,
@@ -255,7 +255,7 @@ METHODS: dict[str, Method] = {
         regressor=MKLRegressor,
         grid={"C": SUM_PENALTIES},
         max_rows=4_000,
-        summary="the weights of Gaussians and polynomials of all features and of each one",
+        summary="a weighted sum of Gaussians and polynomials of all or single features",
         rough={"tol": 1e-2},
     ),
     "mkl-uniform": Method(
@@ -266,7 +266,7 @@ METHODS: dict[str, Method] = {
         regressor=partial(MKLRegressor, weights="uniform"),
         grid={"C": SUM_PENALTIES},
         max_rows=8_000,
-        summary="the mean of these kernels: equal weights, to compare with",
+        summary="the sum of the MKL kernels with equal weights, a baseline",
         rough={"tol": 1e-2},
     ),
     "scg-ldk": Method(
@@ -277,7 +277,7 @@ METHODS: dict[str, Method] = {
         regressor=None,
         grid={**LEARNER_GAMMAS, "learner__strength": (1.0, 100.0, 10_000.0), **PENALTIES},
         max_rows=8_000,
-        summary="a kernel near a given one, smooth over the graph of labels; then an SVM",
+        summary="a kernel close to a given one and smooth over the label graph; then an SVM",
     ),
     "scg-osk": Method(
         name="scg-osk",
@@ -287,8 +287,7 @@ METHODS: dict[str, Method] = {
         regressor=None,
         grid={"learner__n_neighbors": (3, 5, 10), **PENALTIES},
         max_rows=10_000,
-        summary="the first eigenvectors of a neighbour graph, as many as labels ask for; then an "
-        "SVM",
+        summary="leading eigenvectors of a neighbour graph, selected by the labels; then an SVM",
     ),
     "osk": Method(
         name="osk",
@@ -299,7 +298,7 @@ METHODS: dict[str, Method] = {
         regressor=None,
         grid={"learner__n_neighbors": (3, 5, 10), **PENALTIES},
         max_rows=10_000,
-        summary="weights for the eigenvectors of a neighbour graph that align it with labels; then "
+        summary="eigenvectors of a neighbour graph, weighted for alignment with the labels; then "
         "an SVM",
     ),
     "ldk": Method(
@@ -311,8 +310,7 @@ METHODS: dict[str, Method] = {
         regressor=None,
         grid={**LEARNER_GAMMAS, **PENALTIES},
         max_rows=8_000,
-        summary="the kernel nearest to a given one that keeps bounds on distances of pairs; then "
-        "an SVM",
+        summary="the kernel closest to a given one under bounds on pairwise distances; then an SVM",
     ),
 }
 """All methods, by name."""

@@ -77,7 +77,7 @@ def test_an_unknown_name_gets_close_matches(folder):
     put(folder, "german_numeric", BINARY)
     with pytest.raises(TableError, match=r"got 'german'; did you mean 'german_numeric'"):
         load_local("german", folder)
-    with pytest.raises(TableError, match=r"got '\.\./x'; there are: german_numeric"):
+    with pytest.raises(TableError, match=r"got '\.\./x'; available: german_numeric"):
         load_local("../x", folder)
 
 

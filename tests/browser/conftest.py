@@ -1,4 +1,4 @@
-"""A real browser: Chromium without a window, driven by selenium."""
+"""Headless Chromium, controlled by selenium."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ SWITCHES = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # Draw also while other programs keep the processor busy.
+    # Render even if the CPU is busy.
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
-    # A page that is left must not stay the one that is photographed.
+    # Otherwise screenshots may show the previous page.
     "--disable-features=BackForwardCache,Prerender2",
 )
 
 
 def missing():
-    """Return what a browser test lacks here, or None."""
+    """Return the missing requirement of browser tests, or None."""
     try:
         import selenium.webdriver  # noqa: F401
     except ImportError:
@@ -38,7 +38,7 @@ def missing():
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """Start Chromium once; without it tests are skipped, or fail where it is required."""
+    """Start Chromium once; without it, tests are skipped, or fail if it is required."""
     reason = missing()
     if reason and os.environ.get("PLIANT_REQUIRE_BROWSER"):
         pytest.fail(f"PLIANT_REQUIRE_BROWSER is set, but {reason}")

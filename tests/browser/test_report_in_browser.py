@@ -1,4 +1,4 @@
-"""The report in Chromium: opened from a file, on a phone, in the dark."""
+"""The report in Chromium: opened from a file, on a phone, in dark mode."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, files):
-    """Return what opens a report of this name, and forgets what the one before has logged."""
+    """Return a function that opens a report by name and clears the log."""
 
     def opened(name, *, width=1280, height=900, dark=False):
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
@@ -50,7 +50,7 @@ def opened(browser, files):
 
 
 def requests(browser):
-    """Return the addresses that the page asked for."""
+    """Return the addresses requested by the page."""
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [event for event in events if event["method"] == "Network.requestWillBeSent"]
     return [event["params"]["request"]["url"] for event in sent]
@@ -61,7 +61,7 @@ def test_it_opens_from_a_file_without_errors_or_requests(opened, files, name):
     browser = opened(name)
     assert browser.find_element("tag name", "h1").text
     assert browser.get_log("browser") == []
-    inside = ("data:", "chrome://")  # pictures within a page, and the browser's own windows
+    inside = ("data:", "chrome://")  # embedded pictures, and internal pages of the browser
     asked = [each for each in requests(browser) if not each.startswith(inside)]
     assert asked == [files[name]]
 

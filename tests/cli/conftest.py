@@ -1,4 +1,4 @@
-"""A folder to work in, small tables, saved models, and a way to run commands."""
+"""Fixtures: a working folder, small tables, saved models, and a function that runs commands."""
 
 import io
 from contextlib import redirect_stderr, redirect_stdout
@@ -10,12 +10,12 @@ import pytest
 
 from pliant.cli import main
 
-NOTE = "Note: pliant is compiling its inner loops: some seconds, once per computer\n"
+NOTE = "Note: pliant compiles its inner loops (a few seconds, once per computer)\n"
 
 
 @dataclass
 class Done:
-    """What a command left: its exit code, stdout, and stderr but for the note on compiling."""
+    """Exit code, stdout and stderr of a command; stderr without the note on compilation."""
 
     code: int
     out: str
@@ -27,7 +27,7 @@ class Done:
 
 @pytest.fixture
 def pliant(capsys):
-    """Run a command in this process; returns its exit code, stdout and stderr."""
+    """Return a function that runs a command in this process."""
 
     def run(*words):
         capsys.readouterr()
@@ -40,7 +40,7 @@ def pliant(capsys):
 
 @pytest.fixture
 def refused(pliant):
-    """Run a command that must fail with one line on stderr; returns the line."""
+    """Return a function that runs a failing command and returns its error line."""
 
     def run(*words, code=2):
         before = sorted(Path().iterdir())
@@ -57,7 +57,7 @@ def refused(pliant):
 
 
 def patients(n=60, seed=0):
-    """Two features that matter, one text column, three kinds of targets; as lines of CSV."""
+    """Return CSV lines with two relevant features, one text column and three targets."""
     r = np.random.default_rng(seed)
     lines = ["age,dose,colour,sick,grade,amount"]
     for i in range(n):
@@ -73,7 +73,7 @@ def patients(n=60, seed=0):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The current folder: empty but for ``patients.csv``."""
+    """Use a temporary working folder that contains ``patients.csv`` only."""
     monkeypatch.chdir(tmp_path)
     write("patients.csv", *patients())
     return tmp_path
@@ -89,7 +89,7 @@ TARGETS = ("sick", "grade", "amount")
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory):
-    """A model for each of the targets, by name: two classes, three classes, a number."""
+    """Return a model file for each target: two classes, three classes, a number."""
     place = tmp_path_factory.mktemp("models")
     table = place / "patients.csv"
     table.write_text("\n".join([*patients(), ""]), encoding="utf-8")
@@ -104,7 +104,7 @@ def models(tmp_path_factory):
 
 
 def captured(*words):
-    """Run a command as `pliant` does, in fixtures that live longer than a test."""
+    """Run a command as the fixture `pliant` does, for fixtures of a larger scope."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = main([str(word) for word in words])
@@ -113,12 +113,12 @@ def captured(*words):
 
 @pytest.fixture
 def here(monkeypatch):
-    """Comparisons in this process, which is quicker than in others."""
+    """Run comparisons in this process, which is faster."""
     run_here(monkeypatch)
 
 
 def run_here(patch):
-    """Let comparisons fit in this process."""
+    """Patch comparisons to fit in this process."""
     from pliant.comparison.cells import fit_method, perform
 
     def fitted(sample, protocol, methods, rows, *_, **__):

@@ -1,4 +1,4 @@
-"""``pliant demo``, on fewer rows and with plainer methods than users get."""
+"""``pliant demo`` with fewer rows and simpler methods."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.comparison.report.report_page import Page
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder to work in, with methods and tables that take no time."""
+    """Use a temporary working folder, fast methods and small tables."""
     third = load_breast_cancer(as_frame=True)
     third.data, third.target = third.data[::3], third.target[::3]
     with pytest.MonkeyPatch.context() as patch:

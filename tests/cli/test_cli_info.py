@@ -6,7 +6,7 @@ from pliant._version import __version__
 
 
 def lines(out):
-    """The first word or two of each fact, and what stands beside it on that line."""
+    """Return the name of each fact, and the first line of its text."""
     return {line[:16].rstrip(): line[16:] for line in out.splitlines() if line[0] != " "}
 
 
@@ -32,4 +32,4 @@ def test_methods_have_their_grids_and_sources(pliant):
     shown = " ".join(pliant("methods").out.split())
     assert "grid n_support in {100, 400}; profile in {gaussian, matern52} paper He, He," in shown
     assert "0.25, 1, 4} / number of features package scikit-learn" in shown
-    assert "grid nothing to choose package scikit-learn" in shown
+    assert "grid no parameters to tune package scikit-learn" in shown

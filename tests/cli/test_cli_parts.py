@@ -1,4 +1,4 @@
-"""The parts of the command line: parameters, outputs, progress, folds, text."""
+"""Parsing of parameters and writing of outputs."""
 
 import json
 import math
@@ -9,24 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pliant import TableError
+from pliant.cli.options import parse_parameters
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
-from pliant.cli.parameters import parse_parameters
 
 VALUES = [
     ("10", 10),
     ("1e-3", 1e-3),
-    (" 2.5 ", 2.5),
     ("true", True),
-    ("True", True),
-    ("false", False),
-    ("null", None),
     ("None", None),
     ("auto", "auto"),
     ('"10"', "10"),
     ("laplacian", "laplacian"),
     ('{"a": 2}', {"a": 2}),
     ("{0: 1, 1: 5}", {0: 1, 1: 5}),
-    ("a=b", "a=b"),
     ("__import__('os')", "__import__('os')"),
     ("[" * 100_000, "[" * 100_000),
     ("9" * 5000, "9" * 5000),

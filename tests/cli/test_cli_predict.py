@@ -1,4 +1,4 @@
-"""``pliant predict``: by name, in chunks, whole or not at all."""
+"""``pliant predict``: columns by name, rows in chunks, atomic output."""
 
 import io
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_predictions_on_stdout(pliant, folder, models, target):
 
 
 def test_a_folder_of_files_is_one_table(pliant, folder, models):
-    """Learned from a folder, predicted by a pattern, as with one file."""
+    """Fitting on a folder and predicting on a pattern give the results of one file."""
     Path("parts").mkdir()
     frame = pd.read_csv("patients.csv")
     for k in range(3):
@@ -54,12 +54,12 @@ def test_a_folder_of_files_is_one_table(pliant, folder, models):
 
     refused = pliant("predict", "one.pliant", "parts", "--out", "parts/p.csv")
     assert refused.code == 2
-    assert "would become a part of the table" in refused.err
+    assert "would become part of the table" in refused.err
     assert not Path("parts/p.csv").exists()
 
 
 def saved(path, frame, **choices):
-    """A model file of a linear model of one table."""
+    """Save a linear model of a table, and return its predictor."""
     schema = TableSchema.fit(frame, "y", **choices)
     X, y = schema.features(frame), schema.target_values(frame)
     save_model(make_pipeline(schema.encoder(), Ridge()).fit(X, y), path, schema=schema.to_dict())

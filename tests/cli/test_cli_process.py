@@ -1,4 +1,4 @@
-"""The command line as a process of its own: the script, pipes, signals, missing packages."""
+"""The command line as a separate process: script, pipes, signals, missing packages."""
 
 import os
 import re
@@ -27,7 +27,7 @@ for words in {tasks!r}:
     code = main(words)
     sys.stderr.write(f"{{words[0]}} {{code}}\\n")
 """
-"""Run one command after the other without some packages; their exit codes go to stderr."""
+"""Run commands without some packages, and print their exit codes to stderr."""
 
 
 def finished(command, **options):
@@ -79,7 +79,7 @@ def test_a_closed_stdout_is_no_error_and_a_missing_package_is_named(folder):
 @posix_only
 def test_a_closed_pipe_is_no_error(folder, models):
     lines = patients()
-    write("long.csv", lines[0], *lines[1:] * 100)  # predictions that no pipe can hold
+    write("long.csv", lines[0], *lines[1:] * 100)  # predictions that exceed the buffer of a pipe
     command = [*PLIANT, "predict", str(models["sick"]), "long.csv", "--decision"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"prediction,decision\n"
@@ -111,7 +111,7 @@ def test_a_fit_that_is_asked_to_end_leaves_nothing(number, code, last, folder):
 @posix_only
 @pytest.mark.parametrize("imported", ["numpy", "pliant.registry"])
 def test_ctrl_c_while_packages_are_imported(imported):
-    """Python writes a line when a package has been imported; the signal comes then."""
+    """Send the signal when Python reports that a package has been imported."""
     command = [sys.executable, "-X", "importtime", *PLIANT[1:], "methods"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""Full disks and limited memory: one sentence, old files whole, nothing left behind."""
+"""Full disks and limited memory give a one-sentence error and leave old files intact."""
 
 import gc
 import multiprocessing
@@ -47,7 +47,7 @@ def limited(kind, limit, *words):
 
 
 def _report_of(method, target, *arguments):
-    """Start a process that reports once, and return its report."""
+    """Run a function in a new process, and return the object that it sends."""
     context = multiprocessing.get_context(method)
     ends, report = context.Pipe(duplex=False)
     process = context.Process(target=target, args=(*arguments, report), daemon=True)
@@ -110,16 +110,16 @@ def test_a_stdout_that_cannot_be_written_is_named(monkeypatch, capsys):
 
 
 def address_space():
-    """Bytes of this process."""
+    """Return the size of the address space of this process in bytes."""
     gc.collect()
     return int(re.search(r"VmSize:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 
 
 def _lacking_memory(folder, commands, report):
     os.chdir(folder)
-    METHODS["dank"] = replace(METHODS["dank"], grid={})  # no search, so the first fit takes most
+    METHODS["dank"] = replace(METHODS["dank"], grid={})  # the first fit needs the most
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        for command in ((*FIT, "--cv", 0), (*COMPARE, *PLAIN)):  # imports, which take memory too
+        for command in ((*FIT, "--cv", 0), (*COMPARE, *PLAIN)):  # imports, which also need memory
             assert main([str(word) for word in command]) == 0
     Path("patients.compare.jsonl").unlink()
     told = []
@@ -129,16 +129,16 @@ def _lacking_memory(folder, commands, report):
 
 
 def lacking_memory(*commands):
-    """Run commands, each where some bytes are left; return codes, stdout, stderr and files.
+    """Run commands, each with limited free memory; return codes, stdout, stderr and files.
 
-    A new process runs them, which holds what the commands need and nothing of earlier tests.
+    They run in a new process, so that memory used by earlier tests does not matter.
     """
     return _report_of("spawn", _lacking_memory, os.getcwd(), commands)
 
 
 @pytest.fixture
 def long_table(folder):
-    """A table of which a Gram matrix takes 288 MB."""
+    """Write a table with a Gram matrix of 288 MB."""
     X = np.random.default_rng(0).normal(size=(6000, 2)).round(3)
     lines = (f"{a},{b},{'yes' if a + b * b > 0.5 else 'no'}" for a, b in X)
     Path("long.csv").write_text("\n".join(["a,b,y", *lines, ""]))

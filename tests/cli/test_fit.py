@@ -1,4 +1,4 @@
-"""``pliant fit`` on tables that can be learned from."""
+"""``pliant fit`` on valid tables."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ FIT = ("fit", "patients.csv", "--target", "sick", "--drop", "grade", "--drop", "
 
 @pytest.fixture
 def result(pliant, folder):
-    """Fit with further words, and return the JSON result."""
+    """Return a function that fits with more arguments and returns the JSON result."""
 
     def run(*words):
         done = pliant(*FIT, "--json", "result.json", *words)
@@ -86,7 +86,7 @@ def test_the_scores_are_those_of_scikit_learn(result):
 
 
 def test_the_scores_are_those_of_a_comparison(result, monkeypatch):
-    """The same folds and preprocessing, texts included."""
+    """Folds and preprocessing, including texts, are the same."""
     found = result("--cv", 2, "--seed", 4, "--param", "gamma=0.25")["cross_validation"]["scores"]
     method = replace(METHODS["dank"], grid={}, given={"gamma": 0.25})
     monkeypatch.setattr("pliant.comparison.race.perform_apart", lambda *cell: perform(*cell[:4]))
@@ -99,7 +99,7 @@ def test_the_scores_are_those_of_a_comparison(result, monkeypatch):
 
 
 def test_a_regression_scales_its_target(pliant, folder):
-    """So the model does not depend on the unit of the target, and is saved with its scale."""
+    """The model does not depend on the unit of the target, and is saved with its scale."""
     lines = Path("patients.csv").read_text(encoding="utf-8").splitlines()
     cells = [line.split(",") for line in lines]
     for row in cells[1:]:

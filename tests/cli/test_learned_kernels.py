@@ -1,4 +1,4 @@
-"""Methods that learn a kernel from labels first, and then a machine on it, on the command line."""
+"""Methods that learn a kernel from labels and then an SVM, on the command line."""
 
 import json
 import re
@@ -15,7 +15,7 @@ FACTS = {
     "osk": OF_PARTS,
     "ldk": ("pairs", "distances", "kernel gap"),
 }
-"""What each learner tells of itself in the report."""
+"""Facts about each learner in the report."""
 
 
 def fit(target, *words):
@@ -71,12 +71,8 @@ def test_rows_of_unknown_class_take_part_but_are_not_scored(pliant, folder):
 
 REFUSED = {
     "strength=3": "has no parameter 'strength'; did you mean 'learner__strength'?",
-    "learner__strength=-1": "expected strength > 0, a finite number, got -1",
-    "machine__C=0": "expected C > 0, a finite number, got 0",
     "machine__kernel=gaussian": "expected machine to take kernel values",
-    "learner__kernel=tl2": "expected kernel in",
-    "learner=1": "has no parameter 'learner'",
-    "unlabeled=perhaps": "column 'sick' holds 'perhaps' nowhere",
+    "unlabeled=perhaps": "column 'sick' never contains 'perhaps'",
 }
 
 

@@ -1,4 +1,4 @@
-"""``pliant fit`` and ``pliant predict`` for DANK with many rows: by parts, refined, in chunks."""
+"""``pliant fit`` and ``predict`` for DANK with many rows: partitions, refinement, chunks."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from pliant import DANKClassifier, DANKRegressor, KMeansPartition
 from pliant.comparison.search import last_step
 from pliant.datasets import make_clowns
-from pliant.kernels import HadamardKernel, PartitionedKernel
+from pliant.kernels import PartitionedKernel
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
@@ -27,7 +27,7 @@ DANK = ("--method", "dank")
 
 
 def clowns(n, seed=0, features=2):
-    """The two classes of `make_clowns` in n rows each, and a number; further columns are noise."""
+    """Return `make_clowns` with n rows per class, a numeric target and noise features."""
     X, y = make_clowns(n, random_state=seed)
     noise = np.random.default_rng(seed).normal(size=(len(X), features - 2))
     frame = pd.DataFrame(np.hstack([X, noise]).round(6))
@@ -37,14 +37,14 @@ def clowns(n, seed=0, features=2):
 
 @pytest.fixture
 def table(folder):
-    """A table of 240 rows."""
+    """Write a table of 240 rows."""
     clowns(N).to_csv("t.csv", index=False)
     return "t.csv"
 
 
 @pytest.fixture
 def learned(pliant, table):
-    """Fit, save to ``m.pliant``, and return the machine with the JSON result."""
+    """Return a function that fits, saves to ``m.pliant``, and returns model and result."""
 
     def run(target, *words):
         other = ({"side", "height"} - {target}).pop()
@@ -87,17 +87,6 @@ def test_a_model_in_parts_is_what_python_would_learn(pliant, learned, target, pr
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_a_refined_model_is_exact(learned):
-    exact, _ = learned("side", "--param", "tau=0", "--param", "tol=1e-8")
-    parts = 'partition={"n_parts": 4, "refine": true}'
-    machine, result = learned("side", "--param", parts, "--param", "tol=1e-8")
-    assert isinstance(machine.kernel_, HadamardKernel)
-    assert machine.objective_ == pytest.approx(exact.objective_, rel=1e-6)
-    (function,) = result["fit"]["functions"]
-    assert function["relative_gap"] <= 1e-8
-    assert "parts" not in function
-
-
 def test_many_rows_are_parted_as_in_comparisons(pliant, learned, monkeypatch):
     few = replace(METHODS["dank"], many=(2 * N, {"partition": "kmeans"}))
     monkeypatch.setitem(METHODS, "dank", few)
@@ -116,7 +105,7 @@ for model, table in zip(sys.argv[1::2], sys.argv[2::2]):
     code = main(["predict", model, table, "--out", f"{table}.csv"])
     print(code, peak_memory())
 """
-"""Predict for one table after the other, and print the most memory of each."""
+"""Predict for several tables, and print the peak memory of each."""
 
 FEW, MANY, FEATURES = 20_000, 80_000, 20
 
@@ -124,7 +113,7 @@ FEW, MANY, FEATURES = 20_000, 80_000, 20
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the resource module is POSIX only")
 def test_memory_does_not_grow_with_the_rows_to_predict(pliant, folder):
-    """Of CSV by an exact model, with a column of texts, and of Parquet by parts."""
+    """Test CSV with a text column and an exact model, and Parquet with a partitioned model."""
 
     def table(n, seed):
         frame = clowns(n // 2, seed=seed, features=FEATURES)
@@ -139,7 +128,7 @@ def test_memory_does_not_grow_with_the_rows_to_predict(pliant, folder):
     for rows in (FEW, MANY):
         whole = pd.concat([frame] * (rows // FEW), ignore_index=True)
         whole.to_csv(f"{rows}.csv", index=False)
-        whole.to_parquet(f"{rows}.parquet")  # one group of rows
+        whole.to_parquet(f"{rows}.parquet")  # one row group
         asked += [("exact", f"{rows}.csv", rows), ("parts", f"{rows}.parquet", rows)]
     words = [word for model, name, _ in sorted(asked) for word in (model, name)]
     command = [sys.executable, "-c", PEAK, *words]

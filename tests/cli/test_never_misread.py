@@ -1,4 +1,4 @@
-"""Cells that allow two readings are an error that names the option, never a silent guess."""
+"""Ambiguous cells raise an error that names the option; they are never guessed."""
 
 import io
 import json
@@ -149,7 +149,7 @@ def test_numbers_survive_any_notation(numbers, marks, chunk_rows):
 
 @pytest.fixture
 def models(pliant):
-    """Two models, one of decimal commas and one of decimal points."""
+    """Save two models, for decimal commas and for decimal points."""
     rng = np.random.default_rng(0)
     X = rng.uniform(1, 9, (60, 2)).round(3)
     rows = [(*row, round(row.sum(), 3)) for row in X]
@@ -317,7 +317,7 @@ def test_columns_are_written_through_as_they_are(pliant):
     frame = pd.read_csv(io.StringIO(done.out), dtype=str)
     assert frame["x"].tolist() == [row[2] for row in rows]
     assert frame["nr"].tolist() == [row[1] for row in rows]
-    assert frame["phone"].tolist() == ["'" + row[0] for row in rows]  # a spreadsheet adds otherwise
+    assert frame["phone"].tolist() == ["'" + row[0] for row in rows]  # a spreadsheet formula
 
 
 # Any table

@@ -56,10 +56,10 @@ def test_an_estimator_is_fitted_as_it_is(sample):
 
 def test_seeds_are_those_of_the_user_or_of_the_cell():
     free, fixed = one(DecisionTreeClassifier()), one(DecisionTreeClassifier(random_state=3))
-    assert free.machine("classification", seed=11, n_rows=10).random_state == 11
-    assert fixed.machine("classification", seed=11, n_rows=10).random_state == 3
+    assert free.make_estimator("classification", seed=11, n_rows=10).random_state == 11
+    assert fixed.make_estimator("classification", seed=11, n_rows=10).random_state == 3
     inside = one(make_pipeline(Perceptron(random_state=5)))
-    assert inside.machine("classification", seed=11, n_rows=10)[-1].random_state == 5
+    assert inside.make_estimator("classification", seed=11, n_rows=10)[-1].random_state == 5
 
 
 class Labels(BaseEstimator):

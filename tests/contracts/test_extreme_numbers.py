@@ -52,7 +52,7 @@ def test_text_is_no_target(kind):
 @pytest.mark.parametrize(
     ("odd", "error", "words"),
     [
-        (10**400, ValueError, "expected numbers in the range of floats: int too large"),
+        (10**400, ValueError, "expected numbers that fit in float64: int too large"),
         (pd.NA, TypeError, r"expected X and y to hold numbers: float\(\) argument must be"),
     ],
 )

@@ -43,6 +43,6 @@ def test_a_fit_prints_what_it_knows_while_it_runs_if_it_is_asked_to(learner, mon
     assert lines[-1].endswith(", done")
     learner.set_params(verbose=False).fit(X, Y)
     assert capfd.readouterr() == ("", "")
-    with pytest.raises(ValueError, match="expected verbose True or False, got 2"):
+    with pytest.raises(ValueError, match="expected verbose to be True or False, got 2"):
         learner.set_params(verbose=2).fit(X, Y)
     learner.set_params(verbose=False)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils.random import sample_without_replacement
 
-from pliant.core.dask import BRANCHES, LEAST_OF_CLASS, DaskRows, reduced
+from pliant.core.dask import BRANCHES, MIN_CLASS_ROWS, DaskRows, reduce_tree
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -19,7 +19,7 @@ def _in_this_thread():
 
 
 def drawn_slowly(labels, weights, size, seed):
-    """The row numbers of a sample, one label after the other."""
+    """Draw the row numbers of a sample, one class at a time."""
     rng, numbers = np.random.RandomState(seed), []
     counted = [row for row in range(len(labels)) if weights[row] > 0]
     for label in sorted({labels[row] for row in counted}):
@@ -27,7 +27,7 @@ def drawn_slowly(labels, weights, size, seed):
         if len(counted) <= size:
             numbers += own
             continue
-        count = min(len(own), max(LEAST_OF_CLASS, size * len(own) // len(counted)))
+        count = min(len(own), max(MIN_CLASS_ROWS, size * len(own) // len(counted)))
         numbers += [own[k] for k in sample_without_replacement(len(own), count, random_state=rng)]
     return sorted(numbers)
 
@@ -46,7 +46,7 @@ def test_a_sample_is_that_of_a_slow_loop_however_rows_are_divided(n, cuts, size,
     weights[:2], labels[:2] = 1.0, ["a", "b"]
     ends = [0, *sorted(min(cut, n) for cut in cuts), n]
     chunks = (tuple(np.diff(ends).tolist()), (2,))
-    rows = DaskRows.of(da.from_array(X, chunks=chunks), labels, weights, labelled=True)
+    rows = DaskRows.from_collection(da.from_array(X, chunks=chunks), labels, weights, labelled=True)
     numbers = rows.draw(size, np.random.RandomState(seed), labelled=True)
     sample = rows.take(numbers, lambda block: block.X)
     expected = drawn_slowly(labels, weights, size, seed)
@@ -66,14 +66,16 @@ def test_a_reduction_adds_up_all_tasks(count):
         seen.append(len(parts))
         return sum(parts)
 
-    assert reduced(tasks, combine) == count * (count - 1) // 2
+    assert reduce_tree(tasks, combine) == count * (count - 1) // 2
     assert max(seen, default=1) <= BRANCHES
 
 
 def test_numbers_beyond_1e100_are_refused_with_their_row():
     X = np.zeros((40, 2))
     X[25, 1] = -1e160
-    rows = DaskRows.of(da.from_array(X, chunks=(20, 2)), np.zeros(40), None, labelled=False)
+    rows = DaskRows.from_collection(
+        da.from_array(X, chunks=(20, 2)), np.zeros(40), None, labelled=False
+    )
     with pytest.raises(
         ValueError, match=r"^partition 1 .*at most 1e100 .* -1e\+160 in X at row 25"
     ):

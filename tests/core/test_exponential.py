@@ -1,4 +1,4 @@
-"""`exponentials` beside NumPy's exponential in extended precision."""
+"""Compare `exponentials` with NumPy's exponential in extended precision."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ LOWEST = {np.float64: -708.0, np.float32: -87.0}
 
 
 def points(dtype, seed=0):
-    """Return numbers at all distances from 0 where the exponential is a normal number."""
+    """Return numbers of all magnitudes for which the exponential is a normal number."""
     rng = np.random.default_rng(seed)
     spread = rng.uniform(LOWEST[dtype], 0.0, 20_000)
     near = -(10.0 ** rng.uniform(-20.0, 1.0, 20_000))

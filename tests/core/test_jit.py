@@ -1,4 +1,4 @@
-"""Compiled loops: the same numbers as the Python they are written in, a word when it compiles."""
+"""Compiled loops: cached on disk, recovered from damaged caches, reported once."""
 
 import multiprocessing
 import os
@@ -43,7 +43,7 @@ def run_session(cache):
 
 def test_the_first_compilation_on_a_machine_is_announced_once(tmp_path):
     first, second = run_session(tmp_path), run_session(tmp_path)
-    said = "WARNING pliant: pliant is compiling its inner loops: some seconds, once per computer"
+    said = "WARNING pliant: pliant compiles its inner loops (a few seconds, once per computer)"
     ready, results = "ready", "[1.0, 1.0, 1.0] [1.0, 1.0, 1.0]"
     assert first.stdout.splitlines() == [ready, said, results]
     assert second.stdout.splitlines() == [ready, results]
@@ -68,7 +68,7 @@ def test_where_no_cache_can_be_written_the_loop_lives_in_memory(monkeypatch):
 
 @pytest.fixture
 def cached(tmp_path, monkeypatch):
-    """Compile the loop anew, as another process would, with its cache in a folder of its own."""
+    """Return a function that compiles the loop with its cache in a temporary folder."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     jit._report_unwritable.cache_clear()
     return lambda: jit.compiled(doubled)
@@ -95,7 +95,7 @@ def test_a_damaged_file_of_the_cache_is_written_again(suffix, content, cached, t
 
 
 def test_code_of_other_types_counts_as_missing(cached, tmp_path):
-    """As two processes leave it that write numba's cache at the same time."""
+    """Two processes that write numba's cache at the same time can leave such files."""
     loop = cached()
     assert (loop(21), loop(0.25)) == (42, 0.5)
     first, second = files(tmp_path, "nbc")
@@ -116,7 +116,7 @@ def _compile(number, folder, start, report):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_processes_that_compile_at_once_leave_a_sound_cache(cached, tmp_path):
-    cached()  # as numba would in each process: only the cache is shared
+    cached()  # writes the shared cache
     context = multiprocessing.get_context("fork")
     start, report = context.Barrier(4), context.Queue()
     processes = [
@@ -143,7 +143,7 @@ def test_a_cache_that_cannot_be_written_is_reported_once_and_stops_nothing(
     monkeypatch.setattr(jit._Cache, "_save_overload", full)
     loop = cached()
     assert (loop(21), loop(0.25)) == (42, 0.5)
-    (report,) = [record.getMessage() for record in caplog.records if "kept" in record.getMessage()]
+    (report,) = [text for text in caplog.messages if "cached" in text]
     assert str(tmp_path) in report
     assert "(No space left on device)" in report
     assert not files(tmp_path, "nb?")

@@ -1,4 +1,4 @@
-"""Linear algebra beside NumPy's full decompositions."""
+"""Compare linear algebra with NumPy's full decompositions."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_the_inverse_of_a_definite_matrix_and_its_determinant(n):
 
 
 def test_what_is_not_definite_has_no_inverse():
-    with pytest.raises(np.linalg.LinAlgError, match="leading block of order 3 that is not"):
+    with pytest.raises(np.linalg.LinAlgError, match="leading minor of order 3 is not"):
         spd_inverse(np.diag([1.0, 2.0, -1.0, 1.0]))
 
 
@@ -67,7 +67,7 @@ def test_the_largest_eigenpairs_by_lapack_or_lanczos(n, k, monkeypatch):
 
 
 def test_lanczos_gives_up_on_clustered_eigenvalues(monkeypatch):
-    """A strong learner of two classes leaves one large eigenvalue, and nearly equal ones."""
+    """A strong binary learner has one large eigenvalue and many that are nearly equal."""
     products = []
 
     def counted(matrix, k, **options):
@@ -99,7 +99,7 @@ def test_the_nearest_of_centres_is_found_for_near_and_far_points():
 
 @pytest.mark.parametrize("seed", [535, 2355, 3794, 6488, 12492])
 def test_eigenpairs_of_equal_eigenvalues_are_complete(seed):
-    """LAPACK's bisection returns fewer pairs than asked for of some of these matrices."""
+    """LAPACK's bisection returns too few eigenpairs for some of these matrices."""
     rng = np.random.default_rng(seed)
     groups = rng.integers(2, 5)
     labels = rng.integers(0, groups, int(rng.integers(5, 40)))

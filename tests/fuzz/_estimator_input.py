@@ -30,10 +30,10 @@ from pliant.kernels import (
 )
 
 LARGEST = 300
-"""Numbers are up to ten to this power, and down to its inverse."""
+"""Maximum absolute value of the decimal exponents of numbers."""
 
 SIZES = (-300.0, -160.0, -100.0, -30.0, -5.0, 0.0, 5.0, 16.0, 30.0, 100.0, 150.0, 160.0, 300.0)
-"""Exponents of ten around which products and squares leave the range of floats."""
+"""Decimal exponents near which products and squares overflow or underflow."""
 
 REFUSED = (
     0, -1, -0.0, -3.5, 0.5, 1.5, 2, 5e-324, 1e-300, 1e300, 2**40, 2**70, 10**400,
@@ -41,11 +41,11 @@ REFUSED = (
     1j, [], [1], (1.0, 2.0), {}, np.float32(0.25), np.int8(1), np.array(2.0), np.array([1.0, 2.0]),
     np.bool_(True), object, len, float, Gaussian(), Gaussian,
 )  # fmt: skip
-"""Values that most hyper-parameters do not take."""
+"""Values that are invalid for most hyper-parameters."""
 
 
 def power(rng: Generator, ordinary: float = 0.4) -> float:
-    """Return a size: 1 with some probability, else ten to a power."""
+    """Return a scale: 1 with probability `ordinary`, otherwise a random power of ten."""
     if rng.random() < ordinary:
         return 1.0
     if rng.random() < 0.5:
@@ -54,7 +54,7 @@ def power(rng: Generator, ordinary: float = 0.4) -> float:
 
 
 def table(rng: Generator, n: int | None = None, d: int | None = None) -> np.ndarray:
-    """Return float64 numbers of shape (n, d), finite but for one table of ten."""
+    """Return float64 numbers of shape (n, d), rarely with NaN or infinity."""
     n = (
         int(rng.choice([3, 4, 5, 8, 12, 20, 30, 40]) if rng.random() < 0.9 else rng.integers(1, 3))
         if n is None
@@ -94,7 +94,7 @@ def table(rng: Generator, n: int | None = None, d: int | None = None) -> np.ndar
 
 
 def labels(rng: Generator, n: int, X: np.ndarray) -> Any:
-    """Return class labels, mostly of two classes or a few."""
+    """Return class labels, mostly with a few classes."""
     count = int(rng.choice([1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 5, max(1, n)]))
     codes = rng.integers(count, size=n) if rng.random() < 0.7 else np.arange(n) % count
     if count == 2 and n and X.shape[1] and rng.random() < 0.4:
@@ -134,7 +134,7 @@ def targets(rng: Generator, n: int, X: np.ndarray) -> Any:
 
 
 def weights(rng: Generator, n: int) -> Any:
-    """Return weights of samples."""
+    """Return sample weights."""
     w = rng.random(n)
     several = [
         np.where(w < 0.5, 0.0, w), np.zeros(n), w - 0.5, w * 1e-300, w * 1e300, w[:-1],
@@ -145,7 +145,7 @@ def weights(rng: Generator, n: int) -> Any:
 
 
 def some_kernel(rng: Generator, d: int) -> Any:
-    """Return a kernel object with parameters in range, of ordinary or extreme size."""
+    """Return a kernel object with valid parameters, some of them extreme."""
     gamma: Any = power(rng, 0.6)
     if rng.random() < 0.15:
         gamma = np.array([power(rng) for _ in range(d)])
@@ -233,17 +233,17 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "n_bins": (2, 3, 5, 1000),
     "validation_fraction": (0.2, 0.5, 0.01, 0.99),
 }  # fmt: skip
-"""Values in or near the ranges of hyper-parameters that are not numbers of any size."""
+"""Values, most of them valid, of hyper-parameters with a limited range."""
 
 HARMLESS = ("verbose", "memory", "device", "n_jobs")
-"""Hyper-parameters of which no foreign value is tried: files, output, processors."""
+"""Hyper-parameters that get valid values only: files, output, processors."""
 
 MEMORY = ("n_components", "n_candidates", "n_members", "degree", "n_support")
-"""Hyper-parameters whose size is the size of an array or the number of fits."""
+"""Hyper-parameters that determine the size of an array or the number of fits."""
 
 
 def hyper_parameters(rng: Generator, kind: type, d: int) -> dict[str, Any]:
-    """Return values for some hyper-parameters of a class, in and out of their ranges."""
+    """Return valid and invalid values for some hyper-parameters of a class."""
     defaults = {
         name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()
     }

@@ -1,4 +1,4 @@
-"""Many cases of the fuzzers, each with a limit of time.
+"""Run many cases of the fuzzers, each with a time limit.
 
     python -m tests.fuzz.campaign estimators tables --cases 1000 --first 0
 
@@ -6,10 +6,10 @@ A driver is a module of this package with a function
 
     case(seed: int, folder: pathlib.Path) -> str | None
 
-that does one random thing to pliant, decided by the seed alone, and returns None if it ended as it
-should, or a line that says what was wrong, beginning with its kind and a colon. It may write into
-the folder, which is empty. An exception that it raises, a process that dies, and a case that runs
-longer than the limit are findings too. The same seed gives the same case, so
+that performs a random action, determined by the seed alone. It returns None if the result is as
+expected, or else a line that starts with the kind of the finding and a colon. It may write to
+the folder, which is empty. Exceptions, crashed processes, and cases that exceed the time limit
+are also findings. Cases are reproducible, so
 
     python -m tests.fuzz.campaign tables --cases 1 --first 4711
 
@@ -34,14 +34,14 @@ KINDS = ("estimators", "model_files", "tables", "names")
 """The drivers."""
 
 LIMIT = 120.0
-"""Seconds for a case, unless said otherwise; the first compiles code as well."""
+"""Default time limit of a case in seconds, including the compilation of loops."""
 
 SHOWN = 3
-"""Seeds that are printed of findings that begin with the same words."""
+"""Maximum number of printed seeds for findings that start with the same words."""
 
 
 def outcome(kind, seed):
-    """Run one case in this process, and return what was wrong."""
+    """Run one case in this process, and return its finding or None."""
     case = importlib.import_module(f"tests.fuzz.{kind}").case
     here = os.getcwd()
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder, warnings.catch_warnings():
@@ -56,14 +56,14 @@ def outcome(kind, seed):
 
 
 def serve(kind, seeds, answers):
-    """Run cases in a process of their own, and send what was wrong with each."""
+    """Run cases in a separate process, and send the finding of each."""
     faulthandler.enable()
     for seed in seeds:
         answers.send(outcome(kind, seed))
 
 
 def findings(kind, seeds, limit):
-    """Yield the seed and the fault of each case; a process that dies or hangs is replaced."""
+    """Yield the seed and the finding of each failed case; replace crashed processes."""
     context = multiprocessing.get_context("spawn")
     while seeds:
         answers, end = context.Pipe(duplex=False)
@@ -86,7 +86,7 @@ def findings(kind, seeds, limit):
 
 
 def main(arguments=None):
-    """Run the command line, and return 1 if anything was found."""
+    """Run the command line, and return 1 if there are findings."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.campaign", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("kinds", nargs="*", default=KINDS, metavar="KIND", help=", ".join(KINDS))

@@ -1,10 +1,10 @@
 """Estimators, kernels and measures with random shapes, types, sizes and hyper-parameters.
 
-A fit either raises one sentence from the checks of pliant or scikit-learn, or gives finite
-predictions, with warnings of pliant's or scikit-learn's own classes at most. With the default
-settings, it takes at most 5 s.
+A fit either raises a one-sentence error from the checks of pliant or scikit-learn, or gives finite
+predictions. Warnings must have a class of pliant or scikit-learn. With default
+parameters, it takes at most 5 s.
 
-`subject` says what a seed is about, so that a campaign of one class can choose its seeds.
+`subject` returns the class tested by a seed, so that a campaign can select its seeds.
 """
 
 import inspect
@@ -36,39 +36,39 @@ from tests.fuzz._estimator_input import (
 )
 
 LONGEST, LONGER = 5.0, 25.0
-"""Seconds of processor time of a fit with default settings, and with others."""
+"""Maximum CPU time in seconds of a fit with default parameters, and with others."""
 
 ENOUGH = 10.0
-"""Value of ``max_seconds`` where a case asks for more accuracy or steps than by default."""
+"""Value of ``max_seconds`` if a case changes the tolerance or the iteration limit."""
 
 FEWEST_CALIBRATED = 19
-"""Calibration samples from which on an interval of coverage 0.9 is finite: 2 / (1 - 0.9) - 1."""
+"""Minimum number of calibration samples for finite 90 % intervals: 2 / (1 - 0.9) - 1."""
 
 LENGTH = 1000
-"""Characters of a message at most."""
+"""Maximum length of a message."""
 
 ESTIMATORS = tuple(
     getattr(methods, name) for name in methods.__all__ if hasattr(getattr(methods, name), "fit")
 )
-"""All estimators."""
+"""All estimator classes."""
 
 OTHERS = ("kernels",)
 
 
-"""What else is tried: kernels of two sets of points."""
+"""Other subjects: kernels of two sets of points."""
 
 SUBJECTS = (*(kind.__name__ for kind in ESTIMATORS), *OTHERS)
-"""What cases are about, in turn."""
+"""Subjects of the cases, cyclically by seed."""
 
 HOME, SKLEARN_CHECKS = str(Path(pliant.__file__).parent), ("/sklearn/utils/", "/sklearn/base.py")
 
 
 class Wrong(Exception):
-    """What a case found."""
+    """The finding of a case."""
 
 
 class Call(NamedTuple):
-    """What became of a call: the value, the error that was in order, seconds of the processor."""
+    """Result of a call: the value, the expected error, and the CPU time in seconds."""
 
     value: Any
     refused: Exception | None
@@ -76,12 +76,12 @@ class Call(NamedTuple):
 
 
 def subject(seed: int) -> str:
-    """Return the class, or the other thing, that a seed is about."""
+    """Return the name of the class or other subject tested by a seed."""
     return SUBJECTS[seed % len(SUBJECTS)]
 
 
 def case(seed: int, folder: Path) -> str | None:
-    """Fit an estimator and predict, or call a function; return what was wrong."""
+    """Fit an estimator and predict, or call a function; return the finding or None."""
     rng = np.random.default_rng(seed)
     name = subject(seed)
     others = {"kernels": _kernels}
@@ -97,7 +97,7 @@ def case(seed: int, folder: Path) -> str | None:
 
 
 def call(what: str, function: Callable[..., Any], *given: Any, **named: Any) -> Call:
-    """Call a function; raise `Wrong` for an error or a warning that is not in order."""
+    """Call a function; raise `Wrong` for an unexpected error or warning."""
     value, error = None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -115,7 +115,7 @@ def call(what: str, function: Callable[..., Any], *given: Any, **named: Any) -> 
 
 
 def _judge_error(what: str, error: Exception) -> None:
-    """Raise `Wrong` unless an error is a sentence from pliant's or scikit-learn's checks."""
+    """Raise `Wrong` unless an error comes from the checks of pliant or scikit-learn."""
     frames = traceback.extract_tb(error.__traceback__)
     last, text = frames[-1], str(error)
     ours = last.filename.startswith(HOME)
@@ -133,21 +133,21 @@ def _judge_error(what: str, error: Exception) -> None:
 
 
 def _judge_warning(what: str, warning: warnings.WarningMessage) -> None:
-    """Raise `Wrong` unless a warning is of a class of pliant or scikit-learn."""
+    """Raise `Wrong` unless the class of a warning is from pliant or scikit-learn."""
     category, text = warning.category, str(warning.message)
     if category.__module__.startswith(("pliant", "sklearn.exceptions")):
         return
     advice = text.startswith(("The number of unique classes", "X has feature names", "X does not"))
-    if category is UserWarning and advice:  # of scikit-learn
+    if category is UserWarning and advice:  # raised by scikit-learn
         return
     if category is LinAlgWarning and "has a condition number of" in text:
-        return  # `pliant.core.linalg` warns so of a system that it has solved, as documented
+        return  # `pliant.core.linalg` issues this documented warning for a solved system
     at = f"{Path(warning.filename).name}:{warning.lineno}"
     raise Wrong(f"raw warning: {what} {category.__name__} at {at}: {text[:200]}")
 
 
 def _check_finite(what: str, values: Any, shape: tuple[int | None, ...] | None = None) -> None:
-    """Raise `Wrong` unless these are finite numbers, of a shape where None is any number."""
+    """Raise `Wrong` unless values are finite and have a shape; None stands for any length."""
     values = np.asarray(values)
     if values.dtype.kind not in "biuf":
         raise Wrong(f"type: {what} gave {values.dtype}")
@@ -163,7 +163,7 @@ def _check_finite(what: str, values: Any, shape: tuple[int | None, ...] | None =
 
 
 def _estimator(rng: Generator, kind: type) -> None:
-    """Fit an estimator and use it."""
+    """Fit an estimator and predict."""
     X = table(rng)
     n, d = X.shape
     settings = hyper_parameters(rng, kind, d)
@@ -186,7 +186,7 @@ def _is_pairwise(settings: dict[str, Any]) -> bool:
 
 
 def _precomputed(rng: Generator, X: np.ndarray, settings: dict[str, Any]) -> np.ndarray:
-    """Return a Gram matrix of X, or some other square matrix, where the case asks for one."""
+    """Return X, or a square matrix if the kernel is precomputed."""
     if not _is_pairwise(settings) or rng.random() < 0.1:
         return X
     return gram_matrix(rng, X)
@@ -209,7 +209,7 @@ def gram_matrix(rng: Generator, X: np.ndarray) -> np.ndarray:
 
 
 def _fitted(kind: type, settings: dict[str, Any], X: Any, y: Any, given: dict[str, Any]) -> Any:
-    """Return a fitted estimator, None if the fit was refused in order."""
+    """Return a fitted estimator, or None if the fit raised an expected error."""
     what = "fit"
     for again in (False, True):
         made = call("constructor", kind, **settings)
@@ -217,7 +217,7 @@ def _fitted(kind: type, settings: dict[str, Any], X: Any, y: Any, given: dict[st
         limit = LONGEST if settings.keys() <= {"random_state"} else LONGER
         if outcome.seconds <= limit:
             break
-        if again:  # the first time, code may have been compiled
+        if again:  # the first fit may include compilation
             raise Wrong(f"slow: fit took {outcome.seconds:.0f} s with {settings!r:.200}")
     if outcome.refused is None:
         return made.value
@@ -227,7 +227,7 @@ def _fitted(kind: type, settings: dict[str, Any], X: Any, y: Any, given: dict[st
 
 
 def queries(rng: Generator, X: np.ndarray) -> list[tuple[str, Any, bool]]:
-    """Return points to predict at: a name, the points, and whether they must be predicted."""
+    """Return query points: a name, the points, and True if they must be rejected."""
     d = X.shape[1]
     signs = rng.choice([-1.0, 1.0], (3, d))
     far = float(rng.choice([1e300, 1.7e308, 1e160, 1e80, 1e20]))
@@ -250,7 +250,7 @@ OUTPUTS = ("predict", "decision_function", "predict_proba", "score_samples", "tr
 
 
 def _use(rng: Generator, model: Any, X: np.ndarray, y: Any, *, pairwise: bool) -> None:
-    """Predict on the training points and others, and ask for the summary."""
+    """Predict on the training points and on other points, and call ``summary``."""
     sets = [("train", X, False), *([] if pairwise else queries(rng, X))]
     for name, points, must_refuse in sets:
         for method in OUTPUTS:
@@ -275,12 +275,12 @@ def _use(rng: Generator, model: Any, X: np.ndarray, y: Any, *, pairwise: bool) -
 def _has(model: Any, method: str) -> bool:
     try:
         return hasattr(model, method)
-    except (ValueError, TypeError):  # the estimator on a learned kernel has no such method
+    except (ValueError, TypeError):  # the nested estimator lacks the method
         return False
 
 
 def _check_output(what: str, model: Any, method: str, values: Any) -> None:
-    """Raise `Wrong` unless an output is finite, and of the classes where it is of classes."""
+    """Raise `Wrong` unless an output is finite, or consists of known classes."""
     classes = getattr(model, "classes_", None)
     if method == "predict" and is_classifier(model):
         odd = [value for value in np.asarray(values).tolist() if value not in classes.tolist()]
@@ -297,7 +297,7 @@ def _check_output(what: str, model: Any, method: str, values: Any) -> None:
 
 
 def _check_further(model: Any, name: str, points: Any) -> None:
-    """Check the outputs that only one class has, and the learned kernel."""
+    """Check the outputs of special estimators, and the learned kernel."""
     if _has(model, "predict_interval"):
         outcome = call(f"predict_interval {name}", model.predict_interval, points)
         if outcome.refused is None and not _is_unbounded(model, outcome.value):
@@ -315,7 +315,7 @@ def _check_further(model: Any, name: str, points: Any) -> None:
 
 
 def _is_unbounded(model: Any, ends: np.ndarray) -> bool:
-    """Return whether intervals are infinite on both sides, for few calibration samples only."""
+    """Return True if intervals are infinite because of too few calibration samples."""
     errors = model.error_model_
     few = errors.exact and len(errors.errors) < FEWEST_CALIBRATED
     return few and bool((ends[..., 0] == -np.inf).all() and (ends[..., 1] == np.inf).all())

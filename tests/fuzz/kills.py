@@ -1,11 +1,11 @@
-"""Kills at random moments, by ``kill -9``: old or new files are whole, resumed work ends the same.
+"""Processes killed at random times by ``kill -9`` leave intact files and can be repeated.
 
     python -m tests.fuzz.kills --times 50 --seed 0 [fit predict]
 
-``pliant fit --out`` and ``pliant predict --out`` are done in a forked process. Every second kill
-comes at a random time, every other one just before a random operation on files. A kill is survived
-if the file is the old or the new one, nothing else but hidden drafts is left behind, and the same
-work done again ends as work that nobody interrupted.
+``pliant fit --out`` and ``pliant predict --out`` run in a forked process. Half of the kills are at
+a random time, the others just before a random file operation. A kill is survived if the file is
+the old or the new one, only hidden temporary files are left behind, and running the command again
+gives the result of an uninterrupted run.
 """
 
 import argparse
@@ -27,12 +27,12 @@ from pliant.cli import main as pliant
 from pliant.persistence import load_model
 
 LIMIT = 120.0
-"""Seconds for work that is not killed."""
+"""Time limit in seconds of commands that are not killed."""
 
 TABLE, NEW, MODEL, OUT = "table.csv", "new.csv", "model.pliant", "out.csv"
 
 OPERATIONS = ("open", "os.rename", "os.remove", "os.chmod", "os.truncate", "os.mkdir")
-"""The events of Python that stand for operations on files."""
+"""Audit events of Python for file operations."""
 
 
 def write_table(path, n_rows, seed):
@@ -52,7 +52,7 @@ def command(*words):
 
 
 class Fit:
-    """``pliant fit --out``: the model file is the old or the new one."""
+    """``pliant fit --out``, after which the model file is the old or the new one."""
 
     def prepare(self, folder):
         write_table(folder / TABLE, 120, 0)
@@ -65,7 +65,7 @@ class Fit:
         command("fit", folder / TABLE, *words)
 
     def state(self, folder):
-        """What the file says: the old bytes, or what the model predicts."""
+        """Return "old" for the old file, or the predictions and metadata of the new model."""
         content = (folder / MODEL).read_bytes()
         if content == self.old:
             return "old"
@@ -77,7 +77,7 @@ class Fit:
 
 
 class Predict:
-    """``pliant predict --out``: the predictions are the old or the new ones."""
+    """``pliant predict --out``, after which the predictions are the old or the new ones."""
 
     def prepare(self, folder):
         write_table(folder / TABLE, 60, 0)
@@ -100,7 +100,7 @@ WORK = {"fit": Fit, "predict": Predict}
 
 
 def _work(kind, folder, kill_before, report):
-    """Do the work in a forked process; with `kill_before`, end it before that operation."""
+    """Run a command in a forked process; kill it before file operation `kill_before`."""
     counted = 0
 
     def count(event, arguments):
@@ -129,7 +129,7 @@ def _started(kind, folder, kill_before=0):
 
 
 def finish(kind, folder):
-    """Do the work to its end; return the operations on files that it took."""
+    """Run a command to its end; return the number of file operations."""
     process, ends = _started(kind, folder)
     try:
         error, counted = ends.recv() if ends.poll(LIMIT) else ("it takes too long", 0)
@@ -143,7 +143,7 @@ def finish(kind, folder):
 
 
 class Kills:
-    """Work of one kind that is killed again and again."""
+    """A command that is killed repeatedly."""
 
     def __init__(self, kind, root):
         self.kind, self.root = kind, root
@@ -151,7 +151,7 @@ class Kills:
         self.begun.mkdir()
         self.work = WORK[kind]()
         self.work.prepare(self.begun)
-        self.work.work(self._copy("whole"))  # imports and compiles for the forked processes
+        self.work.work(self._copy("whole"))  # imports and compiles before forking
         whole = self._copy("whole")
         start = time.monotonic()
         self.operations = finish(kind, whole)
@@ -166,7 +166,7 @@ class Kills:
         return folder
 
     def kill(self, number, seed):
-        """Kill the work once, and let it go on; return what was wrong, or None."""
+        """Kill the command once, and run it again; return the failure or None."""
         rng = np.random.default_rng([seed, number])
         folder = self._copy("killed")
         before = 1 + int(rng.integers(self.operations)) if number % 2 else 0
@@ -193,13 +193,13 @@ class Kills:
 
 
 def visible(folder):
-    """The files below a folder whose names do not begin with a dot."""
+    """Return the files in a folder that are not hidden."""
     below = (path.relative_to(folder) for path in folder.rglob("*"))
     return {str(path) for path in below if not path.name.startswith(".")}
 
 
 def survived(kind, times, seed, root):
-    """Kill work of one kind some times; return what was wrong, one line for each."""
+    """Kill a command several times; return one line for each failure."""
     kills = Kills(kind, root)
     wrong = (kills.kill(number, seed) for number in range(times))
     return [each for each in wrong if each is not None]

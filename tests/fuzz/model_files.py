@@ -1,8 +1,8 @@
-"""Altered model files: they load something or are refused in one sentence.
+"""Modified model files: they load, or raise an error of one sentence.
 
-A case takes the file of a small model and alters its bytes, the nodes of its schema, or its arrays.
-Findings are any error but `ModelFileError`, a process that dies as the loaded model predicts, and
-code that ran: importing a module that only a file names, or making a file.
+A case modifies the bytes, the schema nodes, or the arrays of a small model file. Findings are
+errors other than `ModelFileError`, processes that crash when the loaded model predicts, and
+executed code: the import of a module named by the file only, or the creation of a file.
 """
 
 import io
@@ -28,21 +28,21 @@ from tests.persistence.test_hostile_files import HOSTILE, nodes_of
 METHODS = ("predict", "decision_function", "predict_proba", "transform", "predict_interval")
 
 CANARY = "pliant_fuzz_canary"
-"""A module that no file may import, and the file that no code may make."""
+"""Name of a module that must not be imported, and of a file that must not be created."""
 
 SCALARS = (
     *("null", "true", "0", "1", "-1", "2", "1e308", "NaN", "Infinity", "-Infinity", "1e-320", ""),
     *("9223372036854775807", "1" + "0" * 400, '""', '"x"', '"../../x"', '"\\u001b[31m"', "[]"),
     *('"\\ud800"', "0.5", "{}", "[1]", '"precomputed"', '"linear"', '"rbf"', "4711"),
 )
-"""Texts of plain values."""
+"""JSON texts of plain values."""
 
 NUMBERS = (np.nan, np.inf, -1, 0, 1, 1e308, 1e-320, 2.5, 127, 2**31, -(2**31), 2**62, 3, 1e30)
 
 
 @cache
 def saved(name):
-    """Return the file of a model."""
+    """Return the bytes of a model file."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         save_model(MODELS[name](), Path(folder) / "model", schema={"a": [1]}, metadata={"b": 2.0})
@@ -50,13 +50,13 @@ def saved(name):
 
 
 def case(seed, folder):
-    """Alter one model file; return what was wrong with how it loads and predicts."""
+    """Modify one model file, load it and predict; return the finding or None."""
     rng = np.random.default_rng(seed)
     name = str(rng.choice(sorted(MODELS)))
     path = folder / "model.pliant"
     data = saved(name)
     for _ in range(int(rng.integers(1, 4))):
-        with suppress(Exception):  # an alteration may leave what can no longer be altered
+        with suppress(Exception):  # a modified file may not allow further modifications
             data = (of_bytes, of_schema, of_schema, of_array, of_array)[rng.integers(5)](data, rng)
     path.write_bytes(data)
     os.chdir(folder)
@@ -75,7 +75,7 @@ def case(seed, folder):
 
 
 def predicted(model, name):
-    """Ask a model for predictions; it may refuse the rows, but not read beyond its arrays."""
+    """Predict with a model; it may raise errors, but not read beyond its arrays."""
     width = min(getattr(model, "n_features_in_", 3) or 3, 10_000)
     rows = CODES if name == "codes" else np.resize(X, (20, width))
     for method in METHODS:

@@ -1,10 +1,10 @@
-"""Names from outside: of columns, classes, categories, files and methods, wherever they are shown.
+"""Untrusted names of columns, classes, categories, files and methods, in all outputs.
 
-A case makes some names of control characters, escapes of terminals, marks that turn the direction
-of text, markup, formulas and the like, and hands them to one place that shows names. Findings are
-text that reaches a terminal or a page as more than text, elements or attributes of a page that a
-name brought, cells of a CSV that a spreadsheet would run, names of full length, and any error but
-a sentence of pliant.
+A case makes names from control characters, terminal escapes, bidirectional marks, markup,
+formulas and similar text, and passes them to one output. Findings are control characters or
+markup on a terminal or page, HTML elements or attributes created by a name, CSV cells that a
+spreadsheet would evaluate, names that are not shortened, and errors other than one-sentence
+errors of pliant.
 """
 
 import contextlib
@@ -25,9 +25,9 @@ import numpy as np
 import pandas as pd
 
 from pliant.cli import main
+from pliant.cli.app import format_error
 from pliant.cli.compare import results_as_text
-from pliant.cli.console import _Notes, diagnostics, show
-from pliant.cli.errors import one_line
+from pliant.cli.outputs import _Notes, diagnostics, print_result
 from pliant.comparison import ComparisonResult
 from pliant.comparison.page import report_html
 from pliant.tables._write import FORMULA_MARKS, write_csv
@@ -57,20 +57,20 @@ PIECES = (
     *("[bold]", "[/]", "[link=http://x]x[/link]", "[red", "javascript:alert(1)", "http://x/y"),
     *("name", "a b", " ", "", "0", "nan", "None", "../x", "C:\\x", "x" * 300, "x" * 10_000),
 )
-"""What names are made of."""
+"""Pieces of names."""
 
 LINE = 1200
-"""Characters of a line on a terminal at most; the text of an error has up to 600."""
+"""Maximum length of a line on a terminal; an error message has up to 600 characters."""
 
 DRAWN = "data:image/png;base64,"
-"""How a picture of a page begins."""
+"""Start of an embedded picture in a page."""
 
 TEXT = 2100
-"""Characters of a text on a page at most."""
+"""Maximum length of a text on a page."""
 
 
 def case(seed: int, folder: Path) -> str | None:
-    """Show names in one place; return what was wrong with how they were shown."""
+    """Show names in one output; return the finding or None."""
     rng = np.random.default_rng(seed)
     names = [name_of(rng) for _ in range(4)]
     places = list(PLACES)
@@ -94,11 +94,11 @@ def name_of(rng: Rng) -> str:
 
 
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-"""Unicode's categories of control characters, formatting, and line and paragraph separators."""
+"""Unicode categories of control and formatting characters and of separators."""
 
 
 def unsafe_on_terminal(text: str) -> str | None:
-    """Return what a terminal would take for more than text, or what is too long."""
+    """Return the first control character, or the length of a line that is too long."""
     for character in text:
         if unicodedata.category(character) in INVISIBLE and character != "\n":
             return f"terminal: {character!r}"
@@ -107,7 +107,7 @@ def unsafe_on_terminal(text: str) -> str | None:
 
 
 def unsafe_page(text: str, like: str, *, check_length: bool = True) -> str | None:
-    """Return what of a page is not as on a page of plain names."""
+    """Return the first difference in structure from a page with plain names."""
     for character in text:
         if unicodedata.category(character)[0] == "C" and character != "\n":
             return f"page: {character!r}"
@@ -128,7 +128,7 @@ def unsafe_page(text: str, like: str, *, check_length: bool = True) -> str | Non
 
 
 def unsafe_csv(text: str) -> str | None:
-    """Return what a spreadsheet would run of a CSV."""
+    """Return a cell of a CSV that a spreadsheet would evaluate."""
     if "\r" in text:
         return "csv: a carriage return"
     for row in csv.reader(io.StringIO(text)):
@@ -146,7 +146,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-# The places
+# Outputs
 
 
 @cache
@@ -171,7 +171,7 @@ def _console(names: Sequence[str], rng: Rng) -> str | None:
     again = ComparisonResult.from_dict(json.loads(json.dumps(case.to_dict())))
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        show(results_as_text([again]))
+        print_result(results_as_text([again]))
     return unsafe_on_terminal(out.getvalue())
 
 
@@ -188,7 +188,7 @@ def _frame(names: Sequence[str], rng: Rng) -> str | None:
 
 
 def _whole(name: str) -> str:
-    """Return a name without halves of characters, which a table cannot hold."""
+    """Return a name without surrogates, which a table cannot contain."""
     return name.encode("utf-8", "replace").decode()
 
 
@@ -200,16 +200,16 @@ def _logs(names: Sequence[str], rng: Rng) -> str | None:
         with diagnostics():
             warnings.warn(names[0], UserWarning, stacklevel=1)
             logger = logging.getLogger("pliant")
-            logger.propagate = False  # a test runner keeps what it hears, and may not encode it
+            logger.propagate = False  # pytest captures log records, and may fail to encode them
             logger.warning("%s", names[1])
             logger.propagate = True
-    shown = [one_line(kind(names[0])) for kind in (ValueError, OSError, KeyError, RuntimeError)]
-    shown.append(one_line(FileNotFoundError(2, names[0], names[1])))
+    shown = [format_error(kind(names[0])) for kind in (ValueError, OSError, KeyError, RuntimeError)]
+    shown.append(format_error(FileNotFoundError(2, names[0], names[1])))
     return unsafe_on_terminal("\n".join([error.getvalue(), *shown]))
 
 
 def _command(names: Sequence[str], rng: Rng) -> str | None:
-    """Run commands on a table whose columns, categories, classes and file have these names."""
+    """Run commands on a table with these names for columns, categories, classes and file."""
     names = [_whole(name) for name in names]
     path = Path(_file_name(names[3]))
     values = rng.normal(size=(24, 2)).round(3)
@@ -250,7 +250,7 @@ def _bad_page(page: str) -> str | None:
 
 
 def _file_name(name: str) -> str:
-    """Return the name of a file that a system takes."""
+    """Return a valid file name."""
     kept = (
         name.replace("/", "")
         .replace("\0", "")
@@ -263,7 +263,7 @@ def _file_name(name: str) -> str:
 
 
 def _run(words: list[str]) -> str:
-    """Run a command, and return all that it printed."""
+    """Run a command, and return its output."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         main(words)
@@ -278,4 +278,4 @@ PLACES: dict[str, tuple[Callable[[Sequence[str], Rng], str | None], float]] = {
     "logs": (_logs, 1.0),
     "command": (_command, 0.5),
 }
-"""Where names are shown, and how often it is drawn."""
+"""Outputs of names, and the weight of each in the draw."""

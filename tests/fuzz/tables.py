@@ -1,8 +1,8 @@
-"""Random tables, written as CSV and as Parquet, read whole and in chunks, and learned from.
+"""Random tables: written as CSV and Parquet, read whole and in chunks, and used for a fit.
 
-The rules: what was written is what is read; both ways of reading end in the same cells or in the
-same words; what fails is a `TableError` of one line; and a model that was learned from a table
-predicts the same for its rows, read whole or in chunks. One case in four damages a file.
+The cells that are read equal those written. Reading whole and in chunks gives the same cells or
+the same error, a `TableError` of one line. A model fitted to a table predicts the same values for
+its rows, read whole or in chunks. A quarter of the cases damage a file.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ RAW = re.compile(
     r"codec|Errno|Error -|CRC check|pyarrow|Arrow|dtype|ufunc|object at 0x|Traceback"
     r"|NaTType|numpy|invalid literal|unhashable|datetime\.|out of bounds|Decimal\("
 )
-"""Words that come from below."""
+"""Words of low-level errors, which must not reach the user."""
 
 
 @dataclass
 class Field:
-    """A column: its name and its values, None where one is missing.
+    """A column with its name and values; missing values are None.
 
-    `form` is how its dates are written, `arrow` its type in Parquet; None stands for text.
+    `form` is the date format, and `arrow` the type in Parquet; None means text.
     """
 
     name: str
@@ -79,19 +79,19 @@ class Field:
         return f"{value:{self.form}}" if isinstance(value, datetime) else str(value)
 
     def array(self) -> pa.Array:
-        """The values in their type."""
+        """Return the values as an Arrow array."""
         if self.arrow is None:
             return pa.array([v and self.text(v) for v in self.values], pa.string())
         return pa.array(self.values, self.arrow)
 
 
 def drawn_values(rng: np.random.Generator, kind: str, rows: int, words: list[str]) -> Field:
-    """A column of a kind without gaps, and without a name."""
+    """Draw a column of a kind without missing values and without a name."""
     arrow: Any = pa.string()
     match kind:
         case "float":
             scale = 10.0 ** float(rng.integers(-3, 6))
-            values = ((rng.normal(size=rows) * scale).round(4) + 0.0).tolist()  # no -0.0
+            values = ((rng.normal(size=rows) * scale).round(4) + 0.0).tolist()  # + 0.0 removes -0.0
             arrow = pa.float64()
         case "integer":
             low, high = [(0, 9), (-50, 2000), (10_000, 99_999), (0, 10**15)][rng.integers(4)]
@@ -126,7 +126,7 @@ def drawn_values(rng: np.random.Generator, kind: str, rows: int, words: list[str
 
 
 def drawn_target(rng: np.random.Generator, rows: int) -> Field:
-    """Amounts, or classes as texts, integers or truth values."""
+    """Draw real targets, or classes as strings, integers or booleans."""
     match int(rng.integers(4)):
         case 0:
             return Field("y", "float", rng.normal(size=rows).round(2).tolist(), pa.float64())
@@ -140,7 +140,7 @@ def drawn_target(rng: np.random.Generator, rows: int) -> Field:
 
 
 class Table:
-    """A drawn table, and how it is written."""
+    """A random table and its file format."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng, self.rows = rng, int(rng.choice([2, 5, 21, 30, 60, 220]))
@@ -166,9 +166,9 @@ class Table:
         self.chunk = int(rng.integers(1 + self.rows // 4, self.rows + 2))
 
     def cell(self, column: Field, row: int) -> str:
-        """The text of a cell of the CSV file."""
+        """Return the text of a cell in the CSV file."""
         value = column.values[row]
-        if value is None:  # words for a missing value are known as such among numbers alone
+        if value is None:  # words mark missing values in numeric columns only
             few = sum(each is None for each in column.values) < len(column.values) / 2
             return self.missing[row % 3] if column.kind in NUMBERS and few else ""
         text = column.text(value)
@@ -180,7 +180,7 @@ class Table:
         return head + (self.decimal if dot else "") + tail
 
     def csv(self, changed: tuple[int, int, str] | None = None) -> bytes:
-        """The CSV file, with one cell changed: column, row and text."""
+        """Return the CSV file, with an optional change of one cell: column, row and text."""
         file = io.StringIO()
         quoting = int(self.rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
         writer = csv.writer(
@@ -202,7 +202,7 @@ class Table:
 
 
 def case(seed: int, folder: Path) -> str | None:
-    """Write a table and read it in all ways; predict its rows, or damage a file first."""
+    """Write a table, read it in all ways, and predict its rows, or read a damaged file."""
     rng = np.random.default_rng(seed)
     table = Table(rng)
     if rng.random() < 0.25:
@@ -220,7 +220,7 @@ def case(seed: int, folder: Path) -> str | None:
 
 
 def damaged(table: Table, folder: Path) -> Path:
-    """A file with an odd cell, bytes that are changed, or a part only."""
+    """Write a file with an unusual cell, changed bytes, or a missing end."""
     rng = table.rng
     place = int(rng.integers(len(table.columns))), int(rng.integers(table.rows))
     sort = int(rng.integers(4))
@@ -241,7 +241,7 @@ def damaged(table: Table, folder: Path) -> Path:
 
 
 def attempt(action: Callable[[], Any]) -> Any:
-    """Return the result of an action, or the words of its `TableError`."""
+    """Return the result of an action, or the message of its `TableError`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -254,7 +254,7 @@ def attempt(action: Callable[[], Any]) -> Any:
 
 
 def read(path: Path, table: Table) -> Any:
-    """Return the table whole, the words of an error, or "wrong: " and why."""
+    """Return the table, the message of an error, or "wrong: " and a reason."""
     whole = attempt(lambda: read_table(path, form=table.form))
     chunks = attempt(lambda: pd.concat(iter_table(path, table.chunk, table.form)))
     if isinstance(whole, str) or isinstance(chunks, str):
@@ -266,7 +266,7 @@ def read(path: Path, table: Table) -> Any:
 
 
 def check_cells(table: Table, path: Path) -> str | None:
-    """What was written is what is read."""
+    """Compare the cells that are read with those written."""
     frame = read(path, table)
     if isinstance(frame, str):
         return None if "--decimal" in frame else f"cells: {frame}"
@@ -280,7 +280,7 @@ def check_cells(table: Table, path: Path) -> str | None:
 
 
 def check_predictions(table: Table, path: Path, folder: Path) -> str | None:
-    """A saved model predicts the same for the whole and for chunks."""
+    """Compare predictions of a saved model for the whole table and for chunks."""
     found = attempt(lambda: read_with_schema(path, "y", form=table.form))
     if isinstance(found, str):
         return None
@@ -310,12 +310,12 @@ def check_predictions(table: Table, path: Path, folder: Path) -> str | None:
 
 
 def plain(label: Any) -> str:
-    """A label without control characters, and without the quote before a formula."""
+    """Return a label without control characters and the quote before a formula."""
     return "".join(c for c in str(label) if c.isprintable()).removeprefix("'")
 
 
 def same_cell(column: Field, row: int, cell: Any) -> bool:
-    """Whether a cell that was read is the value that was written."""
+    """Return True if a cell equals the written value."""
     value = column.values[row]
     if value is None or pd.isna(cell):
         return value is None and bool(pd.isna(cell))

@@ -1,4 +1,4 @@
-"""Names from outside cannot control a terminal or a page: a few cases of ``make fuzz``."""
+"""A few cases of ``make fuzz``: untrusted names cannot control a terminal or a page."""
 
 import pytest
 

@@ -70,7 +70,7 @@ def test_one_column_within_others_is_found_by_its_name():
     np.testing.assert_allclose(
         known(X, Y), Gaussian()(X[:, 3:], Y[:, 3:]) + X[:, 1:2] @ Y[:, 1:2].T
     )
-    with pytest.raises(ValueError, match=r"got 'age'; there are: height, income"):
+    with pytest.raises(ValueError, match=r"got 'age'; available: height, income"):
         On(On(Gaussian(), "age"), ["height", "income"]).resolved(NAMES, 4)
 
 
@@ -133,8 +133,8 @@ def test_columns_that_are_none_are_refused(columns, expected):
     ("columns", "names", "expected"),
     [
         ("hight", NAMES, r"among the features, got 'hight'; did you mean 'height' or 'weight'\?"),
-        (["age", "zzz"], NAMES, "got 'zzz'; there are: age, height, weight, income"),
-        ("zzz", [f"f{j}" for j in range(200)], "there are: f0, f1, .*, f39 and 160 more"),
+        (["age", "zzz"], NAMES, "got 'zzz'; available: age, height, weight, income"),
+        ("zzz", [f"f{j}" for j in range(200)], "available: f0, f1, .*, f39 and 160 more"),
         ("a", ["a", "b", "a"], "as names that stand once, got 'a', the name of 2 features"),
         ("age", None, r"the names of the 4 features are not known here, got 'age'"),
         (["age", "age"], NAMES, "with no column twice, got 0 again"),

@@ -129,6 +129,6 @@ def test_a_proof_is_left_out_only_where_that_is_asked_for():
     skewed[2, 5] += 1.0
     with pytest.raises(ValueError, match=r"symmetric Gram matrix, got .* at \(2, 5\)"):
         DANKClassifier(Precomputed(skewed, assume_psd=True), extension="none").fit(rows, y)
-    with pytest.raises(ValueError, match=r"assume_psd=.... True or False, got 'yes'"):
+    with pytest.raises(ValueError, match=r"assume_psd=.... to be True or False, got 'yes'"):
         DANKClassifier(Precomputed(gram, assume_psd="yes"), extension="none").fit(rows, y)
     assert clone(Precomputed(gram, assume_psd=True)).assume_psd

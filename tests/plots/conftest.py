@@ -12,7 +12,7 @@ from pliant.datasets import make_clowns
 def _nothing_on_the_screen() -> Iterator[None]:
     backend = matplotlib.get_backend()
     pyplot.switch_backend("agg")
-    pyplot.close("all")  # of tests elsewhere, such as examples in docstrings
+    pyplot.close("all")  # left open by other tests, such as docstring examples
     yield
     pyplot.close("all")
     pyplot.switch_backend(backend)

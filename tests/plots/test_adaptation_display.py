@@ -1,4 +1,4 @@
-"""The heat map shows F - 1 between support points, in a stated order."""
+"""The heat map shows F - 1 between support points in the documented order."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_where_there_is_nothing_to_see_it_says_so_in_pale_colours(clowns):
 
 
 def test_many_points_are_thinned_evenly_and_the_title_says_so(model, clowns, monkeypatch):
-    monkeypatch.setattr(_common, "MOST_POINTS", 7)
+    monkeypatch.setattr(_common, "MAX_POINTS", 7)
     display = AdaptationDisplay.from_estimator(model, *clowns)
     assert display.change.shape == (7, 7)
     assert f"7 of {len(model.support_)} support points" in display.ax_.get_title()

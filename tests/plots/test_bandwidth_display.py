@@ -1,4 +1,4 @@
-"""The heat map shows bandwidths of features on [-1, 1], by member, with like ones together."""
+"""The heat map shows bandwidths for features on [-1, 1], grouped by member and feature."""
 
 import numpy as np
 import pandas as pd
@@ -38,8 +38,8 @@ def test_all_members_that_predict_are_drawn_on_one_scale(fitted, data):
     cells = np.asarray(display.image_.get_array())
     low, high = display.image_.get_clim()
     assert high == display.bandwidths.max()
-    assert low == pytest.approx(1e-3 * high)  # the constant feature has none
-    for k, theta in enumerate(expected):  # member by member, each row once
+    assert low == pytest.approx(1e-3 * high)  # the constant feature has no bandwidth
+    for k, theta in enumerate(expected):  # grouped by member, each row once
         block = cells[12 * k : 12 * (k + 1)]
         drawn = np.maximum(theta[:, display.order], low)
         np.testing.assert_allclose(np.sort(block, axis=0), np.sort(drawn, axis=0))
@@ -57,7 +57,7 @@ def test_support_points_with_like_bandwidths_are_neighbours():
 
 
 def test_few_features_and_few_points_of_many(fitted, monkeypatch):
-    monkeypatch.setattr(_common, "MOST_POINTS", 5)
+    monkeypatch.setattr(_common, "MAX_POINTS", 5)
     display = BandwidthDisplay.from_estimator(fitted, most_features=2)
     assert display.image_.get_array().shape == (5, 2)
     assert display.ax_.get_ylabel() == "5 of 24 support points\nby member"

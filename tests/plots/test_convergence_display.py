@@ -1,4 +1,4 @@
-"""The picture shows the relative gap at each check, and the tolerance."""
+"""The plot shows the relative gap at each check, and the tolerance."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_history_and_axes_can_be_handed_in():
     assert display.ax_ is ax
     assert display.tol_line_ is None
     assert display.line_.get_color() == "black"
-    assert 0 < display.line_.get_ydata()[1] < 1e-15  # a gap of zero has a place too
+    assert 0 < display.line_.get_ydata()[1] < 1e-15  # a gap of zero is drawn, too
 
 
 @pytest.mark.parametrize("learner", [TKLClassifier, TKLRegressor])

@@ -1,4 +1,4 @@
-"""Labels stand apart, bars join the largest sets of methods that do not differ."""
+"""Labels do not overlap; bars connect the maximal sets of methods that do not differ."""
 
 from itertools import combinations
 
@@ -20,7 +20,7 @@ def named(ranks):
 
 
 def largest_sets(ranks, difference):
-    """Return all sets of methods that are pairwise close and lie in no other such set."""
+    """Return all maximal sets of methods that are pairwise close."""
     k = len(ranks)
     close = [
         set(chosen)

@@ -1,4 +1,4 @@
-"""Each point stands where the transformer puts it, and each class can be told from the others."""
+"""Points are at their transformed coordinates, and classes look different."""
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ def offsets(display):
 def test_held_out_points_stand_where_transform_puts_them(embedding):
     display = EmbeddingDisplay.from_estimator(embedding, X[1::2], NAMES[1::2])
     places = embedding.transform(X[1::2])
-    np.testing.assert_array_equal(offsets(display), places)  # the classes are sorted already
+    np.testing.assert_array_equal(offsets(display), places)  # the classes are already sorted
     assert display.classes == ["setosa", "versicolor", "virginica"]
     assert display.ax_.get_xlabel() == "kernelembedding0"
     assert display.ax_.get_ylabel() == "kernelembedding1"

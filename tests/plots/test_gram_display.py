@@ -1,4 +1,4 @@
-"""The matrices hold the kernel values, in a stated order, with one scale of colours."""
+"""The matrices show the kernel values in the documented order on one colour scale."""
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ def drawn(display):
 
 
 def in_order(model, y):
-    """Return the training points by class, then by coefficient: the slow twin."""
+    """Sort the training points by class and then by coefficient: slow reference."""
     sizes = dict(zip(model.support_, np.abs(model.dual_coef_), strict=True))
     return sorted(range(len(y)), key=lambda i: (y[i], sizes.get(i, 0.0)))
 
@@ -78,7 +78,7 @@ def test_regression_is_ordered_by_target(clowns):
 
 
 def test_many_points_are_thinned_evenly_before_the_kernel_is_asked(model, clowns, monkeypatch):
-    monkeypatch.setattr(_common, "MOST_POINTS", 7)
+    monkeypatch.setattr(_common, "MAX_POINTS", 7)
     X, y = clowns
     few = GramDisplay.from_estimator(model, X, y)
     order = np.array(in_order(model, y))[np.linspace(0, 79, 7).astype(int)]
@@ -138,5 +138,5 @@ def test_it_says_where_a_kernel_is_hardly_adapted():
         ]
         assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["class 0", "class 1"]
         first, second = display.images_
-        assert first.get_clim() == second.get_clim()  # one scale for both
+        assert first.get_clim() == second.get_clim()  # one colour scale for both
     assert not GramDisplay(before, y).hardly_adapted

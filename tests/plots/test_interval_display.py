@@ -1,4 +1,4 @@
-"""Intervals stand upright at their targets, and those that miss them have another colour."""
+"""Intervals are vertical lines at their targets; those that miss them differ in colour."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def regressor():
 
 
 def segments(lines):
-    """Return the ends of upright lines as rows (x, low, high)."""
+    """Return the ends of vertical lines as rows (x, low, high)."""
     return np.array([[a[0], a[1], b[1]] for a, b in lines.get_segments()])
 
 
@@ -54,7 +54,7 @@ def test_lines_are_the_intervals_at_the_targets(regressor):
 def test_of_many_samples_some_are_drawn_and_all_are_counted(monkeypatch):
     y = np.arange(1000.0)[::-1]
     ends = np.column_stack([y - 1, y + np.where(y < 300, -0.5, 2.0)])
-    monkeypatch.setattr("pliant.plots.intervals.MOST_INTERVALS", 11)
+    monkeypatch.setattr("pliant.plots.lab_rbf.MAX_INTERVALS", 11)
     display = IntervalDisplay(y, y, ends).plot()
     assert display.inside.sum() == 700
     assert display.mean_width == pytest.approx(0.3 * 0.5 + 0.7 * 3.0)

@@ -1,4 +1,4 @@
-"""The bars show feature_relevance_, the heat map support_relevance_, in a stated order."""
+"""Bars show feature_relevance_, the heat map support_relevance_, in documented order."""
 
 import numpy as np
 import pandas as pd
@@ -55,7 +55,7 @@ def test_the_heat_map_has_a_row_for_each_support_point_in_groups(fitted):
 
 
 def test_few_features_and_few_points_of_many(fitted, monkeypatch):
-    monkeypatch.setattr(_common, "MOST_POINTS", 5)
+    monkeypatch.setattr(_common, "MAX_POINTS", 5)
     bars = RelevanceDisplay.from_estimator(fitted, most_features=2)
     assert len(bars.bars_) == 2
     assert bars.ax_.get_title() == "Relevance, 2 of 3 features"

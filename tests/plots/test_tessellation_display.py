@@ -1,4 +1,4 @@
-"""The surface is the learned kernel, and the edges are where its tessellation has them."""
+"""The surface shows the learned kernel, and the lines the edges of its tessellation."""
 
 import numpy as np
 import pytest

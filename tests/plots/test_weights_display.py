@@ -1,4 +1,4 @@
-"""The bars are weights_, the largest first; lines are weights over C; the rest is counted."""
+"""Bars show weights_ in descending order, lines weights over C; a note counts the others."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import C_path, MKLClassifier, MKLRegressor
-from pliant.kernels import Gaussian, Linear, On, Precomputed
+from pliant.kernels import Gaussian, Linear, On
 from pliant.plots import WeightsDisplay
 from pliant.plots._common import COLORS
 
@@ -46,13 +46,13 @@ def test_bars_are_the_weights_the_largest_first(fitted):
     assert display.ax_.yaxis_inverted()
     assert display.ax_.get_xlim()[0] == 0
     none = len(fitted.kernels_) - len(positive)
-    note = f"weight\nand {none} kernels with at most 0.0% of the weight"
+    note = f"weight\n{none} more kernels with at most 0.0% of the weight"
     assert display.ax_.get_xlabel() == note
     assert display.lines_ == []
 
 
 def test_a_path_has_a_line_for_each_kernel(monkeypatch):
-    monkeypatch.setattr("pliant.plots.weights.COLORS", COLORS[:3])
+    monkeypatch.setattr("pliant.plots.fits.COLORS", COLORS[:3])
     Cs = [10.0, 0.1, 1.0]
     models = C_path(MKLRegressor(), X, F, Cs)
     display = WeightsDisplay.from_path(models)
@@ -67,7 +67,7 @@ def test_a_path_has_a_line_for_each_kernel(monkeypatch):
     assert display.ax_.get_xscale() == "log"
     note = display.ax_.get_xlabel().splitlines()
     most = (weights.sum(axis=1) - weights[:, shown].sum(axis=1)).max()
-    assert note[1] == f"and 49 kernels with at most {most:.1%} of the weight"
+    assert note[1] == f"49 more kernels with at most {most:.1%} of the weight"
     assert display.bars_ is None
 
 
@@ -84,9 +84,3 @@ def test_names_come_from_the_table_the_user_or_the_place():
     assert named == ["Gaussian(gamma=0.5) of b", "Linear of a and c"]
     own = WeightsDisplay.from_estimator(plain, kernel_names=["x", "y"]).kernel_names
     assert own == ["x", "y"]
-    grams = [Precomputed(kernel(X)) for kernel in (Gaussian(), Linear())]
-    rows = MKLRegressor(grams, norm=2.0).fit(np.arange(60.0)[:, None], F)
-    assert WeightsDisplay.from_estimator(rows).kernel_names == [
-        "Precomputed [0]",
-        "Precomputed [1]",
-    ]

@@ -1,7 +1,7 @@
-"""The command line: ``pliant fit``, ``predict``, ``info``, ``compare`` and others.
+"""Command-line interface: ``pliant fit``, ``predict``, ``info``, ``compare`` and others.
 
-Each command has a file of its own that parses and delegates. Results go to stdout; progress,
-notes, warnings and errors go to stderr, each error as one line.
+Each command has a module that parses its arguments and delegates. Results go to stdout; progress,
+notes, warnings and errors go to stderr, with one line per error.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def main(argv: list[str] | None = None) -> int:
     Parameters
     ----------
     argv : list of str, optional
-        The words after ``pliant``; by default the words of this process, which signals then end
-        as they end any command.
+        The arguments after ``pliant``. By default, the arguments of this process; signals then
+        terminate it as for any command.
 
     Returns
     -------
     int
-        The exit code: 0, 2 for wrong usage or data, 130 after Ctrl-C, 141 when the reader of
-        stdout went away, 143 after SIGTERM, 1 for the rest.
+        The exit code: 0 for success, 2 for invalid usage or data, 130 after Ctrl-C, 141 after a
+        broken pipe, 143 after SIGTERM, 1 for other errors.
     """
     if argv is not None or threading.current_thread() is not threading.main_thread():
         return _run(sys.argv[1:] if argv is None else argv)
@@ -42,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
     if obeys:
         signal.signal(signal.SIGINT, _exit_at_once)
     try:
-        gc.disable()  # imports leave next to no garbage, and the search for it takes .7 s
+        gc.disable()  # imports create almost no garbage, and collecting it takes .7 s
         _import_command(sys.argv[1:])
         gc.freeze()
         gc.enable()
@@ -55,12 +55,11 @@ def main(argv: list[str] | None = None) -> int:
         return ExitCode.TERMINATED
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
-            if callable(signal.getsignal(number)):  # nothing is left to clean up
+            if callable(signal.getsignal(number)):  # there is nothing more to clean up
                 signal.signal(number, signal.SIG_DFL)
 
 
 def _run(argv: list[str]) -> int:
-    """Run one command; see `main`."""
     try:
         from importlib.util import find_spec
 
@@ -71,7 +70,7 @@ def _run(argv: list[str]) -> int:
             print(f"Error: the command line needs {needed}: {hint}", file=sys.stderr)
             return ExitCode.FAILED
         if error := _import_command(argv):
-            print(f"Error: pliant cannot start: {error}", file=sys.stderr)
+            print(f"Error: cannot import pliant: {error}", file=sys.stderr)
             return ExitCode.FAILED
         from pliant.cli.app import run
         from pliant.core.threads import one_blas_thread
@@ -84,7 +83,7 @@ def _run(argv: list[str]) -> int:
 
 
 def _import_command(argv: list[str]) -> str:
-    """Import a command, which takes most of the first seconds; return the error, or ""."""
+    """Import the modules of a command; return the message of an import error, or ""."""
     try:
         from pliant.cli.app import import_command
 
@@ -98,7 +97,7 @@ def _import_command(argv: list[str]) -> str:
 
 
 def _exit_at_once(*_: object) -> None:
-    """End the process during imports, which would turn an exception into others."""
+    """Exit during imports, where an exception would be replaced by other exceptions."""
     try:
         os.write(2, b"interrupted\n")
     finally:

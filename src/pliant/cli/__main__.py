@@ -1,4 +1,4 @@
-"""``python -m pliant.cli``: the command line without the ``pliant`` script on the path."""
+"""Run the command line as ``python -m pliant.cli``, without the ``pliant`` script."""
 
 import sys
 

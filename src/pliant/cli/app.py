@@ -1,4 +1,4 @@
-"""Build the application from its commands, and run it so that every error has an exit code."""
+"""Build the application from its commands, run it, and map each error to an exit code."""
 
 from __future__ import annotations
 
@@ -14,26 +14,30 @@ import typer
 from typer.main import get_command
 
 from pliant._version import __version__
-from pliant.cli.console import diagnostics, tell
-from pliant.cli.errors import exit_code, one_line
 from pliant.cli.exit_codes import ExitCode
+from pliant.cli.outputs import diagnostics, print_status
+from pliant.comparison.text import shortage
+from pliant.core.text import printable, quoted
 
 COMMANDS = {
     "fit": "Learn a model from a table.",
-    "predict": "Predict the target for each row of a table, in the order of its rows.",
-    "info": "Show what a model learned from which columns, and how good it is.",
-    "compare": "Race methods on one table or several, and blend the best of them.",
-    "methods": "List the methods, with their tasks, limits, tuning grids and papers.",
-    "demo": "Compare LAB-RBF with a tuned SVM, boosting and a forest; write a report to open.",
+    "predict": "Predict the target for each row of a table, in row order.",
+    "info": "Show the method, columns, parameters and scores of a saved model.",
+    "compare": "Race methods on one or more tables, and blend the best of them.",
+    "methods": "List the methods with their tasks, limits, tuning grids and references.",
+    "demo": "Compare LAB-RBF with a tuned SVM, boosting and a forest, and write a report.",
 }
-"""The first sentence of the help of each command; its module has its name."""
+"""The first sentence of the help of each command; the module has the name of the command."""
+
+USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
+"""Base class of usage errors: from click, or from its copy in newer versions of typer."""
+
+WRONG_INPUT = (USAGE_ERROR, ValueError, TypeError)
+"""Errors caused by invalid options or data; TableError and ModelFileError are ValueErrors."""
 
 
-def application(wanted: Container[str] = COMMANDS) -> typer.Typer:
-    """Return the application; commands that are not wanted are listed and cannot run.
-
-    The imports of a command take seconds.
-    """
+def application(argv: Container[str] = COMMANDS) -> typer.Typer:
+    """Return the application; commands that are not in `argv` are listed, but not imported."""
     app = typer.Typer(
         name="pliant",
         add_completion=False,
@@ -41,27 +45,23 @@ def application(wanted: Container[str] = COMMANDS) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     for name, summary in COMMANDS.items():
-        if name in wanted:
+        if name in argv:
             app.command(name)(getattr(import_module(f"pliant.cli.{name}"), name))
         else:
-            app.command(name, help=summary)(_stand_in)
+            app.command(name, help=summary)(_placeholder)
     app.callback()(pliant)
     return app
 
 
-def _stand_in() -> None:
-    """Stand for a command that is listed only."""
+def _placeholder() -> None:
+    """Do nothing; placeholder for a command that is only listed."""
 
 
 def import_command(argv: Sequence[str]) -> None:
-    """Import the module of the command of a command line."""
-    for name in _commands_in(argv):
-        import_module(f"pliant.cli.{name}")
-
-
-def _commands_in(argv: Sequence[str]) -> list[str]:
-    """Return the names of commands among the words of a command line."""
-    return [name for name in COMMANDS if name in argv]
+    """Import the modules of the commands in a command line."""
+    for name in COMMANDS:
+        if name in argv:
+            import_module(f"pliant.cli.{name}")
 
 
 def _show_version(wanted: bool) -> None:
@@ -85,7 +85,7 @@ def pliant(
 def run(argv: Sequence[str]) -> int:
     """Run one command and return its exit code; see `pliant.cli.main`."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal may lack a sign such as "±"
+        sys.stdout.reconfigure(errors="replace")  # a terminal may lack characters such as "±"
     with diagnostics():
         try:
             return _invoke(list(argv) or ["--help"])
@@ -95,28 +95,28 @@ def run(argv: Sequence[str]) -> int:
         except Exception as error:
             if os.environ.get("PLIANT_TRACEBACK"):
                 raise
-            if isinstance(error, OSError) and _comes_from_stdout(error):
+            if isinstance(error, OSError) and _is_stdout_error(error):
                 error.filename = "stdout"
                 _discard_stdout()
-            tell(f"Error: {one_line(error)}")
+            print_status(f"Error: {format_error(error)}")
             return exit_code(error)
 
 
 def _invoke(argv: list[str]) -> int:
-    """Parse and run a command; errors of the parser stay exceptions."""
-    command, code = get_command(application(_commands_in(argv))), 0
+    """Parse and run a command; usage errors are raised."""
+    command, code = get_command(application(argv)), 0
     try:
         with command.make_context("pliant", argv) as context:
             command.invoke(context)
     except typer.Exit as stop:
         code = stop.exit_code
-    if sys.stdout is not None:  # closed from the start
+    if sys.stdout is not None:  # None if it was closed before the start
         sys.stdout.flush()
     return code
 
 
-def _comes_from_stdout(error: OSError) -> bool:
-    """Return True if a full or broken disk refuses stdout: no file is named, a line fails too."""
+def _is_stdout_error(error: OSError) -> bool:
+    """Return True if the error names no file and stdout cannot be written, as on a full disk."""
     full = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
     if error.errno not in full or error.filename is not None or len(error.args) < 2:
         return False
@@ -128,5 +128,36 @@ def _comes_from_stdout(error: OSError) -> bool:
 
 
 def _discard_stdout() -> None:
-    """Send buffered output nowhere, so that no error follows when Python ends."""
+    """Redirect stdout to the null device, so that flushing it at exit raises no error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def exit_code(error: Exception) -> int:
+    """Return 2 for invalid usage or data, and 1 for other errors."""
+    return ExitCode.MISUSED if isinstance(error, WRONG_INPUT) else ExitCode.FAILED
+
+
+def format_error(error: Exception) -> str:
+    """Return the message of an error as one line without control characters."""
+    text = printable(" ".join(_message(error).split()), limit=600)
+    if isinstance(error, MemoryError):
+        return shortage(error)
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return (
+            "cannot start another thread: add --param n_jobs=1 or --jobs 1, or raise the limits on "
+            "memory and processes (ulimit -v, ulimit -u)"
+        )
+    if isinstance(error, (*WRONG_INPUT, OSError, ImportError)):
+        return text or type(error).__name__
+    return f"unexpected {type(error).__name__}: {text} (set PLIANT_TRACEBACK=1 for a traceback)"
+
+
+def _message(error: Exception) -> str:
+    """Return the message; usage errors refer to --help, and OS errors omit the error number."""
+    if isinstance(error, USAGE_ERROR):
+        context, text = getattr(error, "ctx", None), getattr(error, "format_message", error.__str__)
+        where = f" (see {context.command_path} --help)" if context else ""
+        return f"{text().rstrip('.')}{where}"
+    if isinstance(error, OSError) and error.strerror:
+        return ": ".join([*([quoted(error.filename)] if error.filename else []), error.strerror])
+    return str(error)

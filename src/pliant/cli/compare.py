@@ -1,4 +1,4 @@
-"""``pliant compare``: race methods on tables, save their blend, write a report."""
+"""``pliant compare``: race methods on tables, save their blend, and write a report."""
 
 from __future__ import annotations
 
@@ -15,10 +15,20 @@ from typing import Annotated, Any, Literal
 import typer
 from joblib import cpu_count
 
-from pliant.cli.console import show, tell
 from pliant.cli.exit_codes import ExitCode
-from pliant.cli.outputs import STDOUT, check_outputs, write_json
-from pliant.cli.parameters import whole
+from pliant.cli.options import (
+    Json,
+    Seed,
+    TableOptions,
+    Target,
+    Text,
+    flag,
+    int_parser,
+    option,
+    single_target,
+    with_table_options,
+)
+from pliant.cli.outputs import STDOUT, check_outputs, print_result, print_status, write_json
 from pliant.cli.report import (
     format_facts,
     package_versions,
@@ -26,17 +36,6 @@ from pliant.cli.report import (
     quote_path,
     summarize_scores,
     wrap,
-)
-from pliant.cli.table_options import (
-    Json,
-    Seed,
-    TableOptions,
-    Target,
-    Text,
-    flag,
-    option,
-    single_target,
-    with_table_options,
 )
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import named
@@ -60,10 +59,10 @@ from pliant.persistence import save_model
 
 @dataclass(frozen=True)
 class Plan:
-    """The options of ``pliant compare``; see there.
+    """Options of `compare`.
 
-    The `budget` is the text of the option, see `parse_duration`. Without a `cache` each table has
-    a file of finished cells in the current folder; without a `journal` it has none.
+    `budget` is a text for `parse_duration`. Without `cache`, the finished cells of each table are
+    stored in the current folder; with ``journal=False`` they are not stored.
     """
 
     tables: tuple[Path, ...]
@@ -85,17 +84,14 @@ class Plan:
 
     @property
     def names(self) -> list[str]:
-        """The names of the files of tables; a repeated name gets a number."""
+        """The names of the tables from their files; repeated names are numbered."""
         names = [table_name(path) for path in self.tables]
-        seen = Counter[str]()
-        for place, name in enumerate(names):
-            seen[name] += 1
-            names[place] = name if seen[name] == 1 else f"{name}-{seen[name]}"
-        return names
+        numbers = [names[: place + 1].count(name) for place, name in enumerate(names)]
+        return [name if k == 1 else f"{name}-{k}" for name, k in zip(names, numbers, strict=True)]
 
     @property
     def caches(self) -> list[Path | None]:
-        """The file of finished cells of each table."""
+        """The file of finished cells for each table."""
         if not self.journal:
             return [None] * len(self.tables)
         if self.cache is not None:
@@ -129,49 +125,42 @@ def compare(
         list[Path],
         typer.Argument(
             metavar="TABLE",
-            help="CSV (also .gz, .tsv) or Parquet, or a folder of such; one or more.",
+            help="One or more CSV (also .gz, .tsv) or Parquet files, or folders of files.",
         ),
     ],
     *,
     target: Target,
-    methods: Annotated[
-        Text, option("NAME,NAME|all", "Default: seven contenders; see pliant methods.")
-    ] = None,
+    methods: Annotated[Text, option("NAME,NAME|all", "Default: seven; see pliant methods.")] = None,
     budget: Annotated[str, option("TIME|none", "Such as 90s, 10m, 1h; for all tables.")] = "5m",
-    folds: Annotated[int, option("K", "Folds to test on.", parser=whole(2, 100))] = 5,
-    repeats: Annotated[int, option("N", "Draws of the folds, at most.", parser=whole(1, 100))] = 2,
-    group: Annotated[
-        Text, option("COLUMN", "Rows of one group stay together in every fold.")
-    ] = None,
+    folds: Annotated[int, option("K", "Number of test folds.", parser=int_parser(2, 100))] = 5,
+    repeats: Annotated[int, option("N", "Maximum draws of folds.", parser=int_parser(1, 100))] = 2,
+    group: Annotated[Text, option("COLUMN", "Keep rows of a group in the same fold.")] = None,
     time: Annotated[Text, option("COLUMN", "Test on later rows only, by number or date.")] = None,
     options: TableOptions,
-    metric: Annotated[Text, option("NAME", "Rank by r2, log_loss, f1_macro, ...")] = None,
+    metric: Annotated[Text, option("NAME", "Ranking metric: r2, log_loss, f1_macro, ...")] = None,
     seed: Seed = 0,
     jobs: Annotated[
         int | None,
-        option("N", "Worker processes; default: one for each core.", parser=whole(1, 1024)),
+        option("N", "Worker processes; default: one per core.", parser=int_parser(1, 1024)),
     ] = None,
-    report: Annotated[Path | None, option("FILE.html", "Write a report to read and share.")] = None,
+    report: Annotated[Path | None, option("FILE.html", "Write an HTML report.")] = None,
     json: Json = None,
     out: Annotated[
-        Path | None, option("FILE.pliant", "Fit the blend on all rows and save it.")
+        Path | None, option("FILE.pliant", "Save the blend, fitted to all rows.")
     ] = None,
-    single: Annotated[
-        bool, flag("--single", "Save the best single method in place of the blend.")
-    ] = False,
+    single: Annotated[bool, flag("--single", "Save the best single method instead.")] = False,
     cache: Annotated[
         Path | None, option("FILE", "File of finished folds; default: TABLE.compare.jsonl.")
     ] = None,
     resume: Annotated[bool, flag("--resume", "Continue from the finished folds.")] = False,
 ) -> None:
-    """Race methods on one table or several, and blend the best of them.
+    """Race methods on one or more tables, and blend the best of them.
 
-    All methods learn from the same rows and are tested on the same others, fold
-    by fold. Ctrl-C keeps finished folds.
+    All methods share the same training and test folds. Ctrl-C keeps finished folds.
 
     Example:  pliant compare patients.csv --target diagnosis --report report.html
     """
-    carry_out(
+    run_plan(
         Plan(
             tables=tuple(tables),
             target=single_target(target),
@@ -192,13 +181,13 @@ def compare(
     )
 
 
-def carry_out(plan: Plan) -> None:
-    """Race, show the results, and write the files of the plan."""
+def run_plan(plan: Plan) -> None:
+    """Race the methods, show the results, and write the output files."""
     results = race(plan)
     if results[0].interrupted and results[0].best is None:
-        plan = replace(plan, out=None)  # there is nothing to save
+        plan = replace(plan, out=None)  # there is no model to save
     if plan.json != STDOUT:
-        show(results_as_text(results))
+        print_result(results_as_text(results))
     if plan.json is not None:
         write_json(plan.json, results_as_data(results))
     if plan.out is not None:
@@ -206,31 +195,27 @@ def carry_out(plan: Plan) -> None:
     if plan.report is not None:
         write_report(results, plan.report)
     if plan.json != STDOUT:
-        show(f"\n{format_ending(plan, results)}")
+        print_result(f"\n{format_ending(plan, results)}")
     if results[-1].interrupted:
         raise typer.Exit(ExitCode.INTERRUPTED)
 
 
 def parse_duration(text: str) -> float | None:
-    """Return the seconds of a time such as ``90s``, ``10m`` or ``1h30m``; None for ``none``."""
+    """Return the seconds in a time such as ``90s``, ``10m`` or ``1h30m``; None for ``none``."""
     plain = text.strip().lower()
     if plain == "none":
         return None
-    match = re.fullmatch(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s)?", plain, re.ASCII)
-    try:
-        parts = [float(part or 0) for part in match.groups()] if match else []
-    except ValueError:
-        parts = []
-    found = sum(part * unit for part, unit in zip(parts, (3600.0, 60.0, 1.0), strict=False))
+    parts = [rf"(?:(\d+\.?\d*|\.\d+){unit})?" for unit in "hms"]
+    match = re.fullmatch("".join(parts), plain, re.ASCII)
+    hours, minutes, seconds = (float(part or 0) for part in match.groups()) if match else (0, 0, 0)
+    found = 3600.0 * hours + 60.0 * minutes + seconds
     if not found > 0:
-        raise ValueError(
-            f"expected --budget TIME, such as 90s, 10m or 1h, or none, got {quoted(text)}"
-        )
+        raise ValueError(f"expected --budget TIME such as 90s, 10m, 1h or none, got {quoted(text)}")
     return found
 
 
 def parse_methods(text: str | None) -> tuple[str, ...] | Literal["all"] | None:
-    """Return the methods of a list such as ``dank,svm``; each must be known."""
+    """Parse a list of methods such as ``dank,svm``; raise ValueError for unknown methods."""
     if text is None:
         return None
     if text.strip() == "all":
@@ -242,12 +227,12 @@ def parse_methods(text: str | None) -> tuple[str, ...] | Literal["all"] | None:
 
 
 def race(plan: Plan) -> list[ComparisonResult]:
-    """Check all options and tables, then race on each table; Ctrl-C ends with fewer results.
+    """Check all options and tables, then race on each table; stop after Ctrl-C.
 
-    Tables share the budget equally; the rest of one table is for its successors.
+    Tables share the budget equally; time unused by a table is added to the next ones.
     """
     budget = parse_duration(plan.budget)
-    ends = time.monotonic() + (budget or 0.0)  # reading the tables counts
+    ends = time.monotonic() + (budget or 0.0)  # includes the time to read the tables
     _check_options(plan)
     warm_up(plan.jobs or cpu_count())
     try:
@@ -259,7 +244,7 @@ def race(plan: Plan) -> list[ComparisonResult]:
     results: list[ComparisonResult] = []
     for sample, cache in zip(tables, plan.caches, strict=True):
         share = (ends - time.monotonic()) / (len(tables) - len(results))
-        # with all of the budget spent, a millisecond: the cells are then listed as cut
+        # After the budget is spent, a millisecond remains: all cells are then listed as cut.
         seconds_left = budget and max(share, 1e-3)
         results.append(_race_table(plan, sample, cache, seconds_left))
         if results[-1].interrupted:
@@ -273,7 +258,7 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
     Raises
     ------
     ValueError
-        If no method finished a fold, or no model file can hold the best single method.
+        If no method finished a fold, or the best single method cannot be saved.
     """
     chosen = result.best
     if single and result.best_single is not None:
@@ -283,10 +268,10 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
     entry = next((each for each in result.methods if each.name == chosen), None)
     if entry is not None and not entry.blends:
         raise ValueError(
-            f"--out cannot save a model of {entry.name}: model files hold no estimators of other "
-            "packages; leave --single out, or name others with --methods"
+            f"--out cannot save a model of {entry.name}: model files do not support estimators of "
+            "other packages; drop --single, or choose others with --methods"
         )
-    tell(f"Fitting {'the blend' if chosen == BLEND else chosen} on all rows")
+    print_status(f"Fitting {'the blend' if chosen == BLEND else chosen} on all rows")
     start = time.perf_counter()
     model = result.fit_numbers(chosen)
     schema = result.source.sample.schema if result.source else None
@@ -296,7 +281,6 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
 
 
 def _metadata(result: ComparisonResult, chosen: str, took: float) -> dict[str, Any]:
-    """Return the facts of the chosen model for ``pliant info``."""
     blend = result.blend if chosen == BLEND else None
     folds = [each["scores"] for each in result.records if each["method"] == chosen]
     folds = folds if blend is None else [*blend.scores.values()]
@@ -313,24 +297,24 @@ def _metadata(result: ComparisonResult, chosen: str, took: float) -> dict[str, A
 
 
 def _check_options(plan: Plan) -> None:
-    """Refuse options that do not go together, before any table is read."""
+    """Raise an error for conflicting options before any table is read."""
     if twice := [path for path, times in Counter(plan.tables).items() if times > 1]:
         raise TableError(f"expected each table once, got {quoted(twice[0], 200)} twice")
     if plan.cache is not None and len(plan.tables) > 1:
-        raise ValueError("--cache names the file of one table: leave it out for several")
+        raise ValueError("--cache is the file of a single table: drop it, or give one table")
     if STDOUT in (plan.report, plan.cache, plan.out):
-        raise ValueError("expected the name of a file, got '-': only --json can go to stdout")
+        raise ValueError("expected a file name, got '-': only --json can be written to stdout")
     if plan.group is not None and plan.time is not None:
-        raise ValueError("expected --group or --time, got both")
+        raise ValueError("--group and --time cannot be combined")
     if plan.single and plan.out is None:
-        raise ValueError("--single says what --out saves: add --out FILE")
+        raise ValueError("--single needs --out: add --out FILE")
     if plan.out is not None and len(plan.tables) > 1:
-        raise ValueError("--out saves one model: give one table")
+        raise ValueError(f"--out saves a single model: expected one table, got {len(plan.tables)}")
     check_outputs([plan.report, plan.json, plan.out, *plan.caches], inputs=plan.tables)
 
 
 def _read_tables(plan: Plan) -> list[Sample]:
-    """Read and check all tables; an error names its table."""
+    """Read and check all tables; errors name the table if there are several."""
     tables = []
     for path, name in zip(plan.tables, plan.names, strict=True):
         try:
@@ -340,7 +324,7 @@ def _read_tables(plan: Plan) -> list[Sample]:
                 group=plan.group,
                 time=plan.time,
                 folds=plan.protocol.folds,
-                **plan.table.choices,
+                **vars(plan.table),
             )
             plan.protocol.metric_for(sample.task)
             check_folds(sample, plan.protocol)
@@ -353,27 +337,27 @@ def _read_tables(plan: Plan) -> list[Sample]:
 
 
 def _check_journals(plan: Plan, samples: Sequence[Sample]) -> None:
-    """Refuse journals of another comparison, and print notes on tables and journals."""
+    """Raise an error for journals of another comparison, and print notes on tables and journals."""
     for sample, cache in zip(samples, plan.caches, strict=True):
         for note in sample.notes:
-            tell(f"Note: {printable(sample.name, 40)}: {note}")
+            print_status(f"Note: {printable(sample.name, 40)}: {note}")
         if cache is None:
             continue
         key = key_of(sample, settled(plan.protocol, sample))
-        read_journal(cache, key, resume=plan.resume)  # refuse what cannot be used
+        read_journal(cache, key, resume=plan.resume)  # raises an error for an unusable file
         if cache.exists() and not plan.resume:
-            tell(f"Note: {quoted(cache, 200)} is kept as {quoted(f'{cache}.old', 200)}")
+            print_status(f"Note: {quoted(cache, 200)} is renamed to {quoted(f'{cache}.old', 200)}")
     files = ", ".join(quoted(path, 200) for path in plan.caches if path is not None)
     if files:
-        tell(f"Note: finished folds are kept in {files}; --resume continues from there")
+        print_status(f"Note: finished folds are saved in {files}; --resume continues from there")
     if plan.report is not None and find_spec("matplotlib") is None:
-        tell("Note: no pictures in the report: they need matplotlib: pip install 'pliant[plots]'")
+        print_status("Note: plots in the report need matplotlib: pip install 'pliant[plots]'")
 
 
 def _race_table(
     plan: Plan, sample: Sample, cache: Path | None, budget: float | None
 ) -> ComparisonResult:
-    """Race methods on one table, and print a line for each fold."""
+    """Race methods on one table, and print a line for each finished fold."""
     protocol = settled(plan.protocol, sample)
     title = printable(sample.name, 40)
     lines = ProgressLines(protocol.metric_for(sample.task), protocol, title)
@@ -391,13 +375,13 @@ def _race_table(
 
 
 def results_as_text(results: Sequence[ComparisonResult]) -> str:
-    """Return the results on each table, then over all tables."""
+    """Format the results for each table, then over all tables."""
     over_all = [_format_ranks(results)] if len(results) > 1 else []
     return "\n\n\n".join([*map(_format_result, results), *over_all])
 
 
 def results_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
-    """Return plain data: of the only table, or of each under "tables"."""
+    """Return the results as plain data; several tables are listed under "tables"."""
     data = [result.to_dict() for result in results]
     if len(data) == 1:
         return data[0]
@@ -409,19 +393,12 @@ def results_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
 
 
 def _format_result(result: ComparisonResult) -> str:
-    """Return headline, leaderboard, sentence and missing parts of a table."""
     missing = "\n".join(wrap(line) for line in missing_of(result))
-    blocks = [
-        _format_headline(result),
-        leaderboard_text(result),
-        wrap(result.sentence()),
-        missing,
-    ]
+    blocks = (_format_headline(result), leaderboard_text(result), wrap(result.sentence()), missing)
     return "\n\n".join(block for block in blocks if block)
 
 
 def _format_headline(result: ComparisonResult) -> str:
-    """Return the name, task and size of a table, and the folds of its scores."""
     sample = result.sample
     classes = "" if sample["classes"] is None else f", {len(sample['classes'])} classes"
     size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}{classes}"
@@ -434,7 +411,7 @@ def _format_headline(result: ComparisonResult) -> str:
 
 
 def _format_ranks(results: Sequence[ComparisonResult]) -> str:
-    """Return the ranks over all tables with a sentence, or the reason for their absence."""
+    """Format the average ranks over all tables, or the reason for their absence."""
     title = f"Over {len(results)} tables"
     try:
         ranking = across(results)
@@ -449,12 +426,12 @@ def _format_ranks(results: Sequence[ComparisonResult]) -> str:
 
 
 def format_ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
-    """Return the written files, and the next steps."""
+    """Format the list of written files and the next steps."""
     kept = "finished folds; --resume continues from there"
     written = [
         (plan.out, "the model"),
         (plan.report, "the report: open it in a browser"),
-        (plan.json, "all of it as JSON"),
+        (plan.json, "the full result as JSON"),
     ]
     files = [*written, *((cache, kept) for cache in plan.caches[: len(results)])]
     named_files = [(printable(p, 200), what) for p, what in files if p not in (None, STDOUT)]
@@ -462,7 +439,7 @@ def format_ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
     cut = any(entry.status == "cut" for result in results for entry in result.methods)
     if plan.journal and (cut or results[-1].interrupted):
         longer = "" if results[-1].interrupted else ", with a larger --budget,"
-        steps.append(f"the same command{longer} and --resume: runs what is missing")
+        steps.append(f"the same command{longer} and --resume: runs the missing folds")
     if plan.out is not None:
         steps.append(
             f"{program_name()} predict {quote_path(plan.out)} NEW_TABLE --out predictions.csv"

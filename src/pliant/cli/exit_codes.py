@@ -1,4 +1,4 @@
-"""The exit codes of commands, as a shell reports them."""
+"""Exit codes of the commands."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of commands that fail; 0 is success."""
+    """Exit codes of failed commands; success is 0."""
 
-    FAILED = 1  # trouble with files, packages or memory
-    MISUSED = 2  # wrong usage or data
+    FAILED = 1  # problem with files, packages or memory
+    MISUSED = 2  # invalid usage or data
     INTERRUPTED = 130  # Ctrl-C
-    READER_GONE = 141  # the reader of stdout closed the pipe
+    READER_GONE = 141  # broken pipe on stdout
     TERMINATED = 143  # SIGTERM

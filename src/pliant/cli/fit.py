@@ -1,4 +1,4 @@
-"""``pliant fit``: learn a model from a table, and test it."""
+"""``pliant fit``: fit a model to a table and evaluate it by cross-validation."""
 
 from __future__ import annotations
 
@@ -11,9 +11,29 @@ import numpy as np
 import typer
 from sklearn.base import BaseEstimator
 
-from pliant.cli.console import progress, show, tell
-from pliant.cli.outputs import STDOUT, check_outputs, write_json
-from pliant.cli.parameters import check_names, parse_parameters, whole
+from pliant.cli.options import (
+    Json,
+    Seed,
+    TableOptions,
+    Target,
+    Text,
+    Texts,
+    check_names,
+    flag,
+    int_parser,
+    option,
+    parse_parameters,
+    single_target,
+    with_table_options,
+)
+from pliant.cli.outputs import (
+    STDOUT,
+    check_outputs,
+    print_result,
+    print_status,
+    progress,
+    write_json,
+)
 from pliant.cli.report import (
     describe_functions,
     describe_kernel,
@@ -21,18 +41,6 @@ from pliant.cli.report import (
     package_versions,
     plain_parameters,
     summarize_scores,
-)
-from pliant.cli.table_options import (
-    Json,
-    Seed,
-    TableOptions,
-    Target,
-    Text,
-    Texts,
-    flag,
-    option,
-    single_target,
-    with_table_options,
 )
 from pliant.comparison.contenders import NOT_SAVED, available, named
 from pliant.comparison.folds import most_folds
@@ -53,62 +61,52 @@ def fit(
         Path,
         typer.Argument(
             metavar="TABLE",
-            help="CSV (also .gz, .tsv) or Parquet, with a header; a folder or 'pattern' of such.",
+            help="CSV with header (also .gz, .tsv) or Parquet; or a folder or 'pattern' of files.",
         ),
     ],
     *,
     target: Target,
     method: Annotated[Text, option("NAME", "Default: lab-rbf; pliant methods lists all.")] = None,
     options: TableOptions,
-    out: Annotated[Path | None, option("MODEL", "Save the model here.")] = None,
-    param: Annotated[
-        Texts, option("NAME=VALUE", "Set a parameter, such as C=10; repeatable.")
-    ] = None,
+    out: Annotated[Path | None, option("MODEL", "Save the model to this file.")] = None,
+    param: Annotated[Texts, option("NAME=VALUE", "Set a parameter (C=10); repeatable.")] = None,
     cv: Annotated[
-        int, option("K", "Folds of the cross-validation, 2 or more; 0: none.", parser=whole())
+        int, option("K", "Cross-validation folds, at least 2; 0 for none.", parser=int_parser())
     ] = 5,
-    budget: Annotated[
-        Text, option("TIME", "Race several methods for 5m, 90s, ...; save their blend.")
-    ] = None,
-    single: Annotated[
-        bool, flag("--single", "With --budget: save the best single method.")
-    ] = False,
+    budget: Annotated[Text, option("TIME", "Race methods for 5m, 90s, ...; save a blend.")] = None,
+    single: Annotated[bool, flag("--single", "With --budget: save the best method.")] = False,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
     """Learn a model from a table.
 
-    Dates, categories and free text become numbers, gaps are filled in, ids are left out. Features,
-    and the target of a regression, are brought to mean 0 and standard deviation 1 for methods that
-    do not scale them. The table is read into memory.
+    Dates, categories and free text are encoded as numbers, missing values are imputed, and ids are
+    dropped. For methods that do not scale their inputs, features and the target of a regression are
+    standardised to mean 0 and standard deviation 1. The table is read into memory.
 
     With --budget several methods race, as in pliant compare, and their blend is saved.
 
     Example:  pliant fit patients.csv --target diagnosis --out model.pliant
     """
     if out == STDOUT:
-        raise ValueError("expected --out FILE, got '-': a model does not go to stdout")
+        raise ValueError("expected --out FILE, got '-': a model cannot be written to stdout")
     check_outputs([out, json], inputs=[table])
     if budget is not None:
-        from pliant.cli.compare import Plan, carry_out
+        from pliant.cli.compare import Plan, run_plan
 
-        for name, given in (("--method", method), ("--param", param)):
-            if given:
-                reason = "a race chooses the methods itself"
-                raise ValueError(f"expected --budget without {name}: {reason}")
+        if method or param:
+            raise ValueError("--budget selects methods and parameters: drop --method and --param")
         protocol = Protocol(folds=cv, seed=seed)
-        race = Plan(
-            (table,), single_target(target), budget=budget, protocol=protocol, table=options
-        )
-        carry_out(replace(race, json=json, out=out, single=single, journal=False))
+        race = Plan((table,), single_target(target), budget=budget, protocol=protocol)
+        run_plan(replace(race, table=options, json=json, out=out, single=single, journal=False))
         return
     if single:
-        raise ValueError("--single belongs to --budget: add --budget TIME, or leave it out")
+        raise ValueError("--single needs --budget: add --budget TIME, or drop --single")
     result = train(table, single_target(target), options, method, param or [], cv, seed, out)
     if json is not None:
         write_json(json, result)
     if json != STDOUT:
-        show(format_fit(result))
+        print_result(format_fit(result))
 
 
 def train(
@@ -121,21 +119,21 @@ def train(
     seed: int,
     out: Path | None,
 ) -> dict[str, Any]:
-    """Test, fit and save a model; return the full result as plain data.
+    """Cross-validate, fit and save a model; return the full result as plain data.
 
-    Without `method_name` it is LAB-RBF. `words` are parameters, each NAME=VALUE; `cv` is the
-    number of folds, 0 for no scores.
+    The default method is LAB-RBF. `words` are parameters as NAME=VALUE; `cv` is the number of
+    folds, or 0 to skip the cross-validation.
     """
     given = parse_parameters(words)
     method = named(method_name or _default_method(given))
     _check_method(method, out)
     sample = read_sample(
-        table, target, folds=cv or None, most_rows=method.max_rows, **options.choices
+        table, target, folds=cv or None, most_rows=method.max_rows, **vars(options)
     )
     schema = sample.schema
     assert schema is not None
     for note in sample.notes:
-        tell(f"Note: {note}")
+        print_status(f"Note: {note}")
     learner = _make_learner(method, given, sample, seed)
     sample = replace(sample, unlabeled=learner.get_params(deep=False).get("unlabeled"))
     _check_labels(sample)
@@ -182,26 +180,26 @@ def train(
 
 
 def _default_method(given: dict[str, Any]) -> str:
-    """Return LAB-RBF, which needs no search; DANK for a matrix of kernel values."""
+    """Return LAB-RBF, which needs no tuning, or DANK for a precomputed kernel matrix."""
     precomputed = isinstance(given.get("kernel"), str) and given["kernel"] == "precomputed"
     return "dank" if precomputed else "lab-rbf"
 
 
 def _check_method(method: Method, out: Path | None) -> None:
-    """Raise ImportError without the package of a method, ValueError if no file holds its models."""
+    """Raise ImportError if a method is not installed, ValueError if it cannot be saved."""
     if not available(method):
         raise ImportError(f"{method.name} is not installed: pip install {method.paper}")
     if out is not None and method.name in NOT_SAVED:
         raise ValueError(
-            f"--out cannot save a model of {method.name}: model files hold those of every method "
-            f"but {listed(list(NOT_SAVED), len(NOT_SAVED))}; leave --out away for its scores"
+            f"--out cannot save a model of {method.name}: model files do not support "
+            f"{listed(list(NOT_SAVED), len(NOT_SAVED))}; drop --out to get the scores only"
         )
 
 
 def _make_learner(
     method: Method, given: dict[str, Any], sample: Sample, seed: int
 ) -> BaseEstimator:
-    """Return the estimator with the given parameters, not fitted; refuse unknown parameters."""
+    """Make an unfitted estimator with the given parameters; raise ValueError for unknown ones."""
     parameters = method.learner(sample.task)().get_params(deep=True).items()
     known = [name for name, value in parameters if not isinstance(value, BaseEstimator)]
     check_names(given, known, f"{method.name} for {sample.task}")
@@ -209,35 +207,34 @@ def _make_learner(
     if method.many is not None and n_rows >= method.many[0]:
         fewest, many = method.many
         if chosen := [f"{name}={value}" for name, value in many.items() if name not in given]:
-            tell(f"Note: {', '.join(chosen)} is set for {method.name} from {fewest} rows on")
-    return replace(method, given=given).machine(sample.task, seed=seed, n_rows=n_rows)
+            print_status(f"Note: {', '.join(chosen)} is set for {fewest} or more rows")
+    return replace(method, given=given).make_estimator(sample.task, seed=seed, n_rows=n_rows)
 
 
 def _check_labels(sample: Sample) -> None:
-    """Raise TableError unless the value for an unknown class occurs, beside two known classes."""
+    """Raise TableError unless `unlabeled` and at least two known classes occur."""
     if sample.unlabeled is None:
         return
     known = sample.labelled(sample.y)
     target, classes = quoted(sample.target), len(np.unique(sample.y[known]))
     if known.all():
         raise TableError(
-            f"column {target} holds {quoted(sample.unlabeled)} nowhere: expected some rows with "
-            "the value that stands for an unknown class"
+            f"column {target} never contains {quoted(sample.unlabeled)}: expected some rows with "
+            "the value that marks an unknown class"
         )
     if classes < 2:
-        raise TableError(f"column {target}: expected two known classes at least, got {classes}")
+        raise TableError(f"column {target}: expected at least two known classes, got {classes}")
 
 
 def _check_folds(sample: Sample, n_folds: int) -> None:
-    """Raise ValueError unless the rows of known class are enough for `n_folds` >= 2 folds."""
     y = sample.y[sample.labelled(sample.y)]
     most = most_folds(y, sample.task)
     if n_folds < 2:
         raise ValueError(f"expected --cv >= 2, or 0 for no cross-validation, got {n_folds}")
     if n_folds > most:
         classes = sample.task == "classification"
-        needed = f"{n_folds} rows of each class" if classes else "2 rows a fold"
+        needed = f"{n_folds} rows of each class" if classes else "2 rows per fold"
         there = f"the smallest has {most}" if classes else f"there are {len(y)}"
         raise ValueError(
-            f"--cv {n_folds} needs {needed}, {there}: lower it, or leave the scores out (--cv 0)"
+            f"--cv {n_folds} needs {needed}, {there}: lower it, or skip cross-validation (--cv 0)"
         )

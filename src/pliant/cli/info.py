@@ -1,4 +1,4 @@
-"""``pliant info``: the contents of a model file."""
+"""``pliant info``: show the contents of a model file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from sklearn.base import BaseEstimator
 
-from pliant.cli.console import show
+from pliant.cli.outputs import print_result
 from pliant.cli.predict import load_with_schema
 from pliant.cli.report import (
     Fact,
@@ -34,23 +34,23 @@ from pliant.tables._names import listed
 from pliant.tables._schema import describe_left_out
 
 SHOWN, LONGEST = 20, 40
-"""Maximum number of listed columns and classes, and of their characters."""
+"""Maximum number of listed columns and classes, and maximum length of each name."""
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that pliant fit saved.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file saved by pliant fit.")],
 ) -> None:
-    """Show what a model learned from which columns, and how good it is."""
+    """Show the method, columns, parameters and scores of a saved model."""
     loaded, schema = load_with_schema(model)
     try:
         known = _facts(loaded, schema)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise ModelFileError(f"{quoted(model, 200)} has notes that cannot be read") from None
-    show(format_facts((name, text) for name, text in known if text))
+        raise ModelFileError(f"cannot read the metadata of {quoted(model, 200)}") from None
+    print_result(format_facts((name, text) for name, text in known if text))
 
 
 def _facts(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
-    """Return all facts; they come from a file, so any of them may be odd."""
+    """Return all facts about a model; values from the file may have any type."""
     estimator = last_step(loaded.model)
     names = names_after(loaded.model, schema.feature_names)
     blend = isinstance(estimator, BlendClassifier | BlendRegressor)
@@ -62,25 +62,24 @@ def _facts(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
         *kernel_facts(describe_kernel(estimator, names)),
         *function_facts(summarize(estimator).n_support, functions),
         ("parameters", ", ".join(f"{name}={format_number(v)}" for name, v in parameters.items())),
-        *_noted_facts(loaded),
+        *_metadata_facts(loaded),
         ("saved by", f"pliant {loaded.pliant_version}"),
     ]
 
 
 def _describe_method(estimator: BaseEstimator) -> str:
-    """Return the method of an estimator, or the weights of a blend."""
+    """Return the name and summary of the method, or the weights of a blend."""
     if isinstance(estimator, BlendClassifier | BlendRegressor):
         parts = zip(estimator.weights_, estimator.members_, strict=True)
         shown = ", ".join(f"{w:.2f} {printable(name, LONGEST)}" for w, (name, _) in parts)
         return f"blend: {shown}"
     for method in [*METHODS.values(), *filter(available, BASELINES.values())]:
-        if method.made(estimator):
+        if method.matches(estimator):
             return f"{method.name}: {method.summary}"
     return type(estimator).__name__
 
 
 def _table_facts(estimator: BaseEstimator, schema: TableSchema) -> list[Fact]:
-    """Return the target and the columns of a table for the model."""
     assert schema.target is not None
     kinds = Counter(column.kind for column in schema.columns)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
@@ -96,8 +95,7 @@ def _table_facts(estimator: BaseEstimator, schema: TableSchema) -> list[Fact]:
     return known
 
 
-def _noted_facts(loaded: LoadedModel) -> list[Fact]:
-    """Return the facts that were saved with the model."""
+def _metadata_facts(loaded: LoadedModel) -> list[Fact]:
     if loaded.metadata is None:
         return []
     noted = [("training rows", f"{int(loaded.metadata['data']['rows'])}")]

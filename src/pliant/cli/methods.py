@@ -1,4 +1,4 @@
-"""``pliant methods``: the methods with their limits, grids and papers."""
+"""``pliant methods``: list the methods with their limits, grids and references."""
 
 from __future__ import annotations
 
@@ -8,29 +8,27 @@ from pliant.registry import METHODS, Method, is_gamma
 
 
 def methods() -> None:
-    """List the methods, with their tasks, limits, tuning grids and papers."""
+    """List the methods with their tasks, limits, tuning grids and references."""
     learned = [format_facts(_facts(method)) for method in METHODS.values()]
     plain = [format_facts(_facts(method)) for method in BASELINES.values()]
-    print("\n\n".join([*learned, "Plain methods, to compare with:", *plain]))
+    print("\n\n".join([*learned, "Baselines for comparison:", *plain]))
 
 
 def _facts(method: Method) -> list[Fact]:
-    """Return the facts of one method."""
     how = f", {method.many_rows}" if method.many_rows else ""
     grid = [f"{name} in {_format_values(name, each)}" for name, each in method.grid.items()]
     absent = "" if available(method) else f" (not installed: pip install {method.paper})"
-    # a baseline has the name of its package in place of a paper
+    # the paper of a baseline is the name of its package
     source = "package" if method.name in BASELINES and ":" not in method.paper else "paper"
     return [
         (method.name, method.summary),
         ("  tasks", ", ".join(method.tasks)),
         ("  rows", f"up to {method.max_rows}{how}"),
-        ("  grid", "; ".join(grid) or "nothing to choose"),
+        ("  grid", "; ".join(grid) or "no parameters to tune"),
         (f"  {source}", f"{method.paper}{absent}"),
     ]
 
 
 def _format_values(name: str, values: tuple[float | str, ...]) -> str:
-    """Return the values of a parameter in a grid."""
     listed = ", ".join(format_number(value) for value in values)
     return f"{{{listed}}}" + (" / number of features" if is_gamma(name) else "")

@@ -1,50 +1,131 @@
-"""Check files of results before the work begins, and write JSON."""
+"""Print results, progress and notes; check and write output files."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pliant.core.exceptions import TableError
 from pliant.core.files import plain_data, replacing
-from pliant.core.text import quoted
+from pliant.core.text import printable, quoted, remove_controls
+
+if TYPE_CHECKING:
+    from pliant.comparison.search import Tick
 
 STDOUT = Path("-")
-"""The file name of stdout."""
+"""The file name that stands for stdout."""
 
 
-class _Tried(Exception):
-    """Ends a trial of writing, so that no file changes."""
+def print_status(text: str) -> None:
+    """Print a line to stderr without control characters."""
+    print(remove_controls(text), file=sys.stderr, flush=True)
+
+
+def print_result(text: str) -> None:
+    """Print a result to stdout without control characters."""
+    print(remove_controls(text), flush=True)
+
+
+@contextmanager
+def diagnostics() -> Iterator[None]:
+    """Print messages of the logger "pliant" and each distinct warning as one line on stderr."""
+    logger, notes = logging.getLogger("pliant"), _Notes()
+    logger.addHandler(notes)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _warning_printer()
+            yield
+    finally:
+        logger.removeHandler(notes)
+
+
+class _Notes(logging.Handler):
+    """Handler that prints log records as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a record."""
+        print_status(f"Note: {printable(record.getMessage(), 300)}")
+
+
+def _warning_printer() -> Callable[..., None]:
+    """Return a `warnings.showwarning` that prints each text and one ConvergenceWarning once."""
+    shown: set[str] = set()
+
+    def print_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
+        from sklearn.exceptions import ConvergenceWarning
+
+        text = printable(" ".join(str(message).split()), 600)
+        key = category.__name__ if issubclass(category, ConvergenceWarning) else text
+        if key not in shown:
+            shown.add(key)
+            print_status(f"Warning: {text}")
+
+    return print_warning
+
+
+@contextmanager
+def progress(text: str, total: int | None = None) -> Iterator[Tick]:
+    """Show a progress bar on a terminal, or print one line elsewhere, while a block runs.
+
+    The line is printed at the first step, so that an error before it is printed alone. The block
+    receives a function to call with the number of new steps; `total` is None if unknown.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not console.is_interactive:
+        waiting = [text]
+
+        def tell_once(steps: int) -> None:
+            if waiting:
+                print_status(waiting.pop())
+
+        yield tell_once
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(text, total=total)
+        yield lambda steps: bar.advance(task, steps)
+
+
+class _TrialEnded(Exception):
+    """Raised to end a trial write without changing a file."""
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -> None:
-    """Raise TableError if an output cannot be written, or would overwrite an input or another.
+    """Raise TableError if an output cannot be written, or is also an input or another output.
 
-    None and `STDOUT` are skipped.
+    Outputs that are None or `STDOUT` are skipped.
     """
     taken = {os.path.realpath(path) for path in inputs}
     folders = {path for path in taken if os.path.isdir(path)}
     for path in outputs:
         if path is None or path == STDOUT:
             continue
-        with suppress(_Tried), replacing(path, TableError):
-            raise _Tried
+        with suppress(_TrialEnded), replacing(path, TableError):
+            raise _TrialEnded
         if os.path.realpath(path) in taken:
-            raise TableError(f"{quoted(path, 200)} is in use by this command: choose another name")
+            raise TableError(f"{quoted(path, 200)} is already in use: choose another name")
         if (folder := os.path.dirname(os.path.realpath(path))) in folders:
             raise TableError(
-                f"{quoted(path, 200)} would become a part of the table {quoted(folder, 200)}: "
+                f"{quoted(path, 200)} would become part of the table {quoted(folder, 200)}: "
                 "choose another folder"
             )
         taken.add(os.path.realpath(path))
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write plain data as JSON to a file or to stdout; nan and inf become null."""
+    """Write a value as JSON to a file or to stdout; NaN and infinity become null."""
     text = json.dumps(plain_data(value), indent=2, allow_nan=False)
     if path == STDOUT:
         print(text)

@@ -1,4 +1,4 @@
-"""``pliant predict``: the predictions of a saved model for the rows of a table."""
+"""``pliant predict``: apply a saved model to the rows of a table."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
-from pliant.cli.console import progress, tell
-from pliant.cli.outputs import STDOUT, check_outputs
-from pliant.cli.table_options import Text, Texts, flag, option, with_table_options
+from pliant.cli.options import Text, Texts, flag, option, with_table_options
+from pliant.cli.outputs import STDOUT, check_outputs, print_status, progress
 from pliant.comparison.reading import described_format
 from pliant.comparison.search import Tick, last_step
 from pliant.core.exceptions import ModelFileError, TableError
@@ -41,41 +40,37 @@ if TYPE_CHECKING:
 
 @with_table_options
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that pliant fit saved.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file saved by pliant fit.")],
     table: Annotated[
         Path,
         typer.Argument(
             metavar="TABLE",
-            help="CSV (also .gz, .tsv) or Parquet, of any length; a folder or 'pattern' of such.",
+            help="CSV (also .gz, .tsv) or Parquet of any size; or a folder or 'pattern' of files.",
         ),
     ],
     *,
     out: Annotated[Path, option("FILE", "A .csv or .csv.gz file; - is stdout.")] = STDOUT,
-    columns: Annotated[
-        Texts, option("COLUMN", "Copy a column of the table to the output; repeatable.")
-    ] = None,
+    columns: Annotated[Texts, option("COLUMN", "Copy a column to the output; repeatable.")] = None,
     proba: Annotated[bool, flag("--proba", "Add the probability of each class.")] = False,
-    decision: Annotated[
-        bool, flag("--decision", "Add the decision values of a classifier.")
-    ] = False,
+    decision: Annotated[bool, flag("--decision", "Add decision values of a classifier.")] = False,
     interval: Annotated[
         float | None,
-        option("SHARE", "Add columns low and high: an interval with this share of targets."),
+        option("SHARE", "Add columns low and high: an interval with this coverage of the target."),
     ] = None,
     threshold: Annotated[
         Text,
         option(
             "CLASS=SHARE",
-            "Of two classes, predict this one from that probability on, such as sick=0.2.",
+            "For two classes: predict CLASS if its probability is at least SHARE (sick=0.2).",
         ),
     ] = None,
     form: TableFormat,
 ) -> None:
-    """Predict the target for each row of a table, in the order of its rows.
+    """Predict the target for each row of a table, in row order.
 
-    The table is read in chunks, so it may be larger than memory. Its columns are found by name.
-    Columns that the model took for ids are written through, and those named by --columns.
-    A label that a spreadsheet could take for a formula gets a single quote in front.
+    The table is read in chunks, so it may be larger than memory. Columns are found by name.
+    Columns treated as ids, or named by --columns, are copied to the output.
+    A label that a spreadsheet could interpret as a formula is prefixed with a single quote.
 
     Example:  pliant predict model.pliant new.csv --out predictions.csv
     """
@@ -90,7 +85,7 @@ def predict(
     )
     form = detect_format(table, form, predictor.reading)
     for note in [*described_format(form), *form.notes]:
-        tell(f"Note: {note}")
+        print_status(f"Note: {note}")
     frames = iter_with_texts(table, form=form)
     if out == STDOUT:
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -99,44 +94,44 @@ def predict(
         return
     with progress("Predicting rows") as tick:
         write_predictions(out, (predictor(frame, tick, text) for frame, text in frames))
-    tell(f"Wrote {predictor.n_rows} predictions to {quoted(out, 200)}")
+    print_status(f"Wrote {predictor.n_rows} predictions to {quoted(out, 200)}")
 
 
 def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
     """Load a model and the schema of its training table.
 
-    A file without a schema and a target, or with a model that cannot predict, is refused.
+    Raise ModelFileError if the schema or its target is missing, or the model cannot predict.
     """
     loaded = load_model(path)
     schema = None if loaded.schema is None else TableSchema.from_dict(loaded.schema)
     if schema is None or schema.target is None:
         raise ModelFileError(
-            f"{quoted(path, 200)} holds a model without the schema of its table: "
-            "expected one that pliant fit saved"
+            f"{quoted(path, 200)} contains a model without the schema of its table: "
+            "expected a file saved by pliant fit"
         )
     features, expected = len(schema.feature_names), getattr(loaded.model, "n_features_in_", None)
     if features != expected:
         raise ModelFileError(
             f"{quoted(path, 200)} is inconsistent: its schema has {features} features, "
-            f"its model takes {expected}"
+            f"its model expects {expected}"
         )
     _check_prediction(loaded.model, features, path)
     return loaded, schema
 
 
 def _check_prediction(model: BaseEstimator, features: int, path: Path) -> None:
-    """Raise ModelFileError if the model cannot predict a row, as its parts do not fit."""
+    """Raise ModelFileError if the model cannot predict a row."""
     try:
         shape = np.shape(model.predict(np.zeros((1, features))))
         if shape != (1,):
-            raise ValueError(f"expected one prediction for one row, got shape {shape}")
+            raise ValueError(f"expected one prediction per row, got shape {shape}")
     except Exception as error:
         reason = f"{type(error).__name__}: {printable(error, 160)}"
         raise ModelFileError(f"the model in {quoted(path, 200)} is damaged: {reason}") from None
 
 
 class TablePredictor:
-    """Predicts the frames of a table in turn; `n_rows` is the number of predicted rows."""
+    """Predict the chunks of a table in order; `n_rows` counts the predicted rows."""
 
     def __init__(
         self,
@@ -150,22 +145,19 @@ class TablePredictor:
     ) -> None:
         loaded, self._schema = load_with_schema(path)
         self._model = loaded.model
+        machine = last_step(self._model)
+        kind = type(machine).__name__
         if interval is not None:
             check_share("--interval", interval)
-            if not hasattr(last_step(self._model), "predict_interval"):
-                raise ValueError(
-                    "--interval belongs to a regression model of lab-rbf or a blend, got one of "
-                    f"{type(last_step(self._model)).__name__}"
-                )
+            if not hasattr(machine, "predict_interval"):
+                needed = "a regression model of lab-rbf or a blend"
+                raise ValueError(f"--interval needs {needed}, got {kind}")
         self._interval = interval
         if decision and not hasattr(self._model, "decision_function"):
-            raise ValueError("--decision belongs to classification, this model does regression")
+            raise ValueError("--decision needs a classification model, got a regression model")
         self._decision = decision
         if proba and not hasattr(self._model, "predict_proba"):
-            raise ValueError(
-                "--proba belongs to a classification model with probabilities, got one of "
-                f"{type(last_step(self._model)).__name__}"
-            )
+            raise ValueError(f"--proba needs a classifier with probabilities, got {kind}")
         self._proba = proba
         self._threshold = None if threshold is None else self._parse_threshold(threshold)
         self._columns = tuple(dict.fromkeys(columns))
@@ -173,18 +165,18 @@ class TablePredictor:
         self.n_rows = 0
 
     def _parse_threshold(self, threshold: str) -> tuple[int, float]:
-        """Return the number of the class, the second by default, and its minimum probability."""
+        """Return a class index, by default 1, and the minimum probability of the class."""
         labels = [str(label) for label in getattr(self._model, "classes_", ())]
         name, equals, share = threshold.rpartition("=")
         n_classes = len(labels)
         if n_classes != 2 or not hasattr(self._model, "predict_proba"):
+            kind = f"{type(last_step(self._model)).__name__} with {n_classes} classes"
             raise ValueError(
-                "--threshold belongs to a model of two classes with probabilities, got one of "
-                f"{type(last_step(self._model)).__name__} with {n_classes} classes"
+                f"--threshold needs a model of two classes with probabilities, got {kind}"
             )
         if equals and name not in labels:
             known = " or ".join(map(quoted, labels))
-            raise ValueError(f"expected --threshold CLASS=SHARE of {known}, got {quoted(name)}")
+            raise ValueError(f"expected --threshold CLASS=SHARE for {known}, got {quoted(name)}")
         try:
             least = float(share)
         except ValueError:
@@ -197,21 +189,20 @@ class TablePredictor:
 
     @property
     def reading(self) -> TableFormat:
-        """The format of the table that the model was learned from."""
+        """The format of the training table."""
         return self._schema.reading
 
     def __call__(
         self, frame: pd.DataFrame, tick: Tick | None = None, text: pd.DataFrame | None = None
     ) -> pd.DataFrame:
-        """Return ids and chosen columns (of ``text`` if given), and predictions."""
+        """Return ids and selected columns, from ``text`` if given, with the predictions."""
         import pandas as pd
 
         check_present(self._columns, list(map(str, frame)))
         X = self._schema.features(frame, self._reported)
         columns: dict[str, Any] = {"prediction": self._predict(X)}
         if self._proba:
-            probabilities = self._model.predict_proba(X)
-            columns |= self._by_class("probability", probabilities)
+            columns |= self._class_columns("probability", self._model.predict_proba(X))
         if self._decision:
             columns |= self._decision_columns(X)
         self._check_finite(columns)
@@ -226,7 +217,7 @@ class TablePredictor:
         )
 
     def _predict(self, X: Array) -> npt.NDArray[Any]:
-        """Return predictions; with a threshold, its class at or above its probability."""
+        """Predict rows; with a threshold, compare the probability of its class to it."""
         if self._threshold is None:
             return np.asarray(self._model.predict(X))
         place, least = self._threshold
@@ -235,43 +226,39 @@ class TablePredictor:
         return labels
 
     def _check_finite(self, columns: Mapping[str, Any]) -> None:
-        """Raise TableError for a predicted number that is nan or infinite."""
         for name, values in columns.items():
             cells = np.asarray(values)
             if cells.dtype.kind == "f" and not np.isfinite(cells).all():
                 at = int(np.isfinite(cells).argmin())
                 raise TableError(
                     f"the {name} of row {self.n_rows + at + 1} is not finite, got {cells[at]}: its "
-                    "features may lie far outside of the training rows"
+                    "features may be far outside the range of the training rows"
                 )
 
     def _copied_columns(self, frame: pd.DataFrame, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ids and chosen columns of a table, unless their name is in the output."""
+        """Return the ids and selected columns of a table; skip ids named like an output."""
         ids = [each.name for each in self._schema.left_out if each.reason == "id"]
         free = [name for name in ids if name in frame and name not in columns]
         names = dict.fromkeys([*free, *self._columns])
         if taken := [name for name in self._columns if name in columns]:
-            raise ValueError(f"expected --columns without {quoted(taken[0])}: it is in the output")
+            raise ValueError(f"--columns {quoted(taken[0])} is the name of an output column")
         return {name: frame[name].array for name in names}
 
     def _decision_columns(self, X: Array) -> dict[str, Array]:
-        """Return the column ``decision``, or with more than two classes one for each class."""
         values: Array = np.asarray(self._model.decision_function(X))
-        if values.ndim == 1:
-            return {"decision": values}
-        return self._by_class("decision", values)
+        return {"decision": values} if values.ndim == 1 else self._class_columns("decision", values)
 
-    def _by_class(self, what: str, values: Array) -> dict[str, Array]:
-        """Return a column for each class."""
+    def _class_columns(self, what: str, values: Array) -> dict[str, Array]:
+
         labels = self._model.classes_.tolist()
         return {f"{what} {label}": values[:, k] for k, label in enumerate(labels)}
 
 
 def predict_interval(model: BaseEstimator, X: Array, coverage: float) -> Array:
-    """Return the prediction intervals of the last step of a model, in the units of the target."""
+    """Return the prediction intervals of a model, in the units of the target."""
     if isinstance(model, TransformedTargetRegressor):
         ends = predict_interval(model.regressor_, X, coverage)
-        finite = np.isfinite(ends)  # too few calibration samples give infinite ends
+        finite = np.isfinite(ends)  # limits are infinite with too few calibration samples
         ends[finite] = model.transformer_.inverse_transform(ends[finite][:, None])[:, 0]
         return ends
     if isinstance(model, Pipeline):

@@ -1,4 +1,4 @@
-"""Facts about a fitted model: as plain data for files, and as text for a terminal of 80 columns."""
+"""Facts about a fitted model, as plain data for files and as text for a terminal."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from pliant.core.text import count, listed, printable, quoted
 from pliant.methods.summary import FunctionSummary, summarize
 
 WIDTH = 79
-MOST_LISTED = 5
-"""Maximum number of features, weights and pairs in one fact."""
+MAX_LISTED = 5
+"""Maximum number of features, weights or pairs listed in one fact."""
 
 Fact: TypeAlias = tuple[str, str]
-"""The name of a fact, and its text."""
+"""The name and the text of a fact."""
 
 # Plain data
 
@@ -35,14 +35,12 @@ Fact: TypeAlias = tuple[str, str]
 def describe_functions(
     estimator: BaseEstimator, feature_names: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return the facts of each real function of an estimator.
+    """Return the facts about each real function of an estimator.
 
-    Each has ``n_support`` and ``n_iter``. A certified one has ``objective``, ``gap`` (absolute) and
-    ``relative_gap`` (in the units of ``tol``). Further facts depend on the method: ``eta``,
-    ``rank``, ``parts`` (their gaps are added up), ``members`` with their ``held_out_score``, and,
-    if features have names, the ``relevance`` of each feature, its ``relevance_spread`` over the
-    members (nan for a single member) and the pairs of ``correlated`` features. With more than two
-    classes each pair has a function, with its two ``classes``.
+    Each function has ``n_support`` and ``n_iter``, its two ``classes`` if there are more, and with
+    a certificate ``objective``, ``gap`` and ``relative_gap`` (in the units of ``tol``). Other facts
+    depend on the method. With feature names, they include the ``relevance`` of each feature, its
+    ``relevance_spread`` over the members and the pairs of ``correlated`` features.
     """
     return [_describe(function, feature_names) for function in summarize(estimator).functions]
 
@@ -68,10 +66,10 @@ def _describe(function: FunctionSummary, feature_names: Sequence[str]) -> dict[s
 
 
 def describe_kernel(estimator: BaseEstimator, feature_names: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the facts of a kernel that was learned before the functions, or with them as a sum.
+    """Return the facts about a kernel learned before the functions, or as a sum with them.
 
-    A sum has the number of ``kernels``, the ``weights`` that are not zero by the name of the
-    kernel, and the number of ``sets`` of which these are the mean, one for each pair of classes.
+    A sum has the number of ``kernels`` and the nonzero ``weights`` by kernel name. They are the
+    mean over ``sets`` of weights, one for each pair of classes.
     """
     summary = summarize(estimator)
     if summary.weights is None:
@@ -84,7 +82,7 @@ def describe_kernel(estimator: BaseEstimator, feature_names: Sequence[str] = ())
 
 
 def plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters, of inner estimators as STEP__NAME; odd values become text."""
+    """Return the parameters, nested ones as STEP__NAME; values of other types become text."""
     plain = (str, int, float, bool, type(None), Mapping)
     return {
         name: value if isinstance(value, plain) else repr(value)
@@ -94,7 +92,7 @@ def plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def summarize_scores(folds: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return mean, spread (sample standard deviation) and values of each score of all folds."""
+    """Return mean, sample standard deviation and values per fold of each score."""
     if not folds:
         return None
     titles = [title for title in folds[0] if all(fold.get(title) is not None for fold in folds)]
@@ -107,7 +105,7 @@ def summarize_scores(folds: Sequence[Mapping[str, Any]]) -> dict[str, Any] | Non
 
 
 def package_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that affect results."""
+    """Return the versions of pliant, Python and the packages that affect results."""
     packages = {package: version(package) for package in PACKAGES}
     return {"pliant": __version__, "python": platform.python_version(), **packages}
 
@@ -116,7 +114,7 @@ def package_versions() -> dict[str, str]:
 
 
 def format_fit(result: Mapping[str, Any]) -> str:
-    """Return the result of ``pliant fit``: headline, scores, facts of the fit, and next step."""
+    """Format the result of ``pliant fit``: headline, scores, facts about the fit, next step."""
     data, cv, fit = result["data"], result["cross_validation"], result["fit"]
     classes = "" if data["classes"] is None else f", {len(data['classes'])} classes"
     size = f"{data['rows']} rows, {count(data['features'], 'feature')}{classes}"
@@ -129,14 +127,14 @@ def format_fit(result: Mapping[str, Any]) -> str:
     learned = [*kernel_facts(fit["kernel"]), *function_facts(fit["n_support"], fit["functions"])]
     blocks.append(format_facts([*learned, ("time", f"{fit['seconds']:.3g} s for this fit")]))
     if result["model_file"] is None:
-        return "\n\n".join([*blocks, "The model was not kept: add --out MODEL to save it."])
+        return "\n\n".join([*blocks, "The model was not saved: add --out MODEL to save it."])
     path = quote_path(result["model_file"])
     ending = f"Saved {path}\nNext: {program_name()} predict {path} TABLE --out predictions.csv"
     return "\n\n".join([*blocks, ending])
 
 
 def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
-    """Return the facts of a kernel learned from labels, or of a sum; none for other estimators."""
+    """Return the facts about a kernel that was learned from labels, or as a weighted sum."""
     if not kernel:
         return []
     if "weights" in kernel:
@@ -149,32 +147,32 @@ def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
     printed += [(titles.get(key, key), format_number(kernel[key])) for key in keys if key in kernel]
     if "bounds" in kernel:
         similar, dissimilar = map(format_number, kernel["bounds"])
-        bounds = f"<= {similar} for the same class, >= {dissimilar} for different ones"
+        bounds = f"<= {similar} within classes, >= {dissimilar} between classes"
         printed.append(("distances", f"squared: {bounds}"))
         printed.append(("kernel gap", _format_gap(kernel["kernel_gap"])))
     return printed
 
 
 def _weight_facts(kernel: Mapping[str, Any]) -> list[Fact]:
-    """Return the number of kernels with weight, and the largest weights."""
+    """Return the number of kernels with nonzero weight, and the largest weights."""
     weights, sets = kernel["weights"], kernel["sets"]
     mean = f"; mean over {sets} pairs of classes" if sets > 1 else ""
-    printed = [("kernels", f"{len(weights)} of {kernel['kernels']} have weight{mean}")]
+    printed = [("kernels", f"{len(weights)} of {kernel['kernels']} with nonzero weight{mean}")]
     if len(set(weights.values())) == 1 and len(weights) > 1:
         return [*printed, ("each weight", format_number(next(iter(weights.values()))))]
     largest = sorted(weights.items(), key=lambda pair: -abs(pair[1]))
     shown = [f"{quoted(name, 60)} {weight:.2g}" for name, weight in largest]
-    return [*printed, ("weights", listed(shown, MOST_LISTED))]
+    return [*printed, ("weights", listed(shown, MAX_LISTED))]
 
 
 def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]) -> list[Fact]:
-    """Return the facts of a fitted estimator from its functions."""
+    """Return the facts about the functions of a fitted estimator."""
     printed = [] if n_support is None else [("support points", f"{n_support} training rows")]
-    # a sum over parts bounds the gap of the parts, not that of the whole problem
-    of_parts = ", of the parts by themselves" if any("parts" in f for f in functions) else ""
+    # the sum over parts bounds the gap of the separate problems, not of the whole problem
+    of_parts = ", for the parts separately" if any("parts" in f for f in functions) else ""
     if len(functions) > 1:
         gaps = [part["relative_gap"] for part in functions]
-        largest = max(gaps, key=lambda gap: math.inf if math.isnan(gap) else gap)  # nan: unknown
+        largest = max(gaps, key=lambda gap: math.inf if math.isnan(gap) else gap)  # nan is unknown
         printed.append(("functions", f"{len(functions)}, one for each pair of classes"))
         shared = all("mean_objective" in part for part in functions)
         where = "of their mean objective" if shared else "in each"
@@ -192,59 +190,57 @@ def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]
 
 
 def _relevance_facts(part: Mapping[str, Any]) -> list[Fact]:
-    """Return the most relevant features, and their pairs that are correlated."""
+    """Return the most relevant features, and their correlations with other features."""
     if "relevance" not in part:
         return []
-    largest = sorted(part["relevance"].items(), key=lambda pair: -pair[1])[:MOST_LISTED]
+    largest = sorted(part["relevance"].items(), key=lambda pair: -pair[1])[:MAX_LISTED]
     spreads = part["relevance_spread"]
     shares = [f"{quoted(name, 40)} {share_text(share, spreads[name])}" for name, share in largest]
     top = {name for name, share in largest if share >= 0.01}
     pairs = [f"{quoted(a, 40)} with {quoted(b, 40)}" for a, b in part["correlated"] if top & {a, b}]
-    note = f"{listed(pairs, MOST_LISTED)}: either may have the relevance of both"
+    note = f"{listed(pairs, MAX_LISTED)}: either may get the relevance of both"
     correlated = [("correlated", note)] if pairs else []
     return [("most relevant", ", ".join(shares)), *correlated]
 
 
 def _format_gap(gap: float) -> str:
-    """Return a gap as a bound; nan is an unknown one."""
-    return "not known" if math.isnan(gap) else f"<= {gap:.2g}"
+    return "unknown" if math.isnan(gap) else f"<= {gap:.2g}"
 
 
 def format_number(value: object, digits: int = 4) -> str:
-    """Return a number with `digits` significant digits, and anything else as text."""
+    """Format a float with `digits` significant digits, and other values as text."""
     return f"{value:.{digits}g}" if isinstance(value, float) else printable(value)
 
 
 def wrap(text: str) -> str:
-    """Return a text broken into lines."""
-    return "\n".join(_wrapped(text, WIDTH))
+    """Wrap a text to the width of the terminal output."""
+    return "\n".join(_wrap_lines(text, WIDTH))
 
 
 def format_facts(pairs: Iterable[Fact]) -> str:
-    """Return facts as lines: the name of each, then its text, wrapped beside it."""
+    """Format facts as two columns: names, and texts wrapped to the remaining width."""
     known = list(pairs)
     indent = 2 + max(len(name) for name, _ in known)
     lines = []
     for name, value in known:
-        first, *others = _wrapped(value, WIDTH - indent) or [""]
+        first, *others = _wrap_lines(value, WIDTH - indent) or [""]
         lines.append(f"{name:<{indent}}{first}".rstrip())
         lines.extend(" " * indent + other for other in others)
     return "\n".join(lines)
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """Return a text as lines that break between words."""
+def _wrap_lines(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, max(width, 20), break_on_hyphens=False)
 
 
 def program_name() -> str:
-    """Return the word to type for ``pliant`` here: its path if its folder is not on the path."""
+    """Return the command that runs ``pliant``: its path if it is not found on PATH."""
     script = Path(sys.argv[0])
     off_path = script.stem == "pliant" and not shutil.which("pliant")
     return quote_path(script) if off_path else "pliant"
 
 
 def quote_path(path: object) -> str:
-    """Return a file name as it can be typed in a command."""
+    """Return a file name, quoted for a shell if it contains spaces."""
     text = printable(path, 200)
     return f'"{text}"' if " " in text else text

@@ -294,7 +294,7 @@ def _entry_of(method: Method, refused: str, race: Race, task: str) -> Entry:
     baseline = method.name in BASELINES or is_given(method)
     blends = method.name not in NOT_SAVED and not refused
     if blends and is_given(method):  # a blend is a model that a file can hold
-        blends = holds(method.machine(task, seed=0, n_rows=0))
+        blends = holds(method.make_estimator(task, seed=0, n_rows=0))
     status, reason = _status_of(method.name, race, refused)
     kind: Literal["baseline", "learned kernel"] = "baseline" if baseline else "learned kernel"
     return Entry(method.name, method.title, kind, method.summary, status, reason, blends)

@@ -33,7 +33,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
 
 from pliant.comparison.protocol import DUMMY, REFERENCE
-from pliant.core.text import meant, one_line, printable, quoted
+from pliant.core.text import one_line, printable, quoted, suggest
 from pliant.core.typing import Array
 from pliant.methods import SketchedKernelRidge, SketchedKernelRidgeClassifier
 from pliant.registry import METHODS, SVM_GRID, Maker, Method
@@ -231,7 +231,7 @@ def named(name: str) -> Method:
     known = METHODS | BASELINES
     if name in known:
         return known[name]
-    raise ValueError(f"unknown method {quoted(name)}; {meant(name, known)}")
+    raise ValueError(f"unknown method {quoted(name)}; {suggest(name, known)}")
 
 
 def contenders_for(task: str, n_rows: int) -> list[Method]:

@@ -43,7 +43,7 @@ def key_of(sample: Sample, protocol: Protocol) -> str:
 def method_key(method: Method, task: str) -> str:
     """Return a hash of a method: all settings of its estimator, and its grid."""
     try:
-        learner = method.machine(task, seed=0, n_rows=0)
+        learner = method.make_estimator(task, seed=0, n_rows=0)
     except (ValueError, ImportError):
         learner = None
     return _hash([method.name, learner, method.grid, method.many, method.rough])

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.metaestimators import available_if
 
-from pliant.core.text import meant
+from pliant.core.text import suggest
 from pliant.core.typing import Array
 from pliant.core.validation import plain
 
@@ -187,7 +187,7 @@ def metric_of(given: str | Callable[..., float] | None, task: str | None = None)
         metric = _of_scorer(get_scorer(name), name)
     else:
         known = [*METRICS, *get_scorer_names()]
-        raise ValueError(f"unknown metric {plain(given)!r}; {meant(name, known)}")
+        raise ValueError(f"unknown metric {plain(given)!r}; {suggest(name, known)}")
     if task is not None and metric.task not in ("", task):
         names = ", ".join(each.name for each in metrics_of(task))
         raise ValueError(f"expected a metric out of {names} to rank by, got {metric.name!r}")

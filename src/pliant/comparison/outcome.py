@@ -30,7 +30,7 @@ from pliant.comparison.statistics import (
 )
 from pliant.comparison.text import known
 from pliant.comparison.workers import fit_apart
-from pliant.core.text import listed, meant, quoted
+from pliant.core.text import listed, quoted, suggest
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
 from pliant.tables import TableSchema
@@ -217,7 +217,7 @@ class Outcome:
         if name is None:
             raise ValueError("expected a method with a score, got none: no fold was finished")
         if name != BLEND and name not in compared:
-            told = meant(name, compared)
+            told = suggest(name, compared)
             raise ValueError(f"unknown method {quoted(name)} in this comparison; {told}")
         sample, protocol, blend = source.sample, self.protocol, self.blend
         names = list(blend.weights) if name == BLEND and blend is not None else [name]

@@ -36,7 +36,7 @@ from pliant.comparison.sample import Sample
 from pliant.comparison.standings import standings
 from pliant.comparison.text import fixed, seconds
 from pliant.comparison.workers import close_all, perform_apart
-from pliant.core.text import count, harmless
+from pliant.core.text import count, remove_controls
 from pliant.core.typing import Array
 from pliant.registry import METHODS, Method
 
@@ -335,5 +335,5 @@ class ProgressLines:
         self._print(f"{count(self._shown, 'fold')} after {seconds(state.seconds)}{left}: {scores}")
 
     def _print(self, text: str) -> None:
-        line = harmless(f"{self._title}{text}".replace("−", "-"))  # for ASCII terminals
+        line = remove_controls(f"{self._title}{text}".replace("−", "-"))  # for ASCII terminals
         print(line, file=sys.stderr, flush=True)

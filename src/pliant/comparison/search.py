@@ -7,7 +7,7 @@ target. So each fold learns its own, from its training rows alone.
 The search is scikit-learn's ``HalvingRandomSearchCV`` over rows: all candidates start on few rows,
 the best third of them continues with three times as many, and so on. Tables below 450 training
 rows, and grids of few settings, have one round with all rows. If the last round has fewer rows than
-the table, penalty parameters are scaled to all of them (`pliant.registry.Method.at_size`). A
+the table, penalty parameters are scaled to all of them (`pliant.registry.Method.rescale`). A
 method's ``rough`` parameters hold in the search only.
 
 `cross_validate` tests one model on the folds of the first repeat of a comparison.
@@ -57,7 +57,7 @@ def pipeline(
 
     A rough one has the method's ``rough`` parameters, for a search.
     """
-    learner = method.machine(sample.task, seed=seed, n_rows=n_rows, rough=rough)
+    learner = method.make_estimator(sample.task, seed=seed, n_rows=n_rows, rough=rough)
     return around(learner, method, sample, for_new_rows=for_new_rows)
 
 
@@ -159,7 +159,7 @@ def search(
             "no setting has a score on every inner fold: too few rows, or a rare class"
         )
     share = len(rows) / halving.max_resources
-    chosen: dict[str, Any] = method.at_size(halving.best_params_, share)
+    chosen: dict[str, Any] = method.rescale(halving.best_params_, share)
     return chosen
 
 
@@ -222,7 +222,7 @@ def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric
     Probabilities are calibrated once the settings are chosen.
     """
     metric = protocol.metric_for(sample.task)
-    learner = method.machine(sample.task, seed=0, n_rows=0)
+    learner = method.make_estimator(sample.task, seed=0, n_rows=0)
     ways = getattr(_scorer_of(metric, sample), "_response_method", "predict")
     many = len(sample.classes or ()) > 2
     needs = ways == "predict_proba" or (many and "predict_proba" in ways)

@@ -1,1 +1,1 @@
-"""Shared by all methods: validation, linear algebra, progress, results, threads and files."""
+"""Tools of all methods: validation, linear algebra, progress, results, threads and files."""

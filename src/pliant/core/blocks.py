@@ -1,4 +1,4 @@
-"""Outputs for many samples, computed in blocks so that memory stays bounded."""
+"""Compute outputs for many samples in blocks of rows, to bound the memory."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ import numpy as np
 from pliant.core.typing import Array
 
 BLOCK_ENTRIES = 4_000_000
-"""Number of kernel values that prediction holds at once."""
+"""Maximum number of kernel values in memory during prediction."""
 
 
 def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:
-    """Compute the outputs of the rows of X in blocks, with `width` numbers held for each row.
-
-    NaN and infinity among the outputs raise ValueError.
-    """
+    """Compute finite outputs of X in blocks of rows; each row needs `width` numbers of memory."""
     step = max(1, BLOCK_ENTRIES // max(1, width))
     with np.errstate(over="ignore", invalid="ignore"):
         blocks = [outputs(X[low : low + step]) for low in range(0, len(X), step)]
@@ -25,7 +22,7 @@ def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
         raise ValueError(
-            f"expected finite outputs, got inf or NaN for row {row} of X, which has features of a "
-            f"size up to {np.abs(X[row]).max(initial=0.0):.3g}; scale the features or the targets"
+            f"expected finite outputs, got inf or NaN for row {row} of X (largest absolute "
+            f"feature {np.abs(X[row]).max(initial=0.0):.3g}); scale the features or the targets"
         )
     return values

@@ -1,8 +1,7 @@
-"""Dask collections: arrays and data frames whose rows lie in partitions, perhaps on a cluster.
+"""Dask collections: arrays and data frames with rows in partitions, possibly on a cluster.
 
-`DaskRows` keeps the points of a collection in their partitions, and targets and weights in memory.
-`by_partition` applies a method of a fitted estimator to each partition. Dask is imported on demand;
-its scheduler, threads, processes or a cluster, runs the tasks.
+`DaskRows` keeps the points in their partitions, and targets and weights in memory. `by_partition`
+applies a method of a fitted estimator to each partition. Dask is imported on demand.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ R = TypeVar("R")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 BRANCHES = 8
-"""Number of results that one task of a reduction adds up."""
+"""Number of results combined by one task of a reduction."""
 
-LEAST_OF_CLASS = 10
-"""Minimum number of rows of each class in a sample, if the class has as many."""
+MIN_CLASS_ROWS = 10
+"""Minimum number of rows of each class in a sample; smaller classes are included completely."""
 
 
 def load(module: str = "dask") -> Any:
-    """Import Dask or a module that it needs; the error names the extra to install."""
+    """Import Dask or one of its dependencies; the error names the extra to install."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -50,12 +49,12 @@ def load(module: str = "dask") -> Any:
 
 
 def compute(tasks: Sequence[Any]) -> list[Any]:
-    """Return the results of tasks, from Dask's scheduler."""
+    """Run tasks on Dask's scheduler and return their results."""
     return list(load().compute(*tasks))
 
 
-def reduced(tasks: list[Any], combine: Callable[[list[R]], R]) -> R:
-    """Return the results of all tasks, combined `BRANCHES` at a time over a tree."""
+def reduce_tree(tasks: list[Any], combine: Callable[[list[R]], R]) -> R:
+    """Combine the results of all tasks in a tree, `BRANCHES` at a time."""
     combined = load("dask.delayed").delayed(combine, pure=False)
     while len(tasks) > 1:
         tasks = [combined(tasks[low : low + BRANCHES]) for low in range(0, len(tasks), BRANCHES)]
@@ -63,25 +62,25 @@ def reduced(tasks: list[Any], combine: Callable[[list[R]], R]) -> R:
 
 
 class DaskBlock(NamedTuple):
-    """Some rows: X of shape (n, d), n targets or labels, n weights or None."""
+    """Rows in memory: X of shape (n, d), n targets or labels, n weights or None."""
 
     X: Array
     y: npt.NDArray[Any]
     weights: Array | None
 
     @property
-    def counted(self) -> Indices:
-        """Positions of the rows with positive weight."""
+    def weighted_rows(self) -> Indices:
+        """The positions of the rows with positive weight."""
         return np.arange(len(self.X)) if self.weights is None else np.flatnonzero(self.weights)
 
     def rows(self, places: Indices) -> DaskBlock:
-        """Return the rows at some positions."""
+        """Return the block of the rows at `places`."""
         weights = None if self.weights is None else self.weights[places]
         return DaskBlock(self.X[places], self.y[places], weights)
 
 
 class DaskSample(NamedTuple):
-    """Rows of a collection, their numbers, and a result of each partition's other rows."""
+    """Sampled rows, their row numbers, and a result per partition for the remaining rows."""
 
     rows: DaskBlock
     numbers: Indices
@@ -90,16 +89,9 @@ class DaskSample(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DaskRows:
-    """The rows of a Dask collection.
+    """Rows of a Dask collection: X of shape (n, d), in chunks of whole rows of known lengths.
 
-    Attributes
-    ----------
-    X : dask array of shape (n, d)
-        In chunks of whole rows, of known lengths.
-    y, weights : array of n targets or labels, and array of n weights or None
-        In memory.
-    columns : list of str or None
-        The names of the columns of a data frame.
+    `y` and `weights` are NumPy arrays of length n; `columns` are the names of a data frame.
     """
 
     X: Any
@@ -108,13 +100,10 @@ class DaskRows:
     columns: list[str] | None
 
     @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> DaskRows:
-        """Check the rows of a collection; y are class labels if `labelled`.
-
-        y and the weights may be arrays in memory, or have other partitions than X.
-        """
+    def from_collection(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> DaskRows:
+        """Check the rows; y (class labels if `labelled`) and weights may be arrays in memory."""
         columns = list(X.columns) if is_frame(X) else []
-        points = points_of(X)
+        points = as_points(X)
         if np.isnan(points.shape[0]):
             points = points.copy().compute_chunk_sizes()
         n = int(points.shape[0])
@@ -129,36 +118,33 @@ class DaskRows:
         return cls(points, y, weights, columns if named else None)
 
     def __len__(self) -> int:
-        """Return the number of rows, n."""
+        """Return the number of rows."""
         return int(self.X.shape[0])
 
     @property
     def offsets(self) -> Indices:
-        """Number of the first row of each partition, and n."""
+        """The row number at which each partition starts, followed by n."""
         return np.array([0, *accumulate(self.X.chunks[0])], dtype=np.intp)
 
-    def each(
-        self, function: Callable[..., R], *shared: Any, apart: Sequence[Any] = ()
+    def map_blocks(
+        self, function: Callable[..., R], *shared: Any, items: Sequence[Any] = ()
     ) -> list[Any]:
-        """Build a task for each partition: function(block, *shared, its item of `apart`).
-
-        Each worker receives `shared` once. The tasks check the points first.
-        """
-        run, shared = load("dask.delayed").delayed(_on_block, pure=False), tuple(map(sent, shared))
+        """Build a task function(block, *shared, item) for each partition and its item, if given."""
+        run = load("dask.delayed").delayed(_apply_to_block, pure=False)
+        shared = tuple(map(scatter, shared))
         kind, offsets = "float32" if self.X.dtype == np.float32 else "float64", self.offsets
         tasks = []
         for k, X in enumerate(self.X.to_delayed(optimize_graph=False).ravel()):
             low, high = offsets[k : k + 2].tolist()
             weights = None if self.weights is None else self.weights[low:high]
             own = X, self.y[low:high], weights
-            tasks.append(run(function, (k, low, kind), *own, *shared, *apart[k : k + 1]))
+            tasks.append(run(function, (k, low, kind), *own, *shared, *items[k : k + 1]))
         return tasks
 
     def draw(self, size: int, rng: np.random.RandomState, *, labelled: bool) -> Indices:
-        """Draw about `size` rows of positive weight, the same share of each class.
+        """Draw about `size` rows of positive weight, or all, stratified by class.
 
-        Fewer rows are all taken, without a draw. The result depends on the rows, their order and
-        `rng`, not on the partitions.
+        The result does not depend on the partitions.
         """
         counted = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
         if len(counted) <= size:
@@ -167,7 +153,7 @@ class DaskRows:
         if labelled:
             labels = self.y[counted]
             groups = [counted[labels == label] for label in np.unique(labels)]
-        least = LEAST_OF_CLASS if len(groups) > 1 else 1
+        least = MIN_CLASS_ROWS if len(groups) > 1 else 1
         chosen = []
         for group in groups:
             count = min(len(group), max(least, size * len(group) // len(counted)))
@@ -175,16 +161,13 @@ class DaskRows:
         return np.sort(np.concatenate(chosen))
 
     def take(self, numbers: Indices, rest: Callable[[DaskBlock], Any]) -> DaskSample:
-        """Return the rows with these sorted numbers, and `rest` of the others, in one pass.
-
-        `rest` takes each partition's other rows with positive weight.
-        """
+        """Return the rows with these sorted numbers, and `rest` of each partition's other rows."""
         ends = np.searchsorted(numbers, self.offsets)
         places = [
             numbers[low:high] - first
             for low, high, first in zip(ends[:-1], ends[1:], self.offsets[:-1], strict=True)
         ]
-        parts = compute(self.each(_taken, rest, apart=places))
+        parts = compute(self.map_blocks(_split, rest, items=places))
         X = np.concatenate([part[0] for part in parts])
         weights = None if self.weights is None else self.weights[numbers]
         rows = DaskBlock(X, self.y[numbers], weights)
@@ -192,15 +175,15 @@ class DaskRows:
 
 
 def is_frame(X: Any) -> bool:
-    """Return True for a data frame of Dask, or a column of one; False for a `Delayed`."""
+    """Return True for a Dask data frame or series, False for a `Delayed`."""
     return isinstance(getattr(X, "npartitions", None), int) and hasattr(X, "to_dask_array")
 
 
-def points_of(X: Any) -> Any:
-    """Convert a collection of points to an array of numbers in chunks of whole rows."""
+def as_points(X: Any) -> Any:
+    """Convert a collection of points to a numeric dask array in chunks of whole rows."""
     frame = is_frame(X) and X.ndim == 2
     if not frame and not isinstance(getattr(X, "chunks", None), tuple):
-        raise TypeError(f"expected X as a dask.array or a dask.dataframe, got {type(X).__name__}")
+        raise TypeError(f"expected X to be a Dask array or data frame, got {type(X).__name__}")
     for kind in X.dtypes if frame else (X.dtype,):
         if getattr(kind, "kind", "O") not in "biuf":
             raise ValueError(f"expected X to hold numbers, got dtype {kind}")
@@ -212,21 +195,21 @@ def points_of(X: Any) -> Any:
 
 
 def _in_memory(name: str, values: Any, n: int) -> npt.NDArray[Any]:
-    """Compute the targets, labels or weights of n rows as an array."""
+    """Return the targets, labels or weights of n rows as a NumPy array."""
     if is_collection(values):
         (values,) = compute([values])
     array = np.asarray(values)
     if array.ndim not in (1, 2) or len(array) != n:
-        raise ValueError(f"expected {name} with the {n} rows of X, got shape {array.shape}")
+        raise ValueError(f"expected {name} with {n} rows, as in X, got shape {array.shape}")
     return array
 
 
-def sent(value: Any) -> Any:
+def scatter(value: Any) -> Any:
     """Wrap a value in a task, so that each worker receives it once."""
     return load("dask.delayed").delayed(value, pure=False, traverse=False)
 
 
-def _on_block(
+def _apply_to_block(
     function: Callable[..., R],
     place: tuple[int, int, str],
     X: Any,
@@ -234,7 +217,7 @@ def _on_block(
     weights: Any,
     *arguments: Any,
 ) -> R:
-    """Check the points of a partition and apply the function to its rows."""
+    """Check the points of a partition and apply `function` to its rows."""
     k, first, kind = place
     try:
         X = np.asarray(X).astype(kind, copy=False)
@@ -245,25 +228,21 @@ def _on_block(
     return function(DaskBlock(X, y, weights), *arguments)
 
 
-def _taken(block: DaskBlock, rest: Callable[[DaskBlock], R], places: Indices) -> tuple[Array, R]:
-    """Return the points at some positions, and `rest` of the other rows."""
-    others = np.setdiff1d(block.counted, places, assume_unique=True)
+def _split(block: DaskBlock, rest: Callable[[DaskBlock], R], places: Indices) -> tuple[Array, R]:
+    """Return the points at `places`, and the result of `rest` for the other rows."""
+    others = np.setdiff1d(block.weighted_rows, places, assume_unique=True)
     return block.X[places], rest(block.rows(others))
 
 
 def by_partition(method: Method) -> Method:
-    """Extend a method of a fitted estimator from points to Dask collections.
-
-    The result for a collection is a lazy dask array, or a tuple of them, of known type and shape,
-    in the chunks of the collection.
-    """
+    """Extend a method of a fitted estimator to Dask collections, with lazy arrays as outputs."""
 
     @wraps(method)
     def over_partitions(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_collection(X):
             return method(self, X, *args, **kwargs)
         check_is_fitted(self)
-        points = points_of(X)
+        points = as_points(X)
         point: Any = np.zeros((1, int(points.shape[1])))
         if is_frame(X):
             point = load("pandas").DataFrame(point, columns=list(X.columns))
@@ -272,8 +251,8 @@ def by_partition(method: Method) -> Method:
         model = copy.copy(self)
         vars(model).pop("feature_names_in_", None)  # checked above
         result = points.map_blocks(
-            _applied,
-            sent(model),
+            _apply_method,
+            scatter(model),
             (method.__name__, args, kwargs),
             stacked[:0],
             dtype=stacked.dtype,
@@ -289,14 +268,14 @@ def by_partition(method: Method) -> Method:
     return cast(Method, over_partitions)
 
 
-def _applied(
+def _apply_method(
     X: Any,
     model: BaseEstimator,
     call: tuple[str, Any, Any],
     nothing: npt.NDArray[Any],
     block_id: tuple[int, ...] = (0,),
 ) -> npt.NDArray[Any]:
-    """Apply a method to the rows of one partition, perhaps none; errors name the partition."""
+    """Apply a method to the rows of one partition, possibly empty; errors name the partition."""
     if not len(X):
         return nothing
     name, args, kwargs = call

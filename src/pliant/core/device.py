@@ -1,4 +1,4 @@
-"""The place of large arrays: NumPy, or PyTorch on the CPU or a GPU, imported on demand."""
+"""Backend of large arrays: NumPy, or PyTorch on the CPU or a GPU, imported on demand."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pliant.core.typing import Array
 
 @dataclass(frozen=True)
 class Device:
-    """Arrays of one floating-point type.
+    """Backend and floating-point type of arrays.
 
-    `xp` is the module, ``numpy`` or ``torch``, with mostly the same function names; `dtype` is its
-    own floating-point type, and `name` PyTorch's device, None for NumPy.
+    `xp` is ``numpy`` or ``torch``, which share most function names, and `dtype` is its
+    floating-point type. `name` is the PyTorch device, or None for NumPy.
     """
 
     xp: ModuleType
@@ -26,56 +26,52 @@ class Device:
     name: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return a recipe for pickle: modules cannot be sent to other processes."""
+        """Rebuild the device by name when it is unpickled: modules cannot be pickled."""
         name = "torch" if self.name == "cpu" else self.name or "cpu"
         return get_device, (name, str(self.xp.finfo(self.dtype).dtype))
 
     @property
     def single(self) -> bool:
-        """True for float32."""
+        """True if the floating-point type is float32."""
         return bool(self.dtype is self.xp.float32)
 
     def array(self, values: Any) -> Any:
-        """Return `values` as an array on this device."""
+        """Return `values` as a C-contiguous array on this device."""
         contiguous = np.asarray(values, np.float32 if self.single else np.float64, order="C")
         return contiguous if self.name is None else self.xp.as_tensor(contiguous, device=self.name)
 
     def numpy(self, values: Any) -> Array:
-        """Return an array on this device as a NumPy array, float64."""
-        if self.name is not None:
-            values = values.cpu().numpy()
-        return np.asarray(values, dtype=np.float64)
+        """Return an array on this device as a NumPy array of float64."""
+        return np.asarray(values if self.name is None else values.cpu().numpy(), np.float64)
 
     def double(self, values: Any) -> Any:
-        """Return an array on this device in float64; float64 is not copied."""
+        """Return an array on this device as float64, without a copy if it is float64 already."""
         return values.astype(np.float64, copy=False) if self.name is None else values.double()
 
     def empty(self, *shape: int) -> Any:
         """Return an uninitialised array on this device."""
-        if self.name is None:
-            return np.empty(shape, dtype=self.dtype)
-        return self.xp.empty(shape, dtype=self.dtype, device=self.name)
+        place = {} if self.name is None else {"device": self.name}
+        return self.xp.empty(shape, dtype=self.dtype, **place)
 
     def exponentials(self, values: Any) -> Any:
-        """Replace values by the exponentials of their negative parts."""
+        """Replace values by exp(min(values, 0)) and return them."""
         return exponentials(values) if self.name is None else values.clamp_(max=0.0).exp_()
 
 
 def get_device(name: Any, dtype: str) -> Device:
-    """Return a device by name for "float32" or "float64".
+    """Return the device of a name for the dtype "float32" or "float64".
 
-    "cpu" is NumPy, "torch" PyTorch on the CPU, "cuda" or "cuda:N" PyTorch on a GPU. A missing
-    PyTorch raises ImportError; another name, or a missing GPU, ValueError.
+    "cpu" is NumPy, "torch" PyTorch on the CPU, "cuda" or "cuda:N" PyTorch on a GPU.
     """
     if name == "cpu":
         return Device(np, np.dtype(dtype).type)
     if not re.fullmatch(r"torch|cuda(:\d+)?", str(name)):
-        raise ValueError(f"expected device 'cpu', 'torch', 'cuda' or 'cuda:N', got {name!r}")
+        raise ValueError(f"expected device='cpu', 'torch', 'cuda' or 'cuda:N', got {name!r}")
     try:
         import torch
     except ImportError as error:
         raise ImportError(f"device={name!r} needs PyTorch: pip install 'pliant[torch]'") from error
     count = torch.cuda.device_count()
     if name != "torch" and int(name.partition(":")[2] or 0) >= count:
-        raise ValueError(f"expected a GPU for device={name!r}, got {count} of them")
+        raise ValueError(f"device={name!r} needs a GPU that PyTorch can use, got {count} GPUs")
     return Device(torch, getattr(torch, dtype), "cpu" if name == "torch" else name)

@@ -1,4 +1,4 @@
-"""The errors and warnings of pliant, and the public path of its classes."""
+"""Errors and warnings of pliant, and the public path of its classes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Any
 
 
 def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
-    """Set ``__module__`` of the classes among `names` to the module that exports them.
+    """Set ``__module__`` of the classes among `names` to the module with these ``globals()``.
 
-    Model files, pickles and reprs name a class by ``__module__``. With the public path there, they
-    survive a move of the file that defines the class. `namespace` is ``globals()`` of the module
-    that exports the names in its ``__all__``.
+    Model files and pickles refer to this public path, and stay valid if the defining file moves.
     """
     for name in names:
         item = namespace.get(name)
@@ -20,30 +18,24 @@ def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
 
 
 class NonPSDWarning(UserWarning):
-    """A Gram matrix has a clearly negative eigenvalue: there is no certificate."""
+    """A Gram matrix has a clearly negative eigenvalue, so the fit has no certificate."""
 
 
 class FeatureScaleWarning(UserWarning):
-    """Features differ so much in scale that the kernel hardly depends on some of them."""
+    """The scales of features differ so much that the kernel hardly depends on some of them."""
 
 
 class UniformWeightsWarning(UserWarning):
-    """A rule for kernel weights prefers no kernel, so all weights are equal."""
+    """A rule for kernel weights finds no difference between the kernels: weights are equal."""
 
 
 class TableError(ValueError):
-    """A table cannot be read, or lacks columns."""
+    """A table cannot be read, or a column is missing."""
 
 
 class ModelFileError(ValueError):
-    """A model file is damaged, foreign, hostile, or cannot be written."""
+    """A model file is damaged, malicious, not from pliant, or cannot be written."""
 
 
-for _kind in (
-    NonPSDWarning,
-    FeatureScaleWarning,
-    UniformWeightsWarning,
-    TableError,
-    ModelFileError,
-):
-    _kind.__module__ = "pliant"
+_PUBLIC = [name for name in globals() if name.endswith(("Error", "Warning"))]
+set_public_module({**globals(), "__name__": "pliant"}, _PUBLIC)

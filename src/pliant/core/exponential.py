@@ -1,9 +1,8 @@
-"""The exponential of numbers below zero, in place: most of the time of a radial kernel.
+"""In-place exponential of negative numbers, which dominates the cost of a radial kernel.
 
 exp(x) = 2^k exp(r) with k = round(x / log 2) and r = x - k log 2, where |r| <= log(2) / 2 and a
-Taylor polynomial of exp(r) is exact to rounding. The loops have no branch and no call, so that the
-compiler works on several numbers at once, also on processors without AVX-512, for which NumPy
-computes one float64 at a time.
+Taylor polynomial of exp(r) is exact to rounding. The loops contain no branches or calls, so the
+compiler vectorises them. Without AVX-512, NumPy computes one float64 at a time.
 """
 
 from __future__ import annotations
@@ -17,46 +16,44 @@ import numpy.typing as npt
 
 from pliant.core.jit import compiled
 
-# A product may be added without being rounded first.
+# Allow fused multiply-add: the product is not rounded before the addition.
 compiled_fused = partial(compiled, fastmath={"contract"})
 
 C = tuple(1.0 / math.factorial(k) for k in range(14))
 D = tuple(np.float32(c) for c in C[:8])
-"""Taylor coefficients of exp, float64 and float32."""
+"""Taylor coefficients of exp in float64 and float32."""
 
 ZERO_32 = np.float32(0.0)
 
 CHUNK = 1024
-"""Numbers between two passes; they stay in the processor's first cache."""
+"""Numbers per chunk; both passes over a chunk run in the L1 cache."""
 
 ROUND_64, ROUND_32 = 1.5 * 2.0**52, np.float32(1.5 * 2.0**23)
-"""x + ROUND has the integer nearest to x in its last bits, for |x| up to a quarter of it."""
+"""Adding ROUND puts the integer nearest to x in the last bits, for |x| up to ROUND / 4."""
 
 LOWEST_64, LOWEST_32 = -708.0, np.float32(-87.0)
-"""Below, the exponential is no normal number and counts as 0."""
+"""Lower bounds of x; for smaller x the exponential is subnormal and replaced by 0."""
 
 PER_LOG2_64, PER_LOG2_32 = 1.0 / math.log(2.0), np.float32(1.0 / math.log(2.0))
 
 HIGH_64, LOW_64 = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
 HIGH_32, LOW_32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
-"""log 2 in two parts: k times the first is exact."""
+"""Two-part representation of log 2, for which k * HIGH is exact."""
 
 
 def exponentials(values: npt.NDArray[Any], factor: float = 1.0) -> npt.NDArray[Any]:
     """Replace values by exp(min(factor * values, 0)) and return them.
 
-    The relative error is below 3e-16 for float64 and 1e-7 for float32. Results below the smallest
-    normal number are 0, and NaN stays NaN.
+    The relative error is below 3e-16 for float64 and 1e-7 for float32. Subnormal results are
+    replaced by 0, and NaN stays NaN.
     """
-    flat = values.ravel(order="K")  # a view, if the memory is contiguous
+    flat = values.ravel(order="K")  # a view if the memory is contiguous
     if values.dtype == np.float64 and np.may_share_memory(flat, values):
         _replace_64(flat, float(factor))
     elif values.dtype == np.float32 and np.may_share_memory(flat, values):
         _replace_32(flat, np.float32(factor))
     else:
-        values *= factor
-        np.minimum(values, 0.0, out=values)
-        np.exp(values, out=values)
+        np.exp(np.minimum(factor * values, 0.0), out=values)
     return values
 
 
@@ -79,7 +76,7 @@ def _replace_64(values: Any, factor: Any) -> None:
             p = 1.0 + r * (1.0 + r * p)
             chunk[i] = 0.0 if x < LOWEST_64 else p
             shifted[i] = t
-        for i in range(chunk.size):  # times 2^k: k is added to the exponent's bits
+        for i in range(chunk.size):  # multiply by 2^k: add k to the exponent bits
             bits[i] += exponents[i] << 52
 
 

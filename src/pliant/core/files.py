@@ -1,4 +1,4 @@
-"""Atomic files, and values as plain data."""
+"""Atomic writing of files, and conversion of values to plain data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pliant.core.text import printable, quoted
 
 
 def plain_data(value: Any) -> Any:
-    """Return a value in the types of JSON; NaN and infinity become None."""
+    """Convert a value to JSON types; NaN and infinity become None."""
     if isinstance(value, dict):
         return {str(name): plain_data(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
@@ -29,14 +29,13 @@ def plain_data(value: Any) -> Any:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) -> Iterator[Path]:
-    """Write a file atomically: yield a temporary file, renamed to ``path`` at the end.
+    """Write a file atomically: yield a temporary file that is renamed to ``path`` at the end.
 
-    The temporary file lies in the same folder, has the same suffix, and is removed when the block
-    raises. Permissions are kept. A folder or a device at ``path``, a missing folder, or a refusal
-    of the system raises `error`, with one line of text.
+    The temporary file has the same folder and suffix, and is removed if the block raises.
+    Permissions are kept. Raise `error` with a one-line message if ``path`` cannot be written.
     """
     try:
-        target = _checked(path)
+        target = _resolve_target(path)
         draft = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
         draft.touch(exist_ok=False)
         try:
@@ -52,13 +51,13 @@ def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) ->
         raise error(f"cannot write {quoted(path, 200)}: {text}") from None
 
 
-def _checked(path: str | os.PathLike[str]) -> Path:
-    """Return the target of ``path``, links followed; raise OSError if it cannot be a file."""
+def _resolve_target(path: str | os.PathLike[str]) -> Path:
+    """Return ``path`` with links resolved; raise OSError if it cannot be a regular file."""
     if "\0" in os.fspath(path):
-        raise OSError("the name holds a NUL character")
+        raise OSError("the name contains a NUL character")
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        raise OSError(f"there is no folder {quoted(target.parent, 200)}")
+        raise OSError(f"missing folder {quoted(target.parent, 200)}")
     if target.exists() and not target.is_file():
         raise OSError("it exists and is not a regular file")
     if target.exists() and not os.access(target, os.W_OK):

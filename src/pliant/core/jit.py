@@ -1,8 +1,8 @@
-"""Compiled loops: the only use of numba.
+"""Compiled loops: the only module that uses numba.
 
-`compiled` compiles a loop, caches it on disk, and lets it run without the global interpreter lock.
-Sums keep their written order (no fastmath). The first call on a computer takes a few seconds to
-compile; the logger "pliant" reports it once.
+`compiled` compiles a loop, caches it on disk, and releases the global interpreter lock while it
+runs. Without fastmath, sums keep their order in the source. The first call on a computer takes a
+few seconds to compile; the logger "pliant" reports it once.
 """
 
 from __future__ import annotations
@@ -25,49 +25,48 @@ _logger = logging.getLogger("pliant")
 
 
 class _ReportOnce(numba_event.Listener):
-    """Report the first compilation of code of pliant."""
+    """Report the first compilation of a loop of pliant."""
 
     reported = False
 
     def on_start(self, event: numba_event.Event) -> None:
-        """Report the first compilation at its start."""
+        """Report the start of the first compilation."""
         module = getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", "")
         if not self.reported and str(module).startswith("pliant."):
             self.reported = True
-            _logger.warning("pliant is compiling its inner loops: some seconds, once per computer")
+            _logger.warning("pliant compiles its inner loops (a few seconds, once per computer)")
 
     def on_end(self, event: numba_event.Event) -> None:
-        """Ignore the end of a compilation."""
+        """Ignore the end of compilation."""
 
 
 numba_event.register("numba:compile", _ReportOnce())  # type: ignore[no-untyped-call]
 
 
 class _Cache(FunctionCache):
-    """numba's cache of a loop on disk, in which damaged files count as missing.
+    """Disk cache of a compiled loop that treats damaged files as missing.
 
-    numba writes the index of a loop before its code, and names the code by the index. Two processes
-    that compile a loop at the same time can leave the code of one type under the name of another.
-    Such code counts as missing, too.
+    Two processes that compile a loop at the same time can store the code for one type under the
+    name for another. Such code is also treated as missing.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled loop for some types; None if the cache lacks it."""
+        """Return the compiled loop for a signature, or None if it is not cached."""
         target_context.refresh()
         try:
             loop = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        except Exception:  # whatever unpickling a damaged file raises
+        except Exception:  # unpickling a damaged file can raise anything
             return None
         return loop if loop is not None and tuple(loop.signature.args) == tuple(sig) else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Store the compiled loop for some types in a writable cache."""
+        """Store the compiled loop for a signature if the cache is writable."""
         try:
             try:
                 self._save_overload(sig, data)  # type: ignore[no-untyped-call]
             except OSError:
                 raise
-            except Exception:  # of a damaged index
+            except Exception:  # the index is damaged
                 self.flush()  # type: ignore[no-untyped-call]
                 self._save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as error:
@@ -76,9 +75,9 @@ class _Cache(FunctionCache):
 
 @cache
 def _report_unwritable(folder: str, error: str) -> None:
-    """Report, once, a folder in which compiled loops cannot be kept."""
+    """Report once that compiled loops cannot be cached in a folder."""
     _logger.warning(
-        "compiled loops cannot be kept in %s (%s), so that each process compiles them again: "
+        "compiled loops cannot be cached in %s (%s), so each process compiles them again: "
         "set NUMBA_CACHE_DIR to another folder",
         quoted(folder, 200),
         error,
@@ -86,10 +85,9 @@ def _report_unwritable(folder: str, error: str) -> None:
 
 
 def compiled(function: F, fastmath: Any = False) -> F:
-    """Compile `function` at its first call, and keep the result in a cache on disk.
+    """Compile `function` at its first call, and cache the result on disk.
 
-    The cache lies beside the module; where that folder is read-only, in the user's cache
-    folder; where neither can be written, in memory only.
+    The cache is next to the module, in the user's cache folder, or in memory if both are read-only.
     """
     loop: Any = numba.njit(nogil=True, fastmath=fastmath)(function)
     with suppress(RuntimeError):  # numba: "cannot cache function: no locator available"

@@ -1,8 +1,10 @@
-"""Linear algebra beyond single calls of SciPy."""
+"""Linear algebra that takes more than one call of SciPy."""
 
 from __future__ import annotations
 
 import math
+from collections import deque
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,12 @@ from scipy.spatial.distance import cdist
 from pliant.core.typing import Array, Indices
 
 BLOCK_ENTRIES = 2_000_000
-"""Number of distances that are held at once."""
+"""Maximum number of distances in memory."""
 
 SMALL = 2000
-"""Largest order of a matrix that LAPACK decomposes without trying Lanczos iterations.
+"""Maximum order of matrices that are passed to LAPACK without trying Lanczos iterations.
 
-Processor time for two eigenpairs of n = 1000, 2000, 4000: LAPACK .05, .55, 6 s; Lanczos iterations
+CPU time for two eigenpairs with n = 1000, 2000, 4000: LAPACK .05, .55, 6 s; Lanczos iterations
 .01, .06, .27 s, and .06, .57, 2.4 s for 20 restarts without convergence.
 """
 
@@ -27,13 +29,13 @@ Processor time for two eigenpairs of n = 1000, 2000, 4000: LAPACK .05, .55, 6 s;
 def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
     """Return the smallest eigenvalue of a symmetric matrix if it is clearly negative, else None.
 
-    The limit is -`tol` times the largest diagonal entry. A Cholesky factorisation decides, and the
-    eigenvalue is computed if it fails. O(n^3): for n = 3000 about .25 s and 12 s.
+    The limit is -`tol` times the largest diagonal entry. The eigenvalue is computed only if a
+    Cholesky factorisation fails. Both cost O(n^3): for n = 3000, 12 s and .25 s.
     """
     shift = tol * max(float(np.abs(matrix.diagonal()).max()), np.finfo(np.float64).tiny)
     shifted = np.array(matrix, dtype=np.float64, order="C")
     shifted[np.diag_indices_from(shifted)] += shift
-    _, place = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)  # the lower triangle of rows
+    _, place = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)  # lower triangle of shifted
     if not place:
         return None
     del shifted
@@ -42,19 +44,15 @@ def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
 
 
 def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
-    """Compute the k largest eigenvalues of a symmetric matrix, falling, and their vectors.
+    """Compute the k largest eigenvalues of a symmetric matrix, descending, and their vectors.
 
-    1 <= k <= n; the matrix, shape (n, n), is not changed. Lanczos iterations compute a few of many,
-    O(n^2) each, and LAPACK the others, O(n^3).
+    For k much smaller than n, Lanczos iterations cost O(n^2) each; otherwise LAPACK costs O(n^3).
     """
     n = len(matrix)
     if n > SMALL and k <= 0.03 * n:
-        try:
-            # clustered eigenvalues may need thousands of restarts: LAPACK is faster then
+        with suppress(ArpackError):
+            # With clustered eigenvalues, thousands of restarts may be slower than LAPACK.
             values, vectors = eigsh(matrix, k, which="LA", v0=np.ones(n), maxiter=20)
-        except ArpackError:
-            pass
-        else:
             order = np.argsort(values)[::-1]
             return values[order], vectors[:, order]
     rising = last_eigenpairs(matrix, k)
@@ -62,45 +60,41 @@ def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
 
 
 def last_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
-    """Compute the k largest eigenvalues of a symmetric matrix, rising, and their vectors. O(n^3).
+    """Compute the k largest eigenvalues of a symmetric matrix, ascending, and their vectors.
 
-    LAPACK computes a part of the eigenvalues by bisection. Among equal ones it may fail, or return
-    fewer than k without an error; then all are computed.
+    The cost is O(n^3). LAPACK computes a subset of the eigenvalues by bisection. For repeated
+    eigenvalues it may fail, or return fewer than k without an error; then all are computed.
     """
     n = len(matrix)
-    values: Any
-    vectors: Any
-    try:
-        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1])
-    except np.linalg.LinAlgError:
-        values = np.empty(0)
-    if len(values) < k:
-        values, vectors = np.linalg.eigh(matrix)
+    with suppress(np.linalg.LinAlgError):
+        some: Any = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1])
+        if len(some[0]) == k:
+            return some[0], some[1]
+    values, vectors = np.linalg.eigh(matrix)
     return values[-k:], vectors[:, -k:]
 
 
 def eigenvalue(matrix: Array, number: int) -> float:
-    """Compute one eigenvalue of a symmetric matrix, 0 the smallest, n - 1 the largest. O(n^3)."""
-    values: Any
-    try:
-        values = scipy.linalg.eigvalsh(matrix, subset_by_index=[number, number])
-    except np.linalg.LinAlgError:
-        values = np.empty(0)
-    return float(values[0] if len(values) else np.linalg.eigvalsh(matrix)[number])
+    """Compute the eigenvalue of a symmetric matrix with a 0-based ascending `number`, in O(n^3)."""
+    with suppress(np.linalg.LinAlgError):
+        some: Any = scipy.linalg.eigvalsh(matrix, subset_by_index=[number, number])
+        if len(some):
+            return float(some[0])
+    return float(np.linalg.eigvalsh(matrix)[number])
 
 
 def spd_inverse(matrix: Array) -> tuple[Array, float]:
-    """Compute the inverse of a symmetric positive definite matrix, and its log det. O(n^3).
+    """Compute the inverse and the log-determinant of a symmetric matrix in place, in O(n^3).
 
-    The matrix, shape (n, n), is overwritten. A matrix that is not positive definite to working
-    precision raises LinAlgError.
+    Raise LinAlgError if the matrix is not positive definite to working precision.
     """
     factor, place = dpotrf(matrix.T, lower=1, overwrite_a=1)
     if place:
         raise np.linalg.LinAlgError(
-            f"expected a positive definite matrix, got a leading block of order {place} that is not"
+            f"expected a positive definite matrix, but its leading minor of order {place} is not"
+            " positive"
         )
-    # A = R'R, so log det A = 2 sum_i log R_ii.
+    # A = L L', so log det A = 2 sum_i log L_ii.
     log_det = 2.0 * float(np.log(factor.diagonal()).sum())
     inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
     mirror(inverse)
@@ -118,12 +112,12 @@ def mirror(matrix: Array) -> None:
 
 
 def scale_rows(factors: Array, rows: Array) -> Array:
-    """Return each row of a matrix, or each entry of a vector, times its factor."""
+    """Multiply each row of a matrix, or each entry of a vector, by its factor."""
     return np.asarray((rows.T * factors).T)
 
 
 def nearest_rows(points: Array, centres: Array) -> Indices:
-    """Find the centre nearest to each point, the first of equals; shape (m,)."""
+    """Return the index of the centre nearest to each point, the lowest for ties; shape (m,)."""
     labels = np.empty(len(points), dtype=np.intp)
     step = max(1, BLOCK_ENTRIES // len(centres))
     for low in range(0, len(points), step):
@@ -133,31 +127,20 @@ def nearest_rows(points: Array, centres: Array) -> Indices:
 
 
 class InverseHessian:
-    """The L-BFGS approximation of an inverse Hessian, from `memory` pairs of steps s and changes y
-    of the gradient (Nocedal 1980).
-    """
+    """L-BFGS approximation of an inverse Hessian from the last `memory` steps (Nocedal 1980)."""
 
     def __init__(self, memory: int = 10) -> None:
-        self.memory = memory
-        self.pairs: list[tuple[Array, Array, float]] = []
+        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=memory)
 
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-        return len(self.pairs)
-
-    def learn(self, step: Array, change: Array) -> None:
-        """Store a step and the change of the gradient along it, arrays of one shape."""
+    def update(self, step: Array, change: Array) -> None:
+        """Store a step and the change of the gradient along it, arrays of the same shape."""
         curvature = float(np.vdot(step, change))
         lengths = math.sqrt(np.vdot(step, step)) * math.sqrt(np.vdot(change, change))
-        if curvature > 1e-12 * lengths:  # s'y: a smaller one is rounding
-            self.pairs = [*self.pairs, (step, change, curvature)][-self.memory :]
+        if curvature > 1e-12 * lengths:  # a smaller s'y is rounding error
+            self.pairs.append((step, change, curvature))
 
-    def forget(self) -> None:
-        """Drop all pairs."""
-        self.pairs = []
-
-    def times(self, gradient: Array) -> Array:
-        """Return the approximation times `gradient`; `gradient` itself without pairs."""
+    def dot(self, gradient: Array) -> Array:
+        """Return the approximation times `gradient`, or a copy of `gradient` without pairs."""
         product = gradient.copy()
         shares = []
         # Two loops: H_k g = (I - s y'/s'y) H_{k-1} (I - y s'/s'y) g + s s'g / s'y, H_0 = s'y/y'y I.

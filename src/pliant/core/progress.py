@@ -1,6 +1,6 @@
-"""Progress and results: callbacks of a fit, deadlines, and results of solvers.
+"""Callbacks of a fit, deadlines, and results of solvers.
 
-Callbacks need scikit-learn 1.9 (``set_callbacks``); fits with an older version run silently.
+Callbacks need scikit-learn 1.9 (``set_callbacks``); with older versions, fits run without them.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from pliant.core.typing import Array
 
-__all__ = ["CallbackSupport"]  # of scikit-learn or, below, of an older version's stand-in
+__all__ = ["CallbackSupport"]  # scikit-learn's mixin, or the replacement below
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,63 +37,61 @@ except ImportError:
 
 
 def with_callbacks(method: F) -> F:
-    """Let a ``fit`` tear down its callbacks at its end or its error."""
-    decorated: F = _with_callbacks(method)
-    return decorated
+    """Decorate a ``fit`` so that its callbacks are torn down when it returns or raises."""
+    return cast(F, _with_callbacks(method))
 
 
-EVERY = 2.0  # seconds between the lines of a fit with ``verbose=True``
+EVERY = 2.0  # seconds between the lines printed by a fit with ``verbose=True``
 
 
 class FitProgress:
-    """Reports the begin, the steps and the end of a fit to the callbacks of the estimator.
+    """Report the start, the steps and the end of a fit to the callbacks of the estimator.
 
-    Solvers call it after each slice of work; True asks them to stop. With ``verbose=True`` it
-    prints a line every two seconds, to standard error.
+    Solvers stop if a call returns True. With ``verbose=True`` it prints a line every two seconds.
     """
 
     def __init__(self, estimator: BaseEstimator, X: Any, y: Any) -> None:
         self._name = type(estimator).__name__ if estimator.verbose else None
-        self._begin = self._printed = time.monotonic()
-        self._told = {"estimator": estimator, "X": X, "y": y}
+        self._start = self._printed = time.monotonic()
+        self._call_arguments = {"estimator": estimator, "X": X, "y": y}
         self._context = None
-        self.listened = False
+        self.has_callbacks = False
         if HAS_CALLBACKS:
             self._context = estimator._init_callback_context(max_subtasks=None)
-            self._context.call_on_fit_task_begin(**self._told)
-            # A slice of work costs some 30 us to register, which only callbacks need.
-            self.listened = bool(getattr(self._context, "_callbacks", True))
+            self._context.call_on_fit_task_begin(**self._call_arguments)
+            # Reporting a slice of work takes about 30 us, so skip it without callbacks.
+            self.has_callbacks = bool(getattr(self._context, "_callbacks", True))
 
     def __call__(self, step: object = None) -> bool:
-        """Report one slice of work."""
+        """Report one slice of work; return True to stop the solver."""
         if self._name is not None and time.monotonic() >= self._printed + EVERY:
             self._printed = time.monotonic()
-            facts = ["running"]
+            facts = "running"
             if isinstance(step, Progress):
-                known = {"objective": step.objective, "gap": step.gap}
-                facts = [f"{name} {v:.6g}" for name, v in known.items() if np.isfinite(v)]
-                facts.insert(0, f"step {step.n_iter}")
-            self._print(", ".join(facts))
-        if self._context is None or not self.listened:
+                known = (("objective", step.objective), ("gap", step.gap))
+                values = [f", {name} {v:.6g}" for name, v in known if np.isfinite(v)]
+                facts = f"step {step.n_iter}{''.join(values)}"
+            self._print(facts)
+        if self._context is None or not self.has_callbacks:
             return False
         slice_of_work = self._context.subcontext(task_name="steps")
-        slice_of_work.call_on_fit_task_begin(**self._told)
-        return bool(slice_of_work.call_on_fit_task_end(**self._told))
+        slice_of_work.call_on_fit_task_begin(**self._call_arguments)
+        return bool(slice_of_work.call_on_fit_task_end(**self._call_arguments))
 
     def end(self) -> None:
-        """Report that the fit is done."""
+        """Report the end of the fit."""
         if self._name is not None:
             self._print("done")
         if self._context is not None:
-            self._context.call_on_fit_task_end(**self._told)
+            self._context.call_on_fit_task_end(**self._call_arguments)
 
     def _print(self, facts: str) -> None:
-        seconds = time.monotonic() - self._begin
+        seconds = time.monotonic() - self._start
         print(f"{self._name}: {seconds:.1f} s, {facts}", file=sys.stderr, flush=True)
 
 
 class Deadline:
-    """A callback that stops a solver in `seconds` (None: never), or when another callback does."""
+    """Callback that stops a solver after `seconds`, unless None, or when `callback` does."""
 
     def __init__(self, callback: Callable[..., object], seconds: float | None) -> None:
         self._callback = callback
@@ -102,14 +100,14 @@ class Deadline:
         self.stopped = False
 
     def __call__(self, step: object = None) -> bool:
-        """Return True to stop the solver; once True, always True."""
+        """Return True to stop the solver; after the first True, always return True."""
         self.expired = self.expired or (self.ends is not None and time.time() >= self.ends)
         self.stopped = self.stopped or self.expired or self._callback(step) is True
         return self.stopped
 
 
 def is_over(ends: float | None) -> bool:
-    """Return True once a time of the system clock has come; None never does."""
+    """Return True if the system time `ends` has passed; None never passes."""
     return ends is not None and time.time() >= ends
 
 
@@ -117,28 +115,19 @@ Proof = TypeVar("Proof")
 
 
 class Status(Enum):
-    """The reason for which a solver stopped; the value is advice for the reader."""
+    """Reason why a solver stopped; the value describes it and gives advice to the user."""
 
     CONVERGED = "the requested accuracy is certified"
     UNCERTIFIED = "stationary, but the kernel is not positive semi-definite: no certificate exists"
-    MAX_ITER = "the iteration limit came first; raise max_iter, or scale the features, or lower C"
-    STALLED = (
-        "no step makes progress in floating point; raise tol, or lower C, or scale the features"
-    )
+    MAX_ITER = "the iteration limit was reached; raise max_iter, scale the features, or lower C"
+    STALLED = "no step makes progress in floating point; raise tol, lower C, or scale the features"
     SETTLED = "no step lowers the objective noticeably; it is not convex: no certificate exists"
-    IDLE = (
-        "the bounds did not improve over many iterations; raise tol, or choose features, or lower C"
-    )
-    STOPPED = "a callback asked to stop"
-
-    @property
-    def advice(self) -> str:
-        """Return the advice for the reader."""
-        return self.value
+    IDLE = "the bounds did not improve for many iterations; raise tol, select features, or lower C"
+    STOPPED = "a callback stopped the solver"
 
 
 class Progress(NamedTuple):
-    """Iterations done, and objective and gap of the last check (nan before), for callbacks."""
+    """Number of iterations, and objective and gap at the last check (nan before the first)."""
 
     n_iter: int
     objective: float
@@ -147,25 +136,10 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Result(Generic[Proof]):
-    """The outcome of a solver.
+    """Result of a solver: the solution `x`, the objective `value`, and the progress at each check.
 
-    Attributes
-    ----------
-    x : array
-        The solution.
-    value : float
-        The objective at `x`.
-    gap : float
-        A bound on the distance of `value` from the optimum, in units of the objective; nan where
-        the problem has no certificate.
-    n_iter : int
-        Iterations done, in the unit of the solver.
-    status : Status
-        Why the solver stopped.
-    history : list of Progress
-        Objective and gap at each check.
-    certificate : object or None
-        The proof of the gap, from the problem.
+    `gap` bounds the distance of `value` from the optimum in units of the objective, with the proof
+    `certificate`; it is nan without a certificate. `n_iter` has the unit of the solver.
     """
 
     x: Array
@@ -178,10 +152,10 @@ class Result(Generic[Proof]):
 
     @property
     def objectives(self) -> Array:
-        """Return the objective at each check."""
+        """The objective at each check."""
         return np.array(self.history, dtype=np.float64).reshape(-1, 3)[:, 1].copy()
 
     @property
     def gaps(self) -> Array:
-        """Return the certified gap at each check."""
+        """The certified gap at each check."""
         return np.array(self.history, dtype=np.float64).reshape(-1, 3)[:, 2].copy()

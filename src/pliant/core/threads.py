@@ -1,11 +1,10 @@
-"""The threads of BLAS while pliant computes.
+"""Limits on the BLAS threads used by pliant.
 
-A fit multiplies many small matrices. BLAS shares each product among threads that wait for each
-other in busy loops: where other programs run as well, a fit of one second can take a minute. The
-last digits of a product also depend on the number of threads. Methods of the public classes, and
-kernels, therefore hold BLAS to one thread with `blas_limited`. Parallel work runs in workers of
-joblib (`n_jobs`), whose tasks are limited as well: a worker may be another process, and builds of
-BLAS on OpenMP have a limit for each thread.
+A fit multiplies many small matrices. BLAS splits each product over threads that wait for each other
+in busy loops. With other programs running, a fit of one second can take a minute. The last digits
+of a product also depend on the number of threads. `blas_limited` therefore limits kernels and the
+methods of public classes to one thread. The tasks of joblib workers (`n_jobs`) need the limit too:
+workers may be separate processes, and BLAS builds with OpenMP have a limit for each thread.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from multiprocessing import parent_process
 from typing import Any, TypeVar
 
@@ -25,61 +25,59 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Limit:
-    """The BLAS libraries of a process, and the number of blocks that hold them to one thread."""
+    """BLAS libraries of a process, and the number of active blocks that limit them."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.users = 0
-        self.shared: Any = None  # libraries with one limit for all Python threads
-        self.by_thread: Any = None  # libraries on OpenMP, with a limit for each Python thread
         self.limiter: Any = None
 
-    def find_libraries(self) -> None:
-        """List the BLAS libraries, once."""
+    @cached_property
+    def libraries(self) -> tuple[Any, Any]:
+        """The libraries with one limit for all Python threads, and with a limit for each thread."""
         blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
         libraries = blas.info()
         openmp = [x["filepath"] for x in libraries if x.get("threading_layer") == "openmp"]
         others = [x["filepath"] for x in libraries if x["filepath"] not in openmp]
-        self.shared, self.by_thread = blas.select(filepath=others), blas.select(filepath=openmp)
+        return blas.select(filepath=others), blas.select(filepath=openmp)
 
 
 _limit = _Limit()
 
 
-def _renew() -> None:
-    """Give a forked process a limit of its own: the lock may have been held at the fork."""
+def _reset_limit() -> None:
+    """Create a new limit in a forked process, as the lock may have been held at the fork."""
     global _limit
     _limit = _Limit()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+    os.register_at_fork(after_in_child=_reset_limit)
 
 _release_control = getattr(
     getattr(threadpoolctl, "OpenBLASController", None),
-    "clear_controlling_thread",  # 3.8 and later: only the thread that set a number may change it
+    "clear_controlling_thread",  # from 3.8 on, only the thread that set a limit may change it
     lambda force: None,
 )
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread within the block, in the whole process.
+    """Limit BLAS to one thread within the block, in the whole process.
 
-    The first Python thread that enters sets the limit and the last one restores the old number. If
-    each thread did both, the last one could restore the limit of another.
+    The first Python thread that enters sets the limit, and the last one to leave restores the old
+    number of threads. If each thread did both, the last one could restore the limit of another.
     """
     limit = _limit
     with limit.lock:
-        if limit.shared is None:
-            limit.find_libraries()
+        shared, by_thread = limit.libraries
         if limit.users == 0:
-            limit.limiter = limit.shared.limit(limits=1)
-            for library in limit.shared.info():
-                if library["num_threads"] > 1:  # the user has set a number of threads elsewhere
+            limit.limiter = shared.limit(limits=1)
+            for library in shared.info():
+                if library["num_threads"] > 1:  # set by another thread, which alone can change it
                     limit.limiter = None
         limit.users += 1
-    own = limit.by_thread.limit(limits=1)
+    own = by_thread.limit(limits=1)
     try:
         yield
     finally:
@@ -93,14 +91,15 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def blas_limited(function: F) -> F:
-    """Return the function, or method, with BLAS held to one thread while it runs."""
+    """Decorate a function or method to limit BLAS to one thread while it runs."""
     return one_blas_thread()(function)
 
 
 def threads_for(n_jobs: int | None, *, worth_it: bool) -> int | None:
-    """Return the number of threads for joblib: `n_jobs`, or else all cores if `worth_it`.
+    """Return the number of threads for joblib: `n_jobs`, or by default all cores if `worth_it`.
 
-    A number from `joblib.parallel_config` counts as given. A child process takes one thread.
+    A number set by `joblib.parallel_config` takes precedence over the default. In child processes
+    and nested parallel calls the default is one thread.
     """
     if n_jobs is not None:
         return n_jobs

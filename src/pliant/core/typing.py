@@ -1,4 +1,4 @@
-"""Names for the array types that signatures use."""
+"""Type aliases for the arrays and callables in signatures."""
 
 from __future__ import annotations
 
@@ -8,20 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Array: TypeAlias = npt.NDArray[np.floating[Any]]
-"""Real numbers, float32 or float64."""
-
-Indices: TypeAlias = npt.NDArray[np.intp]
-"""Row numbers."""
-
-Mask: TypeAlias = npt.NDArray[np.bool_]
-"""A choice of rows."""
-
+Array: TypeAlias = npt.NDArray[np.floating[Any]]  # float32 or float64
+Indices: TypeAlias = npt.NDArray[np.intp]  # row numbers
+Mask: TypeAlias = npt.NDArray[np.bool_]  # mask of rows
 Columns: TypeAlias = slice | Indices
-"""Row numbers, or a range of them."""
-
 Callback: TypeAlias = Callable[..., Any]
-"""Takes the progress of a solver after a slice of work; True asks the solver to stop."""
-
+"""A function called with the progress of a solver after a slice of work; True stops the solver."""
 Between: TypeAlias = Callable[[Indices, Columns], Array]
-"""Returns a kernel between some points of a set and others of it, shape (m, k)."""
+"""A function that returns the kernel between two subsets of a set of points, shape (m, k)."""

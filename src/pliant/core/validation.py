@@ -1,4 +1,4 @@
-"""Checks of parameters and data; each error quotes the expectation and the value."""
+"""Validate parameters and data; each error states the expectation and the value."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from pliant.core.text import close_names, one_line
 from pliant.core.typing import Array, Indices, Mask
 
 LARGEST = 1e100
-"""Largest absolute value of features, targets and weights: products of three are finite."""
+"""Maximum absolute value of features, targets and weights; products of three are finite."""
 
 UNLIKE = 1000.0
-"""Ratio of the scales of two features above which a kernel of one width misses the smaller one: it
-contributes a millionth of squared distances. Scales of 1 to 100 are common and harmless; a wrong
-unit (metres beside millimetres) starts at 1000."""
+"""Ratio of two feature scales above which a kernel with one bandwidth ignores the smaller feature,
+which contributes a millionth of squared distances. Ratios up to 100 are common and harmless;
+mismatched units (metres and millimetres) give at least 1000."""
 
 Constraint: TypeAlias = Callable[[str, Any], object]
-"""A check of a parameter's name and value. Tables of constraints stand beside the signature of an
-estimator."""
+"""A check called with the name and the value of a parameter. Each estimator has a table of
+constraints next to its signature."""
 
 
 def check_real(
@@ -42,7 +42,7 @@ def check_real(
     least: float | None = None,
     infinite: bool = False,
 ) -> float:
-    """Return `value` as a float > `above`, or >= `least`; `infinite` allows inf."""
+    """Return `value` as a float > `above` or >= `least`; `infinite` allows inf."""
     bound = f" > {above:g}" if above is not None else f" >= {least:g}" if least is not None else ""
     number = math.nan
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
@@ -63,7 +63,7 @@ def check_real(
 
 
 def check_integer(name: str, value: Any, *, least: int) -> int:
-    """Return `value` as an int from `least` to 2^53, which floats hold without rounding."""
+    """Return `value` as an int from `least` to 2^53, the range that floats represent exactly."""
     whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not whole or value < least:
         raise ValueError(f"expected {name} >= {least}, an integer, got {one_line(plain(value))}")
@@ -84,7 +84,7 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
 def check_flag(name: str, value: Any) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"expected {name} True or False, got {one_line(plain(value))}")
+        raise ValueError(f"expected {name} to be True or False, got {one_line(plain(value))}")
     return bool(value)
 
 
@@ -92,11 +92,11 @@ def check_job_count(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is None, or an integer other than 0."""
     whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if value is not None and not (whole and value):
-        raise ValueError(f"expected {name} None or an integer other than 0, got {one_line(value)}")
+        raise ValueError(f"expected {name} to be None or a nonzero integer, got {one_line(value)}")
 
 
 def check_share(name: str, value: Any) -> float:
-    """Return `value` as a float in (0, 1)."""
+    """Return `value` as a float in the open interval (0, 1)."""
     number = check_real(name, value, above=0)
     if number >= 1:
         raise ValueError(f"expected {name} < 1, got {number:g}")
@@ -106,44 +106,38 @@ def check_share(name: str, value: Any) -> float:
 def real_number(
     *, above: float | None = None, least: float | None = None, infinite: bool = False
 ) -> Constraint:
-    """Build the constraint of `check_real`."""
+    """Build a constraint that calls `check_real`."""
     return partial(check_real, above=above, least=least, infinite=infinite)
 
 
 def integer(*, least: int) -> Constraint:
-    """Build the constraint of `check_integer`."""
+    """Build a constraint that calls `check_integer`."""
     return partial(check_integer, least=least)
 
 
 def one_of(words: Collection[str]) -> Constraint:
-    """Build the constraint of `check_choice`."""
+    """Build a constraint that calls `check_choice`."""
     return partial(check_choice, choices=words)
 
 
 def optional(constraint: Constraint) -> Constraint:
-    """Build a constraint that accepts None, too."""
-    return partial(_check_unless, special=None, constraint=constraint)
+    """Build a constraint that also accepts None."""
+    return lambda name, value: None if value is None else constraint(name, value)
 
 
 def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
-    """Build a constraint that accepts "auto", too; if `named`, its errors for text name both."""
-    return partial(_check_unless, special="auto", constraint=constraint, named=named)
+    """Build a constraint that also accepts "auto"; if `named`, its errors mention "auto"."""
 
+    def check(name: str, value: Any) -> object:
+        if isinstance(value, str) and (value == "auto" or not named):
+            return check_choice(name, value, ("auto",))
+        return constraint(f"{name} = 'auto' or" if named else name, value)
 
-def _check_unless(
-    name: str, value: Any, *, special: str | None, constraint: Constraint, named: bool = False
-) -> None:
-    """Check a value other than the special one."""
-    if value is None and special is None:
-        return
-    if special is not None and isinstance(value, str) and (value == special or not named):
-        check_choice(name, value, (special,))
-        return
-    constraint(f"{name} = {special!r} or" if named else name, value)
+    return check
 
 
 def check_parameters(estimator: BaseEstimator) -> None:
-    """Check each parameter by the table `_constraints`, then all by `_check_combinations`."""
+    """Check each parameter with the table `_constraints`, then all with `_check_combinations`."""
     for name, constraint in estimator._constraints.items():
         constraint(name, getattr(estimator, name))
     if hasattr(estimator, "_check_combinations"):
@@ -151,10 +145,7 @@ def check_parameters(estimator: BaseEstimator) -> None:
 
 
 def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:
-    """Return points as a float64 array of shape (n, d) of numbers up to `LARGEST`.
-
-    Sparse points raise TypeError; text, another shape, NaN, infinity and larger numbers ValueError.
-    """
+    """Return points as a float64 array of shape (n, d), with absolute values up to `LARGEST`."""
     points = _as_numbers(X, name)
     if points.ndim != 2:
         raise ValueError(f"expected {name} of shape (n_samples, n_features), got {points.shape}")
@@ -165,10 +156,7 @@ def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = Non
 
 
 def check_numbers(values: npt.NDArray[Any], name: str, first_row: int = 0) -> None:
-    """Raise ValueError for the first number that is not finite, or beyond `LARGEST`.
-
-    `first_row` is the number of the first row.
-    """
+    """Raise ValueError for a number that is not finite or exceeds `LARGEST`, with its position."""
     if not values.size:
         return
     if float(values.max()) <= LARGEST and float(values.min()) >= -LARGEST:  # False for NaN
@@ -187,7 +175,7 @@ def check_numbers(values: npt.NDArray[Any], name: str, first_row: int = 0) -> No
 
 
 def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
-    """Return real numbers as a dense float64 array of their shape."""
+    """Convert real numbers to a dense float64 array of the same shape."""
     if scipy.sparse.issparse(values):
         raise TypeError(
             f"expected {name} to be a dense array, got a sparse one; use {name}.toarray()"
@@ -202,17 +190,14 @@ def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
 
 
 def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
-    """Return the result of scikit-learn's ``validate_data``, for numbers up to `LARGEST`.
-
-    Integers beyond the range of floats raise ValueError, objects other than numbers TypeError.
-    """
+    """Call scikit-learn's ``validate_data``; reject absolute values above `LARGEST`."""
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # in sums that look for NaN
+        with np.errstate(over="ignore", invalid="ignore"):  # the test for NaN computes a sum
             checked = sklearn.utils.validation.validate_data(estimator, *data, **options)
     except OverflowError as error:
-        raise ValueError(f"expected numbers in the range of floats: {error}") from None
+        raise ValueError(f"expected numbers that fit in float64: {error}") from None
     except TypeError as error:
-        if not str(error).startswith("float() argument"):  # else of Python, not of scikit-learn
+        if not str(error).startswith("float() argument"):  # keep errors of scikit-learn
             raise
         raise TypeError(f"expected X and y to hold numbers: {error}") from None
     parts = checked if isinstance(checked, tuple) else (checked,)
@@ -223,26 +208,23 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
 
 
 def is_collection(X: object) -> bool:
-    """Return True for a Dask collection: an array, a data frame, or another one."""
+    """Return True for a Dask collection of any kind."""
     return hasattr(X, "__dask_graph__")
 
 
 def check_random_state(seed: Any) -> np.random.RandomState:
-    """Return the generator of a seed, by scikit-learn's ``check_random_state``."""
+    """Convert a seed to a random state with scikit-learn's ``check_random_state``."""
     try:
         return sklearn.utils.check_random_state(seed)
     except (ValueError, TypeError):
         raise ValueError(
-            "expected random_state None, a RandomState, or an integer from 0 to 2**32 - 1, got "
-            f"{one_line(plain(seed))}"
+            "expected random_state to be None, a RandomState, or an integer from 0 to 2**32 - 1, "
+            f"got {one_line(plain(seed))}"
         ) from None
 
 
 def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
-    """Return the sorted classes in y, and the number of each sample's class.
-
-    Real numbers and labels without an order raise ValueError.
-    """
+    """Return the sorted classes in y, and the class index of each sample."""
     try:
         with np.errstate(invalid="ignore"):
             check_classification_targets(y)
@@ -252,16 +234,16 @@ def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
 
 
 def plain(value: object) -> object:
-    """Return a NumPy scalar as Python's, with a shorter repr."""
+    """Convert a NumPy scalar to a Python scalar, which has a shorter repr."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def check_gram(gram: Array) -> Array:
-    """Return a Gram matrix if it is square, and symmetric to 1e-8 of its largest entry."""
+    """Return `gram` if it is square, and symmetric up to 1e-8 of its largest entry."""
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
     limit = 1e-8 * max(float(gram.max()), -float(gram.min()))
-    for low in range(0, len(gram), 128):  # a tile stays in the processor's cache
+    for low in range(0, len(gram), 128):  # compare tiles that fit in the CPU cache
         rows = slice(low, low + 128)
         skew = np.abs(gram[rows, low:] - gram[low:, rows].T)
         if skew.max() > limit:
@@ -275,7 +257,7 @@ def check_gram(gram: Array) -> Array:
 
 
 def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
-    """Return `length` finite numbers, float64; one number stands for `length` equal ones."""
+    """Return `values` as `length` finite numbers of float64; a scalar is repeated."""
     vector = _as_numbers(values, name)
     if vector.ndim == 0:
         vector = np.full(length, float(vector))
@@ -296,73 +278,68 @@ def check_row_numbers(name: str, values: npt.ArrayLike) -> None:
 
 
 def check_targets(y: npt.ArrayLike) -> Array:
-    """Return real targets of any shape, float64, up to `LARGEST`."""
+    """Return real targets of any shape as float64, with absolute values up to `LARGEST`."""
     targets = _as_numbers(y, "y")
     check_numbers(targets, "y")
     return targets
 
 
 def has_fractions(values: npt.NDArray[Any]) -> bool:
-    """Return True for an array of finite floats that are not all integers."""
-    real = values.dtype.kind == "f" and bool(np.isfinite(values).all())
-    return real and bool((values % 1 != 0).any())
+    """Return True if all values are finite floats and some are not integers."""
+    finite = values.dtype.kind == "f" and np.isfinite(values).all()
+    return bool(finite and (values % 1 != 0).any())
 
 
 def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return class labels as a vector of one type without missing values."""
+    """Return class labels as a vector of one dtype without missing values."""
     values = np.asarray(y)
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
-        values = np.asarray(y, dtype=object)  # NumPy turns a list of text and numbers into text
+        values = np.asarray(y, dtype=object)  # NumPy converts a mix of text and numbers to text
     if values.ndim != 1 or not len(values):
         raise ValueError(f"expected y of shape (n_samples,), n_samples >= 1, got {values.shape}")
     if values.dtype.kind == "O":
-        values = _of_one_type(values)
+        values = _convert_labels(values)
     if values.dtype.kind == "f":
-        if not np.isfinite(values).all():
-            place = int(np.argmin(np.isfinite(values)))
-            raise ValueError(f"expected finite labels, got {values[place]} in y at {place}")
-        if (values % 1 != 0).any():
-            place = int(np.argmax(values % 1 != 0))
-            raise ValueError(
-                f"expected class labels, got the real number {values[place]} in y at {place}"
-            )
+        with np.errstate(invalid="ignore"):
+            wrong = values % 1 != 0  # also True for nan and inf
+        if wrong.any():
+            place = int(np.argmax(wrong))
+            raise ValueError(f"expected class labels, got {values[place]} in y at {place}")
     return values
 
 
-def _of_one_type(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return an object array as an array of texts, or of numbers."""
-    texts = sum(isinstance(value, str) for value in values)
-    if 0 < texts < len(values):
-        odd = next(value for value in values if not isinstance(value, str))
-        raise ValueError(f"expected labels of one type, got text and {plain(odd)!r}")
-    if texts:
+def _convert_labels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Convert an object array to an array of strings or of numbers."""
+    others = [value for value in values if not isinstance(value, str)]
+    if not others:
         return values.astype(str)
-    odd = [value for value in values if not isinstance(value, Real | np.bool_)]
-    if odd:
-        raise ValueError(f"expected y to hold class labels, got {plain(odd[0])!r}")
+    if len(others) < len(values):
+        raise ValueError(f"expected labels of one type, got text and {plain(others[0])!r}")
+    if invalid := [value for value in others if not isinstance(value, Real | np.bool_)]:
+        raise ValueError(f"expected y to hold class labels, got {plain(invalid[0])!r}")
     return np.array(values.tolist())
 
 
 def where_equal(values: npt.NDArray[Any], value: Any) -> Mask:
-    """Return the mask of the `values` equal to `value`; empty for None, or text among numbers."""
+    """Return the mask of `values` equal to `value`, of any type; all False if it is None."""
     if value is None:
         return np.zeros(len(values), dtype=bool)
     return np.array([entry == value for entry in values.tolist()], dtype=bool)
 
 
 def check_finite(owner: object, names: Iterable[str], advice: str = "") -> None:
-    """Check that these attributes hold finite numbers; `advice` ends the message."""
+    """Check that the attributes `names` are finite; `advice` is appended to the message."""
     for name in names:
         values = np.asarray(getattr(owner, name), dtype=np.float64)
         if not np.isfinite(values).all():
-            odd = values[~np.isfinite(values)][0]
+            invalid = values[~np.isfinite(values)][0]
             raise ValueError(
-                f"expected finite numbers in {name}, got {odd}{advice and ': ' + advice}"
+                f"expected finite numbers in {name}, got {invalid}{advice and ': ' + advice}"
             )
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
-    """Return one weight from 0 to `LARGEST` for each row of X, float64; ones for None."""
+    """Return a float64 weight in [0, `LARGEST`] for each row of X; None means equal weights."""
     if sample_weight is None:
         return np.ones(len(X))
     weights = _as_numbers(sample_weight, "sample_weight")
@@ -377,14 +354,14 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
 
 
 def unlike_features(X: Array) -> tuple[int, int, float] | None:
-    """Find two columns of X, shape (n, d), with very unlike scales; None without such a pair.
+    """Find columns of X with larger and smaller scale; return their indices and the scale ratio.
 
-    Return the number of the larger, of the smaller, and the ratio of their standard deviations.
-    Their ranges also differ by more than `UNLIKE`, which rules out rare indicators.
+    Return None unless the ratios of standard deviations and of ranges both exceed `UNLIKE`; the
+    ranges exclude rare indicators.
     """
     lowest, highest = X.min(axis=0), X.max(axis=0)
     widths, spreads = highest - lowest, X.std(axis=0)
-    # A narrower range than 1e-12 of the largest value is a constant with rounding errors.
+    # A column with a range below 1e-12 of its largest value is constant up to rounding errors.
     varying = widths > 1e-12 * np.maximum(np.abs(lowest), np.abs(highest))
     large = int(np.argmax(np.where(varying, spreads, -1.0)))
     unlike = varying & (widths[large] > UNLIKE * widths) & (spreads[large] > UNLIKE * spreads)
@@ -396,8 +373,8 @@ def unlike_features(X: Array) -> tuple[int, int, float] | None:
 
 
 def stack_level() -> int:
-    """Return the `stacklevel` of the user's call: the nearest frame outside these packages."""
-    wrappers = ("pliant.", "sklearn.", "joblib.", "contextlib")  # `blas_limited` is of contextlib
+    """Return the `stacklevel` of the nearest frame outside pliant and its wrappers."""
+    wrappers = ("pliant.", "sklearn.", "joblib.", "contextlib")  # contextlib: `blas_limited`
     level, frame = 1, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(wrappers):
         level, frame = level + 1, frame.f_back
@@ -406,16 +383,16 @@ def stack_level() -> int:
 
 @contextmanager
 def fresh(estimator: BaseEstimator) -> Iterator[None]:
-    """Delete the fitted attributes of an estimator now, and again if the fit inside fails."""
-    _forget(estimator)
+    """Delete the fitted attributes of an estimator now, and again if the block raises."""
+    _delete_fitted(estimator)
     try:
         yield
     except BaseException:
-        _forget(estimator)
+        _delete_fitted(estimator)
         raise
 
 
-def _forget(estimator: BaseEstimator) -> None:
+def _delete_fitted(estimator: BaseEstimator) -> None:
     """Delete the fitted attributes of an estimator."""
     for name in list(vars(estimator)):
         if name.endswith("_") and name[0] != "_":

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
-from pliant.core.text import listed, meant, one_line, printable, quoted
+from pliant.core.text import listed, one_line, printable, quoted, suggest
 from pliant.core.threads import blas_limited, one_blas_thread
 from pliant.core.typing import Array, Between, Indices
 from pliant.core.validation import check_points, check_real, check_vector
@@ -623,9 +623,8 @@ def _place(name: str, n_features: int, names: list[str] | None) -> int:
             f"of {names.count(name)} features"
         )
     if name not in names:
-        raise ValueError(
-            f"expected On(columns=...) among the features, got {quoted(name)}; {meant(name, names)}"
-        )
+        hint = suggest(name, names)
+        raise ValueError(f"expected On(columns=...) among the features, got {quoted(name)}; {hint}")
     return names.index(name)
 
 

@@ -1,7 +1,7 @@
-"""The methods, one folder for each family. Families import no other family except svm."""
+"""The methods, in one package for each family. A family imports no other family except svm."""
 
 # ruff: noqa: F401
-# `pliant.kernels` exports the learned kernels from here.
+# `pliant.kernels` imports the learned kernels from here.
 
 from pliant import kernels
 from pliant.core.exceptions import set_public_module
@@ -21,14 +21,9 @@ from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFErrorModel, LABRBFRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
-from pliant.methods.ridge.sketched import (
-    SketchedKernelRidge,
-    SketchedKernelRidgeClassifier,
-)
+from pliant.methods.ridge.sketched import SketchedKernelRidge, SketchedKernelRidgeClassifier
 from pliant.methods.supervised.embedding import Components, KernelEmbedding
-from pliant.methods.supervised.learned_kernel import (
-    LearnedKernelClassifier,
-)
+from pliant.methods.supervised.learned_kernel import LearnedKernelClassifier
 from pliant.methods.supervised.learner import LogDetKernel
 from pliant.methods.supervised.log_det import LogDetLearner
 from pliant.methods.supervised.neighbor_graph import NeighborGraphKernel, SpectralKernel
@@ -77,9 +72,9 @@ __all__ = [
     "batch_decision_function",
 ]
 
-_OWN = {"Components", "LABRBFAlgorithm", "LABRBFErrorModel", "LABRBFMember"}
-"""Names that ``pliant`` does not export."""
+EXPORTED = {*__all__} - {"Components", "LABRBFAlgorithm", "LABRBFErrorModel", "LABRBFMember"}
+"""Names that ``pliant`` exports as well."""
 
-set_public_module(globals(), _OWN)
-set_public_module({**globals(), "__name__": "pliant"}, {*__all__} - _OWN)
+set_public_module(globals(), {*__all__} - EXPORTED)
+set_public_module({**globals(), "__name__": "pliant"}, EXPORTED)
 set_public_module({**globals(), "__name__": "pliant.kernels"}, kernels.__all__)

@@ -1,4 +1,4 @@
-"""Summaries of fitted estimators, in one form for all methods and for other libraries."""
+"""Summaries of fitted estimators in a common format for all methods and other libraries."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pliant.kernels.base import Kernel, short_names
 
 @dataclass(frozen=True, eq=False)
 class Convergence:
-    """The certified gap at each check of a solver.
+    """Certified gap at each check of a solver.
 
-    `gaps`, relative to `scale`, belong to `steps` in the given `unit`, both of shape (n_checks,);
-    nan without a certificate. `tol` is the wanted gap.
+    `steps`, in `unit`, and `gaps`, relative to `scale`, have shape (n_checks,); a gap is nan
+    without a certificate. `tol` is the target gap.
     """
 
     steps: Array
@@ -29,24 +29,25 @@ class Convergence:
 
 @dataclass(frozen=True, eq=False)
 class FunctionSummary:
-    """One learned real function.
+    """Summary of one learned real function.
 
     Attributes
     ----------
     estimator : estimator
-        The fitted estimator with this function: itself, or one of its ``estimators_``.
+        The fitted estimator of this function: the summarised one, or one of its ``estimators_``.
     n_support : int or None
-        Number of support points; None without support points.
+        Number of support points; None if the function has none.
     n_iter : int or None
         Number of iterations, in the unit of the solver.
     objective, gap, relative_gap : float or None
-        The objective, the certified bound on its distance from the optimum, and that bound in the
+        The objective, the certified bound on its distance from the optimum, and the bound in the
         units of ``tol``; None without a certificate.
     classes : tuple or None
-        The two separated classes of more than two.
+        The two classes that the function separates, if there are more than two.
     details : mapping
-        Further facts by name, such as ``eta``, ``rank``, ``parts`` or ``members``.
+        Further properties by name, such as ``eta``, ``rank``, ``parts`` or ``members``.
     convergence : Convergence or None
+        The convergence of the solver, if it certifies a gap.
     """
 
     estimator: BaseEstimator
@@ -62,43 +63,43 @@ class FunctionSummary:
 
 @dataclass(frozen=True, eq=False)
 class KernelWeights:
-    """The learned weights of several kernels.
+    """Learned weights of several kernels.
 
-    `weights` has shape (n_sets, n_kernels): one set, or one for each pair of classes.
+    `weights` has shape (n_sets, n_kernels), with one set in total or one for each pair of classes.
     """
 
     kernels: Sequence[Kernel]
     weights: Array
 
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """Return a short name of each kernel, with given names of the features."""
+        """Return a short name for each kernel, with feature names if given."""
         return short_names(self.kernels, feature_names)
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The summary of a fitted estimator.
+    """Summary of a fitted estimator.
 
     Attributes
     ----------
     functions : tuple of FunctionSummary
-        One for two classes or a regression, one for each pair of more classes. Empty for estimators
-        that learn only a kernel or an embedding.
+        One function for two classes or regression, and one per pair of classes otherwise. Empty for
+        estimators that learn only a kernel or an embedding.
     kernel : Kernel or None
-        The learned kernel; None for none, or one for each pair of classes.
+        The learned kernel; None without one, or if each pair of classes has a kernel.
     base_kernel : Kernel or None
-        The kernel at the start of learning.
+        The kernel before learning.
     learner : mapping
-        Facts of a kernel that is learned before the functions, such as ``strength``.
+        Properties of a kernel learned before the functions, such as ``strength``.
     n_support : int or None
-        Number of different support points of all functions together.
+        Number of distinct support points in all functions.
     drawings : frozenset of str
-        The available drawings of the estimator (with more than two classes, of each function):
+        The available plots of the estimator (of each function, for more than two classes):
         "gram", "adaptation", "tessellation", "bandwidths", "relevance", "intervals", "weights" and
         "convergence".
     convergence : Convergence or None
-        Convergence of the solver that learned the kernel, if it certifies a gap; `functions` have
-        those of their own solvers.
+        The convergence of the solver that learned the kernel, if it certifies a gap; the solvers of
+        `functions` are listed there.
     weights : KernelWeights or None
         The weights, if the learned kernel is a weighted sum.
     """
@@ -114,7 +115,7 @@ class Summary:
 
 
 def summarize(estimator: BaseEstimator) -> Summary:
-    """Return the summary of a fitted estimator; another library's has its support points only."""
+    """Summarize a fitted estimator; for other libraries only the support points are known."""
     if hasattr(estimator, "summary"):
         summary: Summary = estimator.summary()
         return summary

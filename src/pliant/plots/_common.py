@@ -1,4 +1,4 @@
-"""Axes to draw on, colours, names and points, for all displays."""
+"""Base class of all displays, and helpers for colours, labels and the order of points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_points
 from pliant.methods.summary import Summary, summarize
 
 if TYPE_CHECKING:
@@ -22,33 +21,33 @@ if TYPE_CHECKING:
 
 Order: TypeAlias = Literal["class", "target"]
 
-MOST_POINTS = 400
+MAX_POINTS = 400
 """Maximum number of points in a heat map."""
 
-HARDLY = 1e-3
-"""Largest change, as a share, of a kernel that is hardly adapted: no colour can show it."""
+HARDLY_ADAPTED = 1e-3
+"""Maximum relative change of a kernel called hardly adapted; colours cannot show it."""
 
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#595959"
-"""Two colours of Okabe and Ito for colour-blind readers, and a dark grey."""
+"""Two colours from the colour-blind safe palette of Okabe and Ito, and a dark grey."""
 
 COLORS = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
-"""All colours of Okabe and Ito but yellow, which is pale on white."""
+"""All colours of Okabe and Ito except yellow, which is too pale on white."""
 
 
 class Display(ABC):
-    """A picture on given axes or on a new figure."""
+    """Base class of the plots."""
 
     ax_: Axes
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Self:
-        """Draw the picture.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure, of a size that fits.
+            The axes to draw on; by default those of a new figure of suitable size.
         **style
-            For the function of matplotlib in ``from_estimator``.
+            Keyword arguments for the matplotlib function named in ``from_estimator``.
 
         Returns
         -------
@@ -66,45 +65,40 @@ class Display(ABC):
 
     @property
     def _size(self) -> tuple[float, float] | None:
-        """Width and height of a new figure, in inches; None for the default of matplotlib."""
+        """Width and height of a new figure in inches; None for matplotlib's default."""
         return None
 
     @abstractmethod
     def _draw(self, style: dict[str, Any]) -> None:
-        """Draw on the axes."""
+        """Draw on `ax_`."""
 
 
 def last_step(model: BaseEstimator) -> Any:
-    """Return a fitted model, or the last step of a fitted pipeline."""
+    """Return the last step of a fitted pipeline, or the fitted model itself."""
     check_is_fitted(model)
     return model[-1] if isinstance(model, Pipeline) else model
 
 
 def summary_for(drawing: str, estimator: BaseEstimator, learns: str, example: str) -> Summary:
-    """Return the summary of an estimator with a drawing of one kernel, or raise ValueError."""
+    """Return the summary of an estimator; raise ValueError if `drawing` is not available."""
     summary, name = summarize(estimator), type(estimator).__name__
     if drawing not in summary.drawings:
         raise ValueError(f"expected a model that learns {learns}, such as {example}, got {name}")
     if summary.kernel is None and len(summary.functions) > 1:
         raise ValueError(
-            f"expected an estimator of one kernel, got {name} with {len(summary.functions)}: "
-            "draw one of its estimators_"
+            f"expected an estimator with one kernel, got {name} with {len(summary.functions)}: "
+            "plot one of its estimators_"
         )
     return summary
 
 
 def transform_points(model: BaseEstimator, X: Any) -> Any:
-    """Return points transformed for the last step of a pipeline."""
+    """Transform points by all steps of a pipeline before the last."""
     return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
 
 
-def check_inner_points(model: BaseEstimator, X: Any) -> Array:
-    """Return points transformed for the last step of a pipeline, finite, of shape (n, d)."""
-    return check_points(transform_points(model, X), "X")
-
-
 def feature_labels(names: Sequence[str] | None, machine: BaseEstimator, d: int) -> list[str]:
-    """Return the given names of d features, those in the fit of the estimator, or numbers."""
+    """Return `names`, the feature names seen in fit, or "feature 0" to "feature d-1"."""
     if names is None:
         names = getattr(machine, "feature_names_in_", None)
     if names is None:
@@ -115,44 +109,44 @@ def feature_labels(names: Sequence[str] | None, machine: BaseEstimator, d: int) 
 
 
 def order_points(y: npt.NDArray[Any], sizes: Array | None, by: Order) -> Indices:
-    """Return the order of points by target, or by class and then by abs(size)."""
+    """Return the indices that sort points by target, or by class and then by abs(size)."""
     if by == "target":
         return np.argsort(y, kind="stable")
     codes = np.unique(y, return_inverse=True)[1]
-    # the last key of lexsort counts most
+    # lexsort sorts by the last key first
     return np.lexsort((np.zeros(len(y)) if sizes is None else np.abs(sizes), codes))
 
 
-def class_marks(starts: npt.ArrayLike, m: int) -> Array:
-    """Return the middle of each class on an axis of m points, from the starts of classes."""
+def class_centres(starts: npt.ArrayLike, m: int) -> Array:
+    """Return the centre of each class on an axis of m points, given the start of each class."""
     ends = np.append(starts, m)
     return np.asarray((ends[1:] + ends[:-1] - 1) / 2)
 
 
 def class_label(label: Any) -> str:
-    """Return the name of a class in a picture: "class 0" for a number, else the label."""
+    """Return the name of a class in a plot: "class 0" for a number, otherwise the label."""
     number = isinstance(label, numbers.Real) and not isinstance(label, bool | np.bool_)
     return f"class {label:g}" if number else text(label)
 
 
 def class_borders(y: npt.NDArray[Any], by: Order) -> tuple[Indices, Array, list[str]]:
-    """Return borders of ordered classes, and places and names of classes, or of 5 targets."""
+    """Return class borders, tick positions and class names, or ticks for 5 targets."""
     if by == "target":
         rows = np.linspace(0, len(y) - 1, 5).astype(np.intp)
         return rows[:0], rows.astype(np.float64), [f"{target:.3g}" for target in y[rows]]
     classes, starts = np.unique(y, return_index=True)
-    return starts[1:], class_marks(starts, len(y)), [class_label(c) for c in classes.tolist()]
+    return starts[1:], class_centres(starts, len(y)), [class_label(c) for c in classes.tolist()]
 
 
 def thin(order: Indices, most: int | None = None) -> Indices:
-    """Return at most `most` (MOST_POINTS) of some row numbers, evenly over their order."""
-    shown = min(len(order), MOST_POINTS if most is None else most)
+    """Return at most `most` (by default `MAX_POINTS`) row numbers, evenly spaced in `order`."""
+    shown = min(len(order), MAX_POINTS if most is None else most)
     places = np.linspace(0, len(order) - 1, shown).astype(np.intp)
     return np.asarray(order[places], dtype=np.intp)
 
 
 def text(name: object, longest: int = 28) -> str:
-    """Return a name from data for matplotlib: one short line without mathematics."""
+    """Return a name as one short line that matplotlib does not parse as mathematics."""
     line = " ".join("".join(c if c.isprintable() else " " for c in str(name)).split())
     short = line if len(line) <= longest else f"{line[: longest - 1]}…"
     return short.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""Demšar's diagram: mean ranks of methods on an axis, and groups without a difference."""
+"""Critical difference diagram: mean ranks of methods, and groups without significant difference."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 BAR = 0.45
-"""Height of a row of bars, in labels."""
+"""Height of a row of bars, in units of a label's height."""
 
 
 def find_groups(ranks: Array, difference: float) -> list[tuple[int, int]]:
-    """Return first and last + 1 of each largest run of rising ranks within `difference`."""
+    """Return (start, stop) of each maximal run of ascending ranks within `difference`."""
     runs: list[tuple[int, int]] = []
-    for first in range(len(ranks)):  # ranks rise, so a group is a run; its end is the last + 1
+    for first in range(len(ranks)):
         end = first + int((ranks[first:] - ranks[first] < difference).sum())
         if end - first > 1 and (not runs or end > runs[-1][1]):
             runs.append((first, end))
@@ -31,29 +31,29 @@ def find_groups(ranks: Array, difference: float) -> list[tuple[int, int]]:
 
 
 class CriticalDifferenceDisplay(Display):
-    """Methods at their mean ranks over data sets; a bar joins methods that do not differ.
+    """Mean ranks of methods over data sets; bars connect methods that do not differ significantly.
 
-    The better half is named on the left, the best on top; the worse half on the right, the worst
-    on top. Above the axis stands the length of the critical difference: closer ranks do not differ
-    significantly. Each bar joins a largest set of methods that are closer than it.
+    The better half is labelled on the left, with the best method on top, and the worse half on the
+    right, with the worst on top. The bar above the axis shows the critical difference: closer ranks
+    do not differ significantly. The other bars connect maximal sets of methods within it.
 
     Parameters
     ----------
     names : sequence of k str
-        k >= 2 methods.
+        Names of k >= 2 methods.
     ranks : array-like of shape (k,)
-        Their mean ranks, 1 the best, k the worst; see `pliant.comparison.average_ranks`.
+        Mean ranks, from 1 (best) to k (worst); see `pliant.comparison.average_ranks`.
     critical_difference : float
-        >= 0; see `pliant.comparison.nemenyi_critical_difference`.
+        Nonnegative; see `pliant.comparison.nemenyi_critical_difference`.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Once plotted.
+        The axes, set by ``plot``.
     texts_ : list of matplotlib Text
         The labels, in the order of the names.
     bars_ : list of matplotlib Line2D
-        One for each of `groups`.
+        One bar for each of `groups`.
     scale_ : matplotlib Line2D
         The critical difference.
 
@@ -86,14 +86,14 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def order(self) -> Indices:
-        """The methods from the best to the worst, shape (k,)."""
+        """Indices of the methods from the best to the worst, shape (k,)."""
         return np.asarray(np.argsort(self.ranks, kind="stable"), dtype=np.intp)
 
     @property
     def groups(self) -> list[tuple[str, ...]]:
-        """The largest sets of methods whose ranks all differ by less than the critical difference.
+        """The maximal sets of methods with ranks that differ by less than the critical difference.
 
-        Each from its best to its worst method, the set of the best first; none lies in another.
+        The sets, and the methods of each set, are ordered from the best to the worst.
         """
         names = [self.names[j] for j in self.order]
         runs = find_groups(self.ranks[self.order], self.critical_difference)
@@ -101,12 +101,12 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def _span(self) -> tuple[float, float]:
-        """The ends of the axis, between which the critical difference fits."""
+        """The limits of the axis, wide enough for the critical difference."""
         return 1.0, max(float(len(self.ranks)), 1.0 + self.critical_difference)
 
     @property
     def _bars(self) -> list[tuple[float, float, int]]:
-        """The ends of the bar of each group, and the first row with room for it."""
+        """The ends of the bar of each group, and the first row with enough space for it."""
         rising, (low, high) = self.ranks[self.order], self._span
         taken: list[float] = []  # the end of the last bar in each row
         bars = []
@@ -121,20 +121,19 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def _depth(self) -> float:
-        """The height of the bars and of the room below them, in labels."""
+        """The height of the bars and the space below them, in units of a label's height."""
         return BAR * (max((row for *_, row in self._bars), default=-1) + 1) + 0.6
 
     @property
     def _height(self) -> float:
-        """The height of all labels and bars, in labels; half of the labels are on each side."""
+        """The height of bars and labels, half of them on each side, in units of a label."""
         return self._depth + (len(self.ranks) + 1) // 2
 
     @property
     def _size(self) -> tuple[float, float]:
-        return 7.0, 15.0 * (self._height + 4.0) / 72.0  # 15 points of height for a label
+        return 7.0, 15.0 * (self._height + 4.0) / 72.0  # a label is 15 points high
 
     def _draw(self, style: dict[str, Any]) -> None:
-        """Draw axis, labels, bars and the critical difference."""
         room = 72.0 * float(self.ax_.bbox.height) / self.ax_.figure.dpi / (self._height + 2.5)
         self._draw_axis()
         self._draw_labels(min(10.0, 0.72 * room))
@@ -148,7 +147,6 @@ class CriticalDifferenceDisplay(Display):
         self._draw_scale()
 
     def _draw_axis(self) -> None:
-        """Draw the ranks from 1 to k; leave room below, and above for the critical difference."""
         ax, k = self.ax_, len(self.ranks)
         low, high = self._span
         margin = 0.04 * (high - low)
@@ -157,12 +155,11 @@ class CriticalDifferenceDisplay(Display):
         ax.spines["top"].set_position(("data", 0.0))
         ax.spines["top"].set_bounds(1.0, float(k))
         ax.xaxis.set_ticks_position("top")
-        step = 1 if k <= 12 else 2
-        ax.set_xticks(np.arange(1, k + 1, step))
+        ax.set_xticks(np.arange(1, k + 1, 1 if k <= 12 else 2))
         ax.set_yticks([])
 
     def _draw_labels(self, size: float) -> None:
-        """Draw a line from each rank down to its name, at the nearer end; extreme ranks first."""
+        """Draw a line from each rank down to the name of its method, left or right."""
         low, high = self._span
         k, depth = len(self.ranks), self._depth
         texts = {}
@@ -180,7 +177,6 @@ class CriticalDifferenceDisplay(Display):
         self.texts_ = [texts[j] for j in range(k)]
 
     def _draw_scale(self) -> None:
-        """Draw the critical difference above the axis."""
         ends, level = [1.0, 1.0 + self.critical_difference], -1.55
         look: dict[str, Any] = {"color": "black", "linewidth": 1.2, "marker": "|", "markersize": 7}
         (self.scale_,) = self.ax_.plot(ends, [level, level], clip_on=False, **look)

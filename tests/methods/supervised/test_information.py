@@ -332,7 +332,7 @@ def test_alignment_uses_known_points_only(information, T):
     [
         ([-1, -1], {}, "expected labelled points, got -1 for all points"),
         ([2, 2, 2], {}, "got only one class: 2 for all 3 labelled points"),
-        ([0.0, 1.0, 0.5], {}, "expected class labels, got the real number 0.5 in y at 2"),
+        ([0.0, 1.0, 0.5], {}, "expected class labels, got 0.5 in y at 2"),
         (["a", "b", -1], {}, "expected labels of one type, got text and -1"),
         ([[0], [1]], {}, "expected y of shape (n_samples,), n_samples >= 1, got (2, 1)"),
         ([0, 1, 1], {"unlabeled": (0,)}, "expected unlabeled to be a single value, got"),
@@ -367,5 +367,5 @@ def test_invalid_graphs_and_matrices_raise(information):
     for function in (scg_loss, kernel_alignment):
         raises("expected side information on 7 points", function, np.eye(7), information)
         raises("expected a symmetric", function, np.triu(np.ones((8, 8))), information)
-    raises("expected gram with some value", kernel_alignment, np.zeros((8, 8)), information)
-    raises("a target of shape (3, 3), as gram", kernel_alignment, np.eye(3), np.eye(4))
+    raises("expected gram to have a nonzero", kernel_alignment, np.zeros((8, 8)), information)
+    raises("target to have the shape of gram, (3, 3)", kernel_alignment, np.eye(3), np.eye(4))

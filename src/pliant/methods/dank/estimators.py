@@ -288,7 +288,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
         if result.status in (Status.CONVERGED, Status.UNCERTIFIED) or (stopped and not late):
             return ""
         limit = self.tol * (1.0 + abs(result.value))
-        advice = result.status.advice
+        advice = result.status.value
         if stopped:
             advice = f"the time limit max_seconds = {self.max_seconds} was reached"
         return (

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.dask import DaskBlock, DaskRows, DaskSample, load, reduced
+from pliant.core.dask import DaskBlock, DaskRows, DaskSample, load, reduce_tree
 from pliant.core.typing import Array
 from pliant.core.validation import check_random_state
 from pliant.methods.lab_rbf.constants import SAMPLE_ROWS
@@ -54,8 +54,8 @@ class DaskTable(Table):
     ) -> Sums:
         """Sum F'F and F'(y - mean) of each member over all partitions, by tree reduction."""
         mean = self.mean if mean is None else mean
-        tasks = self.all_rows.each(_partition_sums, members, mean, self.log_target)
-        return reduced(tasks, _add_partitions)
+        tasks = self.all_rows.map_blocks(_partition_sums, members, mean, self.log_target)
+        return reduce_tree(tasks, _add_partitions)
 
 
 class DrawnSample(NamedTuple):
@@ -96,7 +96,7 @@ def draw_sample(
 ) -> DrawnSample:
     """Draw a sample; `encoder` builds the label encoding, None means real targets."""
     labelled = encoder is not None
-    rows = DaskRows.of(X, y, sample_weight, labelled=labelled)
+    rows = DaskRows.from_collection(X, y, sample_weight, labelled=labelled)
     used = rows.y if rows.weights is None else rows.y[rows.weights > 0]
     encode = encoder(np.unique(used)) if encoder is not None else _as_matrix
     numbers = rows.draw(SAMPLE_ROWS, check_random_state(seed), labelled=labelled)
@@ -117,7 +117,7 @@ def _partition_sums(
     block: DaskBlock, members: list[LABRBFMember], mean: Array, log_target: bool
 ) -> Sums:
     """Sum the normal equations of one partition; return [] if it has no rows."""
-    X, Y, weights = block.rows(block.counted)
+    X, Y, weights = block.rows(block.weighted_rows)
     if not len(X):
         return []
     table = Table(X, np.log(Y) if log_target else Y, np.arange(len(X)), weights)

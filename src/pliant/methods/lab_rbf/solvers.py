@@ -66,13 +66,13 @@ def descend(
     curvature, history, n_small, status = InverseHessian(12), [], 0, Status.MAX_ITER
     for n_iter in range(1, max_iter + 1):
         new = _line_search(problem, point, curvature)
-        if new is None and len(curvature):  # try a gradient step
-            curvature.forget()
+        if new is None and curvature.pairs:  # try a gradient step
+            curvature.pairs.clear()
             new = _line_search(problem, point, curvature)
         if new is None:
             status = Status.SETTLED
             break
-        curvature.learn(new.x - point.x, new.gradient - point.gradient)
+        curvature.update(new.x - point.x, new.gradient - point.gradient)
         small = point.value - new.value < tol * max(abs(point.value), 1e-12)
         n_small, point = n_small + 1 if small else 0, new
         history.append(Progress(n_iter, point.value, math.nan))
@@ -87,12 +87,12 @@ def descend(
 
 def _line_search(problem: Problem, point: _Iterate, curvature: InverseHessian) -> _Iterate | None:
     """Find a lower point along the quasi-Newton direction, or return None."""
-    direction = -curvature.times(point.gradient)  # -H^-1 g
+    direction = -curvature.dot(point.gradient)  # -H^-1 g
     slope = float(direction @ point.gradient)
     if not slope < 0:
         return None
     max_change = float(np.abs(direction).max())
-    length = min(1.0, (STEP_CAP if len(curvature) else GRADIENT_STEP_CAP) / max_change)
+    length = min(1.0, (STEP_CAP if curvature.pairs else GRADIENT_STEP_CAP) / max_change)
     for trial in range(12):
         x = point.x + length * direction
         value, gradient = problem.value_and_gradient(x)

@@ -241,7 +241,7 @@ class BaseMKL(BaseSVM[Candidates]):
         """Warn of a gap larger than ``tol``, unless a callback stopped the fit."""
         if result.status is Status.STOPPED and not late:
             return
-        advice = result.status.advice
+        advice = result.status.value
         if result.certificate is not None and result.certificate.exhausted:
             advice = "SVMs reached their step limit; raise tol or lower C"
         if late:

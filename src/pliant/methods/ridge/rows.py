@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.linalg.blas import dsyrk, dtrsm
 from sklearn.base import BaseEstimator, is_classifier
 
-from pliant.core.dask import DaskBlock, DaskRows, compute, reduced
+from pliant.core.dask import DaskBlock, DaskRows, compute, reduce_tree
 from pliant.core.exponential import exponentials
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
@@ -200,7 +200,7 @@ class PartitionRows:
 
     def total(self, sums: Total, *arguments: Any) -> Terms:
         """Return `sums(blocks, *arguments)` for the blocks of all rows."""
-        return reduced(self._rows.each(_part_sums, self._values, sums, arguments), _added)
+        return reduce_tree(self._rows.map_blocks(_part_sums, self._values, sums, arguments), _added)
 
 
 KernelRows: TypeAlias = MemoryRows | PartitionRows
@@ -251,7 +251,7 @@ def dask_data(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any
 ) -> tuple[DaskRows, npt.NDArray[Any], Array]:
     """Return the rows of X, targets and weights in memory; set the names of features."""
-    rows = DaskRows.of(X, y, sample_weight, labelled=is_classifier(estimator))
+    rows = DaskRows.from_collection(X, y, sample_weight, labelled=is_classifier(estimator))
     lengths = tuple(length for length in rows.X.chunks[0] if length)  # sums need a row in each
     rows = replace(rows, X=rows.X.rechunk({0: lengths}))
     estimator.n_features_in_ = int(rows.X.shape[1])

@@ -113,7 +113,7 @@ class BaseGKL(BaseSVM[Kernel]):
                 function = self._learn_in_parts(problem, kernel, learning, settings, callback)
             elif learning.fits or len(problem.target) <= SUBSET:
                 result = self._learn_on_all(problem, kernel, learning, callback)
-                warning = self._describe_gap(result, result.status.advice)
+                warning = self._describe_gap(result, result.status.value)
                 function = self._build_function(kernel, result, warning)
             else:
                 function = self._learn_on_subset(problem, kernel, learning, callback)
@@ -161,7 +161,7 @@ class BaseGKL(BaseSVM[Kernel]):
         # SVMs at the P of the subset, with bounds over all P on all samples
         result = solve_given(learning, initial.x, tol=tol, callback=callback)
         result = replace(result, n_iter=result.n_iter + initial.n_iter)
-        advice = "" if initial.status is Status.CONVERGED else f" ({initial.status.advice})"
+        advice = "" if initial.status is Status.CONVERGED else f" ({initial.status.value})"
         warning = self._describe_gap(
             result,
             f"P was learned on {len(subset.target)} of {len(problem.target)} rows{advice}; raise "
@@ -181,14 +181,14 @@ class BaseGKL(BaseSVM[Kernel]):
         subset = self._draw_subset(problem, SUBSET)
         if subset is problem:
             initial = self._learn_on_all(problem, kernel, learning, callback)
-            advice = initial.status.advice
+            advice = initial.status.value
         else:
             initial = low_rank.solve(
                 self._state_learning(subset, kernel),
                 tol=float(self.tol), max_iter=self.max_iter, callback=callback,
             )  # fmt: skip
             rows = f"{len(subset.target)} of {len(problem.target)} rows"
-            advice = f"P was learned on {rows}; {initial.status.advice}"
+            advice = f"P was learned on {rows}; {initial.status.value}"
         partition = kmeans_partition(learning.points, settings.n_parts, settings.random_state)
         factor = learning.scaled(initial.x)  # Q = F F' of trace n_P
 
@@ -218,7 +218,7 @@ class BaseGKL(BaseSVM[Kernel]):
             factor, upper, saddle.gap, n_svms, next(early, Status.CONVERGED),
             [Progress(n_svms, upper, saddle.gap)], saddle,
         )  # fmt: skip
-        warning = self._describe_gap(total, f"parts stopped early; {total.status.advice}")
+        warning = self._describe_gap(total, f"parts stopped early; {total.status.value}")
         warning = warning or self._describe_gap(initial, advice)
         function = self._build_function(kernel, total, warning)
         attributes = {

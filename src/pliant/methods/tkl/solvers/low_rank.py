@@ -403,10 +403,10 @@ class LowRankDescent:
                 self._smooth(point.evaluation.w)
             new = self._search_line(point, self._direction(point, memory))
             if new is not None:
-                memory.learn(new.V - point.V, new.gradient - point.gradient)
+                memory.update(new.V - point.V, new.gradient - point.gradient)
                 point = new
-            elif len(memory):
-                memory.forget()
+            elif memory.pairs:
+                memory.pairs.clear()
             else:
                 break
             # move the centre if the proximal term causes more than 0.3 of the gap
@@ -450,9 +450,9 @@ class LowRankDescent:
     def _direction(self, point: LowRankPoint, memory: InverseHessian) -> Array:
         """Return a descent direction of length at most 0.7 |V|; 0.3 |V| for the first step."""
         size, steepness = np.linalg.norm(point.V), np.linalg.norm(point.gradient)
-        direction = -memory.times(point.gradient)
-        if not len(memory) or np.vdot(direction, point.gradient) >= 0.0:
-            memory.forget()
+        direction = -memory.dot(point.gradient)
+        if not memory.pairs or np.vdot(direction, point.gradient) >= 0.0:
+            memory.pairs.clear()
             direction = -point.gradient * (0.3 * size / steepness)
         length = float(np.linalg.norm(direction))
         return np.asarray(direction * min(1.0, 0.7 * float(size) / length))

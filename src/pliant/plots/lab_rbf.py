@@ -1,4 +1,4 @@
-"""The relevance of features to a LAB-RBF estimator, and its bandwidths."""
+"""Plots of LAB-RBF estimators: feature relevance, bandwidths, prediction intervals."""
 
 from __future__ import annotations
 
@@ -10,28 +10,43 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_choice, check_integer, check_points, check_vector
+from pliant.core.validation import (
+    check_choice,
+    check_integer,
+    check_points,
+    check_share,
+    check_targets,
+    check_vector,
+)
 from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.plots._common import (
     BLUE,
+    GREY,
+    VERMILION,
     Display,
-    class_marks,
+    class_centres,
     feature_labels,
     last_step,
     summary_for,
     text,
     thin,
+    transform_points,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
     from matplotlib.colorbar import Colorbar
     from matplotlib.container import BarContainer
     from matplotlib.image import AxesImage
+    from matplotlib.lines import Line2D
+
+MAX_INTERVALS = 200
+"""Maximum number of drawn intervals."""
 
 
 class FeatureDisplay(Display):
-    """A column for each feature, the most relevant ones, in a heat map over support points."""
+    """Heat map with a row per support point and a column for each of the most relevant features."""
 
     relevance: Array
     feature_names: list[str]
@@ -41,7 +56,7 @@ class FeatureDisplay(Display):
 
     @property
     def order(self) -> Indices:
-        """The features, the most relevant one first; shape (d,)."""
+        """Indices of the features, in descending order of relevance; shape (d,)."""
         return np.asarray(np.argsort(-self.relevance, kind="stable"), dtype=np.intp)
 
     @property
@@ -49,7 +64,7 @@ class FeatureDisplay(Display):
         return self.order[: check_integer("most_features", self.most_features, least=1)]
 
     def _draw_cells(self, cells: Array, look: dict[str, Any], label: str) -> Colorbar:
-        """Draw the heat map and the names of its columns; return its scale."""
+        """Draw the heat map and its column names; return its colorbar."""
         look = {"aspect": "auto", "interpolation": "nearest", **look}
         self.image_ = image = self.ax_.imshow(cells, **look)
         self.colorbar_ = scale = image.figure.colorbar(image, ax=self.ax_, label=label)
@@ -65,42 +80,41 @@ class FeatureDisplay(Display):
         self.ax_.set_title(title + ("" if shown == d else f", {shown} of {d} features"))
 
     def _count_points(self, drawn: Indices, m: int, more: str = "") -> None:
-        """Write the number of support points, and of the drawn ones."""
+        """Label the vertical axis with the number of support points, total and drawn."""
         some = "" if len(drawn) == m else f"{len(drawn)} of "
         self.ax_.set_ylabel(f"{some}{m} support points{more}")
 
 
 class RelevanceDisplay(FeatureDisplay):
-    """The change of a learned function if a feature is permuted, as a share for each feature.
+    """Permutation relevance: each feature's share of the change of the learned function.
 
-    Drawn as one bar for each feature, or as a heat map with a row for each support point: the
-    shares of the features in the squared slope of its own term of the function. Features are in the
-    order of their relevance over all points; support points are grouped by the feature that matters
-    most to them. Error bars are the standard deviations over the members of the model, and an
-    asterisk marks features that are correlated with another one: either of both may get the
-    relevance of both.
-    `BandwidthDisplay` shows the bandwidths themselves,
+    The relevance is drawn as one bar for each feature, or as a heat map with one row for each
+    support point. A row shows the shares of the features in the squared slope of the support
+    point's term of the function. Features are sorted by relevance over all points; support points
+    are grouped by their most relevant feature. Error bars are standard deviations over the model's
+    members. An asterisk marks features correlated with another: either one may get the relevance
+    of both. `BandwidthDisplay` shows the bandwidths themselves, and
     `sklearn.inspection.PartialDependenceDisplay` the predictions.
 
     Parameters
     ----------
     relevance : array-like of shape (d,)
-        Shares, such as ``feature_relevance_``.
+        Shares of the features, such as ``feature_relevance_``.
     support_relevance : array-like of shape (m, d), optional
         Shares near each support point, such as ``support_relevance_``; for the heat map.
     spread : array-like of shape (d,), optional
-        Standard deviations of the shares, such as ``feature_relevance_spread_``; nan: not known.
+        Standard deviations of the shares, such as ``feature_relevance_spread_``; nan if unknown.
     correlated : array-like of int of shape (n_pairs, 2), optional
         Pairs of correlated features, such as ``correlated_features_``.
     feature_names : sequence of d str, optional
-        By default ``feature 0`` and so on.
+        Defaults to ``feature 0``, ``feature 1`` and so on.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Once plotted.
+        The axes, set by ``plot``.
     bars_ : matplotlib BarContainer or None
-        The bars, the most relevant feature first; ``bars_.errorbar`` has the error bars.
+        The bars, starting with the most relevant feature; ``bars_.errorbar`` holds the error bars.
     image_, colorbar_ : matplotlib AxesImage and Colorbar, or None
         The heat map.
 
@@ -144,28 +158,28 @@ class RelevanceDisplay(FeatureDisplay):
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
-        """Draw the relevance of the features of a fitted model.
+        """Plot the relevance of the features of a fitted model.
 
         Parameters
         ----------
         model : fitted estimator
-            `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline that ends in one; then features
-            are the features of its last step.
+            `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline ending in one; features are then
+            the inputs of its last step.
         kind : {"features", "support"}, default="features"
-            Bars, or the heat map.
+            Bars, or the heat map over support points.
         feature_names : sequence of str, optional
-            By default the names in the data frame of the fit, or numbers.
+            Defaults to the column names of the training data frame, or numbers.
         most_features : int, default=20
-            Draw this number of features, the most relevant ones.
+            Number of most relevant features to draw.
         ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
+            The axes to draw on; by default those of a new figure.
         **style
-            For matplotlib's ``barh`` or ``imshow``.
+            Keyword arguments for matplotlib's ``barh`` or ``imshow``.
 
         Raises
         ------
         ValueError
-            For a model without a relevance, or names that are too few or too many.
+            If the model has no feature relevance, or the number of names is wrong.
         """
         machine = last_step(model)
         summary_for("relevance", machine, "bandwidths", "LABRBFRegressor")
@@ -186,13 +200,12 @@ class RelevanceDisplay(FeatureDisplay):
         if self.kind == "features":
             self._draw_bars(self._shown, style)
         elif self.support_relevance is None:
-            raise ValueError("expected support_relevance for kind='support', got None")
+            raise ValueError("kind='support' needs support_relevance, got None")
         else:
             self._draw_points(self.support_relevance, style)
         self._write_title("Relevance")
 
     def _draw_bars(self, shown: Indices, style: dict[str, Any]) -> None:
-        """Draw a bar for each feature, the first on top."""
         places, spread = np.arange(len(shown)), self.spread[shown]
         known = {} if np.isnan(spread).all() else {"xerr": spread}
         look = {"color": BLUE, "ecolor": "black", "capsize": 2.0, **known, **style}
@@ -203,12 +216,12 @@ class RelevanceDisplay(FeatureDisplay):
         self.ax_.invert_yaxis()
         self.ax_.set_xlim(left=0.0)
         note = "\n* correlated with another feature" if marked.any() else ""
-        self.ax_.set_xlabel(f"share of the squared change, if permuted{note}")
+        self.ax_.set_xlabel(f"share of the squared change if permuted{note}")
 
     def _draw_points(self, shares: Array, style: dict[str, Any]) -> None:
         """Draw a row for each support point, grouped by its largest share."""
         ordered = shares[:, self.order]
-        # by the feature of the largest share, and for one feature by this share
+        # sort by the feature with the largest share, then by this share in descending order
         rows = np.lexsort((-ordered.max(axis=1), ordered.argmax(axis=1)))
         drawn = thin(rows)
         look = {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0, **style}
@@ -219,33 +232,32 @@ class RelevanceDisplay(FeatureDisplay):
 
 
 class BandwidthDisplay(FeatureDisplay):
-    """The bandwidths of a kernel along each feature, near each support point.
+    """Bandwidths of a kernel at each support point, along each feature.
 
-    The kernel at a support point c is h(|theta o (u - c)|^2): it falls off within 1/theta_j along
-    feature j, and does not depend on a feature with a bandwidth near zero. Features are on [-1, 1],
-    as the estimator maps them, so that bandwidths can be compared. Support points are grouped by
-    the feature of their largest bandwidth.
+    The kernel at a support point c is h(|theta o (u - c)|^2): it decays over a distance of
+    1/theta_j along feature j, and does not depend on a feature with a bandwidth near zero. Features
+    are scaled to [-1, 1], as in the estimator, to make bandwidths comparable. Support points are
+    grouped by the feature with their largest bandwidth.
 
-    It shows the *kernel*; `RelevanceDisplay` shows the change of the learned function, in which the
-    coefficients and the linear part count too: a feature may have narrow kernels and matter little,
-    or matter through the linear part alone.
+    This plot shows the *kernel*. `RelevanceDisplay` shows the change of the learned function, which
+    also depends on the coefficients and the linear part. A feature may have narrow kernels and
+    little relevance, or be relevant through the linear part alone.
 
     Parameters
     ----------
     bandwidths : array-like of shape (m, d)
         theta >= 0 of each support point.
     relevance : array-like of shape (d,), optional
-        The order of the features, such as ``feature_relevance_``; by default the median bandwidth.
+        Sorting key of the features, such as ``feature_relevance_``; default: median bandwidth.
     members : array-like of m int, optional
-        The member that each support point belongs to, drawn one above the other; by default all
-        belong to one.
+        The model member of each support point, by which rows are grouped; default: a single one.
     feature_names : sequence of d str, optional
-        By default ``feature 0`` and so on.
+        Defaults to ``feature 0``, ``feature 1`` and so on.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Once plotted.
+        The axes, set by ``plot``.
     image_, colorbar_ : matplotlib AxesImage and Colorbar
         The heat map.
 
@@ -283,31 +295,31 @@ class BandwidthDisplay(FeatureDisplay):
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
-        """Draw the bandwidths of a fitted LAB-RBF estimator.
+        """Plot the bandwidths of a fitted LAB-RBF estimator.
 
         Parameters
         ----------
         model : fitted estimator
-            `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline that ends in one; then features
-            are the features of its last step.
+            `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline ending in one; features are then
+            the inputs of its last step.
         feature_names : sequence of str, optional
-            By default the names in the data frame of the fit, or numbers.
+            Defaults to the column names of the training data frame, or numbers.
         most_features : int, default=20
-            Draw this number of features, the most relevant ones.
+            Number of most relevant features to draw.
         ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
+            The axes to draw on; by default those of a new figure.
         **style
-            For matplotlib's ``imshow``.
+            Keyword arguments for matplotlib's ``imshow``.
 
         Raises
         ------
         ValueError
-            For a model without bandwidths, or names that are too few or too many.
+            If the model has no bandwidths, or the number of names is wrong.
         """
         machine = last_step(model)
         summary_for("bandwidths", machine, "bandwidths", "LABRBFRegressor")
-        chosen = np.flatnonzero(machine.averaged_)  # the members that predict
-        parts = [_on_one_scale(machine.members_[k]) for k in chosen]
+        chosen = np.flatnonzero(machine.averaged_)  # the members used for prediction
+        parts = [_scaled_bandwidths(machine.members_[k]) for k in chosen]
         numbers = np.repeat(chosen, [len(part) for part in parts])
         names = feature_labels(feature_names, machine, parts[0].shape[1])
         relevance = machine.feature_relevance_
@@ -316,15 +328,15 @@ class BandwidthDisplay(FeatureDisplay):
         return display.plot(ax, **style)
 
     def _draw(self, style: dict[str, Any]) -> None:
-        """Draw a row for each support point, grouped by the feature of its largest bandwidth."""
+        """Draw a row for each support point, grouped by the feature with the largest bandwidth."""
         from matplotlib.colors import LogNorm
         from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
         high = float(self.bandwidths.max()) or 1.0
-        # below a thousandth of the largest, a kernel is constant: drawn in one colour
+        # below a thousandth of the largest bandwidth the kernel is nearly constant: one colour
         low = max(float(self.bandwidths.min()), 1e-3 * high)
         cells = np.maximum(self.bandwidths[:, self._shown], low)
-        # by member, by the feature of the largest bandwidth, and by this bandwidth
+        # sort by member, then by the feature with the largest bandwidth, then by this bandwidth
         rows = np.lexsort((-cells.max(axis=1), cells.argmax(axis=1), self.members))
         drawn = thin(rows)
         look = {"cmap": "cividis", "norm": LogNorm(min(low, high / 2), high), **style}
@@ -338,16 +350,150 @@ class BandwidthDisplay(FeatureDisplay):
         self._write_title("Bandwidths")
 
     def _mark_members(self, members: npt.NDArray[Any]) -> None:
-        """Draw lines between members, and the numbers of several members beside them."""
+        """Draw lines between members, and label them by number if there are several."""
         numbers, starts = np.unique(members, return_index=True)
         self.ax_.hlines(starts[1:] - 0.5, *self.ax_.get_xlim(), color="white", linewidth=1.5)
         names = [f"{number}" for number in numbers] if len(numbers) > 1 else []
-        self.ax_.set_yticks(class_marks(starts, len(members))[: len(names)], names)
+        self.ax_.set_yticks(class_centres(starts, len(members))[: len(names)], names)
         self.ax_.tick_params(axis="y", length=0)
 
 
-def _on_one_scale(member: LABRBFMember) -> Array:
-    """Return the bandwidths of a member for features on [-1, 1]; 0 for constant features."""
+class IntervalDisplay(Display):
+    """Predictions and their intervals against measured targets.
+
+    Each sample is a point with a vertical line for its interval. Points on the diagonal are exact
+    predictions; an interval that crosses the diagonal contains the target. Coverage on training
+    samples is too optimistic, so use held-out samples. At most 200 samples are drawn, evenly spaced
+    in the order of y; `inside` and `mean_width` refer to all samples.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Measured targets.
+    predicted : array-like of shape (n_samples,)
+        Predictions.
+    intervals : array-like of shape (n_samples, 2)
+        Lower and upper limits, finite.
+    coverage : float, default=0.9
+        Nominal coverage of the intervals, in (0, 1); for the title.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes, set by ``plot``.
+    lines_ : list of two matplotlib LineCollection
+        The intervals that contain their targets, and the others.
+    points_, diagonal_ : matplotlib Line2D
+        The predictions, and the line where they equal the targets.
+
+    Examples
+    --------
+    >>> from pliant.plots import IntervalDisplay
+    >>> display = IntervalDisplay([1.0, 2.0], [1.5, 3.5], [[0.5, 2.5], [2.5, 4.5]])
+    >>> display.inside.tolist(), display.mean_width
+    ([True, False], 2.0)
+    """
+
+    lines_: list[LineCollection]
+    points_: Line2D
+    diagonal_: Line2D
+
+    def __init__(
+        self,
+        y: npt.ArrayLike,
+        predicted: npt.ArrayLike,
+        intervals: npt.ArrayLike,
+        *,
+        coverage: float = 0.9,
+    ) -> None:
+        n = np.size(y)
+        self.y = check_vector("y", y, n)
+        self.predicted = check_vector("predicted", predicted, n)
+        self.intervals = check_points(intervals, "intervals", 2)
+        self.coverage = check_share("coverage", coverage)
+
+    @property
+    def inside(self) -> npt.NDArray[np.bool_]:
+        """Mask of the intervals that contain their target; shape (n_samples,)."""
+        low, high = self.intervals.T
+        return (low <= self.y) & (self.y <= high)
+
+    @property
+    def mean_width(self) -> float:
+        """Mean width of the intervals, in the units of y."""
+        return float(np.diff(self.intervals).mean())
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: BaseEstimator,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        coverage: float = 0.9,
+        ax: Axes | None = None,
+        **style: Any,
+    ) -> Self:
+        """Plot the prediction intervals of a fitted model.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            `LABRBFRegressor` with one output, or a pipeline ending in one.
+        X : array-like or data frame of shape (n_samples, n_features)
+            Held-out samples, before the transformations of a pipeline.
+        y : array-like of shape (n_samples,)
+            Targets of the samples.
+        coverage : float, default=0.9
+            Probability in (0, 1) that an interval contains its target.
+        ax : matplotlib Axes, optional
+            The axes to draw on; by default those of a new figure.
+        **style
+            Keyword arguments for matplotlib's ``vlines``.
+
+        Raises
+        ------
+        ValueError
+            If the model has no intervals or several outputs, the shapes of targets and predictions
+            differ, or the coverage is out of range.
+        """
+        estimator = last_step(model)
+        if not hasattr(estimator, "predict_interval"):
+            raise ValueError(
+                "expected a model with prediction intervals, such as LABRBFRegressor, got "
+                f"{type(estimator).__name__}"
+            )
+        if estimator.n_outputs_ > 1:
+            raise ValueError(f"expected a model with one output, got {estimator.n_outputs_}")
+        points, targets = transform_points(model, X), check_targets(y)
+        ends = estimator.predict_interval(points, coverage)
+        predicted = estimator.predict(points).ravel()
+        display = cls(targets.ravel(), predicted, ends.reshape(-1, 2), coverage=coverage)
+        return display.plot(ax, **style)
+
+    def _draw(self, style: dict[str, Any]) -> None:
+        rows = thin(np.argsort(self.y, kind="stable"), MAX_INTERVALS)
+        y, predicted, inside = self.y[rows], self.predicted[rows], self.inside[rows]
+        low, high = self.intervals[rows].T
+        self.lines_ = []
+        for which, colour, label in (
+            (inside, BLUE, "contains the target"),
+            (~inside, VERMILION, "misses the target"),
+        ):
+            look = {"color": colour, "linewidth": 0.8, "label": label, **style}
+            self.lines_.append(self.ax_.vlines(y[which], low[which], high[which], **look))
+        (self.points_,) = self.ax_.plot(y, predicted, ".", color="black", markersize=3)
+        ends = y[[0, -1]]
+        (self.diagonal_,) = self.ax_.plot(ends, ends, color=GREY, linewidth=0.8)
+        some = "" if len(rows) == len(self.y) else f", {len(rows)} of {len(self.y)} drawn"
+        self.ax_.set(xlabel=f"measured target{some}", ylabel="predicted")
+        share = f"{self.inside.mean():.0%} of {len(self.y)} targets inside"
+        self.ax_.set_title(f"{100 * self.coverage:g} % intervals: {share}")
+        self.ax_.legend(frameon=False, fontsize="small")
+
+
+def _scaled_bandwidths(member: LABRBFMember) -> Array:
+    """Return the bandwidths of a member for features scaled to [-1, 1]; 0 if constant."""
     theta = member.kernel_.bandwidths
     if member.kernel_.warp is not None:
         return theta

@@ -1,0 +1,203 @@
+"""Parse options: integers, ``--param NAME=VALUE``, and options for reading a table."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import math
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import update_wrapper
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from pliant.core.text import close_names, listed, quoted
+from pliant.tables import TableFormat
+
+
+def parse_parameters(words: Sequence[str]) -> dict[str, Any]:
+    """Parse parameters such as ``C=10`` or ``kernel=laplacian``.
+
+    A value that is not a literal (``10``, ``1e-3``, ``true``, ``None``, ``{"a": 2}``) is text.
+    """
+    parameters: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(f"expected --param NAME=VALUE, such as C=10, got {quoted(word)}")
+        if name.strip() in parameters:
+            raise ValueError(f"--param {quoted(name.strip())} is given twice")
+        parameters[name.strip()] = _value(value.strip())
+    return parameters
+
+
+def _value(text: str) -> Any:
+    """Parse a JSON or Python literal; return other text unchanged."""
+    parsers: tuple[Callable[[str], Any], ...] = (json.loads, ast.literal_eval)
+    for parse in parsers:
+        with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            return parse(text)
+    return text
+
+
+def int_parser(least: float = -math.inf, most: float = math.inf) -> Callable[[str], int]:
+    """Return a parser for an option that takes an integer in a range."""
+    limits = "" if math.isinf(most) else f" from {least} to {most}"
+
+    def parse(text: str) -> int:
+        with suppress(ValueError):
+            if least <= int(text) <= most:
+                return int(text)
+        raise typer.BadParameter(f"expected an integer{limits}, got {quoted(text)}")
+
+    return parse
+
+
+def check_names(given: Collection[str], known: Collection[str], method: str) -> None:
+    """Raise ValueError if names are not parameters of a method."""
+    unknown = [name for name in given if name not in known]
+    if not unknown:
+        return
+    names = ", ".join(quoted(name) for name in unknown)
+    close = [close_names(name, known) for name in unknown]
+    hints = [match[0] for match in close if match]
+    meant = f"; did you mean {', '.join(map(repr, hints))}?" if hints else ""
+    noun = "parameter" if len(unknown) == 1 else "parameters"
+    raise ValueError(f"{method} has no {noun} {names}{meant} (it has {', '.join(sorted(known))})")
+
+
+Text: TypeAlias = str | None
+Texts: TypeAlias = list[str] | None
+
+
+def option(metavar: str, text: str, **more: Any) -> Any:
+    """Return a typer option with the metavar and the text of its help."""
+    return typer.Option(metavar=metavar, help=text, **more)
+
+
+def flag(name: str, text: str) -> Any:
+    """Return a typer option without a value."""
+    return typer.Option(name, help=text)
+
+
+Target: TypeAlias = Annotated[
+    list[str], option("COLUMN", "The column to predict.", show_default=False)
+]
+Seed: TypeAlias = Annotated[int, option("N", "Random seed.", parser=int_parser(0, 2**32 - 1))]
+Json: TypeAlias = Annotated[Path | None, option("FILE|-", "Write the full result; - is stdout.")]
+
+
+def single_target(targets: Sequence[str]) -> str:
+    """Return the target, or raise ValueError if there are several."""
+    if len(targets) > 1:
+        named = listed([quoted(name) for name in targets])
+        raise ValueError(f"expected one --target, got {named}: learn one at a time")
+    return targets[0]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Options for reading a table and inferring columns; see `pliant.comparison.read_sample`."""
+
+    task: str | None = None
+    missing: str = "impute"
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    date_order: str | None = None
+    form: TableFormat = field(default_factory=TableFormat)
+
+    @property
+    def words(self) -> list[str]:
+        """The command-line arguments for these options, except the task."""
+        form = self.form
+        repeated = {
+            "--drop": self.drop,
+            "--keep": self.keep,
+            "--categorical": self.categorical,
+            "--na-values": form.na_values,
+        }
+        single = {
+            "--missing": None if self.missing == "impute" else self.missing,
+            "--date-order": self.date_order,
+            "--sep": form.sep,
+            "--decimal": form.decimal,
+            "--thousands": form.thousands,
+            "--encoding": form.encoding,
+        }
+        words = [word for name, values in repeated.items() for v in values for word in (name, v)]
+        words += ["--no-header"] if form.header is False else []
+        return words + [word for name, v in single.items() if v is not None for word in (name, v)]
+
+
+def _table_format(
+    *,
+    sep: Annotated[Text, option("CHARACTER", "Cell separator; default: detected.")] = None,
+    decimal: Annotated[Text, option(".|,", "Decimal mark; default: detected.")] = None,
+    thousands: Annotated[Text, option("CHARACTER", "Thousands mark; default: detected.")] = None,
+    encoding: Annotated[Text, option("NAME", "Such as utf-8 or cp1252; default: detected.")] = None,
+    na_values: Annotated[Texts, option("WORD", "Marks a missing value; repeatable.")] = None,
+    no_header: Annotated[
+        bool, flag("--no-header", "The first line is data; columns are 'column 1', ...")
+    ] = False,
+) -> TableFormat:
+    """Return the format of a file from options; omitted properties are detected."""
+    header = False if no_header else None
+    return TableFormat(sep, decimal, thousands, encoding, tuple(na_values or ()), header)
+
+
+def _table_options(
+    *,
+    task: Annotated[Text, option("classification|regression", "Default: from the target.")] = None,
+    missing: Annotated[
+        str, option("impute|error", "Impute missing features, or raise an error.")
+    ] = "impute",
+    drop: Annotated[Texts, option("COLUMN", "Drop a column; repeatable.")] = None,
+    keep: Annotated[
+        Texts, option("COLUMN", "Keep a column that looks like an id; repeatable.")
+    ] = None,
+    categorical: Annotated[
+        Texts, option("COLUMN", "Treat a column of numbers as categories; repeatable.")
+    ] = None,
+    date_order: Annotated[Text, option("dmy|mdy|ymd", "Default: inferred from the dates.")] = None,
+    form: TableFormat,
+) -> TableOptions:
+    """Return the options for reading a table."""
+    left, kept, codes = (tuple(names or ()) for names in (drop, keep, categorical))
+    return TableOptions(task, missing, left, kept, codes, date_order, form)
+
+
+def with_table_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Replace the `TableOptions` and `TableFormat` parameters of a command by options.
+
+    The options become keyword-only parameters of its signature, which typer inspects.
+    """
+    signature = inspect.signature(function, eval_str=True)
+    makers: dict[str, tuple[Callable[..., Any], list[str]]] = {}
+    parameters = []
+    for name, parameter in signature.parameters.items():
+        maker = MAKERS.get(parameter.annotation)
+        if maker is None:
+            parameters.append(parameter)
+            continue
+        own = inspect.signature(maker, eval_str=True).parameters.values()
+        makers[name] = maker, [each.name for each in own]
+        parameters += own
+
+    def run(**given: Any) -> Any:
+        for name, (maker, options) in makers.items():
+            given[name] = maker(**{option: given.pop(option) for option in options})
+        return function(**given)
+
+    update_wrapper(run, function)
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+MAKERS: dict[Any, Callable[..., Any]] = {TableFormat: _table_format}
+MAKERS[TableOptions] = with_table_options(_table_options)
+"""Functions that make a parameter of each type from options."""

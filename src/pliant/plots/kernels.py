@@ -1,0 +1,589 @@
+"""Plots of learned kernels: Gram matrices, adaptation, and tessellated kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, is_classifier
+
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import (
+    check_choice,
+    check_integer,
+    check_points,
+    check_vector,
+    has_fractions,
+)
+from pliant.kernels import Kernel, Precomputed, Scaled
+from pliant.methods.summary import summarize
+from pliant.plots._common import (
+    GREY,
+    HARDLY_ADAPTED,
+    Display,
+    Order,
+    class_borders,
+    feature_labels,
+    last_step,
+    order_points,
+    summary_for,
+    text,
+    thin,
+    transform_points,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.contour import QuadContourSet
+    from matplotlib.image import AxesImage
+    from matplotlib.lines import Line2D
+
+
+class GramDisplay(Display):
+    """Gram matrices of a learned kernel and of its base kernel.
+
+    Points are ordered by target for regression, and by class for classification; `from_estimator`
+    orders the points of a class by abs(coefficient). A learned kernel shows blocks: it is larger
+    within classes than between them. Kernels are centred over the m points, which does not affect
+    an estimator with an intercept: k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i,
+    x_j). Both matrices share one colour scale, which covers 99 % of the off-diagonal entries. The
+    title says if no kernel value changes by more than a thousandth of the largest.
+
+    Parameters
+    ----------
+    gram : array-like of shape (m, m)
+        The learned kernel between m points, in any order.
+    y : array-like of shape (m,)
+        Classes or targets of the points.
+    before : array-like of shape (m, m), optional
+        The base kernel between the same points.
+    by : {"class", "target"}, optional
+        The sorting key of the points; by default "target" if y has fractional values, else "class".
+    n_points : int, optional
+        The number of points from which the m points were selected.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes, set by ``plot``.
+    images_ : list of matplotlib AxesImage
+        The base kernel, if given, and the learned kernel.
+    colorbar_ : matplotlib Colorbar
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant.plots import GramDisplay
+    >>> gram = np.array([[1, 0.2, 0.6], [0.2, 1, 0], [0.6, 0, 1]])
+    >>> GramDisplay(gram, ["b", "a", "b"]).order.tolist()
+    [1, 0, 2]
+    """
+
+    images_: list[AxesImage]
+    colorbar_: Colorbar
+
+    def __init__(
+        self,
+        gram: npt.ArrayLike,
+        y: npt.ArrayLike,
+        before: npt.ArrayLike | None = None,
+        *,
+        by: Order | None = None,
+        n_points: int | None = None,
+    ) -> None:
+        m = len(np.asarray(gram))
+        self.gram = check_points(gram, "gram", m)
+        self.before = None if before is None else check_points(before, "before", m)
+        self.y = np.asarray(y)
+        if by is None:
+            by = "target" if has_fractions(self.y) else "class"
+        check_choice("by", by, ("class", "target"))
+        self.by = by
+        self.n_points = m if n_points is None else n_points
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: BaseEstimator,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        n_points: int | None = None,
+        ax: Axes | None = None,
+        **image: Any,
+    ) -> Self:
+        """Plot the learned kernel of a fitted model, next to its base kernel if there is one.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            An estimator with one symmetric kernel, or a pipeline ending in one. The base kernel is
+            shown for DANK, KNPL and kernels that solve a LogDet problem. If the learned kernel was
+            rescaled, the base kernel is scaled to the same variance.
+        X : array-like or data frame of shape (n, d)
+            Points, usually the training points; of shape (n, n) for ``kernel="precomputed"``. At
+            most 400 are drawn, evenly spaced in their order.
+        y : array-like of shape (n,)
+            Classes or targets of the points.
+        n_points : int, optional
+            The number of points from which X was selected; by default its number of rows.
+        ax : matplotlib Axes, optional
+            The axes to draw on; by default those of a new figure.
+        **image
+            Keyword arguments for matplotlib's ``imshow``.
+
+        Raises
+        ------
+        ValueError
+            If the model does not have exactly one symmetric kernel, or y does not match X.
+        """
+        machine = last_step(model)
+        summary = summary_for("gram", machine, "a symmetric kernel", "DANKClassifier")
+        kernel, base = summary.kernel, summary.base_kernel
+        assert kernel is not None
+        points, targets = _kernel_points(model, base, X), np.asarray(y)
+        if targets.shape != (len(points),):
+            raise ValueError(f"expected y of shape ({len(points)},), got {targets.shape}")
+        regression = not is_classifier(machine) and hasattr(machine, "predict")
+        by: Order = "target" if regression else "class"
+        sizes = _coefficient_sizes(machine, points)
+        rows = thin(order_points(targets, sizes, by))
+        points = points[rows]
+        gram = kernel(points)
+        before = None if base is None else base(points)
+        if before is not None and isinstance(kernel, Scaled):
+            # scale to the variance of the learned kernel, which was rescaled
+            before *= _variance(gram) / _variance(before)
+        n_points = n_points or len(targets)
+        return cls(gram, targets[rows], before, by=by, n_points=n_points).plot(ax, **image)
+
+    @property
+    def order(self) -> Indices:
+        """Indices of the points in the order of the plot, shape (m,)."""
+        return order_points(self.y, None, self.by)
+
+    @property
+    def similarities(self) -> list[tuple[float, float]]:
+        """Mean of each matrix over pairs within classes, and between classes; nan without pairs.
+
+        For regression, the quartiles of the targets are the classes.
+        """
+        same = self._groups[:, None] == self._groups
+        between = ~same
+        np.fill_diagonal(same, False)
+        means = [
+            [float(gram[pairs].mean()) if pairs.any() else np.nan for pairs in (same, between)]
+            for gram in self._matrices
+        ]
+        return [(within, across) for within, across in means]
+
+    @property
+    def hardly_adapted(self) -> bool:
+        """True if no kernel value changes by more than a thousandth of the largest."""
+        if self.before is None:
+            return False
+        change = np.abs(self.gram - self.before).max(initial=0.0)
+        return bool(change <= HARDLY_ADAPTED * np.abs(self.before).max(initial=0.0))
+
+    @property
+    def _groups(self) -> Indices:
+        """The class, or the quartile of the target, of each point."""
+        if self.by == "class":
+            return np.unique(self.y, return_inverse=True)[1]
+        ranks = np.argsort(np.argsort(self.y, kind="stable"), kind="stable")
+        return np.asarray(4 * ranks // len(self.y), dtype=np.intp)
+
+    @property
+    def _matrices(self) -> list[Array]:
+        """The centred matrices in the order of y, with the learned kernel last."""
+        given = [self.gram] if self.before is None else [self.before, self.gram]
+        # H K H with H = I - 1 1' / m
+        return [K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() for K in given]
+
+    def _draw(self, style: dict[str, Any]) -> None:
+        ax = self.ax_
+        m, order = len(self.y), self.order
+        look = {**_choose_colours(self._matrices), **style}
+        names = ["learned kernel"] if self.before is None else ["base kernel", "learned kernel"]
+        names[-1] += ", hardly adapted" if self.hardly_adapted else ""
+        self.images_ = []
+        for number, (name, matrix) in enumerate(zip(names, self._matrices, strict=True)):
+            left = number * 1.08 * m - 0.5
+            extent = (left, left + m, m - 0.5, -0.5)
+            self.images_.append(ax.imshow(matrix[np.ix_(order, order)], extent=extent, **look))
+            within, between = self.similarities[number]
+            means = f"\nmean within {within:.2g}, between {between:.2g}".replace("-", "−")
+            known = self.by == "class" and np.isfinite([within, between]).all()
+            self._label(left, f"{name}{means if known else ''}")
+        ax.set(xlim=(-0.5, left + m), ylim=(m - 0.5, -0.5), aspect="equal", xticks=[])
+        ax.spines[:].set_visible(False)
+        self._label_order()
+        self._draw_colorbar()
+
+    def _label(self, left: float, title: str) -> None:
+        """Draw a frame and class borders on a matrix, and its title above it."""
+        m = len(self.y)
+        ends = np.array([0, *class_borders(self.y[self.order], self.by)[0], m])
+        look: dict[str, Any] = {"color": GREY, "linewidth": 0.9, "clip_on": False}
+        self.ax_.hlines(ends - 0.5, left, left + m, **look)
+        self.ax_.vlines(left + ends, -0.5, m - 0.5, **look)
+        self.ax_.text(left + m / 2, -0.5 - 0.02 * m, title, ha="center", va="bottom", fontsize=9)
+
+    def _label_order(self) -> None:
+        """Label classes or targets left of the first matrix, and the number of points below."""
+        m = len(self.y)
+        _, places, labels = class_borders(self.y[self.order], self.by)
+        self.ax_.set_ylabel("target" if self.by == "target" else "")
+        self.ax_.set_yticks(places, labels)
+        self.ax_.tick_params(length=0)
+        shown = f"all {m}" if m == self.n_points else f"{m} of {self.n_points}"
+        self.ax_.set_xlabel(f"{shown} points, ordered by {self.by}")
+
+    def _draw_colorbar(self) -> None:
+        image = self.images_[-1]
+        low, high = image.get_clim()
+        below = min(matrix.min() for matrix in self._matrices) < low
+        above = max(matrix.max() for matrix in self._matrices) > high
+        extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[below, above]
+        look: dict[str, Any] = {"extend": extend, "shrink": 0.85, "pad": 0.02}
+        look["label"] = "k(x, x′), centred"
+        self.colorbar_ = image.figure.colorbar(image, ax=self.ax_, **look)
+
+
+class AdaptationDisplay(Display):
+    """Heat map of F - 1 between support points; the learned kernel is F times the base kernel.
+
+    Points are ordered by class and then by abs(coefficient), or by target for regression. Entries
+    are positive for pairs that are more similar under the learned kernel than under the base
+    kernel. Training points without a coefficient share one row of F, near 1, and are not drawn. If
+    no absolute value exceeds 0.001, the title calls the kernel hardly adapted, and the colours are
+    pale because their scale ends at 0.001.
+
+    Parameters
+    ----------
+    change : array of shape (m, m)
+        F - 1 between the drawn points.
+    y : array of shape (m,)
+        Labels or targets of the drawn points, sorted.
+    n_support : int
+        Number of support points, of which m are drawn.
+    by : {"class", "target"}
+        The sorting key of the points.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes, set by ``plot``.
+    image_ : matplotlib AxesImage
+        The heat map.
+    colorbar_ : matplotlib Colorbar
+    """
+
+    image_: AxesImage
+    colorbar_: Colorbar
+
+    def __init__(self, change: Array, y: npt.NDArray[Any], n_support: int, by: Order) -> None:
+        self.change = change
+        self.y = y
+        self.n_support = n_support
+        self.by = by
+
+    @classmethod
+    def from_estimator(
+        cls, model: BaseEstimator, X: Any, y: npt.ArrayLike, *, ax: Axes | None = None, **image: Any
+    ) -> Self:
+        """Plot the adaptation of a fitted estimator.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            A binary classifier or a regressor of DANK or KNPL, or a pipeline ending in one.
+        X, y : array-like
+            The training points and their labels or targets.
+        ax : matplotlib Axes, optional
+            The axes to draw on; by default those of a new figure.
+        **image
+            Keyword arguments for matplotlib's ``imshow``.
+
+        Raises
+        ------
+        ValueError
+            If the model has no adaptive matrix, or more than two classes, or if the number of
+            points differs from the training set.
+        """
+        machine, y = last_step(model), np.asarray(y)
+        summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
+        kernel = machine.kernel_
+        n = len(kernel.points)
+        if len(X) != n or y.shape != (n,):
+            raise ValueError(
+                f"expected the {n} training points and their labels, got X of {len(X)} rows "
+                f"and y of shape {y.shape}"
+            )
+        return cls.from_support(machine, y[kernel.support]).plot(ax, **image)
+
+    @classmethod
+    def from_support(cls, machine: BaseEstimator, y: npt.ArrayLike) -> Self:
+        """Make a display from the labels or targets of the support points, without drawing it.
+
+        Parameters
+        ----------
+        machine : fitted estimator
+            A binary classifier or a regressor of DANK or KNPL.
+        y : array-like of shape (n_support,)
+            Labels or targets of its ``support_vectors_``.
+
+        Raises
+        ------
+        ValueError
+            If the model has no adaptive matrix or no support points, or y has a wrong length.
+        """
+        summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
+        kernel, targets = machine.kernel_, np.asarray(y)
+        if targets.shape != (len(kernel.support),) or not len(targets):
+            raise ValueError(
+                f"expected y of shape ({len(kernel.support)},), a value for each of at least one "
+                f"support point, got {targets.shape}"
+            )
+        by: Order = "class" if is_classifier(machine) else "target"
+        order = thin(order_points(targets, kernel.beta[kernel.support], by))
+        rows = kernel.support[order]
+        return cls(kernel.change_between(rows, rows), targets[order], len(targets), by)
+
+    @property
+    def hardly_adapted(self) -> bool:
+        """True if no entry of F - 1 exceeds 0.001 in absolute value."""
+        return bool(np.abs(self.change).max(initial=0.0) <= HARDLY_ADAPTED)
+
+    def _draw(self, style: dict[str, Any]) -> None:
+        ax = self.ax_
+        largest = float(np.abs(self.change).max())
+        limit = max(largest, HARDLY_ADAPTED)
+        look = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, **style}
+        self.image_ = ax.imshow(self.change, **look)
+        self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=ax, label="F − 1")
+        borders, places, names = class_borders(self.y, self.by)
+        for border in borders:
+            ax.axhline(border - 0.5, color=GREY, linewidth=0.8)
+            ax.axvline(border - 0.5, color=GREY, linewidth=0.8)
+        ax.set_xticks(places, names)
+        ax.set_yticks(places, names)
+        ax.tick_params(length=0)
+        ax.set_xlabel("target" if self.by == "target" else "class, then |coefficient|")
+        m = len(self.change)
+        shown = f"all {m}" if m == self.n_support else f"{m} of {self.n_support}"
+        note = f"\nhardly adapted: |F − 1| ≤ {largest:.1g}" if self.hardly_adapted else ""
+        ax.set_title(f"Adaptation, {shown} support points{note}")
+
+
+class TessellationDisplay(Display):
+    """k(x, z) as a function of two features of x for fixed z, or of one feature of x and z.
+
+    With z fixed, the axis-parallel lines through z are edges of the tessellation. They divide the
+    plane into four regions, and the kernel is a polynomial on each. As a function of one feature of
+    x and z, the kernel has the edge x = z.
+
+    Parameters
+    ----------
+    horizontal, vertical : arrays of shape (r,) and (s,)
+        Coordinates of the grid.
+    values : array of shape (s, r)
+        Kernel values on the grid, with one row per vertical position.
+    point : pair of float or None
+        The position of z in the plane; None if z varies along the vertical axis.
+    names : pair of str
+        Labels of the axes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes, set by ``plot``.
+    surface_ : matplotlib QuadContourSet
+        The kernel values.
+    edges_ : list of matplotlib Line2D
+        The edges of the tessellation.
+    point_ : matplotlib Line2D or None
+        The point z.
+    colorbar_ : matplotlib Colorbar
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from pliant import TKLClassifier
+    >>> from pliant.plots import TessellationDisplay
+    >>> X, y = make_circles(100, noise=0.1, factor=0.3, random_state=0)
+    >>> model = TKLClassifier(C=10).fit(X, y)
+    >>> display = TessellationDisplay.from_estimator(model, X, point=[0.0, 0.5])
+    >>> display.names
+    ('feature 0', 'feature 1')
+    """
+
+    surface_: QuadContourSet
+    edges_: list[Line2D]
+    point_: Line2D | None
+    colorbar_: Colorbar
+
+    def __init__(
+        self,
+        horizontal: npt.ArrayLike,
+        vertical: npt.ArrayLike,
+        values: npt.ArrayLike,
+        point: tuple[float, float] | None,
+        names: tuple[str, str],
+    ) -> None:
+        self.horizontal = np.asarray(horizontal, dtype=np.float64)
+        self.vertical = np.asarray(vertical, dtype=np.float64)
+        self.values = check_points(values, "values", len(self.horizontal))
+        self.point = point
+        self.names = names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: BaseEstimator,
+        X: Any,
+        *,
+        features: Sequence[int] | None = None,
+        point: npt.ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+        grid_resolution: int = 200,
+        ax: Axes | None = None,
+        **surface: Any,
+    ) -> Self:
+        """Plot the learned kernel of a fitted TKL estimator.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            A binary `TKLClassifier`, a `TKLRegressor`, or a pipeline ending in one; features are
+            then the inputs of its last step.
+        X : array-like or data frame of shape (n, d)
+            Points that define the ranges of the features.
+        features : sequence of one or two int, optional
+            Two features of x, or one feature of both x and z; the other features equal those of z.
+            By default the two features along which k(., z) changes most.
+        point : array-like of shape (d,), optional
+            The point z, in the features of the last step; by default the median of X.
+        feature_names : sequence of d str, optional
+            Defaults to the column names of the training data frame, or numbers.
+        grid_resolution : int, default=200
+            At least 2; the kernel is computed at grid_resolution**2 points.
+        ax : matplotlib Axes, optional
+            The axes to draw on; by default those of a new figure.
+        **surface
+            Keyword arguments for matplotlib's ``contourf``.
+
+        Raises
+        ------
+        ValueError
+            If the model does not have exactly one tessellated kernel, or X lacks a feature.
+        """
+        machine = last_step(model)
+        summary = summary_for("tessellation", machine, "a tessellated kernel", "TKLClassifier")
+        kernel = summary.kernel
+        assert kernel is not None
+        points = check_points(transform_points(model, X), "X")
+        d = points.shape[1]
+        labels = feature_labels(feature_names, machine, d)
+        z = np.median(points, axis=0) if point is None else check_vector("point", point, d)
+        resolution = check_integer("grid_resolution", grid_resolution, least=2)
+        ends = np.linspace(points.min(axis=0), points.max(axis=0), resolution)
+        chosen = _find_features(kernel, points, z) if features is None else tuple(features)
+        if len(chosen) not in (1, 2) or len(set(chosen) & set(range(d))) < len(chosen):
+            raise ValueError(f"expected 1 or 2 distinct features in [0, {d - 1}], got {chosen}")
+        if len(chosen) == 1:
+            (f,) = chosen
+            line = np.repeat(z[None, :], resolution, axis=0)
+            line[:, f] = ends[:, f]
+            names = f"{text(labels[f])} of x", f"{text(labels[f])} of z"
+            display = cls(ends[:, f], ends[:, f], kernel(line), None, names)
+        else:
+            f, g = chosen
+            # every point of the plane equals z except for features f and g
+            grid = np.repeat(z[None, :], resolution**2, axis=0)
+            plane = np.meshgrid(ends[:, f], ends[:, g])
+            grid[:, [f, g]] = np.stack(plane, axis=-1).reshape(-1, 2)
+            values = kernel(grid, z[None, :]).reshape(resolution, resolution)
+            names = text(labels[f]), text(labels[g])
+            display = cls(ends[:, f], ends[:, g], values, (float(z[f]), float(z[g])), names)
+        return display.plot(ax, **surface)
+
+    def _draw(self, style: dict[str, Any]) -> None:
+        from matplotlib.patheffects import withStroke
+
+        ax, look = self.ax_, {"levels": 24, "cmap": "viridis", **style}
+        self.surface_ = ax.contourf(self.horizontal, self.vertical, self.values, **look)
+        self.colorbar_ = self.surface_.figure.colorbar(self.surface_, ax=ax, label="k(x, z)")
+        edge: dict[str, Any] = {"color": "white", "linestyle": "--", "linewidth": 1.0}
+        self.point_ = None
+        if self.point is None:
+            self.edges_ = [ax.axline((self.horizontal[0], self.horizontal[0]), slope=1.0, **edge)]
+            ax.set_aspect("equal")
+        else:
+            x, y = self.point
+            self.edges_ = [ax.axvline(x, **edge), ax.axhline(y, **edge)]
+            dot: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 8}
+            (self.point_,) = ax.plot(x, y, "o", **dot)
+            halo = [withStroke(linewidth=2.5, foreground="white")]
+            ax.annotate("z", (x, y), (6, 6), textcoords="offset points", path_effects=halo)
+        ax.set(xlabel=self.names[0], ylabel=self.names[1])
+        ax.set_title("Learned kernel k(x, z)" + ("" if self.point is None else " around z"))
+
+
+def _kernel_points(model: BaseEstimator, base: Kernel | None, X: Any) -> Array:
+    """Return the points for the kernel, or row numbers if it is precomputed."""
+    points = check_points(transform_points(model, X), "X")
+    if not isinstance(base, Precomputed) or points.shape[1] == 1:
+        return points
+    if points.shape != base.gram.shape:
+        raise ValueError(
+            f"expected the training Gram matrix of shape {base.gram.shape}, got {points.shape}"
+        )
+    return np.arange(float(len(points)))[:, None]
+
+
+def _coefficient_sizes(machine: BaseEstimator, points: Array) -> Array:
+    """Return abs(coefficient) of each point, which is 0 unless it is a support point."""
+    functions = summarize(machine).functions
+    if len(functions) != 1 or functions[0].n_support is None:
+        return np.zeros(len(points))
+    fitted, support = functions[0].estimator, machine.support_vectors_
+    if fitted is not machine:  # only some points of the learned kernel have coefficients
+        support = support[getattr(fitted, "support_", slice(0))]
+    coefficients = np.atleast_2d(fitted.dual_coef_)
+    sizes = np.abs(coefficients).sum(axis=0)
+    # Points are looked up by their bytes; adding 0.0 converts -0.0 to 0.0.
+    known = {(point + 0.0).tobytes(): size for point, size in zip(support, sizes, strict=False)}
+    return np.array([known.get(point.tobytes(), 0.0) for point in points + 0.0], dtype=np.float64)
+
+
+def _variance(gram: Array) -> float:
+    """Return the variance of points in feature space, from their Gram matrix."""
+    # mean |phi(x) - c|^2 with the mean c equals mean_i k(x_i, x_i) - mean_ij k(x_i, x_j)
+    return float(gram.diagonal().mean() - gram.mean()) or 1.0
+
+
+def _choose_colours(matrices: list[Array]) -> dict[str, Any]:
+    """Return a colormap and its limits; it is diverging if many kernel values are negative."""
+    off = ~np.eye(len(matrices[0]), dtype=bool)
+    entries = np.concatenate([matrix[off] for matrix in matrices] if off.any() else matrices)
+    low, high = (float(end) for end in np.percentile(entries, [0.5, 99.5]))
+    if low >= -0.05 * abs(high):
+        return {"cmap": "viridis", "vmin": min(low, high), "vmax": high}
+    limit = max(-low, high)
+    return {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit}
+
+
+def _find_features(kernel: Kernel, points: Array, z: Array) -> tuple[int, ...]:
+    """Return the two features, in ascending order, along which k(., z) changes most."""
+    d, steps = len(z), 21
+    # line f passes through z along feature f: shape (d, steps, d)
+    lines = np.repeat(z[None, :], d * steps, axis=0).reshape(d, steps, d)
+    ends = np.linspace(points.min(axis=0), points.max(axis=0), steps)
+    for f in range(d):
+        lines[f, :, f] = ends[:, f]
+    changes = np.ptp(kernel(lines.reshape(-1, d), z[None, :]).reshape(d, steps), axis=1)
+    return tuple(sorted(int(f) for f in np.argsort(-changes, kind="stable")[:2]))
