@@ -7,8 +7,7 @@ from sklearn.svm import SVC
 
 from pliant.core.progress import Status
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import WorkingBlock, svc_dual, svr_dual
-from pliant.methods.svm.rows import DenseRows
+from pliant.methods.svm.dual import DenseRows, WorkingBlock, svc_dual, svr_dual
 from pliant.methods.svm.smo import newton, solver
 from tests.methods.svm.svm_samples import classification, regression
 

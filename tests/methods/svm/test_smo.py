@@ -13,8 +13,7 @@ from sklearn.svm import SVC, SVR
 from pliant.core.progress import Status
 from pliant.datasets import make_speed_problem
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import WorkingBlock, svc_dual, svr_dual
-from pliant.methods.svm.rows import DenseRows
+from pliant.methods.svm.dual import DenseRows, WorkingBlock, svc_dual, svr_dual
 from pliant.methods.svm.smo.solver import active_set
 from tests.methods.svm.svm_samples import classification, regression
 from tests.reference import conic

@@ -45,8 +45,7 @@ from pliant.core.validation import (
 )
 from pliant.kernels.base import Kernel
 from pliant.methods.summary import Convergence, FunctionSummary, Summary
-from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
-from pliant.methods.svm.rows import Rows
+from pliant.methods.svm.dual import MarginDual, Rows, svc_dual, svr_dual
 
 Kind = TypeVar("Kind", bound=type[Any])
 Built = TypeVar("Built")

@@ -17,9 +17,7 @@ from pliant.core.jit import compiled
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Between, Indices, Mask
 from pliant.kernels.base import Kernel
-from pliant.methods.svm.dual import DenseRows, Pause, Rows, add_both, add_rows, part
-
-__all__ = ["CachedRows", "DenseRows", "Rows"]
+from pliant.methods.svm.dual import Pause, add_both, add_rows, part
 
 BLOCK_ENTRIES = 8_000_000
 """Entries of rows that are summed before the next are computed: 32 MB in float32."""
