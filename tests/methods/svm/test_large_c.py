@@ -58,7 +58,7 @@ def test_newton_steps_reach_the_optimum_of_two_coordinate_steps(task, kind, quar
     problem = hard_problem(task, kind, 100.0, n=40).with_quartic(quartic)
     slow = smo.solve(problem, tol=1e-7)
     monkeypatch.setattr(solver, "LONG_RUN", 0)
-    monkeypatch.setattr(newton, "SHORTEST", 0)
+    monkeypatch.setattr(newton, "FIRST_RUN", 0)
     fast = smo.solve(problem, tol=1e-7)
     assert fast.status is Status.CONVERGED
     bound = 1e-7 * (2.0 + abs(slow.value) + abs(fast.value))

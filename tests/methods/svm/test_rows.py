@@ -170,12 +170,12 @@ def test_memory_stays_within_the_bound(cache_mb, monkeypatch):
     tracemalloc.start()
     rows = CachedRows(KERNEL, points, cache_mb)
     rows.matvec(np.ones(2000))
-    rows.square(np.arange(rows.room))
+    rows.square(np.arange(rows.max_block))
     rows.matvec(np.arange(2000.0))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < cache_mb * 2**20 + 10 * 20_000 * 8
-    assert rows._memory.rows.nbytes + rows.room**2 * 8 <= cache_mb * 2**20
+    assert rows._memory.rows.nbytes + rows.max_block**2 * 8 <= cache_mb * 2**20
 
 
 class Halt(Exception):

@@ -152,8 +152,8 @@ def test_active_sets_reach_the_optimum_of_all_coordinates(quartic):
     again = problem.certificate(result.x)
     assert again.gap <= 1e-9 * (1 + again.value)
     assert result.gap == again.gap
-    everything = WorkingBlock(problem, result.x, problem.fields(result.x))
-    active = active_set(everything, result.certificate.intercept, room=len(problem.rows))
+    block = WorkingBlock(problem, result.x, problem.fields(result.x))
+    active = active_set(block, result.certificate.intercept, limit=len(problem.rows))
     assert active is not None
     assert active.size < len(problem.rows)
 

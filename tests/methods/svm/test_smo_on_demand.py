@@ -47,7 +47,7 @@ class Recorder:
     """Rows that remember what was asked of them, with room for less than there is."""
 
     def __init__(self, rows, room):
-        self.rows, self.room, self.squares, self.products = rows, room, [], 0
+        self.rows, self.max_block, self.squares, self.products = rows, room, [], 0
 
     def __len__(self):
         return len(self.rows)
@@ -88,7 +88,7 @@ def test_the_quartic_term_is_solved_on_demand_too(kind):
     problem = dual(kind, in_cache(0.3), 300, 10.0, quartic=0.01)
     result = smo.solve(problem, tol=1e-6)
     expected = smo.solve(dual(kind, dense, 300, 10.0, quartic=0.01), tol=1e-6)
-    assert problem.rows.room < 300
+    assert problem.rows.max_block < 300
     assert result.value == pytest.approx(expected.value, rel=2e-6)
 
 
