@@ -204,7 +204,7 @@ def test_a_limit_and_rounding_are_warnings_with_what_is_certified():
     assert model.gap_ > 1e-12 * len(Y) * Y.var()
     assert f"within {model.certified_error_:.3g} standard deviations" in str(seen[0].message)
     hopeless = SketchedKernelRidge(Gaussian(0.01), alpha=1e-30, n_centers=50, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="rounding errors hide the rest; raise alpha"):
+    with pytest.warns(ConvergenceWarning, match="rounding errors prevent more accuracy; raise alpha"):
         hopeless.fit(X, Y)
     assert np.isfinite(hopeless.predict(NEW)).all()
 
@@ -226,9 +226,9 @@ def test_numbers_up_to_1e100():
     for solver in ("cg", "direct"):
         predicted = scaled.set_params(solver=solver).fit(X, Y).predict(NEW)
         np.testing.assert_allclose(predicted, one.predict(NEW), rtol=0, atol=1e-6)
-    with pytest.raises(ValueError, match="expected alpha of a size like the kernel values times"):
+    with pytest.raises(ValueError, match="expected alpha comparable to the kernel values times"):
         plain.fit(X, Y, np.full(len(X), 1e-320))
-    with pytest.raises(ValueError, match=r"k\(x, x\) > 0 for at least one of 30 centres, got 0"):
+    with pytest.raises(ValueError, match=r"k\(x, x\) > 0 for at least one of 30 centres, got at most 0"):
         SketchedKernelRidge("linear", n_centers=30).fit(0 * X, Y)
 
 
@@ -237,7 +237,7 @@ def test_numbers_up_to_1e100():
     [
         ({"centers": "random"}, "expected centers in ['uniform'], got 'random'"),
         ({"centers": X[:, :2]}, "expected centers with 3 features, got 2"),
-        ({"centers": X[:0]}, "or points, got an array of none"),
+        ({"centers": X[:0]}, "or at least one point, got an empty array"),
         ({"centers": [[np.nan, 0, 0]]}, "expected finite numbers, got nan in centers at row 0"),
         ({"kernel": "rfb"}, "did you mean 'rbf'"),
         ({"kernel": "precomputed"}, "got kernel='precomputed', which needs the values of all"),
