@@ -80,7 +80,7 @@ def test_a_zero_on_the_diagonal_cannot_be_normalised():
     kernel = Normalized(Linear())
     with_zero = X.copy()
     with_zero[4] = 0
-    said = r"expected finite k\(x, x\) > 0 to normalise a kernel, got 0 at row 4"
+    said = r"expected finite k\(x, x\) > 0 for a normalised kernel, got 0 in row 4"
     for call in (lambda: kernel(X, with_zero), lambda: kernel.diag(with_zero)):
         with pytest.raises(ValueError, match=said):
             call()

@@ -161,10 +161,10 @@ def test_equal_training_points_are_the_first_of_them_or_their_mean():
 def test_points_far_outside_are_ranked_at_once(monkeypatch):
     points = np.random.default_rng(0).normal(size=(100, 3))
     new = np.random.default_rng(1).normal(scale=6.0, size=(20, 3))
-    whole = extension._reciprocal_of_all
+    whole = extension._reciprocal_from_ranks
     seen = []
     monkeypatch.setattr(
-        extension, "_reciprocal_of_all", lambda them, X: seen.append(len(X)) or whole(them, X)
+        extension, "_reciprocal_from_ranks", lambda them, X: seen.append(len(X)) or whole(them, X)
     )
     found = reciprocal(CoordinateNeighbors(points), new)
     assert sum(seen) > 10

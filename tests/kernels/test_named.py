@@ -98,7 +98,7 @@ def test_a_kernel_object_is_cloned():
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), rbf_kernel])
 @pytest.mark.parametrize("gamma", [1.0, "auto", None])
 def test_a_gamma_beside_a_kernel_that_brings_its_own_is_refused(kernel, gamma):
-    said = f"expected gamma='scale' .* got {gamma!r}: gamma belongs to kernels given by name"
+    said = f"expected gamma='scale' .* got {gamma!r}: gamma applies only to kernels given by name"
     with pytest.raises(ValueError, match=said):
         as_kernel(kernel, X, gamma)
 

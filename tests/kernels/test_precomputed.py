@@ -32,9 +32,9 @@ def test_row_numbers_stand_for_training_points():
 
 def test_two_new_points_have_no_kernel_value():
     for call in (lambda: kernel(ROWS), lambda: kernel(ROWS, ROWS)):
-        with pytest.raises(ValueError, match="no value between new points"):
+        with pytest.raises(ValueError, match="undefined between new points"):
             call()
-    with pytest.raises(ValueError, match=r"k\(x, x\) of a new point is not known"):
+    with pytest.raises(ValueError, match=r"k\(x, x\) of a new point is unknown"):
         kernel.diag(ROWS)
 
 

@@ -83,8 +83,12 @@ def test_the_name_shows_the_largest_weights():
 @pytest.mark.parametrize(
     ("kernels", "weights", "expected"),
     [
-        ([], [], r"expected WeightedSum\(kernels=\.\.\.\) to be a list .* at least one, got \[\]"),
-        ([Gaussian(), "linear"], [1.0, 1.0], "to hold kernels, got 'linear' at 1"),
+        (
+            [],
+            [],
+            r"expected WeightedSum\(kernels=\.\.\.\) to be a list of at least one kernel, got \[\]",
+        ),
+        ([Gaussian(), "linear"], [1.0, 1.0], "to contain kernels, got 'linear' at 1"),
         (KERNELS, [1.0, 2.0], r"WeightedSum\(weights=\.\.\.\) of shape \(3,\), got \(2,\)"),
         (KERNELS, [1.0, np.nan, 1.0], "finite numbers in .*, got nan at 1"),
     ],

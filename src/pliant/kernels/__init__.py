@@ -1,6 +1,6 @@
-"""All kernels, given and learned: functions of two sets of points.
+"""All kernels, given and learned, as functions of two sets of points.
 
-This folder defines the given kernels, the folders of the methods define the learned ones.
+This package defines the given kernels; the packages of the methods define the learned ones.
 """
 
 from importlib import import_module
@@ -92,7 +92,7 @@ set_public_module(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a learned kernel on demand: `pliant.methods` imports the given kernels."""
+    """Import a learned kernel lazily, as `pliant.methods` imports this module."""
     if name not in __all__:
         raise AttributeError(f"module 'pliant.kernels' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module("pliant.methods"), name)

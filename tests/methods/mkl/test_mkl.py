@@ -272,7 +272,7 @@ def test_errors_of_a_kernel_give_its_number_in_one_line():
         ([Gaussian(), lambda a, b: np.ones(3)], X, r"^kernel 1: expected the kernel function to"),
         ([Precomputed(gram), small], rows, r"^kernel 1: expected row numbers of training points, "),
         ([indefinite], rows, r"^expected positive semi-definite .* for kernel 0, Precomputed$"),
-        ([Precomputed(gram)], X, r"^kernel 0: expected one side to name training points by"),
+        ([Precomputed(gram)], X, r"^kernel 0: expected the row numbers of training points"),
     ]:
         with pytest.raises(ValueError, match=words):
             MKLClassifier(kernels).fit(points, y)

@@ -242,7 +242,7 @@ def test_numbers_up_to_1e100():
         ({"kernel": "rfb"}, "did you mean 'rbf'"),
         ({"kernel": "precomputed"}, "got kernel='precomputed', which needs the values of all"),
         ({"kernel": "sigmoid", "gamma": 5.0}, "positive semi-definite on the centres"),
-        ({"kernel": Gaussian(), "gamma": 2.0}, "gamma belongs to kernels given by name"),
+        ({"kernel": Gaussian(), "gamma": 2.0}, "gamma applies only to kernels given by name"),
     ],
 )
 def test_parameters_out_of_range(options, message):

@@ -294,7 +294,7 @@ class OrderSpectralLearner(KernelLearner):
         with fresh(self):
             points, information = self._validate(X, y, similar, dissimilar)
             # nodes: the first of each set of equal points; node_of: the node of each point
-            first = CoordinateNeighbors(points).twins(points)
+            first = CoordinateNeighbors(points).duplicates(points)
             nodes, node_of = np.unique(first, return_inverse=True)
             graph = NeighborGraph(points[nodes], int(self.n_neighbors))
             smooth = graph.smoothest(self.n_components, drop_null=self.drop_null)
