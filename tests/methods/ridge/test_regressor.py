@@ -204,7 +204,7 @@ def test_a_limit_and_rounding_are_warnings_with_what_is_certified():
     assert model.gap_ > 1e-12 * len(Y) * Y.var()
     assert f"within {model.certified_error_:.3g} standard deviations" in str(seen[0].message)
     hopeless = SketchedKernelRidge(Gaussian(0.01), alpha=1e-30, n_centers=50, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="rounding errors prevent more accuracy; raise alpha"):
+    with pytest.warns(ConvergenceWarning, match="rounding errors prevent .*; raise alpha"):
         hopeless.fit(X, Y)
     assert np.isfinite(hopeless.predict(NEW)).all()
 
@@ -228,7 +228,7 @@ def test_numbers_up_to_1e100():
         np.testing.assert_allclose(predicted, one.predict(NEW), rtol=0, atol=1e-6)
     with pytest.raises(ValueError, match="expected alpha comparable to the kernel values times"):
         plain.fit(X, Y, np.full(len(X), 1e-320))
-    with pytest.raises(ValueError, match=r"k\(x, x\) > 0 for at least one of 30 centres, got at most 0"):
+    with pytest.raises(ValueError, match=r"> 0 for at least one of 30 centres, got at most 0"):
         SketchedKernelRidge("linear", n_centers=30).fit(0 * X, Y)
 
 
