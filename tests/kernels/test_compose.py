@@ -1,4 +1,4 @@
-"""Kernels made of kernels: the algebra, what is declared of them, and what is refused."""
+"""Composite kernels: values, properties and errors."""
 
 import numpy as np
 import pytest

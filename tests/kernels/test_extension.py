@@ -1,4 +1,4 @@
-"""The rules for new points, against loops written from their definitions."""
+"""The extension rules against loops written from their definitions."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def smooth(neighbors, X, values, k):
 
 
 def on_a_grid(n_features):
-    """Points with many ties and duplicates, whose distances are exact in floating point."""
+    """Draw points with many ties and duplicates, and exact distances in floating point."""
     return arrays(
         float,
         st.tuples(st.integers(2, 14), st.just(n_features)),
@@ -55,20 +55,20 @@ SHORTLISTED = pytest.mark.parametrize("k", [1, 2, 5])
 
 
 def by_all_distances(points, X, k):
-    """The k nearest, from the definition: of equally near ones the first; a point's twin alone."""
-    every = cdist(X, points)
-    indices = every.argsort(axis=1, kind="stable")[:, :k]
-    distances = np.take_along_axis(every, indices, axis=1)
+    """Return the k nearest points by definition: ties go to the first, duplicates stand alone."""
+    to_all = cdist(X, points)
+    indices = to_all.argsort(axis=1, kind="stable")[:, :k]
+    distances = np.take_along_axis(to_all, indices, axis=1)
     for row, x in enumerate(X):
-        twins = np.flatnonzero((points == x).all(axis=1))
-        if twins.size:
-            distances[row], indices[row] = 0.0, twins[0]
+        duplicates = np.flatnonzero((points == x).all(axis=1))
+        if duplicates.size:
+            distances[row], indices[row] = 0.0, duplicates[0]
     return distances, indices
 
 
 def assert_shortlist_is_right(monkeypatch, points, X, k):
     monkeypatch.setattr(extension, "MANY", 0)
-    assert len(points) > 10 * k  # else no shortlist is made
+    assert len(points) > 10 * k  # otherwise, there is no shortlist
     distances, indices = CoordinateNeighbors(points).query(X, k)
     expected = by_all_distances(points, X, k)
     np.testing.assert_array_equal(indices, expected[1])
@@ -154,7 +154,7 @@ def test_equal_training_points_are_the_first_of_them_or_their_mean():
     np.testing.assert_allclose(smooth(neighbors, points, values, 2), [4, 2, 4, 4, 5])
     signed = CoordinateNeighbors(np.array([[-0.0], [0.0], [1.0]]))
     np.testing.assert_array_equal(nearest(signed, np.array([[0.0], [-0.0]])), [0, 0])
-    # a new point sees the mean in each of them as well
+    # a new point also uses the mean of duplicates
     np.testing.assert_allclose(smooth(neighbors, np.array([[0.25]]), values, 4), [3.8])
 
 

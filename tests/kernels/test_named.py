@@ -1,4 +1,4 @@
-"""What a user may hand in as a kernel."""
+"""Conversion of a user's kernel argument by `as_kernel`."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ NAMED = {
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_name_and_a_gamma_make_a_kernel(name):
-    """The words for gamma are those of scikit-learn."""
+    """The options of gamma are scikit-learn's."""
     for gamma, value in ((0.3, 0.3), ("scale", 1 / (4 * X.var())), ("auto", 1 / 4)):
         kernel = as_kernel(name, X, gamma)
         assert type(kernel) is type(NAMED[name])

@@ -1,4 +1,4 @@
-"""Kernels of some columns: how columns are named, looked up, and refused."""
+"""Kernels on selected columns: selection by position, mask or name, and errors."""
 
 import numpy as np
 import pandas as pd
@@ -59,7 +59,7 @@ def test_columns_may_be_names_where_these_are_known(columns):
         known = kernel.resolved(names, 4)
         assert known.columns.tolist() == [3, 0]
         np.testing.assert_array_equal(known(X, Y), X[:, [3, 0]] @ Y[:, [3, 0]].T)
-    assert kernel.columns is columns  # it is left as it is
+    assert kernel.columns is columns  # the kernel is not modified
 
 
 def test_one_column_within_others_is_found_by_its_name():

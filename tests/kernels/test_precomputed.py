@@ -1,4 +1,4 @@
-"""Kernel values that the user computed: row numbers, kernel rows, and what has no value."""
+"""Precomputed kernels: row numbers, kernel rows and undefined values."""
 
 import re
 
@@ -72,7 +72,7 @@ def test_the_matrix_is_a_square_array(gram, shape):
 
 
 def several_matrices():
-    """Two Gram matrices of 60 things, from elsewhere, and labels that need both of them."""
+    """Return two Gram matrices of 60 points, and labels that depend on both."""
     rng = np.random.default_rng(3)
     one, other = rng.uniform(-1, 1, size=(2, 60, 2))
     y = np.where(one[:, 0] + other[:, 1] > 0, "yes", "no")

@@ -1,4 +1,4 @@
-"""Kernels of differences and of inner products, against loops and scikit-learn."""
+"""Stationary and inner product kernels against loops and scikit-learn."""
 
 import numpy as np
 import pytest

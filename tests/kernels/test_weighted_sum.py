@@ -1,4 +1,4 @@
-"""Weighted sums of many kernels, and what cannot be one."""
+"""Weighted sums of kernels: values, properties and errors."""
 
 import numpy as np
 import pytest

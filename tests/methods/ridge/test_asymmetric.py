@@ -1,4 +1,4 @@
-"""Asymmetric kernel ridge regression: its two models, its corners, its errors."""
+"""Asymmetric kernel ridge regression: both models, edge cases and errors."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from pliant.kernels import Gaussian, Kernel
 
 
 class Widening(Kernel):
-    """exp(-(1 + |t|^2) |x - t|^2): the bandwidth belongs to the second point."""
+    """exp(-(1 + |t|^2) |x - t|^2), with a bandwidth that depends on the second point."""
 
     symmetric = False
     psd = False
@@ -24,7 +24,7 @@ class Widening(Kernel):
 
 
 class Fixed(Widening):
-    """The same, but known at some second points only."""
+    """The same kernel, but undefined for second points other than `centres`."""
 
     def __init__(self, centres):
         self.centres = centres

@@ -1,4 +1,4 @@
-"""Dask arrays and data frames: the fit in memory, partition by partition."""
+"""Fits to Dask arrays and data frames agree with fits in memory."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ import dask  # noqa: E402
 
 
 def parts(values, size=90):
-    chunks = (size, *(max(1, each - 1) for each in np.shape(values)[1:]))  # columns in two chunks
+    chunks = (size, *(max(1, each - 1) for each in np.shape(values)[1:]))  # two chunks of columns
     return da.from_array(values, chunks=chunks)
 
 
@@ -72,7 +72,7 @@ def test_data_frames_bring_names_and_unknown_lengths():
     np.testing.assert_allclose(model.predict(new), expected, atol=1e-6)
     with pytest.raises(ValueError, match="names must be in the same order"):
         model.predict(dd.from_pandas(new[["w", "v", "u"]], npartitions=2))
-    some = parts(X)[da.from_array(X[:, 0] > 0.95, chunks=90)]  # of unknown lengths, some of 0
+    some = parts(X)[da.from_array(X[:, 0] > 0.95, chunks=90)]  # chunks of unknown, sometimes zero length
     few = model.fit(some, Y[X[:, 0] > 0.95])
     assert len(few.dual_coef_) == (X[:, 0] > 0.95).sum()
 
@@ -92,7 +92,7 @@ def test_partitions_are_never_all_in_memory():
 
 
 def unlike(block, block_info=None):
-    """Float32, integers and float64 in turn, whatever the array announces."""
+    """Return float32, int64 and float64 blocks in turn, whatever the dtype of the array."""
     return block.astype([np.float32, np.int64, np.float64][block_info[0]["chunk-location"][0] % 3])
 
 

@@ -1,4 +1,4 @@
-"""Factor, rows, centres and solver of sketched ridge regression, one by one."""
+"""Unit tests of the factor, rows, centres and solver of sketched ridge regression."""
 
 import pickle
 import tracemalloc
@@ -87,7 +87,7 @@ def test_sums_over_blocks_are_those_over_all_rows(cache_mb, monkeypatch):
     K, S = kernel(X, centres), np.diag(WEIGHTS)
     a, c = RNG.normal(size=(20, 2)), np.array([0.3, -1.0])
     assert rows.n_kept == {0.0: 0, 0.04: 260, 10.0: 400}[cache_mb]
-    for _ in range(2):  # the second time with what is kept
+    for _ in range(2):  # the second pass uses kept values
         (sums,) = rows.total(column_sums)
         np.testing.assert_allclose(sums, K.T @ np.column_stack([WEIGHTS, S @ y]), atol=1e-9)
         sums, ones = rows.total(product, a, c)
@@ -113,7 +113,7 @@ def test_kernel_values_are_kept_and_not_computed_again(monkeypatch):
 
     model = SketchedKernelRidge(counted, n_centers=30, random_state=0, solver="cg")
     model.fit(X, Y)
-    assert sum(calls) - 30 < 2 * len(X)  # the centres, all rows once, and few checked centres
+    assert sum(calls) - 30 < 2 * len(X)  # the centres, all rows once, and some checks
     calls.clear()
     model.set_params(cache_mb=0.0).fit(X, Y)
     assert sum(calls) > (model.n_passes_ - 1) * len(X)
@@ -137,7 +137,7 @@ def test_memory_is_that_of_the_formula(solver, dtype, monkeypatch):
     tracemalloc.stop()
     formula = 8 * 2 * m**2 + (5 * block + 4.0) * 2**20 + 8 * 4 * n
     assert 4.0 * 2**20 < peak < formula + 2**18
-    assert peak < 8 * n * m / 4  # the matrix of kernel values is never held
+    assert peak < 8 * n * m / 4  # the n x m kernel matrix is never in memory
 
 
 def test_drawn_centres_are_rows_of_positive_weight_without_repetition():
@@ -154,7 +154,7 @@ def test_drawn_centres_are_rows_of_positive_weight_without_repetition():
 
 
 class Dense:
-    """A problem whose matrix is known."""
+    """A problem with an explicit matrix."""
 
     has_exact_rows = False
 

@@ -1,4 +1,4 @@
-"""SketchedKernelRidge beside scikit-learn's Nystroem and Ridge, KernelRidge, and a dense twin."""
+"""SketchedKernelRidge against Nystroem and Ridge, KernelRidge, and a dense reference."""
 
 import re
 
@@ -79,7 +79,7 @@ def test_any_kernel_has_the_predictions_of_the_dense_problem(name, dtype):
     expected = twin(model.kernel_, X, Y, X[model.support_], alpha, WEIGHTS)
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
     np.testing.assert_allclose(model.predict(NEW), expected(NEW), rtol=0, atol=1e-7)
-    if name == "linear":  # three features: three centres span the rest
+    if name == "linear":  # with three features, three centres span the others
         assert len(model.dual_coef_) == 3
 
 
@@ -129,9 +129,9 @@ def test_the_gap_bounds_what_the_optimum_is_below_and_predictions_are_as_near(
 
 
 def objective_of_twin(model, best, Z, y, alpha):
-    """The objective at the twin's solution, from its values at the centres."""
+    """Return the objective at the reference solution, from its values at the centres."""
     points = model.support_vectors_
-    far = np.full((1, 2), 1e6)  # there the Gaussian is zero: the intercept alone
+    far = np.full((1, 2), 1e6)  # the Gaussian is zero there, so f is the intercept
     a = np.linalg.lstsq(
         model.kernel_(points, points.copy()), best(points) - best(far), rcond=1e-13
     )[0]
@@ -181,7 +181,7 @@ def test_duplicates_among_the_centres_are_left_out():
 
 
 def test_float32_keeps_float32_and_reaches_the_accuracy_of_float64():
-    smooth = Gaussian(0.01)  # K_mm has rank far below 100 to rounding
+    smooth = Gaussian(0.01)  # K_mm has numerical rank below 100
     models = [
         SketchedKernelRidge(smooth, 1e-4, n_centers=100, random_state=0, dtype=dtype).fit(X, Y)
         for dtype in ("float64", "float32")

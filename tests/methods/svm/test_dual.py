@@ -1,4 +1,4 @@
-"""The margin duals: their value, gradient and certificate, from the definitions."""
+"""Value, gradient and certificate of the dual problems, checked against their definitions."""
 
 import math
 from dataclasses import replace
@@ -48,14 +48,14 @@ every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLE
 
 
 def feasible(problem, seed):
-    """A point of the feasible set: inside, or with many coordinates at their bounds."""
+    """Return a feasible point, perhaps with many coordinates at their bounds."""
     r = np.random.default_rng(seed)
     wild = r.choice([0.3, 3.0, 30.0]) * r.standard_normal(N)
     return project_box_hyperplane(wild, problem.lower, problem.upper)
 
 
 def value_by_loops(problem, beta):
-    """h(beta), term by term."""
+    """Return h(beta), summed term by term."""
     K, c = problem.rows.gram, problem.quartic
     epsilon = np.broadcast_to(problem.epsilon, N)
     total = 0.0
@@ -68,7 +68,7 @@ def value_by_loops(problem, beta):
 
 
 def loss_by_loops(residual, lower, upper, epsilon, b):
-    """sum_i loss_i(residual_i - b)."""
+    """Return sum_i loss_i(residual_i - b)."""
     epsilons = np.broadcast_to(epsilon, residual.shape)
     return math.fsum(
         high * max(r - b - e, 0.0) - low * max(-(r - b) - e, 0.0)
@@ -141,7 +141,7 @@ def test_classification_is_stated_in_beta():
     assert (problem.lower[SIGNS > 0] == 0).all()
     assert (problem.upper[SIGNS < 0] == 0).all()
     assert (problem.epsilon, problem.quartic, problem.psd) == (0.0, 0.5, False)
-    # 1'alpha - 1/2 (y alpha)'K(y alpha), as it is printed everywhere
+    # 1'alpha - 1/2 (y alpha)'K(y alpha), the usual form of the dual
     alpha = np.linspace(0, 1, N)
     plain = svc_dual(DenseRows(GRAM), SIGNS, 1.0)
     expected = alpha.sum() - 0.5 * (SIGNS * alpha) @ GRAM @ (SIGNS * alpha)
@@ -164,14 +164,14 @@ def test_a_better_start_is_the_best_of_the_feasible_ones(problem, growth):
 
 
 def in_the_box(problem, seed):
-    """A point of the box, whatever its sum: inside, or with many coordinates at their bounds."""
+    """Return a point of the box with any sum, perhaps with many coordinates at their bounds."""
     r = np.random.default_rng(seed)
     wild = r.choice([0.3, 3.0, 30.0]) * r.standard_normal(N)
     return np.clip(wild, problem.lower, problem.upper)
 
 
-def kept_or_computed(problem):
-    """The problem without its constraint, on the matrix and on rows on demand."""
+def on_both_kinds_of_rows(problem):
+    """Return the problem without its constraint, with dense rows and with rows on demand."""
     on_demand = CachedRows(Gaussian(1.5), X, 1e-3)
     return [without_intercept(problem), without_intercept(replace(problem, rows=on_demand))]
 
@@ -184,7 +184,7 @@ def test_without_the_constraint_one_more_coordinate_takes_up_the_sum_at_no_price
     f = u + problem.quartic * beta * v
     loss = loss_by_loops(problem.linear - f, problem.lower, problem.upper, problem.epsilon, 0.0)
     gap = beta @ f + loss - problem.gain(beta)
-    for box in kept_or_computed(problem):
+    for box in on_both_kinds_of_rows(problem):
         longer = np.append(beta, -beta.sum())
         assert (box.lower <= longer).all()
         assert (longer <= box.upper).all()
@@ -209,7 +209,7 @@ def test_without_the_constraint_the_optimum_is_that_of_the_box(kind, C, eta):
         problem = svr_dual(DenseRows(GRAM), TARGET, C, 0.1)
         naive = box_regression(GRAM, TARGET, C, 0.1, eta)
     optimum, beta = box_by_cone(naive)
-    for box in kept_or_computed(problem.with_quartic(1 / (4 * eta))):
+    for box in on_both_kinds_of_rows(problem.with_quartic(1 / (4 * eta))):
         result = smo.solve(box, tol=1e-10)
         assert result.value == pytest.approx(optimum, rel=1e-6)
         assert result.certificate.intercept == 0.0
@@ -245,7 +245,7 @@ def test_the_best_multiple_is_the_best_on_its_ray(problem, seed):
 
 @st.composite
 def residuals(draw):
-    """Residuals with ties, prices with ties and zeros, and a tube that makes breaks meet."""
+    """Draw residuals and bounds with ties and zeros, and a tube with coinciding breakpoints."""
     n = draw(st.integers(1, 9))
     residual = draw(arrays(float, n, elements=st.integers(-6, 6).map(lambda r: r / 2)))
     prices = st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.0])

@@ -1,4 +1,4 @@
-"""Newton steps where two-coordinate steps take long: a large C on a nearly singular matrix."""
+"""Newton steps in slow SMO runs: a large C and a nearly singular matrix."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tests.methods.svm.svm_samples import classification, regression
 
 
 def kernel(kind, X):
-    """Gram matrices that are nearly singular, or singular."""
+    """Return the rows of a singular or nearly singular Gram matrix."""
     doubled = np.repeat(X[::2], 2, axis=0)[: len(X)]
     grams = {
         "flat": lambda: rbf_kernel(X, gamma=0.01),
@@ -118,6 +118,6 @@ def test_newton_steps_agree_with_scikit_learn_where_both_end():
 def test_where_c_hides_every_gap_the_run_stalls():
     X = np.array([[-1.0, 16383.0], [0.0, 16383.0], [-1.0, -32768.0]])
     problem = svc_dual(DenseRows(rbf_kernel(X, gamma=1e-9)), np.array([-1.0, 1.0, 1.0]), 1e20)
-    result = smo.solve(problem, max_iter=10_000)  # it drifted upwards by rounding errors for ever
+    result = smo.solve(problem, max_iter=10_000)  # rounding errors must not count as progress
     assert result.status is Status.STALLED
     assert result.n_iter < 1000

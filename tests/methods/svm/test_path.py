@@ -1,4 +1,4 @@
-"""Warm-started paths over C equal fits of their own."""
+"""Warm-started paths over C agree with separate fits."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_a_path_that_stands_still_takes_no_step(eta):
     X, y = classification(n=80)
     first, second, third = C_path(DANKClassifier(eta=eta), X, y, [2.0, 2.0, 2.0])
     assert first.n_iter_ > 0
-    if eta == "auto":  # the plain SVM is where it was; DANK is started from it again
+    if eta == "auto":  # only the plain SVM starts at its solution
         assert second.n_iter_ < first.n_iter_
     else:
         assert second.n_iter_ == third.n_iter_ == 0

@@ -1,4 +1,4 @@
-"""Rows of a Gram matrix, whole, on demand or bordered: the same numbers as the matrix gives."""
+"""Rows of a Gram matrix, dense, on demand or bordered, agree with the matrix."""
 
 import tracemalloc
 
@@ -24,7 +24,7 @@ both_precisions = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 @st.composite
 def calls(draw, n):
-    """A method and its arguments, for rows of n coordinates."""
+    """Draw a method and its arguments, for rows of n coordinates."""
     some = arrays(np.intp, st.integers(0, min(n, N)), elements=st.integers(0, n - 1))
     vectors = arrays(float, n, elements=st.just(0.0) | st.floats(-1e3, 1e3))
     name = draw(st.sampled_from(["square", "part", "matvec", "both_matvecs"]))
@@ -37,7 +37,7 @@ def calls(draw, n):
 
 
 def expected(whole, name, first, second=None):
-    """The answer, from the whole matrix; of both sums, one above the other."""
+    """Return the expected result from the whole matrix, stacked for `both_matvecs`."""
     if name == "square":
         return whole[np.ix_(first, first)]
     if name == "part":
@@ -83,7 +83,7 @@ def test_bordered_rows_answer_as_the_bordered_matrix_does(dtype, script):
 
 
 class Counting:
-    """A kernel that counts the values it has been asked for."""
+    """A kernel that counts its evaluated values."""
 
     def __init__(self, kernel=KERNEL):
         self.kernel, self.values = kernel, 0
@@ -100,12 +100,12 @@ class Counting:
 
 
 def room_for(n_rows, dtype=np.float64):
-    """The cache_mb that holds so many rows of X besides the square part that is always possible."""
+    """Return the cache_mb for `n_rows` rows of X and the square block of minimum size."""
     return (N * n_rows + N**2 + 0.5) * np.dtype(dtype).itemsize / 2**20
 
 
 def warm_and_counting(n_rows):
-    """Rows in a cache of that size, on which the count starts at zero."""
+    """Return rows with a cache of that size, and their kernel with its count reset."""
     kernel = Counting()
     rows = CachedRows(kernel, X, room_for(n_rows))
     kernel.values = 0
@@ -124,9 +124,9 @@ def test_a_row_is_computed_once_if_it_fits():
 
 @pytest.mark.parametrize(("n_rows", "computed"), [(0, 12), (1, 9), (2, 6), (3, 3), (4, 3)])
 def test_a_cache_that_is_too_small_still_serves_what_fits(n_rows, computed):
-    """The same three rows four times over: keeping the most recent ones would serve none."""
+    """Use the same three rows four times; a least recently used cache would have no hit."""
     rows, kernel = warm_and_counting(n_rows)
-    rows.square(np.arange(N))  # takes its place in the cache; n_rows rows are left
+    rows.square(np.arange(N))  # leaves space for n_rows rows
     kernel.values = 0
     w = np.zeros(N)
     w[[2, 5, 7]] = 1.0

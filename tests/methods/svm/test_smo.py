@@ -1,4 +1,4 @@
-"""The two-coordinate solver against scikit-learn, a generic convex solver and itself."""
+"""The SMO solver against scikit-learn, a generic convex solver and itself."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from tests.reference import conic
 
 
 def optimum_by_cvxpy(problem):
-    """The same problem, written down once more, for a generic solver."""
+    """Solve the same problem with a generic solver."""
     K = problem.rows.gram
     beta = cp.Variable(len(problem.rows))
     epsilon = np.broadcast_to(problem.epsilon, problem.linear.shape)
@@ -170,7 +170,7 @@ def test_warm_start_reaches_the_same_optimum_in_fewer_steps():
 
 
 class Products(DenseRows):
-    """Rows that count the sums over all of them."""
+    """Rows that count matrix-vector products."""
 
     asked = 0
 
@@ -240,7 +240,7 @@ def test_one_step_finds_a_maximum_far_below_the_bounds(quartic):
 
 
 def with_an_offset(kernel, n, offset, C, quartic, seed):
-    """Targets so far from zero that no gap near 1e-10 can be computed."""
+    """Return a problem with an offset so large that rounding errors exceed a gap of 1e-10."""
     X, y = regression(seed, n=n)
     K = {"linear": X @ X.T, "square": (1 + X @ X.T) ** 2, "gaussian": rbf_kernel(X, gamma=3.0)}
     return svr_dual(DenseRows(K[kernel]), y + offset, C, 0.01, quartic=quartic)

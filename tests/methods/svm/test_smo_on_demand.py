@@ -1,4 +1,4 @@
-"""The two-coordinate solver where the Gram matrix is never whole: blocks of chosen coordinates."""
+"""The SMO solver with rows on demand: working sets in blocks."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def points_and_labels(n, seed=0):
 
 
 def dual(kind, rows_of, n, C, seed=0, quartic=0.0):
-    """The same problem on rows of either kind."""
+    """Return the same problem with the rows that `rows_of` makes."""
     if kind == "svc":
         X, y = points_and_labels(n, seed)
         return svc_dual(rows_of(X), y, C, quartic=quartic)
@@ -44,7 +44,7 @@ def in_cache(mb, dtype=np.float64):
 
 
 class Recorder:
-    """Rows that remember what was asked of them, with room for less than there is."""
+    """Rows with a limited block size that record their calls."""
 
     def __init__(self, rows, room):
         self.rows, self.max_block, self.squares, self.products = rows, room, [], 0
@@ -150,7 +150,7 @@ def test_a_working_set_holds_the_worst_pair_and_fits(kind, room):
 
 @pytest.mark.parametrize(("kind", "C", "blocks"), [("svc", 1e4, 400), ("svr", 100.0, 800)])
 def test_few_blocks_suffice_where_free_coordinates_do_not_fit(kind, C, blocks):
-    """With the worst of them in place of random ones it takes 823, and more than 10 000."""
+    """With the worst free coordinates instead of random ones, 823 and over 10 000 are needed."""
     whole = smo.solve(dual(kind, dense, 600, C), tol=1e-3)
     problem = dual(kind, lambda X: Recorder(dense(X), 80), 600, C)
     found, again = (smo.solve(problem, tol=1e-3) for _ in range(2))
