@@ -190,7 +190,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         targets = Targets.scaled(y.reshape(len(y), -1), weights, centred)
         centres = self._choose_centres(data, targets.weights)
         factor = factorize(kernel, centres.points)
-        # alpha |f|^2 = ridge |w|^2 in the coordinates w = U a
+        # alpha |f|^2 = ridge |w|^2 for the coefficients U^{-1} w / scale of f
         alpha = float(self.alpha) / targets.largest_weight
         ridge = alpha / factor.scale
         if not np.finfo(np.float64).tiny <= ridge < np.inf:

@@ -133,14 +133,14 @@ class MarginDual:
 
     def loss(self, residual: Array) -> Array:
         """Return loss_i(r_i), shape (n,)."""
-        # `upper` weights residuals above the tube, `-lower` those below; in classification one is 0
+        # Residuals above the tube have weight `upper`, residuals below it have weight `-lower`.
         above = np.maximum(residual - self.epsilon, 0.0)
         below = np.maximum(-residual - self.epsilon, 0.0)
         return np.asarray(self.upper * above - self.lower * below)
 
 
 class WorkingBlock:
-    """The dual in some coordinates (all by default) near a point, with the others held fixed.
+    """The dual restricted to m coordinates (all by default), with the others held fixed.
 
     Attributes
     ----------

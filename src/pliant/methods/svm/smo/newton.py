@@ -34,7 +34,7 @@ Measured: REMOVAL = 4 takes .6 of the time of REMOVAL = 10 (linear and Gaussian,
 unscaled tables of 270 to 1000 rows)."""
 
 FIRST_RUN = 20
-"""Minimum number of Newton steps that the first run can afford."""
+"""Minimum budget of the first run, in Newton steps."""
 
 
 class NewtonSchedule:
@@ -84,8 +84,8 @@ def take_newton_steps(
     while spent + face.cost <= budget:
         spent += face.cost
         slopes, number, sign, worst = face.violations()
-        # Free a coordinate if its violation exceeds 10 times the range of the slopes of the free
-        # ones, or after 5 steps to the maximum of this face, as the rest is rounding.
+        # Free a coordinate if its violation is at least 10 times the range of the free slopes, or
+        # after 5 steps to the maximum of this face, when only rounding errors remain.
         if inner_maxima >= 5 or np.ptp(slopes) <= 0.1 * max(worst, 0.0):
             if worst <= goal:
                 break
