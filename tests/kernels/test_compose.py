@@ -7,7 +7,6 @@ from pliant.kernels import (
     TL1,
     Gaussian,
     Linear,
-    Matern,
     Normalized,
     Polynomial,
     Product,
@@ -84,13 +83,3 @@ def test_a_zero_on_the_diagonal_cannot_be_normalised():
     for call in (lambda: kernel(X, with_zero), lambda: kernel.diag(with_zero)):
         with pytest.raises(ValueError, match=said):
             call()
-
-
-def test_parameters_of_inner_kernels_have_paths():
-    kernel = Normalized(2.0 * Gaussian(0.5) + Matern(1.5) * Linear())
-    assert kernel.get_params()["kernel__left__kernel__gamma"] == 0.5
-    kernel.set_params(kernel__left__kernel__gamma=3.0, kernel__right__left__nu=2.5)
-    expected = Normalized(2.0 * Gaussian(3.0) + Matern(2.5) * Linear())
-    np.testing.assert_array_equal(kernel(X, Y), expected(X, Y))
-    with pytest.raises(ValueError, match="Invalid parameter 'width'"):
-        kernel.set_params(kernel__width=1.0)

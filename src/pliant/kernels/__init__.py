@@ -1,7 +1,4 @@
-"""All kernels, given and learned, as functions of two sets of points.
-
-This package defines the given kernels; the packages of the methods define the learned ones.
-"""
+"""All kernels: given ones, and learned ones, which are defined in `pliant.methods`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from inspect import Parameter, signature
@@ -56,12 +56,13 @@ class Kernel(BaseEstimator, ABC):
     ) -> Any:
         """Return the kernel matrix of X and Y, or of X and X if Y is None.
 
-        Two single points, arrays of shape (d,), give a float. One call with two matrices is much
-        faster than many calls with two points.
+        One call with two matrices is much faster than many calls with two points. Sparse points
+        raise TypeError; other invalid points, and kernel values that are not finite, ValueError.
 
         Parameters
         ----------
         X : array-like of shape (n, d), or (d,)
+            Numbers up to 1e100 in absolute value.
         Y : array-like of shape (m, d), or (d,), optional
             Required by an asymmetric kernel: its values on one set of points are no Gram matrix.
         eval_gradient : bool
@@ -71,12 +72,6 @@ class Kernel(BaseEstimator, ABC):
         Returns
         -------
         array of shape (n, m), float64, or a float for two single points
-
-        Raises
-        ------
-        TypeError, ValueError
-            If points are sparse, have different d or another shape, contain numbers beyond 1e100,
-            if Y is missing for an asymmetric kernel, or if a kernel value is not finite.
         """
         if Y is not None and _is_point(X) and _is_point(Y):
             x, y = check_points(np.asarray(X)[None], "X"), check_points(np.asarray(Y)[None], "Y")
@@ -126,13 +121,7 @@ class Kernel(BaseEstimator, ABC):
         """Return the kernel matrix of checked points; Y may be X itself."""
 
     def prepared(self, points: Array) -> Between | None:
-        """Return a faster function of row numbers for repeated calls, or None if there is none.
-
-        Parameters
-        ----------
-        points : array of shape (n, d)
-            Checked points.
-        """
+        """Return a fast kernel function of row numbers of checked points, or None."""
         return None
 
     @blas_limited
@@ -152,17 +141,15 @@ class Kernel(BaseEstimator, ABC):
                 raise ValueError(f"expected {name} to be a kernel, got {type(value).__name__}")
 
     def __add__(self, other: Kernel) -> Sum:
-        """Return the kernel k + other."""
         if not isinstance(other, Kernel):
             return NotImplemented
         return Sum(self, other)
 
     def __mul__(self, other: Kernel | float) -> Product | Scaled:
-        """Return the kernel k * other, with a kernel or a number > 0."""
+
         return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
 
     def __rmul__(self, other: float) -> Scaled:
-        """Return the kernel other * k, with a number > 0."""
         if not isinstance(other, Real):
             return NotImplemented
         return Scaled(self, other)
@@ -216,17 +203,18 @@ class FunctionKernel(Kernel):
         self.function = function
 
     def _gram(self, X: Array, Y: Array) -> Array:
+        shape = (len(X), len(Y))
         try:
             gram = np.asarray(self.function(X, Y), dtype=np.float64)
         except (TypeError, ValueError) as error:
             name = getattr(self.function, "__name__", repr(self.function))
             raise ValueError(
-                f"expected kernel={name} to return an array of shape "
-                f"{(len(X), len(Y))} for two matrices, got {type(error).__name__}: {error}"
+                f"expected kernel={name} to return an array of shape {shape} for two matrices, got "
+                f"{type(error).__name__}: {error}"
             ) from error
-        if gram.shape != (len(X), len(Y)):
+        if gram.shape != shape:
             raise ValueError(
-                f"expected the kernel function to return shape {(len(X), len(Y))}, got {gram.shape}"
+                f"expected the kernel function to return shape {shape}, got {gram.shape}"
             )
         return gram
 
@@ -263,12 +251,7 @@ class _Pair(_Wrapped):
 
 
 class Sum(_Pair):
-    """k(x, y) = left(x, y) + right(x, y).
-
-    Parameters
-    ----------
-    left, right : Kernel
-    """
+    """The sum of two kernels, k(x, y) = left(x, y) + right(x, y)."""
 
     def _gram(self, X: Array, Y: Array) -> Array:
         return self.left._gram(X, Y) + self.right._gram(X, Y)
@@ -278,12 +261,7 @@ class Sum(_Pair):
 
 
 class Product(_Pair):
-    """k(x, y) = left(x, y) right(x, y).
-
-    Parameters
-    ----------
-    left, right : Kernel
-    """
+    """The product of two kernels, k(x, y) = left(x, y) right(x, y)."""
 
     def _gram(self, X: Array, Y: Array) -> Array:
         return self.left._gram(X, Y) * self.right._gram(X, Y)
@@ -482,15 +460,10 @@ class WeightedSum(Kernel):
             )
         for place, kernel in enumerate(kernels):
             if not isinstance(kernel, Kernel):
-                raise ValueError(
-                    "expected WeightedSum(kernels=...) to contain kernels, got "
-                    f"{one_line(kernel, 200)} at {place}"
-                )
+                got = f"{one_line(kernel, 200)} at {place}"
+                raise ValueError(f"expected WeightedSum(kernels=...) to contain kernels, got {got}")
         weights = check_vector("WeightedSum(weights=...)", self.weights, len(kernels))
         return list(zip(kernels, weights.tolist(), strict=True))
-
-    def _used(self) -> Iterator[tuple[Kernel, float]]:
-        return ((kernel, weight) for kernel, weight in self._terms() if weight)
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         for kernel, _ in self._terms():
@@ -498,14 +471,16 @@ class WeightedSum(Kernel):
 
     def _gram(self, X: Array, Y: Array) -> Array:
         gram = np.zeros((len(X), len(Y)))
-        for kernel, weight in self._used():
-            gram += weight * kernel._gram(X, Y)
+        for kernel, weight in self._terms():
+            if weight:
+                gram += weight * kernel._gram(X, Y)
         return gram
 
     def _diagonal(self, X: Array) -> Array:
         diagonal = np.zeros(len(X))
-        for kernel, weight in self._used():
-            diagonal += weight * kernel._diagonal(X)
+        for kernel, weight in self._terms():
+            if weight:
+                diagonal += weight * kernel._diagonal(X)
         return diagonal
 
     def _check_loaded(self) -> None:
@@ -514,32 +489,28 @@ class WeightedSum(Kernel):
         self._terms()
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the kernels with the three largest weights, and the number of others."""
         try:
             terms = sorted(self._terms(), key=lambda term: -abs(term[1]))
         except (ValueError, AttributeError):
             return super().__repr__(N_CHAR_MAX)
         shown = [f"{weight:.3g} {short_name(kernel)}" for kernel, weight in terms[:3]]
-        rest = len(terms) - len(shown)
-        return f"WeightedSum({' + '.join([*shown, f'{rest} more'] if rest > 0 else shown)})"
+        shown += [f"{len(terms) - 3} more"] if len(terms) > 3 else []
+        return f"WeightedSum({' + '.join(shown)})"
 
 
 def resolve_columns(kernel: Kernel, feature_names: Sequence[str] | None, n_features: int) -> Kernel:
     """Return a kernel in which each nested `On` has column positions >= 0.
 
+    A kernel without `On` is returned as is. An unknown column raises ValueError.
+
     Parameters
     ----------
     kernel : Kernel
-        Not modified; returned as is if it contains no `On`.
+        Not modified.
     feature_names : sequence of str of length n_features, or None
         Column names, if known.
     n_features : int
         Number of columns of the points.
-
-    Raises
-    ------
-    ValueError
-        If a column is unknown; the message quotes it and similar or known names.
 
     Examples
     --------
@@ -580,14 +551,11 @@ def _positions(columns: Any, n_features: int, names: list[str] | None = None) ->
             f"expected On(columns=...) among {n_features} features, got {columns!r:.200}: {error}"
         ) from None
     if not positions.size:
-        raise ValueError(
-            f"expected On(columns=...) to select some of {n_features} features, got none"
-        )
+        raise ValueError(f"expected On(columns=...) to select any of {n_features} features")
     values, counts = np.unique(positions, return_counts=True)
     if (counts > 1).any():
-        raise ValueError(
-            f"expected On(columns=...) without duplicates, got {values[counts > 1][0]} again"
-        )
+        again = values[counts > 1][0]
+        raise ValueError(f"expected On(columns=...) without duplicates, got {again} again")
     return positions
 
 
@@ -617,14 +585,14 @@ def _place(name: str, n_features: int, names: list[str] | None) -> int:
             f"unknown here, got {quoted(name)}; fit an estimator to a data frame, or use "
             "On.resolved"
         )
-    if names.count(name) > 1:
+    count, got = names.count(name), f"got {quoted(name)}"
+    if count > 1:
         raise ValueError(
-            f"expected unique names in On(columns=...), got {quoted(name)}, the name of "
-            f"{names.count(name)} features"
+            f"expected unique names in On(columns=...), {got}, the name of {count} features"
         )
-    if name not in names:
+    if count == 0:
         raise ValueError(
-            f"expected On(columns=...) among the features, got {quoted(name)}; {meant(name, names)}"
+            f"expected On(columns=...) among the features, {got}; {meant(name, names)}"
         )
     return names.index(name)
 

@@ -10,9 +10,8 @@ a new point x (Liu et al. 2020, section 2.3, and its smooth counterpart):
                  inverse distance
 
 Each rule is exact at the training points. For duplicate points, the smooth rule averages their
-values, and the others use the first point. Ties in distance go to the first point. The paper ranks
-a new point among the other new points, so its predictions depend on the batch:
-`batch_reciprocal_neighbors`.
+values, and the others use the first point. Ties in distance go to the first point. The paper's own
+rule, `batch_reciprocal_neighbors`, ranks a new point among the others in its batch.
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ class CoordinateNeighbors:
         self._first = {row.tobytes(): i for i, row in reversed(list(enumerate(rows)))}
 
     def __len__(self) -> int:
-        """Return the number of training points."""
         return len(self._points)
 
     def pool(self, values: Array) -> Array:
@@ -67,7 +65,7 @@ class CoordinateNeighbors:
         duplicates = self.duplicates(X)
         distances, indices = np.zeros((len(X), k)), np.tile(duplicates[:, None], k)
         rest = np.flatnonzero(duplicates < 0)
-        if len(self) > max(MANY, 10 * k):
+        if rest.size and len(self) > max(MANY, 10 * k):
             distances[rest], indices[rest], certain = self._query_shortlists(X[rest], k)
             rest = rest[~certain]
         for part in row_parts(rest, len(self)):
@@ -79,14 +77,11 @@ class CoordinateNeighbors:
     def _query_shortlists(self, X: Array, k: int) -> tuple[Array, Indices, Mask]:
         """Return the results of `query` from shortlists, and a mask of the certain ones.
 
-        A shortlist holds the k + 5 nearest points by approximate distances. The result is certain
-        if the last is farther than the k-th by more than the rounding error of
-        |x|^2 - 2 x'y + |y|^2.
+        A shortlist holds the k + 5 nearest points by |x|^2 - 2 x'y + |y|^2. The result is certain
+        if the last is farther than the k-th by more than the rounding error.
         """
         distances, indices = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.intp)
         certain = np.zeros(len(X), dtype=bool)
-        if not len(X):
-            return distances, indices, certain
         centre, reach, index = self._index
         centred = X - centre
         approximate, candidates = index.kneighbors(centred, k + 5)
@@ -116,10 +111,9 @@ class CoordinateNeighbors:
 
 
 class GramNeighbors:
-    """Neighbours among training points by distance in the feature space, for equal k(x, x).
+    """Neighbours by feature space distance, sqrt(2 (k(x, x) - k(x, x_i))), for equal k(x, x).
 
-    The distance is sqrt(2 (k(x, x) - k(x, x_i))). `points` holds the row numbers of the training
-    points, shape (n, 1).
+    `points` holds the row numbers of the training points, shape (n, 1).
     """
 
     def __init__(self, kernel: Precomputed, points: Array) -> None:
@@ -135,7 +129,6 @@ class GramNeighbors:
             )
 
     def __len__(self) -> int:
-        """Return the number of training points."""
         return len(self._points)
 
     def pool(self, values: Array) -> Array:
@@ -178,8 +171,7 @@ def reciprocal(neighbors: Neighbors, X: Array) -> Indices:
     """Return the reciprocal nearest training point to each row of X, shape (m,).
 
     It minimises the product r s; ties go to the nearer point. As the s-th neighbour has r s >= s,
-    an inlier needs only its first few neighbours, which are queried in growing numbers. An outlier
-    needs the ranks of all training points.
+    an inlier needs few neighbours, queried in growing numbers; an outlier needs all ranks.
     """
     best = np.full(len(X), -1, dtype=np.intp)
     product = np.full(len(X), np.inf)
@@ -230,10 +222,7 @@ def _reciprocal_from_ranks(neighbors: Neighbors, X: Array) -> Indices:
 
 
 def smooth(neighbors: Neighbors, X: Array, pooled: Array, k: int) -> Array:
-    """Return the mean of `pooled` over the k nearest training points, weighted by 1/distance, (m,).
-
-    `pooled` is the result of `neighbors.pool`.
-    """
+    """Return the mean of `pooled`, from `neighbors.pool`, over k neighbours, weights 1/distance."""
     distances, indices = neighbors.query(X, min(k, len(neighbors)))
     here = distances == 0.0
     with np.errstate(divide="ignore"):
@@ -258,22 +247,18 @@ def row_parts(rows: Indices, n: int, entries: int = 10_000_000) -> Iterator[Indi
 
 
 def batch_reciprocal_neighbors(X_new: npt.ArrayLike, X_train: npt.ArrayLike) -> Indices:
-    """Return the paper's reciprocal nearest training point for each new point of a batch.
+    """Return the row numbers of the paper's reciprocal nearest training points, shape (m,).
 
     For X_new[j] it is the X_train[i] that maximises 1/(r s). X_new[j] is the r-th nearest *new*
     point to X_train[i], and X_train[i] the s-th nearest training point to X_new[j] (Liu et al.
-    2020, equation (11)). The result for a point depends on its batch. Only
-    `pliant.batch_decision_function` uses this rule, to reproduce the paper's experiments.
+    2020, equation (11)). Ties in distance, and ties in r s, go to the first point. The result for a
+    point depends on its batch. Only `pliant.batch_decision_function` uses this rule, to reproduce
+    the paper's experiments.
 
     Parameters
     ----------
     X_new : array-like of shape (m, d)
     X_train : array-like of shape (n, d)
-
-    Returns
-    -------
-    array of shape (m,)
-        Row numbers of X_train. Ties in distance, and ties in r s, go to the first point.
     """
     train = check_points(X_train, "X_train")
     new = check_points(X_new, "X_new", n_features=train.shape[1])

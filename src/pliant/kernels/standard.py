@@ -1,13 +1,8 @@
-"""Given kernels: by formula, by name, or as a precomputed matrix.
-
-Stationary kernels have the width parameter gamma; a Gaussian of standard deviation sigma has
-gamma = 1/(2 sigma^2).
-"""
+"""Given kernels: by formula, by name, or as a precomputed matrix."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -102,9 +97,9 @@ class Gaussian(_Stationary):
     def _gram(self, X: Array, Y: Array) -> Array:
         X, Y, gamma = self._isotropic(X, Y)
         centre = Y.mean(axis=0)
-        right = _Exponents.of(Y, centre, gamma)
+        right = Exponents(Y, centre, gamma)
         same = X is Y or np.array_equal(X, Y)  # so that a copy gives identical values
-        left = right if same else _Exponents.of(X, centre, gamma)
+        left = right if same else Exponents(X, centre, gamma)
         if not max(left.reach, right.reach) <= FARTHEST:
             return exponentials(cdist(X, Y, "sqeuclidean"), -gamma)
         return left.gram() if same else left.cross_gram(right)
@@ -114,7 +109,7 @@ class Gaussian(_Stationary):
         if type(self)._gram is not Gaussian._gram:
             return None
         points, _, gamma = self._isotropic(points, points)
-        whole = _Exponents.of(points, points.mean(axis=0), gamma)
+        whole = Exponents(points, points.mean(axis=0), gamma)
         return whole.between if whole.reach <= FARTHEST else None
 
 
@@ -138,9 +133,7 @@ class Laplacian(_Stationary):
 
 
 class Matern(_Stationary):
-    """The Matern kernel of smoothness nu, with r = sqrt(4 nu gamma) |x - y|.
-
-    With a gamma for each feature, r = sqrt(4 nu sum_j gamma_j (x_j - y_j)^2).
+    """The Matern kernel of smoothness nu, with r = sqrt(4 nu sum_j gamma_j (x_j - y_j)^2).
 
     k = exp(-r) for nu = 1/2, (1 + r) exp(-r) for 3/2, and (1 + r + r^2/3) exp(-r) for 5/2. As nu
     grows, it tends to the Gaussian with the same gamma.
@@ -192,27 +185,20 @@ class TL1(Kernel):
         return np.full(len(X), positive(self, "rho"))
 
 
-@dataclass(frozen=True, eq=False)
-class _Exponents:
-    """Points augmented such that -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b).
+class Exponents:
+    """Points augmented so that -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b).
 
-    `right` is (y, 1, -b), shape (n, d + 2), for centred points, with a = gamma |x|^2 and
-    b = gamma |y|^2. `reach` is the largest b.
+    `right` is (y, 1, -b), shape (n, d + 2), with a = gamma |x|^2 and b = gamma |y|^2. `reach` is
+    the largest b. Subtracting `centre` from the points reduces rounding errors.
     """
 
-    right: Array
-    gamma: float
-    reach: float
-
-    @classmethod
-    def of(cls, points: Array, centre: Array, gamma: float) -> _Exponents:
-        """Augment points, after subtracting `centre` to reduce rounding errors."""
+    def __init__(self, points: Array, centre: Array, gamma: float) -> None:
         n, d = points.shape
-        right = np.ones((n, d + 2))
-        np.subtract(points, centre, out=right[:, :d])
-        sizes = gamma * np.einsum("ij,ij->i", right[:, :d], right[:, :d])
-        np.negative(sizes, out=right[:, -1])
-        return cls(right, gamma, float(sizes.max(initial=0.0)))
+        self.gamma, self.right = gamma, np.ones((n, d + 2))
+        centred = np.subtract(points, centre, out=self.right[:, :d])
+        sizes = gamma * np.einsum("ij,ij->i", centred, centred)
+        np.negative(sizes, out=self.right[:, -1])
+        self.reach = float(sizes.max(initial=0.0))
 
     def left(self, rows: Columns) -> Array:
         """Return (2 gamma x, -a, 1) for the given rows."""
@@ -240,7 +226,7 @@ class _Exponents:
         np.fill_diagonal(gram, 1.0)
         return gram
 
-    def cross_gram(self, others: _Exponents) -> Array:
+    def cross_gram(self, others: Exponents) -> Array:
         """Return the kernel values between these points and others."""
         gram = np.empty((len(self.right), len(others.right)))
         width = max(1, TILE_ENTRIES // max(1, min(len(gram), TILE_ROWS)))
@@ -371,7 +357,6 @@ class Precomputed(Kernel):
         self.assume_psd = assume_psd
 
     def __sklearn_clone__(self) -> Precomputed:
-        """Return a clone that shares the matrix."""
         return type(self)(self.gram, self.assume_psd)
 
     def _check_loaded(self) -> None:
@@ -397,14 +382,20 @@ class Precomputed(Kernel):
         if X.shape[1] == 1 == Y.shape[1]:
             entries: Any = np.ix_(self._numbers(X), self._numbers(Y))
             return np.asarray(self.gram[entries], dtype=np.float64)
-        if Y.shape[1] == 1:
-            return self._against_all(X)[:, self._numbers(Y)]
         if X.shape[1] == 1:
-            return self._against_all(Y)[:, self._numbers(X)].T
-        raise ValueError(
-            "expected the row numbers of training points, np.arange(n)[:, None], as one argument, "
-            "got kernel rows as both: a precomputed kernel is undefined between new points"
-        )
+            return self._gram(Y, X).T
+        if Y.shape[1] != 1:
+            raise ValueError(
+                "expected the row numbers of training points, np.arange(n)[:, None], as one "
+                "argument, got kernel rows as both: a precomputed kernel is undefined between new "
+                "points"
+            )
+        if X.shape[1] != len(self._checked()):
+            raise ValueError(
+                f"expected kernel values with all {len(self.gram)} training points, "
+                f"got {X.shape[1]} columns"
+            )
+        return X[:, self._numbers(Y)]
 
     def _diagonal(self, X: Array) -> Array:
         if X.shape[1] != 1:
@@ -414,15 +405,6 @@ class Precomputed(Kernel):
             )
         numbers = self._numbers(X)
         return np.asarray(self.gram[numbers, numbers], dtype=np.float64)
-
-    def _against_all(self, X: Array) -> Array:
-        """Return X; raise ValueError unless it has a column for each point of the matrix."""
-        if X.shape[1] != len(self._checked()):
-            raise ValueError(
-                f"expected kernel values with all {len(self.gram)} training points, "
-                f"got {X.shape[1]} columns"
-            )
-        return X
 
     def _checked(self) -> Array:
         """Return the matrix; raise ValueError unless it is a square array."""
@@ -448,12 +430,12 @@ class Precomputed(Kernel):
 
 
 def as_kernel(
-    kernel: Any,
-    X: Array,
-    gamma: float | str = "scale",
-    feature_names: Sequence[str] | None = None,
+    kernel: Any, X: Array, gamma: float | str = "scale", feature_names: Sequence[str] | None = None
 ) -> Kernel:
     """Return the kernel with a given name, a clone of a kernel object, or a `FunctionKernel`.
+
+    Raise ValueError if the name or a column is unknown, or if gamma is not positive or does not
+    apply to the kernel, and TypeError if `kernel` has another type.
 
     Parameters
     ----------
@@ -468,13 +450,6 @@ def as_kernel(
     feature_names : sequence of str of length d, optional
         Column names of X; nested `On` kernels get positions instead of these names.
 
-    Raises
-    ------
-    ValueError
-        If the name is unknown, gamma is not positive or does not apply to the kernel, or a column
-        is not in X.
-    TypeError
-        If `kernel` has another type.
     """
     if isinstance(kernel, str):
         if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:
@@ -506,10 +481,7 @@ def _refuse_gamma(gamma: float | str, why: str) -> None:
 
 
 def scaled_gamma(X: Array) -> float:
-    """Return 1/(n_features var(X)), or 1/n_features if X is constant up to rounding.
-
-    Raise ValueError if the variance underflows.
-    """
+    """Return 1/(n_features var(X)), or 1/n_features if X is constant up to rounding."""
     largest, d = float(np.abs(X).max(initial=0.0)), X.shape[1]
     spread = float(X.var(dtype=np.float64))
     if spread < 1e-300 and np.ptp(X) > 0:

@@ -6,11 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from pliant import AsymmetricKernelRidge
-from pliant.kernels import Gaussian, Kernel
+from pliant.kernels import Kernel
 
 
 class Widening(Kernel):
@@ -174,16 +173,3 @@ def test_a_matrix_that_is_not_square():
     for method in (model.predict, model.predict_second):
         with pytest.raises(ValueError, match="7 features"):
             method(widening(NEW, NEW))
-
-
-def test_the_summary():
-    X, y = data()
-    model = AsymmetricKernelRidge(Gaussian(0.5)).fit(X, y)
-    summary = model.summary()
-    assert summary.n_support == len(X)
-    assert summary.functions[0].details == {"condition": model.condition_}
-    assert summary.drawings == {"gram"}
-    assert AsymmetricKernelRidge(Widening()).fit(X, y).summary().drawings == frozenset()
-    assert AsymmetricKernelRidge("precomputed").fit(Gaussian()(X), y).summary().kernel is None
-    with pytest.raises(NotFittedError):
-        AsymmetricKernelRidge().summary()

@@ -72,7 +72,7 @@ def test_data_frames_bring_names_and_unknown_lengths():
     np.testing.assert_allclose(model.predict(new), expected, atol=1e-6)
     with pytest.raises(ValueError, match="names must be in the same order"):
         model.predict(dd.from_pandas(new[["w", "v", "u"]], npartitions=2))
-    some = parts(X)[da.from_array(X[:, 0] > 0.95, chunks=90)]  # chunks of unknown, sometimes zero length
+    some = parts(X)[da.from_array(X[:, 0] > 0.95, chunks=90)]  # unknown chunk lengths
     few = model.fit(some, Y[X[:, 0] > 0.95])
     assert len(few.dual_coef_) == (X[:, 0] > 0.95).sum()
 
@@ -108,19 +108,6 @@ def test_partitions_that_are_empty_or_of_unlike_types():
     predicted = model.predict(lazy)
     assert predicted.chunks == (chunks[0],)
     np.testing.assert_allclose(predicted.compute(), expected, atol=1e-6)
-
-
-def test_partitions_of_one_class_only():
-    order = np.argsort(Y > 0, kind="stable")
-    points, labels = X[order], np.where(Y[order] > 0, "up", "down")
-    model = SketchedKernelRidgeClassifier(n_centers=40, random_state=0)
-    expected = model.fit(points, labels).decision_function(NEW)
-    first = int((labels == "down").sum())
-    both = da.from_array(points, chunks=((first, 400 - first), (3,)))
-    model.fit(both, da.from_array(labels, chunks=first))
-    np.testing.assert_allclose(model.decision_function(NEW), expected, atol=1e-6)
-    with pytest.raises(ValueError, match="expected at least two classes, got one class: 'down'"):
-        model.fit(both[:first], labels[:first])
 
 
 def test_nan_where_numbers_are_missing():

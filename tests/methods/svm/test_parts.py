@@ -81,16 +81,6 @@ def test_a_sample_decides_and_all_rows_are_placed(monkeypatch):
     np.testing.assert_array_equal(nearest_rows(X, parts.centres), parts.labels)
 
 
-def test_equal_rows_are_not_divided(monkeypatch):
-    monkeypatch.setattr(module, "AUTO_SIZE", 50)
-    rng = np.random.default_rng(0)
-    X = np.vstack([np.zeros((700, 2)), rng.normal(size=(300, 2))])
-    parts = kmeans_partition(X, random_state=0)
-    assert len(set(parts.labels[:700])) == 1
-    assert (np.sort(parts.sizes)[:-1] <= 100).all()
-    assert len(kmeans_partition(np.ones((10, 2)), 3, random_state=0)) == 1
-
-
 def test_memory_does_not_grow_with_rows_times_parts():
     X = np.random.default_rng(0).normal(size=(100_000, 4))
     tracemalloc.start()

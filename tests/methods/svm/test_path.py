@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from pliant import C_path, DANKClassifier, DANKRegressor
-from pliant.datasets import make_speed_problem
 from tests.methods.dank.test_dank import classification, regression
 
 
@@ -23,15 +21,6 @@ def test_each_machine_of_a_path_equals_its_own_fit(machine, eta):
         assert fitted.objective_ == pytest.approx(alone.objective_, rel=1e-6)
         assert fitted.n_features_in_ == alone.n_features_in_
         np.testing.assert_allclose(fitted.predict(X), alone.predict(X), atol=1e-3)
-
-
-def test_warm_starts_save_steps():
-    X, y = make_speed_problem(1000)
-    Cs = 8.0 * 1.2 ** np.arange(5)
-    machine = DANKClassifier(gamma=3.0, eta=1e4)
-    path = C_path(machine, X, y, Cs)
-    cold = [clone(machine).set_params(C=C).fit(X, y) for C in Cs]
-    assert sum(m.n_iter_ for m in path) < sum(m.n_iter_ for m in cold)
 
 
 @pytest.mark.parametrize("eta", ["auto", 3.0])

@@ -112,16 +112,6 @@ def warm_and_counting(n_rows):
     return rows, kernel
 
 
-def test_a_row_is_computed_once_if_it_fits():
-    rows, kernel = warm_and_counting(n_rows=5)
-    w = np.zeros(N)
-    w[[2, 5, 7]] = 1.0
-    for _ in range(3):
-        rows.matvec(w)
-        rows.part(np.array([5]), np.arange(4))
-    assert kernel.values == 3 * N
-
-
 @pytest.mark.parametrize(("n_rows", "computed"), [(0, 12), (1, 9), (2, 6), (3, 3), (4, 3)])
 def test_a_cache_that_is_too_small_still_serves_what_fits(n_rows, computed):
     """Use the same three rows four times; a least recently used cache would have no hit."""
@@ -133,20 +123,6 @@ def test_a_cache_that_is_too_small_still_serves_what_fits(n_rows, computed):
     for _ in range(4):
         rows.matvec(w)
     assert kernel.values == computed * N
-
-
-def test_rows_used_often_outlive_one_use_of_others():
-    rows, kernel = warm_and_counting(n_rows=2)
-    rows.square(np.arange(N))
-    often, once = np.zeros(N), np.zeros(N)
-    often[[1, 2]] = 1.0
-    once[3:] = 1.0
-    for _ in range(5):
-        rows.matvec(often)
-    rows.matvec(often + once)
-    kernel.values = 0
-    rows.matvec(often)
-    assert kernel.values == 0
 
 
 def test_a_square_part_reads_kept_rows_and_computes_half_of_the_rest():

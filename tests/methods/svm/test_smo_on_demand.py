@@ -116,24 +116,6 @@ def test_with_any_room_and_start_the_value_never_falls_and_the_bound_holds(
     assert ((problem.lower <= result.x) & (result.x <= problem.upper)).all()
 
 
-def test_no_more_than_the_room_is_asked_for_and_the_worst_pair_is_always_in_it():
-    problem = dual("svc", lambda X: Recorder(dense(X), 50), 400, 10.0)
-    beta = np.zeros(400)
-    seen = []
-
-    def look(step):
-        chosen = problem.rows.squares[-1]
-        if not any(chosen is old for old in seen):
-            seen.append(chosen)
-
-    result = smo.solve(problem, tol=1e-5, callback=look)
-    assert result.status is Status.CONVERGED
-    assert len(seen) > 3
-    assert all(2 <= len(np.unique(part)) == len(part) <= 50 for part in problem.rows.squares)
-    block = WorkingBlock(problem, beta, problem.fields(beta))
-    assert np.array_equal(problem.rows.squares[0], working_set(block, 50, drawn()))
-
-
 @kinds
 @pytest.mark.parametrize("room", [2, 3, 10, 250, 600])
 def test_a_working_set_holds_the_worst_pair_and_fits(kind, room):

@@ -90,12 +90,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    K may have negative eigenvalues, and K + alpha I may be singular. The system is solved with LU
-    factors, and its condition number is checked. Time is O(n^3); memory is two matrices of shape
-    (n, n). The coefficients of two equal samples i and j differ by (y_i - y_j)/alpha.
-
-    A kernel with a bandwidth per support point is undefined for other second arguments. f2 is then
-    undefined at new points, and `predict_second` raises the kernel's error.
+    As K may be indefinite, the system is solved with LU factors, and its condition number is
+    checked; O(n^3) time and two n x n matrices. The coefficients of equal samples i and j differ by
+    (y_i - y_j)/alpha. For a kernel with a bandwidth per support point, f2 is undefined at new
+    points, and `predict_second` raises the kernel's error.
 
     References
     ----------
@@ -117,9 +115,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "alpha": real_number(above=0),
-    }
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": real_number(above=0)}
     """Constraints; `as_kernel` checks the kernel and gamma."""
 
     kernel_: Kernel | None
@@ -136,6 +132,9 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
         """Fit the coefficients of both models.
 
+        Raise ValueError if a parameter or the data are invalid, or if K + alpha I is singular to
+        working precision. A LinAlgWarning reports an ill-conditioned matrix.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
@@ -146,33 +145,11 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0. For the same kernel, a weight of 2 repeats the sample and a weight of 0
             removes it (gamma="scale" ignores weights).
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are invalid, or if K + alpha I is singular to working
-            precision.
-
-        Warns
-        -----
-        scipy.linalg.LinAlgWarning
-            If K + alpha I is ill-conditioned.
         """
         with fresh(self):
             check_parameters(self)
-            points, targets = validate_data(
-                self,
-                X,
-                y,
-                dtype=np.float64,
-                y_numeric=True,
-                multi_output=True,
-                ensure_min_samples=2,
-            )
+            options = {"dtype": np.float64, "y_numeric": True, "multi_output": True}
+            points, targets = validate_data(self, X, y, ensure_min_samples=2, **options)
             targets = check_targets(targets)
             weights = check_weights(sample_weight, points)
             names = getattr(self, "feature_names_in_", None)
@@ -188,7 +165,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _solve(self, gram: Array, y: Array, weights: Array) -> None:
         """Set the attributes to the stationary point of problem (7)."""
         # Theorem 1 with weights S = diag(s): the coefficients of f1 are
-        # S^{1/2} (S^{1/2} K S^{1/2} + alpha I)^{-1} S^{1/2} y, and those of f2 have K' for K.
+        # S^{1/2} (S^{1/2} K S^{1/2} + alpha I)^{-1} S^{1/2} y; replace K by K' for f2.
         alpha, root = float(self.alpha), np.sqrt(weights)
         with np.errstate(over="ignore", invalid="ignore"):  # unbounded kernels may overflow
             lu, self.condition_ = _factors(gram, root, alpha)
@@ -223,16 +200,12 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict_second(self, X: npt.ArrayLike) -> Array:
         """Return f2(t) for each row t of X, shape (n_queries,) or (n_queries, n_outputs).
 
+        Raise ValueError if the kernel is undefined for new points as its second argument.
+
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), or (n_queries, n_samples)
-            New points t; for kernel="precomputed", k(x_j, t_i) in row i, column j: the transpose
-            of k(X_train, X).
-
-        Raises
-        ------
-        ValueError
-            If the kernel is undefined for new points as its second argument.
+            New points t; for kernel="precomputed", k(x_j, t_i) in row i, column j.
         """
         return self._outputs(X, second=True)
 
@@ -257,13 +230,11 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         condition number of K + alpha I.
         """
         check_is_fitted(self)
-        n_support, details = len(self.dual_coef_), {"condition": self.condition_}
-        symmetric = self.kernel_ is not None and self.kernel_.symmetric
+        n_support, kernel = len(self.dual_coef_), self.kernel_
+        function = FunctionSummary(self, n_support, details={"condition": self.condition_})
+        drawings = {"gram"} if kernel is not None and kernel.symmetric else ()
         return Summary(
-            (FunctionSummary(self, n_support, details=details),),
-            kernel=self.kernel_,
-            n_support=n_support,
-            drawings=frozenset({"gram"}) if symmetric else frozenset(),
+            (function,), kernel=kernel, n_support=n_support, drawings=frozenset(drawings)
         )
 
     @property
@@ -271,7 +242,6 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn to slice rows and columns of a precomputed Gram matrix."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
         return tags
@@ -296,21 +266,13 @@ def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
     lu, pivots, zero_pivot = dgetrf(matrix, overwrite_a=True)
     reciprocal = 0.0 if zero_pivot else float(dgecon(lu, norm, norm="1")[0])
     condition = 1.0 / reciprocal if reciprocal > 0.0 else np.inf
-    singular = 0.1 / np.finfo(np.float64).eps  # 4.5e14: no digit of the solution is correct
-    name = f"K + alpha I with alpha = {alpha:g}"
+    problem = f"K + alpha I with alpha = {alpha:g} has a condition number of {condition:.1e}"
     hint = "K has an eigenvalue near -alpha; try another alpha"
-    if condition >= singular:
-        raise ValueError(
-            f"expected {name} to be invertible, got a condition number of {condition:.1e}, above "
-            f"{singular:.1e}; {hint}"
-        )
+    if condition >= 0.1 / np.finfo(np.float64).eps:  # 4.5e14: no digit of the solution is correct
+        raise ValueError(f"expected an invertible matrix, got a singular one: {problem}; {hint}")
     if condition >= 1e12:  # about four digits are correct
-        warnings.warn(
-            f"{name} has a condition number of {condition:.1e}, above 1.0e+12: few "
-            f"digits of the solution are correct; {hint}",
-            LinAlgWarning,
-            stacklevel=stack_level(),
-        )
+        text = f"{problem}, so few digits of the solution are correct; {hint}"
+        warnings.warn(text, LinAlgWarning, stacklevel=stack_level())
     return (lu, pivots), condition
 
 

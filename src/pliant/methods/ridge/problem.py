@@ -1,7 +1,4 @@
-"""Centres, the Cholesky factor of their kernel matrix, the normal equations, and their solver.
-
-The solver is preconditioned conjugate gradients, restarted from accurate residuals.
-"""
+"""Centres, the Cholesky factor of their kernel matrix, the normal equations, and their solver."""
 
 from __future__ import annotations
 
@@ -40,8 +37,7 @@ FLOAT32_REDUCTION, FLOAT32_STALL = 1e-4, 15
 without halving the preconditioned norm of the residual."""
 
 MARGIN = 0.5
-"""Iterations end at this fraction of the required gradient norm, as rounding makes the recursive
-residual differ from the certified one."""
+"""Iterations end at this fraction of the required gradient norm, to allow for rounding errors."""
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 """Pivots below this, times the largest pivot and the number of centres, are rounding errors."""
@@ -109,18 +105,16 @@ class CentreFactor:
         """
         weights = weights[self.order]
         r, m = self.upper.shape
-        means = np.zeros(r)
         chunks = [slice(low, low + 256) for low in range(0, m, 256)]  # limits the size of copies
+
+        def columns(chunk: slice) -> Array:  # with zeros below the diagonal
+            return np.asfortranarray(np.triu(self.upper[:, chunk], -chunk.start))
+
+        means, total = np.zeros(r), np.zeros((r, r), order="F")
         if centred:
-            for chunk in chunks:
-                columns = np.triu(self.upper[:, chunk], -chunk.start)  # zeros below the diagonal
-                means += np.asfortranarray(columns) @ weights[chunk]
-            means /= weights.sum()
-        total = np.zeros((r, r), order="F")
+            means = sum(columns(chunk) @ weights[chunk] for chunk in chunks) / weights.sum()
         for chunk in chunks:
-            features = np.asfortranarray(np.triu(self.upper[:, chunk], -chunk.start))
-            features -= means[:, None]
-            features *= np.sqrt(weights[chunk])
+            features = (columns(chunk) - means[:, None]) * np.sqrt(weights[chunk])
             total = dsyrk(1.0, features, beta=1.0, c=total, overwrite_c=1)
         return total
 
@@ -144,32 +138,25 @@ def factorize(kernel: Kernel, centres: Array) -> CentreFactor:
     upper, order, rank, _ = dpstrf(gram.T, tol=tolerance, lower=0, overwrite_a=1)
     order = np.asarray(order, dtype=np.intp) - 1
     if rank < len(centres):
+        # A PSD matrix of rank r equals U'U; check this for up to 256 of the dropped centres.
         upper = np.array(upper[:rank], order="F")
-        _check_definite(kernel, centres[order[rank:]], upper[:, rank:], scale)
+        dropped, columns = centres[order[rank : rank + 256]], upper[:, rank : rank + 256]
+        block = kernel._between_sets(dropped, dropped.copy()) / scale
+        error = float(np.abs(block - columns.T @ columns).max())
+        if not error <= 1e-6 * max(1.0, float(np.abs(block).max())):
+            raise ValueError(
+                "expected a kernel that is positive semi-definite on the centres, got an error of "
+                f"{error:.3g} times the largest k(x, x) in its Cholesky factor, from "
+                f"{type(kernel).__name__}; choose another kernel or other kernel parameters"
+            )
     return CentreFactor(upper, order, scale)
-
-
-def _check_definite(kernel: Kernel, dropped: Array, columns: Array, scale: float) -> None:
-    """Raise ValueError unless U'U equals the kernel matrix of (256 of) the dropped centres.
-
-    A PSD matrix of rank r equals U'U. K is not PSD if an entry differs by 1e-6 of the largest one.
-    """
-    chosen = slice(0, 256)
-    gram = kernel._between_sets(dropped[chosen], dropped[chosen].copy()) / scale
-    error = float(np.abs(gram - columns[:, chosen].T @ columns[:, chosen]).max())
-    if not error <= 1e-6 * max(1.0, float(np.abs(gram).max())):
-        raise ValueError(
-            "expected a kernel that is positive semi-definite on the centres, got one that differs "
-            f"from its positive semi-definite part by {error:.3g} times the largest k(x, x), from "
-            f"{type(kernel).__name__}; choose another kernel or other kernel parameters"
-        )
 
 
 class Preconditioner:
     """The inverse of a matrix plus `ridge` I, applied by its Cholesky factor; O(r^3), memory r^2.
 
-    The matrix, shape (r, r), in Fortran order, is given by its upper triangle and overwritten. It
-    is positive semi-definite up to rounding; the ridge grows if rounding makes the sum indefinite.
+    The matrix, shape (r, r), in Fortran order, is given by its upper triangle and overwritten. The
+    ridge grows if rounding makes the sum indefinite.
     """
 
     def __init__(self, matrix: Array, ridge: float) -> None:
@@ -185,7 +172,6 @@ class Preconditioner:
         raise ValueError("expected finite kernel values; scale the features")
 
     def __call__(self, right: Array) -> Array:
-        """Return the inverse times `right`, shape (r, t)."""
         return np.asarray(dpotrs(self._factor, right, lower=0)[0])
 
 
@@ -202,10 +188,6 @@ class Targets(NamedTuple):
     weights: Array
     largest_weight: float
 
-    @property
-    def squares(self) -> Array:
-        """Weighted sums of squares, shape (t,)."""
-        return np.asarray(self.weights @ self.values**2)
 
     @classmethod
     def scaled(cls, y: Array, weights: Array, centred: bool) -> Targets:
@@ -224,25 +206,15 @@ class Targets(NamedTuple):
 class RidgeCertificate(NamedTuple):
     """Bounds on the suboptimality of coefficients, for each of t targets.
 
-    `gradient` is the residual g of the normal equations, shape (r, t). `values` is the objective,
-    shape (t,), and `gaps` = |g|^2 / ridge bounds its excess over the minimum. Multiplied by
-    `units`, both are in the user's units.
+    `gradient` is the residual g of the normal equations, shape (r, t), and `gaps` = |g|^2 / ridge,
+    shape (t,), bounds objective minus minimum. `value` is the objective and `gap` its bound, summed
+    over the targets in the user's units.
     """
 
     gradient: Array
-    values: Array
     gaps: Array
-    units: Array
-
-    @property
-    def value(self) -> float:
-        """The objective, summed over the targets."""
-        return float(self.values @ self.units)
-
-    @property
-    def gap(self) -> float:
-        """The bound, summed over the targets."""
-        return float(self.gaps @ self.units)
+    value: float
+    gap: float
 
 
 @dataclass(eq=False)
@@ -265,7 +237,7 @@ class SketchedEquations:
     n_passes: int = field(default=1, init=False)
 
     def __post_init__(self) -> None:
-        self.squares = self.targets.squares
+        self.squares: Array = self.targets.weights @ self.targets.values**2
         (sums,) = self.exact.total(column_sums)  # K's, K'S y
         if not np.isfinite(sums).all():
             raise ValueError(
@@ -281,10 +253,6 @@ class SketchedEquations:
     def has_exact_rows(self) -> bool:
         """True if certificates use more accurate kernel values than iterations."""
         return self.exact is not self.rows
-
-    def use_exact_rows(self) -> None:
-        """Use the accurate kernel values in iterations."""
-        self.rows = self.exact
 
     def product(self, w: Array) -> Array:
         """Return (Z'SZ + ridge I) w, shape (r, t), in one pass over all rows."""
@@ -305,7 +273,7 @@ class SketchedEquations:
         # The gradient is -2 g and the Hessian at least 2 ridge I: the gap is at most |g|^2 / ridge.
         gaps = np.einsum("ij,ij->j", gradient, gradient) / self.ridge
         units = self.targets.units**2 * self.targets.largest_weight
-        return RidgeCertificate(gradient, values, gaps, units)
+        return RidgeCertificate(gradient, gaps, float(values @ units), float(gaps @ units))
 
     def approximate_inverse(self) -> Precondition:
         """Return FALKON's preconditioner, with the weighted centres instead of all rows in Z'SZ."""
@@ -332,10 +300,9 @@ class SketchedEquations:
 def cg_limit(kernel: Kernel, n_features: int, n_centres: int, n_targets: int, kept: float) -> int:
     """Return the number of iterations that cost as much as the normal matrix, or 0 if below 5.
 
-    The number until convergence is unknown beforehand. If this limit is reached, the normal matrix
-    solves the system, at no more than twice the cost of the cheaper method. A fraction `kept` of
-    the kernel values is kept between passes. Estimated costs, unlike timings, make fits
-    reproducible.
+    At this limit, the normal matrix solves the system, at no more than twice the cost of the
+    cheaper method. A fraction `kept` of the kernel values is kept between passes. Costs are
+    estimated, not timed, so that fits are reproducible.
     """
     # Nanoseconds per pair of row and centre, on one core of an AMD EPYC. A Gaussian value takes 1.5
     # plus .06 per feature; other kernels 1 (linear) to 40 (SCG-LDK, DANK). An iteration reads a
@@ -352,8 +319,7 @@ class Solver:
     """Conjugate gradients for all t right-hand sides of a problem, starting from zero.
 
     Iterations end when the gap of each target is at most its entry in `gaps`. After `cg_limit`
-    iterations (None for never), the exact inverse replaces the preconditioner. It solves the system
-    up to rounding, at the cost of many iterations.
+    iterations (None for never), the exact inverse replaces the preconditioner.
     """
 
     problem: SketchedEquations
@@ -372,10 +338,9 @@ class Solver:
         w = np.zeros_like(self.problem.right)
         proof = self._certify(w)
         while (status := self._status(proof)) is None:
-            # Restart: the recursive residual r drifts from b - A w, by rounding and by products in
-            # float32. From the accurate g = b - A w of the certificate, conjugate gradients solve
-            # A d = g for a correction d. Losing the conjugate directions costs a few iterations.
-            if self.cg_limit is not None and self.n_iter >= self.cg_limit and not self.direct:
+            # Restart: the recursive residual drifts from b - A w by rounding errors. With the
+            # accurate g = b - A w of the certificate, solve A d = g for a correction d.
+            if self._at_cg_limit():
                 self.precondition = None  # free its memory
                 self.precondition, self.direct = self.problem.inverse(), True
             start, last = w, proof
@@ -390,7 +355,7 @@ class Solver:
             if not self.problem.has_exact_rows or self.direct:
                 status = Status.STALLED
                 break
-            self.problem.use_exact_rows()  # float32 makes no further progress
+            self.problem.rows = self.problem.exact  # float32 makes no further progress
         return Result(w, proof.value, proof.gap, self.n_iter, status, self.history, proof)
 
     def _certify(self, w: Array) -> RidgeCertificate:
@@ -409,10 +374,13 @@ class Solver:
             return Status.STOPPED
         return Status.MAX_ITER if self.n_iter >= self.max_iter else None
 
+    def _at_cg_limit(self) -> bool:
+        """Return True if the exact inverse has to replace the preconditioner."""
+        return self.cg_limit is not None and not self.direct and self.n_iter >= self.cg_limit
+
     def _must_end(self) -> bool:
         """Return True after a stop request, or at `max_iter` or `cg_limit` iterations."""
-        at_limit = self.cg_limit is not None and not self.direct and self.n_iter >= self.cg_limit
-        return self.stopped or self.n_iter >= self.max_iter or at_limit
+        return self.stopped or self.n_iter >= self.max_iter or self._at_cg_limit()
 
     def _correction(self, certificate: RidgeCertificate) -> Array:
         """Solve A d = g approximately for the gradient g, directly or by iterations; return d."""

@@ -22,7 +22,7 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_weights
 from pliant.kernels.base import Kernel
-from pliant.kernels.standard import Gaussian
+from pliant.kernels.standard import Exponents, Gaussian
 
 BLOCK_MB = 8.0
 """Memory of the kernel values of one block, in MiB, which should fit in L3 cache. With 2000
@@ -49,11 +49,9 @@ class KernelValues:
             self._factors = 1.0 if shares is None else np.sqrt(shares)
             scaled = centres * self._factors
             self._origin = scaled.mean(axis=0)
-            scaled = scaled - self._origin
-            sizes = self._sizes(scaled)
-            self._reach = float(sizes.max(initial=0.0))
-            right = np.vstack([scaled.T, np.ones_like(sizes), -sizes])  # (y, 1, -b), (d + 2, m)
-            self._right = right.astype(self.dtype, copy=False)
+            exponents = Exponents(scaled, self._origin, self._gamma)
+            self._reach = exponents.reach
+            self._right = np.ascontiguousarray(exponents.right.T, self.dtype)
 
     def __call__(self, rows: Array, out: Array | None = None) -> Array:
         """Return k(rows, centres), shape (b, m); `out` may be overwritten."""
@@ -61,7 +59,7 @@ class KernelValues:
         if self._fast:
             left = np.empty((len(rows), rows.shape[1] + 2))  # (2 gamma x, -a, 1)
             moved = np.subtract(rows * self._factors, self._origin, out=left[:, :-2])
-            sizes = self._sizes(moved)
+            sizes = self._gamma * np.einsum("ij,ij->i", moved, moved)
             if max(self._reach, float(sizes.max(initial=0.0))) <= self._farthest:
                 moved *= 2.0 * self._gamma
                 np.negative(sizes, out=left[:, -2])
@@ -69,10 +67,6 @@ class KernelValues:
                 left = left.astype(self.dtype, copy=False)
                 return np.asarray(exponentials(np.matmul(left, self._right, out=out)))
         return np.ascontiguousarray(self.kernel._between_sets(rows, self.centres), self.dtype)
-
-    def _sizes(self, points: Array) -> Array:
-        """Return gamma |x|^2 of each point."""
-        return np.asarray(self._gamma * np.einsum("ij,ij->i", points, points))
 
 
 class KernelBlock(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
@@ -62,7 +62,7 @@ from pliant.methods.ridge.rows import (
     points_for_kernel,
 )
 from pliant.methods.summary import FunctionSummary, Summary
-from pliant.methods.svm.estimators import documented_as
+from pliant.methods.svm.estimators import class_factors, documented_as
 
 
 def check_centres(name: str, value: Any) -> None:
@@ -111,6 +111,9 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the coefficients of the centres.
 
+        Raise ValueError if a parameter or the data are invalid, or if the kernel is not positive
+        semi-definite on the centres. A ConvergenceWarning reports an accuracy worse than ``tol``.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a Dask array or data frame
@@ -120,21 +123,6 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             Class labels or real targets; a Dask array is computed.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0. For the same centres and kernel, a weight of 2 repeats the sample.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are invalid, or if the kernel is not positive semi-definite
-            on the centres.
-
-        Warns
-        -----
-        sklearn.exceptions.ConvergenceWarning
-            If the coefficients are not certified to the accuracy ``tol``.
         """
         with fresh(self):
             check_parameters(self)
@@ -253,12 +241,9 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         if self.fit_intercept:
             self.intercept_ = float(intercept[0]) if flat else intercept
         self.objective_, self.gap_ = result.value, result.gap
-        largest = np.linalg.norm(problem.right, axis=0)
-        left = np.linalg.norm(certificate.gradient, axis=0)
-        self.residual_ = float(np.divide(left, largest, out=left * 0.0, where=largest > 0).max())
-        squares = problem.squares
-        shares = np.divide(certificate.gaps, squares, out=left * 0.0, where=squares > 0)
-        self.certified_error_ = float(np.sqrt(shares.max()))
+        norms = np.linalg.norm(certificate.gradient, axis=0)
+        self.residual_ = _largest_ratio(norms, np.linalg.norm(problem.right, axis=0))
+        self.certified_error_ = math.sqrt(_largest_ratio(certificate.gaps, problem.squares))
         self.n_iter_ = result.n_iter
         self.n_passes_ = problem.n_passes
         self.converged_ = result.status is Status.CONVERGED
@@ -285,11 +270,11 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         points = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         values = KernelValues(self.kernel_, self.support_vectors_)
         coefficients = np.ascontiguousarray(self.dual_coef_, dtype=np.float64)
-        return in_blocks(
-            points,
-            len(self.support_vectors_),
-            lambda block: values(block) @ coefficients + self.intercept_,
-        )
+
+        def outputs(block: Array) -> Array:
+            return values(block) @ coefficients + self.intercept_
+
+        return in_blocks(points, len(coefficients), outputs)
 
     def summary(self) -> Summary:
         """Return a summary of the fitted model.
@@ -298,16 +283,9 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         passes over all rows.
         """
         check_is_fitted(self)
-        n_support = len(self.support_vectors_)
-        function = FunctionSummary(
-            self,
-            n_support,
-            n_iter=self.n_iter_,
-            objective=self.objective_,
-            gap=self.gap_,
-            relative_gap=self.certified_error_,
-            details={"passes": self.n_passes_},
-        )
+        n_support, details = len(self.support_vectors_), {"passes": self.n_passes_}
+        results = self.n_iter_, self.objective_, self.gap_, self.certified_error_
+        function = FunctionSummary(self, n_support, *results, details=details)
         return Summary(
             (function,), kernel=self.kernel_, n_support=n_support, drawings=frozenset({"gram"})
         )
@@ -315,6 +293,12 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes loaded from a file are inconsistent."""
         check_expansion(self, "dual_coef_")
+
+
+def _largest_ratio(numerators: Array, denominators: Array) -> float:
+    """Return the largest ratio, with 0 for a denominator of 0."""
+    zeros = np.zeros_like(numerators)
+    return float(np.divide(numerators, denominators, out=zeros, where=denominators > 0).max())
 
 
 @dataclass(eq=False, repr=False)
@@ -353,17 +337,15 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         If False, b = 0, as in scikit-learn's ``KernelRidge``.
     solver : {"auto", "cg", "direct"}, default="auto"
         "cg" makes a pass over all samples per iteration. "direct" forms and factorises the normal
-        equations in one pass. "auto" iterates up to the cost of "direct", then switches to it; if
-        five iterations cost more than "direct", it uses "direct" immediately.
+        equations in one pass. "auto" iterates up to the cost of "direct", then switches to it, or
+        uses "direct" immediately if five iterations cost more.
     tol : float, default=1e-6
-        Stop when the training predictions are certified to within ``tol`` standard deviations of
-        the target from the optimal predictions, root mean square; > 0.
+        Stop at a ``certified_error_`` of at most ``tol``; > 0.
     max_iter : int, default=500
         Maximum number of iterations.
     dtype : {"float64", "float32"}, default="float64"
-        Dtype of the kernel values during iterations. "float32" halves time and memory. Sums over
-        blocks, residuals and certificates are always float64, and restarts refine the solution to
-        the same accuracy.
+        Dtype of the kernel values during iterations. "float32" halves time and memory; restarts
+        with float64 residuals refine the solution to the same accuracy.
     cache_mb : float, default=1000.0
         Maximum memory for kernel values kept between passes, in MiB; the others are recomputed.
         With Dask, none are kept.
@@ -392,8 +374,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         Upper bound on the root mean square difference between training predictions and optimal
         ones, in standard deviations of the target; the maximum over outputs.
     residual_ : float
-        Norm of the residual of the normal equations, relative to the right-hand side; the maximum
-        over outputs.
+        Relative residual norm of the normal equations; the maximum over outputs.
     n_iter_ : int
         Number of iterations.
     n_passes_ : int
@@ -420,10 +401,8 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 
     With d features and t outputs, factorising takes O(m^3) and each pass O(n m (d + t)), or
     O(n m^2) for "direct". Memory is 2 m^2 + 4 n t numbers, the kept kernel values, and a few blocks
-    of 8 MiB.
-
-    A pass over a Dask array or data frame is a tree reduction over its partitions. Targets and
-    weights are loaded into memory, X is not.
+    of 8 MiB. A pass over a Dask array or data frame is a tree reduction over its partitions.
+    Targets and weights are loaded into memory, X is not.
 
     References
     ----------
@@ -509,39 +488,22 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
             raise ValueError(
                 f"expected at least two classes, got one class: {plain(self.classes_[0])!r}"
             )
-        if self.class_weight is not None:
-            weights = weights * self._class_weights(y)[codes]
+        weights = weights * class_factors(self.class_weight, self.classes_, y)[codes]
         if len(self.classes_) == 2:
             return np.where(codes == 1, 1.0, -1.0), weights
         return np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0), weights
 
-    def _class_weights(self, y: Any) -> Array:
-        """Return the class weights, shape (n_classes,), each > 0."""
-        try:
-            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"expected class_weight None, 'balanced' or a dict of the classes, got "
-                f"{self.class_weight!r}: {error}"
-            ) from None
-        if not (np.isfinite(factors) & (factors > 0)).all():
-            raise ValueError(f"expected finite class weights > 0, got {self.class_weight!r}")
-        return np.asarray(factors, dtype=np.float64)
-
     @by_partition
     def decision_function(self, X: Any) -> Any:
-        """Return the decision values f(x) + b.
+        """Return f(x) + b, shape (n_queries,), or (n_queries, n_classes) for more than two classes.
+
+        For two classes it is positive for ``classes_[1]``; otherwise `predict` returns the class
+        with the largest value.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), or a Dask array or data frame
             For a Dask collection, the result is a lazy Dask array.
-
-        Returns
-        -------
-        array of shape (n_queries,), or (n_queries, n_classes) for more than two classes
-            Two classes: positive for ``classes_[1]``. Multiclass: `predict` returns the class with
-            the largest value.
         """
         return self._outputs(X)
 

@@ -26,10 +26,11 @@ which h falls when beta_s decreases. At the optimum no rise exceeds any fall.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -140,19 +141,10 @@ class MarginDual:
 
 
 class WorkingBlock:
-    """The dual restricted to m coordinates (all by default), with the others held fixed.
+    """The dual restricted to the m coordinates `indices`, with the others held fixed.
 
-    Attributes
-    ----------
-    indices : array of shape (m,)
-        The coordinates.
-    beta, g, v : arrays of shape (m,)
-        Coordinate values, gradient and v; solvers update them in place. g and v include the
-        contribution of the fixed coordinates.
-    linear, lower, upper, epsilon, diagonal : arrays of shape (m,)
-        p, the box, half the width of the tube, and the diagonal of K.
-    c : float
-        Weight of the quartic term.
+    Solvers update `beta`, the gradient `g` and `v` in place; `g` and `v` include the contribution
+    of the fixed coordinates.
     """
 
     def __init__(
@@ -254,7 +246,7 @@ def project_box_hyperplane(
         np.concatenate([(point - lower)[moving] / a[moving], (point - upper)[moving] / a[moving]])
     )
     if breaks.size == 0:
-        return np.clip(point, lower, upper)
+        return inside
 
     def surplus(t: float) -> float:
         return float(a @ np.clip(point - t * a, lower, upper))
@@ -397,42 +389,68 @@ Pause: TypeAlias = Callable[[], object]
 """Called between blocks of kernel values; it may raise an exception to end the computation."""
 
 
-class Rows(Protocol):
+class Rows(ABC):
     """Access to a symmetric Gram matrix K by rows.
 
     Solvers read small square blocks and weighted sums of rows, and never call the kernel.
     `DenseRows` holds the matrix; `pliant.methods.svm.rows.CachedRows` computes rows on demand.
     """
 
-    @property
-    def max_block(self) -> int | None:
-        """Maximum number of coordinates in `square`; None for no limit."""
+    max_block: int | None = None
+    """Maximum number of coordinates in `square`; None for no limit."""
+
+    def __init__(self, diagonal: Array) -> None:
+        self._diagonal = diagonal.astype(np.float64)
+        self._diagonal.flags.writeable = False
 
     def __len__(self) -> int:
-        """Return the number of rows."""
-
-    def bordered(self) -> Rows:
-        """Return the matrix with a row and a column of zeros appended."""
+        return self._diagonal.size
 
     def diagonal(self) -> Array:
         """Return the diagonal, shape (n,), float64."""
+        return self._diagonal
 
+    @abstractmethod
+    def bordered(self) -> Rows:
+        """Return the matrix with a row and a column of zeros appended."""
+
+    @abstractmethod
     def square(self, indices: Indices, pause: Pause | None = None) -> Array:
-        """Return the rows and columns `indices`, shape (m, m)."""
+        """Return the rows and columns `indices`, shape (m, m).
 
+        `CachedRows` calls `pause` between blocks, and overwrites the result in the next call.
+        """
+
+    @abstractmethod
     def part(self, rows: Indices, columns: Indices) -> Array:
         """Return K[rows][:, columns]."""
 
+    @abstractmethod
+    def _groups(
+        self, used: Indices, pause: Pause | None
+    ) -> Iterator[tuple[Indices, Array, Indices]]:
+        """Yield the rows `used` in groups: positions in `used`, a matrix, and row numbers of it."""
+
     def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
         """Return K w, shape (n,), in float64; rows of zero weight are not read."""
+        used, total = np.flatnonzero(weights), np.zeros(len(self))
+        for members, matrix, numbers in self._groups(used, pause):
+            add_rows(total, matrix, numbers, weights[used[members]])
+        return total
 
     def both_matvecs(
         self, weights: Array, squares: Array, pause: Pause | None = None
     ) -> tuple[Array, Array]:
-        """Return K w and (K o K) q; q must be zero where w is."""
+        """Return K w and (K o K) q; q must be zero where w is. Each row is read once."""
+        used = np.flatnonzero(weights)
+        total, squared = np.zeros(len(self)), np.zeros(len(self))
+        for members, matrix, numbers in self._groups(used, pause):
+            some = used[members]
+            add_both(total, squared, matrix, numbers, weights[some], squares[some])
+        return total, squared
 
 
-class DenseRows:
+class DenseRows(Rows):
     """A symmetric Gram matrix in memory.
 
     Parameters
@@ -443,9 +461,6 @@ class DenseRows:
         Precision to store; float32 halves the memory traffic of a solver. Sums are float64.
     """
 
-    max_block: None = None
-    """Maximum number of coordinates in `square`: no limit."""
-
     def __init__(self, gram: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:
         matrix = np.asarray(gram)
         if dtype is None:
@@ -453,23 +468,14 @@ class DenseRows:
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"expected a square Gram matrix, got shape {matrix.shape}")
         self.gram: Array = np.ascontiguousarray(matrix, dtype=dtype)
-        self._diagonal: Array = self.gram.diagonal().astype(np.float64)
-        self._diagonal.flags.writeable = False
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.gram.shape[0]
+        super().__init__(self.gram.diagonal())
 
     def bordered(self) -> DenseRows:
         """Return the matrix with a row and a column of zeros appended."""
         return DenseRows(np.pad(self.gram, (0, 1)))
 
-    def diagonal(self) -> Array:
-        """Return the diagonal, shape (n,), float64."""
-        return self._diagonal
-
     def square(self, indices: Indices, pause: Pause | None = None) -> Array:
-        """Return the rows and columns `indices`, shape (m, m); `pause` is not called."""
+        """Return the rows and columns `indices`, shape (m, m)."""
         if np.array_equal(indices, np.arange(len(self))):
             return self.gram
         return self.part(indices, indices)
@@ -478,20 +484,10 @@ class DenseRows:
         """Return K[rows][:, columns]."""
         return part(self.gram, rows, columns)
 
-    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return K w, shape (n,); rows of zero weight are not read. `pause` is not called."""
-        used, total = np.flatnonzero(weights), np.zeros(len(self))
-        add_rows(total, self.gram, used, weights[used])
-        return total
-
-    def both_matvecs(
-        self, weights: Array, squares: Array, pause: Pause | None = None
-    ) -> tuple[Array, Array]:
-        """Return K w and (K o K) q; q must be zero where w is. `pause` is not called."""
-        total, squared = np.zeros(len(self)), np.zeros(len(self))
-        used = np.flatnonzero(weights)
-        add_both(total, squared, self.gram, used, weights[used], squares[used])
-        return total, squared
+    def _groups(
+        self, used: Indices, pause: Pause | None
+    ) -> Iterator[tuple[Indices, Array, Indices]]:
+        yield np.arange(used.size), self.gram, used
 
 
 @compiled

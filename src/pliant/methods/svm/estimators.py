@@ -59,23 +59,10 @@ REMEDY = "lower C, or scale the features and y"
 class SVMProblem:
     """The SVM problem of one real function, for any kernel.
 
-    Parameters
-    ----------
-    points : array of shape (m, n_features)
-        The training points of positive weight, or, for kernel="precomputed", their row numbers,
-        shape (m, 1).
-    members : array of shape (m,)
-        Row numbers of these points in the training data.
-    target : array of shape (m,)
-        Labels -1.0 and +1.0, or real targets t with y = centre + scale * t.
-    weights : array of shape (m,)
-        Factors of C.
-    C : float
-        Penalty parameter.
-    epsilon : float or None
-        Half the width of the regression tube; None for classification.
-    centre, scale : float
-        Offset and scale of the targets.
+    `points`, shape (m, d), are the training points of positive weight, or their row numbers, shape
+    (m, 1), for kernel="precomputed"; `members` holds their row numbers in the training data.
+    `target` holds labels -1.0 and +1.0, or real targets t with y = centre + scale * t. `weights`
+    multiply C. `epsilon` is half the width of the regression tube, or None for classification.
     """
 
     points: Array
@@ -210,6 +197,8 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
         """Learn the kernel and its coefficients.
 
+        An invalid parameter, a single class or a constant target raises ValueError.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -219,15 +208,6 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
             Class labels of any type, or real targets.
         sample_weight : array-like of shape (n_samples,), optional
             Factors of C, each >= 0. Samples of weight zero are ignored.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter is invalid, if there is only one class, or if the target is constant.
         """
         with fresh(self), np.errstate(over="ignore", invalid="ignore"):
             check_parameters(self)
@@ -261,16 +241,14 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
 
     def _store(self, problems: Sequence[SVMProblem], solutions: Sequence[LearnedFunction]) -> None:
         """Set the fitted attributes, in the units of y; warn of gaps larger than ``tol``."""
-        fitted = [self]
+        fitted = [self] if len(problems) == 1 else []
         if len(problems) > 1:  # one estimator per pair of classes
-            fitted = []
             for pair in combinations(self.classes_, 2):
                 each = clone(self)
                 each.classes_ = np.array(pair, dtype=self.classes_.dtype)
                 for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
                     setattr(each, name, getattr(self, name))
                 fitted.append(each)
-        reports = []
         for each, problem, solution in zip(fitted, problems, solutions, strict=True):
             support = np.flatnonzero(solution.beta)
             each.kernel_ = solution.kernel
@@ -286,11 +264,10 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
             _, each.objective_history_, each.gap_history_ = columns
             each.__dict__.update(solution.attributes)
             check_finite(each, ("dual_coef_", "intercept_", *each._finite), REMEDY)
-            if solution.warning:
-                reports.append(solution.warning)
         if len(problems) > 1:
             self.n_iter_ = np.array([each.n_iter_ for each in fitted])
             self.estimators_ = fitted
+        reports = [solution.warning for solution in solutions if solution.warning]
         if reports:
             text = reports[0]
             if len(problems) > 1:
@@ -298,14 +275,10 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
             warnings.warn(text, ConvergenceWarning, stacklevel=stack_level())
 
     def summary(self) -> Summary:
-        """Return a summary of the fitted estimator.
+        """Return a summary with one function, or one per pair of more than two classes.
 
-        Returns
-        -------
-        Summary
-            One function for two classes or regression, or one per pair of classes. The details of
-            a function are ``eta`` and ``parts`` (DANK and KNPL), or ``rank``, the rank of P (TKL
-            and GKL). For TKL and GKL, ``n_iter`` is the number of SVMs solved.
+        The details of a function are ``eta`` and ``parts`` (DANK and KNPL), or ``rank``, the rank
+        of P (TKL and GKL). For TKL and GKL, ``n_iter`` is the number of SVMs solved.
         """
         check_is_fitted(self)
         members = getattr(self, "estimators_", [self])
@@ -361,17 +334,14 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return True if a fit has ended."""
         return "kernel_" in vars(self) or "estimators_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn to slice rows and columns of a precomputed Gram matrix."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
         return tags
 
     def __getattr__(self, name: str) -> Any:
-        """Raise AttributeError; refer to ``estimators_`` for an attribute of one function."""
         fitted = self.__dict__.get("estimators_")
         if fitted and name.endswith("_") and hasattr(fitted[0], name):
             raise AttributeError(
@@ -390,14 +360,10 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
             )
         for fitted in members:
             vectors = check_points(fitted.support_vectors_, "support_vectors_")
-            coefficients = np.asarray(fitted.dual_coef_)
-            if coefficients.shape != (len(vectors),) or len(fitted.support_) != len(vectors):
-                raise ValueError(
-                    f"expected {len(vectors)} coefficients, got shape {coefficients.shape}"
-                )
+            shape = np.shape(fitted.dual_coef_)
+            if shape != (len(vectors),) or len(fitted.support_) != len(vectors):
+                raise ValueError(f"expected {len(vectors)} coefficients, got shape {shape}")
             check_row_numbers("support_", fitted.support_)
-            if not np.isfinite(np.append(coefficients, fitted.intercept_)).all():
-                raise ValueError("expected finite coefficients")
             if not isinstance(fitted.kernel_, Kernel):
                 raise ValueError(f"expected a kernel, got {type(fitted.kernel_).__name__}")
             fitted.kernel_._check_pair(vectors, vectors)
@@ -439,16 +405,12 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
 
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Return the predicted classes.
+        """Return the predicted classes, shape (n_samples,).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
-
-        Returns
-        -------
-        array of shape (n_samples,)
         """
         decision = self.decision_function(X)
         codes = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
@@ -467,17 +429,8 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
                 f"expected at least two classes, got one class: "
                 f"{plain(self.classes_[present[0]])!r}"
             )
-        try:
-            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        except (ValueError, TypeError) as error:
-            raise ValueError(
-                f"expected class_weight None, 'balanced' or a dict of the classes, "
-                f"got {self.class_weight!r}: {error}"
-            ) from None
-        if not (np.isfinite(factors) & (factors > 0)).all():
-            raise ValueError(f"expected class weights > 0, got {self.class_weight!r}")
         # C_i = C w_i c(y_i), with sample weights w and class weights c
-        weights = weights * np.asarray(factors, dtype=np.float64)[codes]
+        weights = weights * class_factors(self.class_weight, self.classes_, y)[codes]
         points = _row_numbers(X) if self._precomputed else X
         problems = []
         for low, high in combinations(range(len(self.classes_)), 2):
@@ -495,6 +448,20 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
         return X, used, problems
 
 
+def class_factors(class_weight: Any, classes: Array, y: Any) -> Array:
+    """Return the weight of each class; raise ValueError unless all are finite and > 0."""
+    try:
+        factors = compute_class_weight(class_weight, classes=classes, y=y)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"expected class_weight None, 'balanced' or a dict of the classes, got "
+            f"{class_weight!r}: {error}"
+        ) from None
+    if not (np.isfinite(factors) & (factors > 0)).all():
+        raise ValueError(f"expected finite class weights > 0, got {class_weight!r}")
+    return np.asarray(factors, dtype=np.float64)
+
+
 class SVMRegressor(RegressorMixin, BaseSVM[Built]):
     """Base class of epsilon-regression; ``scale_target`` standardises the target."""
 
@@ -509,16 +476,12 @@ class SVMRegressor(RegressorMixin, BaseSVM[Built]):
 
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> Array:
-        """Return the predicted targets, in the units of y.
+        """Return the predicted targets, in the units of y, shape (n_samples,).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
-
-        Returns
-        -------
-        array of shape (n_samples,)
         """
         return self._expand(self._checked_input(X))
 

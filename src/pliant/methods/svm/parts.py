@@ -109,18 +109,12 @@ def as_partition(name: str, value: Any) -> KMeansPartition:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A division of rows into v nonempty parts.
-
-    Attributes
-    ----------
-    labels : array of shape (n,)
-        The part of each row, from 0 to v - 1.
-    centres : array of shape (v, d)
-        The centre of each part.
-    """
+    """A division of rows into v nonempty parts."""
 
     labels: Indices
+    """The part of each row, from 0 to v - 1."""
     centres: Array
+    """The centre of each part, shape (v, d)."""
 
     def __len__(self) -> int:
         return len(self.centres)
@@ -140,7 +134,8 @@ def kmeans_partition(
 ) -> Partition:
     """Divide rows into compact parts by k-means, in bounded memory.
 
-    k-means runs on a sample of the rows; each row is then assigned to its nearest centre.
+    k-means runs on a sample of the rows; each row is then assigned to its nearest centre. Equal
+    rows share a part.
 
     Parameters
     ----------
@@ -151,16 +146,6 @@ def kmeans_partition(
         and splits parts of more than 8000 rows.
     random_state : int, RandomState or None
         Seed of the sample and of the k-means initialisation.
-
-    Returns
-    -------
-    Partition
-        Each row belongs to the part with the nearest centre. Equal rows share a part.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer rows than parts.
     """
     n, rng = len(points), check_random_state(random_state)
     wanted = math.ceil(n / AUTO_SIZE) if n_parts == "auto" else int(n_parts)
@@ -205,33 +190,20 @@ def _kmeans(X: Array, n_centres: int, rng: RandomState) -> Array:
 
 
 class PartResult(NamedTuple):
-    """The solution of one part's problem.
-
-    Attributes
-    ----------
-    beta : array of shape (m,)
-        Coefficients of the part's m rows, in row order.
-    value : float
-        The part's objective at `beta`.
-    gap : float
-        Upper bound on the difference between `value` and the part's optimum; nan if unknown.
-    n_iter : int
-        Number of iterations.
-    status : str
-        Name of the solver's `pliant.core.progress.Status`.
-    seconds : float
-        CPU time of the thread that solved the part, without BLAS threads; set by `run_parts`.
-    intercept : float
-        Intercept of the part's decision function, or 0 if the problem has none.
-    """
+    """The solution of one part's problem, with the coefficients `beta` in row order."""
 
     beta: Array
     value: float
+    """The part's objective at `beta`."""
     gap: float
+    """Upper bound on the difference between `value` and the part's optimum; nan if unknown."""
     n_iter: int
     status: str
+    """Name of the solver's `pliant.core.progress.Status`."""
     seconds: float = 0.0
+    """CPU time of the thread that solved the part, without BLAS threads; set by `run_parts`."""
     intercept: float = 0.0
+    """Intercept of the part's decision function, or 0 if the problem has none."""
 
 
 Work: TypeAlias = Callable[..., PartResult]
@@ -254,7 +226,8 @@ def run_parts(
 
     Tasks run in threads or on the ``joblib.parallel_config`` backend, which must be able to return
     results one by one (threads, loky, Dask). The largest parts start first. The number of active
-    tasks is less than twice the number of workers, which bounds the number of copied parts.
+    tasks is less than twice the number of workers, which bounds the number of copied parts. The
+    first error of a part is raised with a note that names the part.
 
     Parameters
     ----------
@@ -276,11 +249,6 @@ def run_parts(
     -------
     list of PartResult or None
         One item per part, in order; None for parts lost or not started after a True `report`.
-
-    Raises
-    ------
-    Exception
-        The first error of a part, with a note that names the part.
     """
     total = len(sizes)
     # Start the largest parts first: a large part at the end would run alone.

@@ -13,7 +13,7 @@ from pliant.core.jit import compiled
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Between, Indices, Mask
 from pliant.kernels.base import Kernel
-from pliant.methods.svm.dual import Pause, add_both, add_rows, part
+from pliant.methods.svm.dual import Pause, Rows, part
 
 BLOCK_ENTRIES = 8_000_000
 """Maximum number of entries in a block of computed rows: 32 MB in float32."""
@@ -91,7 +91,7 @@ class RowMemory:
         return self._buffer[start:].reshape(size, size)
 
 
-class CachedRows:
+class CachedRows(Rows):
     """The Gram matrix k(X, X), computed by rows on demand in bounded memory.
 
     Parameters
@@ -136,28 +136,17 @@ class CachedRows:
         self.max_block: int = min(max(math.isqrt(int(0.75 * entries)), 128), n)
         entries = min(max(entries, self.max_block**2), n**2 + self.max_block**2)
         self._prepared: Between | None = kernel.prepared(self.X)
-        self._diagonal: Array = self._as_finite(kernel.diag(self.X)).astype(np.float64)
-        self._diagonal[len(X) :] = 0.0
-        self._diagonal.flags.writeable = False
+        super().__init__(np.append(self._as_finite(kernel.diag(X)), np.zeros(int(border))))
         self._memory = RowMemory(n, entries, self.dtype)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.X)
 
     def bordered(self) -> CachedRows:
         """Return the matrix with a row and a column of zeros appended."""
         return CachedRows(self.kernel, self.X, self._cache_mb, self.dtype, border=True)
 
-    def diagonal(self) -> Array:
-        """Return the diagonal, shape (n,), float64."""
-        return self._diagonal
-
     def square(self, indices: Indices, pause: Pause | None = None) -> Array:
-        """Return the rows and columns `indices`, shape (m, m); the next call overwrites them.
+        """Return the rows and columns `indices`, shape (m, m), using symmetry and cached rows.
 
-        Only entries outside cached rows are computed, using symmetry; `pause` is called between
-        blocks.
+        `pause` is called between blocks; the next call overwrites the result.
         """
         if indices.size > self.max_block:
             raise ValueError(f"expected at most {self.max_block} indices, got {indices.size}")
@@ -180,35 +169,10 @@ class CachedRows:
             chosen[some] = self._values(rows[some], columns)
         return chosen
 
-    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return K w, shape (n,); rows of zero weight are not read.
-
-        `pause` is called between blocks of computed rows.
-        """
-        used, total = np.flatnonzero(weights), np.zeros(len(self))
-        for members, matrix, numbers in self._groups(used, pause):
-            add_rows(total, matrix, numbers, weights[used[members]])
-        return total
-
-    def both_matvecs(
-        self, weights: Array, squares: Array, pause: Pause | None = None
-    ) -> tuple[Array, Array]:
-        """Return K w and (K o K) q; q must be zero where w is. Each row is computed once."""
-        used = np.flatnonzero(weights)
-        total, squared = np.zeros(len(self)), np.zeros(len(self))
-        for members, matrix, numbers in self._groups(used, pause):
-            some = used[members]
-            add_both(total, squared, matrix, numbers, weights[some], squares[some])
-        return total, squared
-
     def _groups(
-        self, used: Indices, pause: Pause | None = None
+        self, used: Indices, pause: Pause | None
     ) -> Iterator[tuple[Indices, Array, Indices]]:
-        """Yield the rows `used` in groups: positions in `used`, a matrix, and row numbers of it.
-
-        The cached rows form the first group, blocks of computed rows the others. Each block
-        overwrites the previous one.
-        """
+        """Yield the cached rows, then blocks of computed rows; each overwrites the previous one."""
         cached, slots, missing = self._memory.find(used)
         yield cached, self._memory.rows, slots
         self._memory.evict(used)

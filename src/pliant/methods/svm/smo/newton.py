@@ -48,13 +48,7 @@ class NewtonSchedule:
         self.succeeded = False
 
     def run_if_due(
-        self,
-        block: WorkingBlock,
-        goal: float,
-        work: float,
-        stop: Callable[[], bool],
-        *,
-        stuck: bool,
+        self, block: WorkingBlock, goal: float, work: float, stop: Callable[[], bool], stuck: bool
     ) -> None:
         """Take Newton steps in place until the violation reaches `goal`, if a run is due.
 
@@ -133,10 +127,9 @@ class _Face:
         middle = float(slopes.mean())
         up, down = rise - middle, middle - fall
         up[self.numbers] = down[self.numbers] = -np.inf
-        upwards = bool(up.max() >= down.max())
-        rates = up if upwards else down
+        rates, sign = (up, 1.0) if up.max() >= down.max() else (down, -1.0)
         number = int(np.argmax(rates))
-        return slopes, number, 1.0 if upwards else -1.0, float(rates[number])
+        return slopes, number, sign, float(rates[number])
 
     def add(self, number: int, sign: float) -> None:
         """Free a coordinate in the direction `sign`."""
@@ -157,8 +150,12 @@ class _Face:
             self.factor = _factor(self._curvature())
         if self.factor is None:
             return None
+        # The Newton direction d solves H d + t 1 = slopes, 1'd = 0: d = H^-1 slopes - t H^-1 1.
         slopes = self.slopes()
-        direction = _direction(self.factor, slopes)
+        right = np.column_stack([slopes, np.ones(slopes.size)])
+        full, ones = scipy.linalg.cho_solve((self.factor.T, True), right, check_finite=False).T
+        direction = full - (full.sum() / ones.sum()) * ones
+        direction -= direction.mean()
         rise = float(slopes @ direction)
         # A coordinate can move up to its bound, or up to the kink at zero.
         bounds = np.where(direction > 0.0, block.upper[some], block.lower[some])
@@ -224,17 +221,6 @@ class _Face:
         block.beta[some] = np.clip(old + t * d, block.lower[some], block.upper[some])
         block.g -= c * block.beta * block.v
         return inside
-
-
-def _direction(factor: Array, slopes: Array) -> Array:
-    """Return the Newton direction d, the solution of H d + t 1 = slopes, 1'd = 0.
-
-    d = H^-1 slopes - t H^-1 1, and the second equation gives t.
-    """
-    right = np.column_stack([slopes, np.ones(slopes.size)])
-    moved, ones = scipy.linalg.cho_solve((factor.T, True), right, check_finite=False).T
-    direction = moved - (moved.sum() / ones.sum()) * ones
-    return np.asarray(direction - direction.mean())
 
 
 def _factor(bend: Array) -> Array | None:

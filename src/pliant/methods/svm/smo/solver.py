@@ -1,7 +1,4 @@
-"""Sequential minimal optimisation (SMO) with a quartic term, warm starts and working sets.
-
-    maximise  h(beta) = p'beta - epsilon |beta|_1 - 1/2 beta'K beta - (c/4) (beta^2)'(K o K)(beta^2)
-    subject to  lower <= beta <= upper,  1'beta = 0
+"""Sequential minimal optimisation (SMO) of a `pliant.methods.svm.dual.MarginDual`.
 
 Each step moves weight from coordinate j to coordinate i. Along e_i - e_j the objective is a
 concave quartic with kinks at zero, and is maximised exactly. i is the steepest ascent; j has the
@@ -111,15 +108,8 @@ def solve(
         if status is not None:
             break
         state.improve(violation or 0.0)
-    return Result(
-        x=state.beta,
-        value=certificate.value,
-        gap=certificate.gap,
-        n_iter=state.n_iter,
-        status=status,
-        history=state.history,
-        certificate=certificate,
-    )
+    value, gap = certificate.value, certificate.gap
+    return Result(state.beta, value, gap, state.n_iter, status, state.history, certificate)
 
 
 class _Stopped(Exception):
@@ -147,15 +137,13 @@ class SMOState:
         self.rng = np.random.default_rng(0)
         self.idle_rounds = 0
         self.rounds_since_fields = 0  # since the fields were last computed from beta
-        self.best_value, self.least_gap = -np.inf, np.inf
-        self.intercept = 0.0
+        self.best_value, self.least_gap, self.intercept = -np.inf, np.inf, 0.0
         self.stopped = False
         self.history: list[Progress] = []
 
     def move_to(self, beta: Array, fields: tuple[Array, Array]) -> None:
         """Set the iterate and its fields."""
-        self.beta = beta
-        self.fields = fields
+        self.beta, self.fields = beta, fields
         self.full = WorkingBlock(self.problem, beta, fields)
 
     def certify(self, tol: float, violation: float | None) -> tuple[Certificate, Status | None]:
@@ -256,8 +244,7 @@ class SMOState:
         unfinished = 0 < done == allowed and not self.stopped
         if unfinished and self.n_iter >= LONG_RUN * n and self.problem.psd:
             self.newton = self.newton or NewtonSchedule()
-            stuck = self.idle_rounds > 0
-            self.newton.run_if_due(block, goal, self.work, self._report, stuck=stuck)
+            self.newton.run_if_due(block, goal, self.work, self._report, self.idle_rounds > 0)
         return 0 < done == allowed and self.n_iter < self.limit and not self.stopped
 
     def _report(self) -> bool:
@@ -362,14 +349,26 @@ def take_steps(
         for s in (i, j):
             up[s] = slope_up(beta[s], upper[s], epsilon[s])
             down[s] = slope_down(beta[s], lower[s], epsilon[s])
-        if c > 0.0:
-            _update_quartic(
-                gram, beta, g, v, curvature, up, down, rise, shrink, i, j, old_i, old_j, c
-            )
-            for s in (i, j):
-                curvature[s] = diagonal[s] + c * (v[s] + 2.0 * (beta[s] * diagonal[s]) ** 2)
-        else:
-            _update(gram[i], gram[j], g, up, down, rise, shrink, beta[i] - old_i, beta[j] - old_j)
+        row_i, row_j, di, dj = gram[i], gram[j], beta[i] - old_i, beta[j] - old_j
+        if c == 0.0:
+            for s in range(beta.size):
+                g[s] -= di * row_i[s] + dj * row_j[s]
+                rise[s], shrink[s] = g[s] - up[s], down[s] - g[s]
+            continue
+        # g = p - u - c beta v. The update of c beta v has two terms: c di v_i with the old v, for
+        # i and j only, and c beta_s dv_s with the new beta, for all coordinates.
+        square_i, square_j = beta[i] ** 2 - old_i**2, beta[j] ** 2 - old_j**2
+        g[i] -= c * di * v[i]
+        g[j] -= c * dj * v[j]
+        for s in range(beta.size):
+            k_i, k_j = row_i[s], row_j[s]
+            dv = square_i * k_i * k_i + square_j * k_j * k_j
+            v[s] += dv
+            curvature[s] += c * dv
+            g[s] -= di * k_i + dj * k_j + c * beta[s] * dv
+            rise[s], shrink[s] = g[s] - up[s], down[s] - g[s]
+        for s in (i, j):
+            curvature[s] = diagonal[s] + c * (v[s] + 2.0 * (beta[s] * diagonal[s]) ** 2)
     return steps
 
 
@@ -414,58 +413,6 @@ def _gains(
         rate = max(rise + shrink[s], 0.0)
         bend = curvature[i] + curvature[s] - row[s] * (2.0 + cross * beta[s] * row[s])
         out[s] = rate * rate / max(bend, FLAT)
-
-
-@compiled
-def _update(
-    row_i: Array,
-    row_j: Array,
-    g: Array,
-    up: Array,
-    down: Array,
-    rise: Array,
-    shrink: Array,
-    di: float,
-    dj: float,
-) -> None:
-    """Update g and the rates after beta_i += di, beta_j += dj, in one pass."""
-    for s in range(g.size):
-        g[s] -= di * row_i[s] + dj * row_j[s]
-        rise[s], shrink[s] = g[s] - up[s], down[s] - g[s]
-
-
-@compiled
-def _update_quartic(
-    gram: Array,
-    beta: Array,
-    g: Array,
-    v: Array,
-    curvature: Array,
-    up: Array,
-    down: Array,
-    rise: Array,
-    shrink: Array,
-    i: int,
-    j: int,
-    old_i: float,
-    old_j: float,
-    c: float,
-) -> None:
-    """Update g = p - u - c beta v, the rates, v and the curvature in one pass."""
-    # The update of c beta v has two terms: c (beta_i - old_i) v_i with the old v, for i and j
-    # only, and c beta_s dv_s with the new beta, for all coordinates.
-    di, dj = beta[i] - old_i, beta[j] - old_j
-    square_i, square_j = beta[i] ** 2 - old_i**2, beta[j] ** 2 - old_j**2
-    g[i] -= c * di * v[i]
-    g[j] -= c * dj * v[j]
-    row_i, row_j = gram[i], gram[j]
-    for s in range(g.size):
-        k_i, k_j = row_i[s], row_j[s]
-        dv = square_i * k_i * k_i + square_j * k_j * k_j
-        v[s] += dv
-        curvature[s] += c * dv
-        g[s] -= di * k_i + dj * k_j + c * beta[s] * dv
-        rise[s], shrink[s] = g[s] - up[s], down[s] - g[s]
 
 
 class Pair(NamedTuple):
