@@ -172,6 +172,7 @@ class Preconditioner:
         raise ValueError("expected finite kernel values; scale the features")
 
     def __call__(self, right: Array) -> Array:
+        """Return the inverse times `right`, shape (r, t)."""
         return np.asarray(dpotrs(self._factor, right, lower=0)[0])
 
 
@@ -187,7 +188,6 @@ class Targets(NamedTuple):
     units: Array
     weights: Array
     largest_weight: float
-
 
     @classmethod
     def scaled(cls, y: Array, weights: Array, centred: bool) -> Targets:
