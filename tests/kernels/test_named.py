@@ -10,7 +10,6 @@ from pliant.kernels import (
     Gaussian,
     Kernel,
     Laplacian,
-    Linear,
     Matern,
     Polynomial,
     Precomputed,
@@ -83,16 +82,6 @@ def test_precomputed_takes_the_points_as_the_gram():
     np.testing.assert_array_equal(kernel([[2.0]], [[5.0]]), gram[[2], [5]][None])
     with pytest.raises(ValueError, match="got 'auto': kernel='precomputed' has no gamma"):
         as_kernel("precomputed", gram, gamma="auto")
-
-
-def test_a_kernel_object_is_cloned():
-    mine = Gaussian(2.0) + Linear()
-    kernel = as_kernel(mine, X)
-    assert kernel is not mine
-    assert kernel.left is not mine.left
-    np.testing.assert_array_equal(kernel(X), mine(X))
-    mine.set_params(left__gamma=9.0)
-    assert kernel.left.gamma == 2.0
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), rbf_kernel])

@@ -106,7 +106,6 @@ def test_names_are_found_within_kernels_made_of_kernels(made):
         (slice(4, None), "to select any of 4 features"),
         ([True, False], "among 4 features, got .*: boolean index did not match"),
         (None, "to be positions, a slice of int, a mask or names, got None"),
-        (slice(None, None, 0), r"a mask or names, got slice\(None, None, 0\)"),
     ],
     ids=str,
 )
@@ -126,14 +125,12 @@ def test_columns_that_are_none_are_refused(columns, expected):
     [
         ("hight", NAMES, r"among the features, got 'hight'; did you mean 'height' or 'weight'\?"),
         (["age", "zzz"], NAMES, "got 'zzz'; there are: age, height, weight, income"),
-        ("zzz", [f"f{j}" for j in range(200)], "there are: f0, f1, .*, f39 and 160 more"),
         (
             "a",
             ["a", "b", "a"],
             r"unique names in On\(columns=...\), got 'a', the name of 2 features",
         ),
         ("age", None, r"the names of the 4 features are unknown here, got 'age'"),
-        (["age", "age"], NAMES, "without duplicates, got 0 again"),
     ],
     ids=str,
 )

@@ -408,7 +408,6 @@ class On(_Wrapped):
         return X[:, _positions(self.columns, X.shape[1])]
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if a kernel or columns loaded from a file are invalid."""
         super()._check_loaded()
         _as_array(self.columns)
 
@@ -484,7 +483,6 @@ class WeightedSum(Kernel):
         return diagonal
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if kernels or weights loaded from a file are invalid."""
         super()._check_loaded()
         self._terms()
 
@@ -551,7 +549,9 @@ def _positions(columns: Any, n_features: int, names: list[str] | None = None) ->
             f"expected On(columns=...) among {n_features} features, got {columns!r:.200}: {error}"
         ) from None
     if not positions.size:
-        raise ValueError(f"expected On(columns=...) to select any of {n_features} features")
+        raise ValueError(
+            f"expected On(columns=...) to select any of {n_features} features, got none"
+        )
     values, counts = np.unique(positions, return_counts=True)
     if (counts > 1).any():
         again = values[counts > 1][0]

@@ -67,7 +67,6 @@ class _Stationary(Kernel):
         return largest, each / largest
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if hyper-parameters loaded from a file are invalid."""
         super()._check_loaded()
         self._shares(np.size(self.gamma))
 
@@ -360,7 +359,6 @@ class Precomputed(Kernel):
         return type(self)(self.gram, self.assume_psd)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if a matrix loaded from a file is not a Gram matrix."""
         check_gram(check_points(self.gram, "gram"))
         check_flag("Precomputed(assume_psd=...)", self.assume_psd)
 

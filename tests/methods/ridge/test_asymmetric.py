@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from pliant import AsymmetricKernelRidge
 from pliant.kernels import Kernel
@@ -119,16 +118,6 @@ def test_a_kernel_of_fixed_second_points_has_no_second_model_elsewhere():
     np.testing.assert_array_equal(model.second_residuals_, free.second_residuals_)
     with pytest.raises(ValueError, match="bandwidths belong to the support points"):
         model.predict_second(NEW)
-
-
-def test_cross_validation_slices_a_matrix_on_both_sides():
-    X, y = data(40)
-    grid = {"alpha": [0.01, 0.1, 1.0]}
-    by_matrix = GridSearchCV(AsymmetricKernelRidge("precomputed"), grid).fit(widening(X, X), y)
-    by_points = GridSearchCV(AsymmetricKernelRidge(Widening()), grid).fit(X, y)
-    np.testing.assert_allclose(
-        by_matrix.cv_results_["mean_test_score"], by_points.cv_results_["mean_test_score"]
-    )
 
 
 def test_a_singular_matrix_is_an_error():

@@ -90,22 +90,6 @@ def test_the_factor_without_a_row_is_that_of_the_smaller_matrix(k):
     np.testing.assert_allclose(factor, np.linalg.cholesky(smaller).T, atol=1e-12)
 
 
-def test_steps_that_end_at_bounds_share_one_factorisation(monkeypatch):
-    problem = hard_problem("svc", "linear", 1e3, n=200)
-    rough = smo.solve(problem, max_iter=500)
-    block, sizes, factor = (
-        WorkingBlock(problem, rough.x, problem.fields(rough.x)),
-        [],
-        newton._factor,
-    )
-    monkeypatch.setattr(newton, "_factor", lambda bend: sizes.append(len(bend)) or factor(bend))
-    before = int(block.free.sum())
-    newton.take_newton_steps(block, 1e-3, 1e9, lambda: False)
-    assert block.violation <= 1e-3
-    assert block.free.sum() < before / 4
-    assert (np.array(sizes) ** 3).sum() < 2 * before**3
-
-
 def test_newton_steps_agree_with_scikit_learn_where_both_end():
     problem = hard_problem("svc", "gaussian", 1e4)
     result = smo.solve(problem, tol=1e-9)

@@ -118,9 +118,6 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": real_number(above=0)}
     """Constraints; `as_kernel` checks the kernel and gamma."""
 
-    kernel_: Kernel | None
-    support_vectors_: Array | None
-
     def __init__(
         self, kernel: KernelLike = "gaussian", alpha: float = 1.0, *, gamma: Gamma = "scale"
     ) -> None:
@@ -210,7 +207,6 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self._outputs(X, second=True)
 
     def _outputs(self, X: npt.ArrayLike, *, second: bool) -> Array:
-        """Return f1, or f2 if `second`, for each row of X."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
         kernel, support = self.kernel_, self.support_vectors_
@@ -247,7 +243,6 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return tags
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes loaded from a file are inconsistent."""
         check_expansion(self, "dual_coef_")
         check_expansion(self, "second_dual_coef_")
 

@@ -221,10 +221,9 @@ class RidgeCertificate(NamedTuple):
 class SketchedEquations:
     r"""The normal equations (Z'SZ + ridge I) w = Z'S y, Z = (K_nm - 1 mu') U^{-1} / scale.
 
-    Their solution minimises sum_i s_i (y_i - z_i'w)^2 + ridge |w|^2 for each target, as in the
-    notes of `SketchedKernelRidge`, with K_mm = scale U'U and ridge = alpha / scale > 0. mu = 0
-    unless `centred`. Iterations use the kernel values of `rows`. Certificates use the kernel values
-    of `exact`, which are at least as accurate.
+    Their solution minimises sum_i s_i (y_i - z_i'w)^2 + ridge |w|^2 for each target, with
+    K_mm = scale U'U and ridge = alpha / scale > 0. mu = 0 unless `centred`. Iterations use the
+    kernel values of `rows`; certificates use those of `exact`, which are at least as accurate.
     """
 
     rows: KernelRows
@@ -240,9 +239,7 @@ class SketchedEquations:
         self.squares: Array = self.targets.weights @ self.targets.values**2
         (sums,) = self.exact.total(column_sums)  # K's, K'S y
         if not np.isfinite(sums).all():
-            raise ValueError(
-                "expected kernel values with finite sums over the rows; scale the features"
-            )
+            raise ValueError("expected finite sums of kernel values over rows; scale the features")
         self.means: Array = np.zeros(len(sums))
         if self.centred:
             self.means = sums[:, 0] / float(self.targets.weights.sum())
@@ -359,7 +356,6 @@ class Solver:
         return Result(w, proof.value, proof.gap, self.n_iter, status, self.history, proof)
 
     def _certify(self, w: Array) -> RidgeCertificate:
-        """Compute the certificate of w and report it."""
         certificate = self.problem.certify(w)
         step = Progress(self.n_iter, certificate.value, certificate.gap)
         self.history.append(step)
@@ -367,7 +363,6 @@ class Solver:
         return certificate
 
     def _status(self, certificate: RidgeCertificate) -> Status | None:
-        """Return the reason to stop, or None."""
         if (certificate.gaps <= self.gaps).all():
             return Status.CONVERGED
         if self.stopped:

@@ -200,13 +200,11 @@ KernelRows: TypeAlias = MemoryRows | PartitionRows
 
 @blas_limited
 def _part_sums(part: DaskBlock, values: KernelValues, sums: Total, arguments: Any) -> Sums:
-    """Compute the sums over one partition."""
     assert part.weights is not None
     return MemoryRows(part.X, part.y, part.weights, values).total(sums, *arguments)
 
 
 def _add_parts(terms: list[Sums]) -> Sums:
-    """Add the sums of partitions."""
     return tuple(np.sum(each, axis=0) for each in zip(*terms, strict=True))
 
 

@@ -142,7 +142,6 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         return self
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Any, Array]:
-        """Return the validated X, the targets and the weights."""
         if is_collection(X):
             return dask_data(self, X, y, sample_weight)
         options = {"dtype": (np.float64, np.float32), "ensure_min_samples": 2}
@@ -163,8 +162,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             kernel._refuse_one_set()
         return kernel
 
-    _target_options: ClassVar[Mapping[str, Any]] = {}
-    """Options for the validation of y."""
+    _target_options: ClassVar[Mapping[str, Any]] = {}  # for the validation of y
 
     @abstractmethod
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
@@ -200,7 +198,6 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         return SketchedEquations(rows, exact, centres, factor, ridge, targets, centred)
 
     def _choose_centres(self, data: Data, weights: Array) -> Centres:
-        """Return the user's centres, or sample them."""
         if isinstance(self.centers, str):
             draw = check_random_state(self.random_state)
             return sample_centres(data, weights, int(self.n_centers), draw)
@@ -210,7 +207,6 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     def _solve(
         self, problem: SketchedEquations, kernel: Kernel, callback: Callback
     ) -> Result[RidgeCertificate]:
-        """Solve by iterations, by the normal matrix, or by iterations followed by the latter."""
         iterations: int | None = {"cg": None, "direct": 0}.get(self.solver)
         if self.solver == "auto":
             n, t = problem.targets.values.shape
@@ -249,7 +245,6 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         self.converged_ = result.status is Status.CONVERGED
 
     def _warn_unless_converged(self, result: Result[RidgeCertificate]) -> None:
-        """Warn if the accuracy ``tol`` is not certified."""
         if result.status in (Status.CONVERGED, Status.STOPPED):
             return
         reason = f"reached max_iter = {self.max_iter}; raise max_iter"
@@ -265,7 +260,6 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
 
     @blas_limited
     def _outputs(self, X: Any) -> Array:
-        """Return f(x) + b for each row x of X, shape (n_queries,) or (n_queries, t)."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         values = KernelValues(self.kernel_, self.support_vectors_)
@@ -321,16 +315,15 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="gaussian"
-        A name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, or a function of two matrices:
-        symmetric, and positive semi-definite on the centres. Learned kernels are ``kernel_`` of a
-        fitted model, or ``symmetric_kernel_`` of LAB-RBF.
+        A name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, given or learned (for LAB-RBF,
+        its ``symmetric_kernel_``), or a function of two matrices; PSD on the centres.
     alpha : float, default=1.0
         Ridge penalty, > 0, as in scikit-learn's ``Ridge`` and ``KernelRidge``.
     gamma : float or {"scale", "auto"}, default="scale"
         Parameter of named kernels: "scale" is 1/(n_features var(X)), "auto" is 1/n_features.
     n_centers : int, default=1000
-        Number of centres to draw. If it is n_samples or more, all samples of weight > 0 become
-        centres, and the result is exact kernel ridge regression.
+        Number of centres to draw. With n_samples or more, the centres are all samples of weight
+        > 0, and the result is exact kernel ridge regression.
     centers : "uniform" or array of shape (n_centers, n_features), default="uniform"
         The centres, or "uniform" to draw samples with probabilities proportional to their weights.
     fit_intercept : bool, default=True
@@ -521,7 +514,6 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         return np.asarray(self.classes_[codes])
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes loaded from a file are inconsistent."""
         super()._check_loaded()
         classes: Any = self.classes_
         columns = np.shape(self.dual_coef_)[1:]

@@ -399,9 +399,7 @@ class Rows(ABC):
     max_block: int | None = None
     """Maximum number of coordinates in `square`; None for no limit."""
 
-    def __init__(self, diagonal: Array) -> None:
-        self._diagonal = diagonal.astype(np.float64)
-        self._diagonal.flags.writeable = False
+    _diagonal: Array
 
     def __len__(self) -> int:
         return self._diagonal.size
@@ -468,7 +466,8 @@ class DenseRows(Rows):
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"expected a square Gram matrix, got shape {matrix.shape}")
         self.gram: Array = np.ascontiguousarray(matrix, dtype=dtype)
-        super().__init__(self.gram.diagonal())
+        self._diagonal = self.gram.diagonal().astype(np.float64)
+        self._diagonal.flags.writeable = False
 
     def bordered(self) -> DenseRows:
         """Return the matrix with a row and a column of zeros appended."""

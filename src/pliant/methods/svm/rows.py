@@ -136,7 +136,8 @@ class CachedRows(Rows):
         self.max_block: int = min(max(math.isqrt(int(0.75 * entries)), 128), n)
         entries = min(max(entries, self.max_block**2), n**2 + self.max_block**2)
         self._prepared: Between | None = kernel.prepared(self.X)
-        super().__init__(np.append(self._as_finite(kernel.diag(X)), np.zeros(int(border))))
+        self._diagonal = np.append(self._as_finite(kernel.diag(X)), np.zeros(int(border)))
+        self._diagonal.flags.writeable = False
         self._memory = RowMemory(n, entries, self.dtype)
 
     def bordered(self) -> CachedRows:

@@ -161,8 +161,15 @@ class SMOState:
             self.move_to(self.beta, self.problem.fields(self.beta))
             self.rounds_since_fields = 0
             certificate, reached = self._certificate(tol, violation)
-        self.intercept = certificate.intercept
-        self._record(certificate)
+        self.intercept, value, gap = certificate.intercept, certificate.value, certificate.gap
+        # A round is idle if it improves neither value nor gap, or closes a tiny fraction of the gap:
+        # with C = 1e20, the gap is C times the rounding errors of the decision values.
+        rise = IDLE * abs(gap) if np.isfinite(gap) else 0.0
+        better = not self.history or value > self.best_value + rise
+        better |= gap < (1.0 - IDLE) * self.least_gap
+        self.best_value, self.least_gap = max(value, self.best_value), min(gap, self.least_gap)
+        self.idle_rounds = 0 if better else self.idle_rounds + 1
+        self.history.append(Progress(self.n_iter, value, gap))
         if reached:
             return certificate, Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
         if self.stopped:
@@ -179,20 +186,6 @@ class SMOState:
         if violation is not None:
             return certificate, self.full.violation <= violation
         return certificate, certificate.gap <= tol * (1.0 + abs(certificate.value))
-
-    def _record(self, certificate: Certificate) -> None:
-        """Extend the history; count consecutive rounds that improve neither value nor gap.
-
-        A round that closes a tiny fraction of the gap is idle: it would take 1e8 such rounds. With
-        C = 1e20, the gap is C times the rounding errors of the decision values.
-        """
-        value, gap = certificate.value, certificate.gap
-        rise = IDLE * abs(gap) if np.isfinite(gap) else 0.0
-        better = not self.history or value > self.best_value + rise
-        better |= gap < (1.0 - IDLE) * self.least_gap
-        self.best_value, self.least_gap = max(value, self.best_value), min(gap, self.least_gap)
-        self.idle_rounds = 0 if better else self.idle_rounds + 1
-        self.history.append(Progress(self.n_iter, value, gap))
 
     def improve(self, floor: float) -> None:
         """Take steps on the working set, then update the fields of all coordinates."""
