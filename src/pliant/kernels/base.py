@@ -183,7 +183,7 @@ GaussianProcessKernel.register(Kernel)  # for sums and products there, and `pair
 
 
 def _is_point(X: npt.ArrayLike) -> bool:
-    """Return True if X is a single point, an array of shape (d,)."""
+
     try:
         return np.ndim(X) == 1
     except ValueError:  # rows of different lengths, which `check_points` reports

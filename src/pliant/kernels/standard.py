@@ -473,7 +473,7 @@ def as_kernel(
 
 
 def _refuse_gamma(gamma: float | str, why: str) -> None:
-    """Raise ValueError unless gamma has its default."""
+
     if not (isinstance(gamma, str) and gamma == "scale"):
         raise ValueError(f"expected gamma='scale' (its default), got {gamma!r}: {why}")
 

@@ -162,8 +162,8 @@ class SMOState:
             self.rounds_since_fields = 0
             certificate, reached = self._certificate(tol, violation)
         self.intercept, value, gap = certificate.intercept, certificate.value, certificate.gap
-        # A round is idle if it improves neither value nor gap, or closes a tiny fraction of the gap:
-        # with C = 1e20, the gap is C times the rounding errors of the decision values.
+        # A round is idle if it improves neither value nor gap by a relevant fraction of the gap.
+        # With C = 1e20, the gap is C times the rounding errors of the decision values.
         rise = IDLE * abs(gap) if np.isfinite(gap) else 0.0
         better = not self.history or value > self.best_value + rise
         better |= gap < (1.0 - IDLE) * self.least_gap
