@@ -146,7 +146,6 @@ class Kernel(BaseEstimator, ABC):
         return Sum(self, other)
 
     def __mul__(self, other: Kernel | float) -> Product | Scaled:
-
         return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
 
     def __rmul__(self, other: float) -> Scaled:
@@ -183,7 +182,6 @@ GaussianProcessKernel.register(Kernel)  # for sums and products there, and `pair
 
 
 def _is_point(X: npt.ArrayLike) -> bool:
-
     try:
         return np.ndim(X) == 1
     except ValueError:  # rows of different lengths, which `check_points` reports

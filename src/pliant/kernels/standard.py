@@ -473,7 +473,6 @@ def as_kernel(
 
 
 def _refuse_gamma(gamma: float | str, why: str) -> None:
-
     if not (isinstance(gamma, str) and gamma == "scale"):
         raise ValueError(f"expected gamma='scale' (its default), got {gamma!r}: {why}")
 
