@@ -10,8 +10,7 @@ from benchmarks.datasets import load_local
 from benchmarks.harness.spec import Params
 from pliant.core.typing import Array
 from pliant.datasets import make_speed_problem
-from pliant.methods.svm.dual import MarginDual, svc_dual
-from pliant.methods.svm.rows import DenseRows
+from pliant.methods.svm.dual import DenseRows, MarginDual, svc_dual
 
 SPEED = "speed problem"
 

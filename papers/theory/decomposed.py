@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.typing import Indices
-from pliant.methods.svm.rows import Rows
+from pliant.methods.svm.dual import Rows
 
 
 class BetweenParts(NamedTuple):

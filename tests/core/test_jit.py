@@ -19,7 +19,7 @@ USED = np.array([0, 3, 5])
 SESSION = """
 import logging, sys
 import numba, numpy as np
-from pliant.methods.svm.rows import DenseRows
+from pliant.methods.svm.dual import DenseRows
 
 logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(name)s: %(message)s")
 

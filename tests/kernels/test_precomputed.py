@@ -1,4 +1,4 @@
-"""Kernel values that the user computed: row numbers, kernel rows, and what has no value."""
+"""Precomputed kernels: row numbers, kernel rows and undefined values."""
 
 import re
 
@@ -32,9 +32,9 @@ def test_row_numbers_stand_for_training_points():
 
 def test_two_new_points_have_no_kernel_value():
     for call in (lambda: kernel(ROWS), lambda: kernel(ROWS, ROWS)):
-        with pytest.raises(ValueError, match="no value between new points"):
+        with pytest.raises(ValueError, match="undefined between new points"):
             call()
-    with pytest.raises(ValueError, match=r"k\(x, x\) of a new point is not known"):
+    with pytest.raises(ValueError, match=r"k\(x, x\) of a new point is unknown"):
         kernel.diag(ROWS)
 
 
@@ -72,7 +72,7 @@ def test_the_matrix_is_a_square_array(gram, shape):
 
 
 def several_matrices():
-    """Two Gram matrices of 60 things, from elsewhere, and labels that need both of them."""
+    """Return two Gram matrices of 60 points, and labels that depend on both."""
     rng = np.random.default_rng(3)
     one, other = rng.uniform(-1, 1, size=(2, 60, 2))
     y = np.where(one[:, 0] + other[:, 1] > 0, "yes", "no")

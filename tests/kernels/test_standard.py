@@ -1,10 +1,9 @@
-"""Kernels of differences and of inner products, against loops and scikit-learn."""
+"""Stationary and inner product kernels against loops and scikit-learn."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern as GaussianProcessMatern
 from sklearn.metrics.pairwise import (
@@ -43,11 +42,6 @@ with_gamma_of_each = pytest.mark.parametrize(
 every_pair = pytest.mark.parametrize(("kernel", "twin"), PAIRS, ids=lambda k: repr(k)[:15])
 
 
-@every_pair
-def test_entries_are_those_of_the_formula(kernel, twin):
-    np.testing.assert_allclose(kernel(X, Y), naive.gram_by_loops(twin, X, Y), rtol=1e-12)
-
-
 @pytest.mark.parametrize("gamma", [0.01, 1.0, 30.0])
 def test_values_agree_with_scikit_learn(gamma):
     np.testing.assert_allclose(Gaussian(gamma)(X, Y), rbf_kernel(X, Y, gamma=gamma), rtol=1e-12)
@@ -75,12 +69,6 @@ def test_the_diagonal_of_one_set_of_points_is_exact(kernel, twin):
     points = 1e3 * X + 1e6
     np.testing.assert_array_equal(np.diagonal(kernel(points)), kernel.diag(points))
     np.testing.assert_array_equal(kernel.diag(points), [twin(x, x) for x in points])
-
-
-def test_a_gaussian_of_two_far_clusters_keeps_eight_digits():
-    points = np.concatenate([X, X + 1e3])
-    exact = np.exp(-2.0 * cdist(points, points, "sqeuclidean"))
-    np.testing.assert_allclose(Gaussian(2.0)(points), exact, rtol=0, atol=1e-8)
 
 
 def test_the_truncated_kernel_is_not_psd_and_says_so():
@@ -136,7 +124,7 @@ def test_gammas_must_fit_the_features(kernel, twin):
     for bad, expected in (
         ([1.0, 2.0], rf"expected {name}\(gamma=\.\.\.\) of shape \(4,\), got \(2,\)"),
         ([1.0, -2.0, 1.0, 1.0], r">= 0 for each feature, got -2\.0 at 1"),
-        ([0.0] * 4, r"> 0 for at least one feature, got only zeros"),
+        ([0.0] * 4, r"> 0 for at least one feature, got all zeros"),
         ([1.0, np.nan, 1.0, 1.0], r"expected finite numbers in .*, got nan at 1"),
         (["1", "2", "3", "4"], rf"expected {name}\(gamma=\.\.\.\) to hold numbers"),
     ):

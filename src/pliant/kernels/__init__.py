@@ -1,7 +1,4 @@
-"""All kernels, given and learned: functions of two sets of points.
-
-This folder defines the given kernels, the folders of the methods define the learned ones.
-"""
+"""All kernels: given ones, and learned ones, which are defined in `pliant.methods`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -92,7 +89,7 @@ set_public_module(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a learned kernel on demand: `pliant.methods` imports the given kernels."""
+    """Import a learned kernel lazily, as `pliant.methods` imports this module."""
     if name not in __all__:
         raise AttributeError(f"module 'pliant.kernels' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module("pliant.methods"), name)

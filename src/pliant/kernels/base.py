@@ -1,10 +1,10 @@
-"""The base class of all kernels, and kernels made of kernels: sums, columns and the like."""
+"""The base class of all kernels, and composite kernels, such as sums and products."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from inspect import Parameter, signature
@@ -23,15 +23,15 @@ from pliant.core.validation import check_points, check_real, check_vector
 
 
 class Kernel(BaseEstimator, ABC):
-    """A function k(x, y) of two points, evaluated on two sets of points at once.
+    """Base class of kernels: functions k(x, y) of two points, evaluated on two sets of points.
 
-    A subclass keeps its hyper-parameters under the names of its ``__init__`` and implements
-    `_gram`. It then has ``get_params``, ``set_params`` and cloning as in scikit-learn, ``+`` and
-    ``*`` with kernels, ``*`` with positive numbers, and works wherever scikit-learn takes a
-    callable kernel: ``SVC(kernel=k)``, ``KernelPCA(kernel=k)``, ``KernelRidge(kernel=k)``,
-    ``Nystroem(kernel=k)``, ``SpectralClustering(affinity=k)``, ``pairwise_kernels(X, metric=k)``
-    and ``GaussianProcessRegressor(kernel=k)``, which tunes none of its hyper-parameters
-    (``ConstantKernel() * k + WhiteKernel()`` tunes a scale and the noise).
+    A subclass stores the parameters of its ``__init__`` under their names and implements `_gram`.
+    It supports ``get_params``, ``set_params``, `sklearn.base.clone`, ``+`` and ``*`` with kernels,
+    and ``*`` with positive numbers. Scikit-learn accepts it as a callable kernel, as in
+    ``SVC(kernel=k)``, ``KernelPCA(kernel=k)``, ``KernelRidge(kernel=k)``, ``Nystroem(kernel=k)``,
+    ``SpectralClustering(affinity=k)`` and ``pairwise_kernels(X, metric=k)``.
+    ``GaussianProcessRegressor(kernel=k)`` tunes none of its hyper-parameters;
+    ``ConstantKernel() * k + WhiteKernel()`` tunes a scale and the noise.
 
     Attributes
     ----------
@@ -45,38 +45,33 @@ class Kernel(BaseEstimator, ABC):
     psd: bool = True
 
     _bounded: ClassVar[bool] = False
-    """True if values are finite for all finite points."""
+    """True if kernel values are finite for all finite points."""
 
     requires_vector_input: ClassVar[bool] = True
     n_dims: ClassVar[int] = 0
-    """For scikit-learn's Gaussian processes: rows of numbers, and no hyper-parameters to tune."""
+    """For scikit-learn's Gaussian processes: vector input, and no hyper-parameters to tune."""
 
     def __call__(
         self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None, *, eval_gradient: bool = False
     ) -> Any:
-        """Return k between each row of X and each row of Y (of X, if Y is None).
+        """Return the kernel matrix of X and Y, or of X and X if Y is None.
 
-        Two single points, arrays of shape (d,), give one number. One call with two matrices is much
-        faster than many calls with two points.
+        One call with two matrices is much faster than many calls with two points. Sparse points
+        raise TypeError; other invalid points, and kernel values that are not finite, ValueError.
 
         Parameters
         ----------
         X : array-like of shape (n, d), or (d,)
+            Numbers up to 1e100 in absolute value.
         Y : array-like of shape (m, d), or (d,), optional
             Required by an asymmetric kernel: its values on one set of points are no Gram matrix.
         eval_gradient : bool
-            Also return the gradient in the tuned hyper-parameters of a Gaussian process, an array
-            of shape (n, n, 0): there are none.
+            If True, also return the gradient with respect to the tuned hyper-parameters, an empty
+            array of shape (n, n, 0), as Gaussian processes require.
 
         Returns
         -------
-        array of shape (n, m), float64; a float for two single points
-
-        Raises
-        ------
-        TypeError, ValueError
-            For sparse points, points of different d or another shape, numbers beyond 1e100, one set
-            of points and an asymmetric kernel, or a value that is not finite.
+        array of shape (n, m), float64, or a float for two single points
         """
         if Y is not None and _is_point(X) and _is_point(Y):
             x, y = check_points(np.asarray(X)[None], "X"), check_points(np.asarray(Y)[None], "Y")
@@ -90,14 +85,14 @@ class Kernel(BaseEstimator, ABC):
         return (gram, np.empty((*gram.shape, 0))) if eval_gradient else gram
 
     def _between_sets(self, X: Array, Y: Array) -> Array:
-        """Return k between two sets of checked points, perhaps of different widths."""
+        """Return the kernel matrix of checked points, which may differ in width."""
         self._check_pair(X, Y)
         if not len(X) or not len(Y):
             return np.empty((len(X), len(Y)))
         return self._finite(self._gram, X, Y)
 
     def _finite(self, values: Callable[..., Array], *points: Array) -> Array:
-        """Return the result of a function of points, all finite."""
+        """Evaluate a function of points; raise ValueError if a value is not finite."""
         if self._bounded:
             return values(*points)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -106,33 +101,27 @@ class Kernel(BaseEstimator, ABC):
                 size = max(np.abs(X).max(initial=0.0) for X in points)
                 raise ValueError(
                     f"expected finite kernel values, got inf or NaN from {type(self).__name__} for "
-                    f"features of a size up to {size:.3g}; scale the features"
+                    f"features up to {size:.3g} in absolute value; scale the features"
                 )
         return result
 
     def _refuse_one_set(self) -> None:
-        """Raise ValueError: the values of an asymmetric kernel on one set are no Gram matrix."""
+        """Raise ValueError, as an asymmetric kernel on one set of points has no Gram matrix."""
         raise ValueError(
-            "expected a symmetric kernel for one set of points, as scikit-learn's kernel methods "
-            f"need it, got {type(self).__name__}, which is not symmetric; call k(X, X.copy())"
+            "expected a symmetric kernel for one set of points, as in scikit-learn's kernel "
+            f"methods, got {type(self).__name__}, which is not symmetric; call k(X, X.copy())"
         )
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         if X.shape[1] != Y.shape[1]:
-            raise ValueError(f"expected Y with {X.shape[1]} features, as X, got {Y.shape[1]}")
+            raise ValueError(f"expected Y with {X.shape[1]} features, like X, got {Y.shape[1]}")
 
     @abstractmethod
     def _gram(self, X: Array, Y: Array) -> Array:
-        """Return k on checked points; Y may be X itself."""
+        """Return the kernel matrix of checked points; Y may be X itself."""
 
     def prepared(self, points: Array) -> Between | None:
-        """Return k between points of a set, prepared for many calls; None without a gain.
-
-        Parameters
-        ----------
-        points : array of shape (n, d)
-            Checked points.
-        """
+        """Return a fast kernel function of row numbers of checked points, or None."""
         return None
 
     @blas_limited
@@ -145,35 +134,32 @@ class Kernel(BaseEstimator, ABC):
         return np.array([self._gram(x, x)[0, 0] for x in X[:, None, :]])
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for hyper-parameters from a file that no kernel can have."""
+        """Raise ValueError if hyper-parameters loaded from a file are invalid."""
         for name, value in self.get_params(deep=False).items():
-            wanted = Kernel if name in ("kernel", "left", "right", "base") else object
-            if not isinstance(value, wanted):
+            expected = Kernel if name in ("kernel", "left", "right", "base") else object
+            if not isinstance(value, expected):
                 raise ValueError(f"expected {name} to be a kernel, got {type(value).__name__}")
 
     def __add__(self, other: Kernel) -> Sum:
-        """Return the kernel k + other."""
         if not isinstance(other, Kernel):
             return NotImplemented
         return Sum(self, other)
 
     def __mul__(self, other: Kernel | float) -> Product | Scaled:
-        """Return the kernel k * other, for a kernel or a number > 0."""
         return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
 
     def __rmul__(self, other: float) -> Scaled:
-        """Return the kernel other * k, for a number > 0."""
         if not isinstance(other, Real):
             return NotImplemented
         return Scaled(self, other)
 
     hyperparameters: ClassVar[list[Any]] = []
     bounds: ClassVar[Array] = np.empty((0, 2))
-    """Tuned hyper-parameters of a Gaussian process, and their bounds: none."""
+    """Hyper-parameters that Gaussian processes tune, and their bounds: none."""
 
     @property
     def theta(self) -> Array:
-        """The values of the tuned hyper-parameters of a Gaussian process, shape (0,)."""
+        """Values of the tuned hyper-parameters, shape (0,)."""
         return np.empty(0)
 
     @theta.setter
@@ -182,57 +168,57 @@ class Kernel(BaseEstimator, ABC):
             raise ValueError(f"expected theta of shape (0,), got {np.shape(theta)}")
 
     def clone_with_theta(self, theta: npt.ArrayLike) -> Self:
-        """Return a copy; theta has shape (0,)."""
+        """Return a clone; theta must have shape (0,)."""
         copy: Self = clone(self)
         copy.theta = np.asarray(theta)
         return copy
 
     def is_stationary(self) -> bool:
-        """Return False: k is not known to depend on x - y alone."""
+        """Return False, as k need not be a function of x - y."""
         return False
 
 
-GaussianProcessKernel.register(Kernel)  # accepted by its kernels, and by `pairwise_kernels`
+GaussianProcessKernel.register(Kernel)  # for sums and products there, and `pairwise_kernels`
 
 
 def _is_point(X: npt.ArrayLike) -> bool:
-    """Return True for one point, an array of shape (d,)."""
     try:
         return np.ndim(X) == 1
-    except ValueError:  # rows of different lengths, which `check_points` explains
+    except ValueError:  # rows of different lengths, which `check_points` reports
         return False
 
 
 class FunctionKernel(Kernel):
-    """A user's function of two matrices, assumed to be a symmetric PSD kernel.
+    """Kernel from a user's function of two matrices, assumed to be symmetric and PSD.
 
     Parameters
     ----------
     function : callable
-        (n, d), (m, d) -> (n, m).
+        Maps arrays of shapes (n, d) and (m, d) to an array of shape (n, m).
     """
 
     def __init__(self, function: Any) -> None:
         self.function = function
 
     def _gram(self, X: Array, Y: Array) -> Array:
+        shape = (len(X), len(Y))
         try:
             gram = np.asarray(self.function(X, Y), dtype=np.float64)
         except (TypeError, ValueError) as error:
             name = getattr(self.function, "__name__", repr(self.function))
             raise ValueError(
-                f"expected kernel={name} to return an array of shape "
-                f"{(len(X), len(Y))} for two matrices, got {type(error).__name__}: {error}"
+                f"expected kernel={name} to return an array of shape {shape} for two matrices, got "
+                f"{type(error).__name__}: {error}"
             ) from error
-        if gram.shape != (len(X), len(Y)):
+        if gram.shape != shape:
             raise ValueError(
-                f"expected the kernel function to return shape {(len(X), len(Y))}, got {gram.shape}"
+                f"expected the kernel function to return shape {shape}, got {gram.shape}"
             )
         return gram
 
 
 class _Wrapped(Kernel):
-    """A kernel made of other kernels, its parameters `_parts`."""
+    """Base class of kernels composed of the kernels in its parameters `_parts`."""
 
     kernel: Kernel
     _parts: ClassVar[tuple[str, ...]] = ("kernel",)
@@ -253,7 +239,7 @@ class _Wrapped(Kernel):
 
 
 class _Pair(_Wrapped):
-    """A kernel made of two kernels."""
+    """Base class of kernels composed of two kernels."""
 
     _parts = ("left", "right")
 
@@ -263,12 +249,7 @@ class _Pair(_Wrapped):
 
 
 class Sum(_Pair):
-    """k(x, y) = left(x, y) + right(x, y).
-
-    Parameters
-    ----------
-    left, right : Kernel
-    """
+    """The sum of two kernels, k(x, y) = left(x, y) + right(x, y)."""
 
     def _gram(self, X: Array, Y: Array) -> Array:
         return self.left._gram(X, Y) + self.right._gram(X, Y)
@@ -278,12 +259,7 @@ class Sum(_Pair):
 
 
 class Product(_Pair):
-    """k(x, y) = left(x, y) right(x, y).
-
-    Parameters
-    ----------
-    left, right : Kernel
-    """
+    """The product of two kernels, k(x, y) = left(x, y) right(x, y)."""
 
     def _gram(self, X: Array, Y: Array) -> Array:
         return self.left._gram(X, Y) * self.right._gram(X, Y)
@@ -319,7 +295,7 @@ class Normalized(_Wrapped):
     Parameters
     ----------
     kernel : Kernel
-        With a positive diagonal.
+        kernel(x, x) must be positive.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -336,14 +312,14 @@ class Normalized(_Wrapped):
         if not (np.isfinite(diagonal) & (diagonal > 0)).all():
             row = int(np.argmin(np.where(np.isfinite(diagonal), diagonal, -np.inf)))
             raise ValueError(
-                f"expected finite k(x, x) > 0 to normalise a kernel, got {diagonal[row]:g} at row "
-                f"{row}; add a constant to the kernel"
+                f"expected finite k(x, x) > 0 for a normalised kernel, got {diagonal[row]:g} in "
+                f"row {row}; add a constant to the kernel"
             )
         return np.sqrt(diagonal)
 
 
 class Rescaled(_Wrapped):
-    """k((x - offset)/width, (y - offset)/width).
+    """k(x, y) = kernel((x - offset)/width, (y - offset)/width).
 
     Parameters
     ----------
@@ -374,18 +350,18 @@ class Rescaled(_Wrapped):
 
 
 class On(_Wrapped):
-    """A kernel of some columns: k(x, y) = kernel(x[columns], y[columns]).
+    """A kernel on selected columns: k(x, y) = kernel(x[columns], y[columns]).
 
-    Estimators replace names by positions in the data frame of the fit, and `resolved` does so by
-    hand. Elsewhere a name raises ValueError.
+    Estimators replace column names by positions in the data frame of the fit; `resolved` does the
+    same for a list of names. Without either, evaluation with names raises ValueError.
 
     Parameters
     ----------
     kernel : Kernel
-        A kernel of the chosen columns, in the given order.
+        A kernel on the selected columns, in the given order.
     columns : int, str, slice or array-like
-        Positions, negative ones from the last column; a slice of int; a mask of all columns; or
-        names. At least one column, and none twice.
+        Positions (negative ones count from the end), a slice of int, a boolean mask, or names. At
+        least one column, without duplicates.
 
     Examples
     --------
@@ -402,7 +378,7 @@ class On(_Wrapped):
         self.columns = columns
 
     def resolved(self, feature_names: Sequence[str] | None, n_features: int) -> On:
-        """Return this kernel with positions >= 0, as `resolve_columns` does."""
+        """Return a copy with column positions >= 0; see `resolve_columns`."""
         names = None if feature_names is None else [str(name) for name in feature_names]
         if names is not None and len(names) != n_features:
             raise ValueError(f"expected {n_features} feature names, got {len(names)}")
@@ -411,26 +387,25 @@ class On(_Wrapped):
         return type(self)(resolve_columns(self.kernel, chosen, len(positions)), positions)
 
     def prepared(self, points: Array) -> Between | None:
-        """Return k between points of a set, prepared for many calls; None without a gain."""
-        return self.kernel.prepared(self._chosen(points))
+        """Return `kernel.prepared` for the selected columns."""
+        return self.kernel.prepared(self._select(points))
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         Kernel._check_pair(self, X, Y)
-        left = self._chosen(X)
-        self.kernel._check_pair(left, left if Y is X else self._chosen(Y))
+        left = self._select(X)
+        self.kernel._check_pair(left, left if Y is X else self._select(Y))
 
     def _gram(self, X: Array, Y: Array) -> Array:
-        left = self._chosen(X)
-        return self.kernel._gram(left, left if Y is X else self._chosen(Y))
+        left = self._select(X)
+        return self.kernel._gram(left, left if Y is X else self._select(Y))
 
     def _diagonal(self, X: Array) -> Array:
-        return self.kernel._diagonal(self._chosen(X))
+        return self.kernel._diagonal(self._select(X))
 
-    def _chosen(self, X: Array) -> Array:
+    def _select(self, X: Array) -> Array:
         return X[:, _positions(self.columns, X.shape[1])]
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for a kernel or columns from a file that cannot be valid."""
         super()._check_loaded()
         _as_array(self.columns)
 
@@ -438,15 +413,15 @@ class On(_Wrapped):
 class WeightedSum(Kernel):
     """k(x, y) = sum_m weights[m] kernels[m](x, y).
 
-    Kernels of weight zero are not evaluated. The sum is symmetric if all kernels are, and positive
-    semi-definite if all kernels are and no weight is negative.
+    Kernels of weight zero are not evaluated. The sum is symmetric if all kernels are. It is
+    positive semi-definite if all kernels are and no weight is negative.
 
     Parameters
     ----------
     kernels : list or tuple of Kernel
         At least one.
-    weights : array-like of shape (n_kernels,)
-        Finite numbers; one number stands for equal weights.
+    weights : float or array-like of shape (n_kernels,)
+        Finite weights; a float is the weight of each kernel.
 
     Examples
     --------
@@ -473,24 +448,19 @@ class WeightedSum(Kernel):
         return all(kernel.psd and weight >= 0 for kernel, weight in self._terms())
 
     def _terms(self) -> list[tuple[Kernel, float]]:
-        """Return the checked pairs of kernel and weight."""
+        """Return the validated pairs of kernel and weight."""
         kernels = self.kernels
         if not isinstance(kernels, list | tuple) or not kernels:
             raise ValueError(
-                f"expected WeightedSum(kernels=...) to be a list of kernels, at least one, got "
+                f"expected WeightedSum(kernels=...) to be a list of at least one kernel, got "
                 f"{kernels!r:.200}"
             )
         for place, kernel in enumerate(kernels):
             if not isinstance(kernel, Kernel):
-                raise ValueError(
-                    "expected WeightedSum(kernels=...) to hold kernels, got "
-                    f"{one_line(kernel, 200)} at {place}"
-                )
+                got = f"{one_line(kernel, 200)} at {place}"
+                raise ValueError(f"expected WeightedSum(kernels=...) to contain kernels, got {got}")
         weights = check_vector("WeightedSum(weights=...)", self.weights, len(kernels))
         return list(zip(kernels, weights.tolist(), strict=True))
-
-    def _used(self) -> Iterator[tuple[Kernel, float]]:
-        return ((kernel, weight) for kernel, weight in self._terms() if weight)
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         for kernel, _ in self._terms():
@@ -498,48 +468,45 @@ class WeightedSum(Kernel):
 
     def _gram(self, X: Array, Y: Array) -> Array:
         gram = np.zeros((len(X), len(Y)))
-        for kernel, weight in self._used():
-            gram += weight * kernel._gram(X, Y)
+        for kernel, weight in self._terms():
+            if weight:
+                gram += weight * kernel._gram(X, Y)
         return gram
 
     def _diagonal(self, X: Array) -> Array:
         diagonal = np.zeros(len(X))
-        for kernel, weight in self._used():
-            diagonal += weight * kernel._diagonal(X)
+        for kernel, weight in self._terms():
+            if weight:
+                diagonal += weight * kernel._diagonal(X)
         return diagonal
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for kernels or weights from a file that cannot be valid."""
         super()._check_loaded()
         self._terms()
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the kernels of the largest weights, and the number of the others."""
         try:
             terms = sorted(self._terms(), key=lambda term: -abs(term[1]))
         except (ValueError, AttributeError):
             return super().__repr__(N_CHAR_MAX)
         shown = [f"{weight:.3g} {short_name(kernel)}" for kernel, weight in terms[:3]]
-        rest = len(terms) - len(shown)
-        return f"WeightedSum({' + '.join([*shown, f'{rest} more'] if rest > 0 else shown)})"
+        shown += [f"{len(terms) - 3} more"] if len(terms) > 3 else []
+        return f"WeightedSum({' + '.join(shown)})"
 
 
 def resolve_columns(kernel: Kernel, feature_names: Sequence[str] | None, n_features: int) -> Kernel:
-    """Return a kernel with positions >= 0 in place of the columns of each `On` inside it.
+    """Return a kernel in which each nested `On` has column positions >= 0.
+
+    A kernel without `On` is returned as is. An unknown column raises ValueError.
 
     Parameters
     ----------
     kernel : Kernel
-        The kernel is not modified; one without `On` is returned as it is.
+        Not modified.
     feature_names : sequence of str of length n_features, or None
-        The names of the columns, if known.
+        Column names, if known.
     n_features : int
-        The number of columns of the points.
-
-    Raises
-    ------
-    ValueError
-        For an unknown column; the message quotes it, and the known names.
+        Number of columns of the points.
 
     Examples
     --------
@@ -569,7 +536,7 @@ def resolve_columns(kernel: Kernel, feature_names: Sequence[str] | None, n_featu
 
 
 def _positions(columns: Any, n_features: int, names: list[str] | None = None) -> Indices:
-    """Return the positions of columns, each >= 0 and none twice."""
+    """Return column positions >= 0; raise ValueError if none or duplicates are selected."""
     chosen = _as_array(columns)
     if not isinstance(chosen, slice) and chosen.dtype.kind in "OU":
         chosen = np.array([_place(name, n_features, names) for name in chosen.tolist()])
@@ -581,24 +548,23 @@ def _positions(columns: Any, n_features: int, names: list[str] | None = None) ->
         ) from None
     if not positions.size:
         raise ValueError(
-            f"expected On(columns=...) to choose some of {n_features} features, got none"
+            f"expected On(columns=...) to select any of {n_features} features, got none"
         )
     values, counts = np.unique(positions, return_counts=True)
     if (counts > 1).any():
-        raise ValueError(
-            f"expected On(columns=...) with no column twice, got {values[counts > 1][0]} again"
-        )
+        again = values[counts > 1][0]
+        raise ValueError(f"expected On(columns=...) without duplicates, got {again} again")
     return positions
 
 
 def _as_array(columns: Any) -> slice | npt.NDArray[Any]:
-    """Return columns as a slice, or as an array of positions, a mask or names."""
+    """Return columns as a slice, or as an array of positions, mask values or names."""
     if isinstance(columns, slice):
         with suppress(TypeError, ValueError):
             columns.indices(1)
             return columns
     else:
-        items = np.atleast_1d(np.asarray(columns))  # NumPy turns text and numbers into text
+        items = np.atleast_1d(np.asarray(columns))  # converts mixed text and numbers to text
         each = columns if isinstance(columns, list | tuple) else items.flat
         known = items.dtype.kind in "biu" or all(isinstance(item, str) for item in each)
         if items.ndim == 1 and items.size and known:
@@ -610,26 +576,27 @@ def _as_array(columns: Any) -> slice | npt.NDArray[Any]:
 
 
 def _place(name: str, n_features: int, names: list[str] | None) -> int:
-    """Return the position of a column by its name."""
+    """Return the position of a named column."""
     if names is None:
         raise ValueError(
-            f"expected On(columns=...) as positions, as the names of the {n_features} features are "
-            f"not known here, got {quoted(name)}; fit an estimator on a data frame, or use "
+            f"expected positions in On(columns=...), as the names of the {n_features} features are "
+            f"unknown here, got {quoted(name)}; fit an estimator to a data frame, or use "
             "On.resolved"
         )
-    if names.count(name) > 1:
+    count, got = names.count(name), f"got {quoted(name)}"
+    if count > 1:
         raise ValueError(
-            f"expected On(columns=...) as names that stand once, got {quoted(name)}, the name "
-            f"of {names.count(name)} features"
+            f"expected unique names in On(columns=...), {got}, the name of {count} features"
         )
-    if name not in names:
-        hint = suggest(name, names)
-        raise ValueError(f"expected On(columns=...) among the features, got {quoted(name)}; {hint}")
+    if count == 0:
+        raise ValueError(
+            f"expected On(columns=...) among the features, {got}; {suggest(name, names)}"
+        )
     return names.index(name)
 
 
 def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> str:
-    """Return a kernel's name without its scaling, such as "Gaussian(gamma=0.5) of petal length"."""
+    """Return a kernel's name without scaling, such as "Gaussian(gamma=0.5) of petal length"."""
     if isinstance(kernel, Normalized | Scaled | Rescaled):
         return short_name(kernel.kernel, feature_names)
     if isinstance(kernel, On):
@@ -640,7 +607,7 @@ def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> st
         return f"{short_name(kernel.kernel)} of {word}{listed(known)}"
     if isinstance(kernel, FunctionKernel):
         return printable(getattr(kernel.function, "__name__", "function"), 60)
-    shown = []  # numbers and texts: the first one, and others that are not the default
+    shown = []  # the first parameter, and non-default values of others, if numbers or strings
     for place, each in enumerate(_signature(type(kernel))):
         value = getattr(kernel, each.name)
         if isinstance(value, str | float | int) and (place == 0 or value != each.default):
@@ -651,14 +618,14 @@ def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> st
 
 
 def short_names(kernels: Sequence[Kernel], feature_names: Sequence[str] | None = None) -> list[str]:
-    """Return the names of several kernels, equal names with their positions."""
+    """Return the short names of kernels; equal names get their positions."""
     names = [short_name(kernel, feature_names) for kernel in kernels]
     times = Counter(names)
     return [name if times[name] == 1 else f"{name} [{m}]" for m, name in enumerate(names)]
 
 
 def parameters(kernel: Kernel) -> dict[str, Any]:
-    """Return ``get_params(deep=False)``, with the signature of the class from a cache."""
+    """Return ``get_params(deep=False)``, using a cached signature."""
     return {each.name: getattr(kernel, each.name) for each in _signature(type(kernel))}
 
 
@@ -668,28 +635,28 @@ def _signature(kind: type[Kernel]) -> list[Parameter]:
 
 
 def made_of(kernel: Kernel, *kinds: type[Kernel]) -> bool:
-    """Return True if a kernel, or a kernel inside it, is of one of some kinds."""
-    waiting: list[Any] = [kernel]
-    for part in waiting:
+    """Return True if a kernel, or a kernel nested in it, is an instance of `kinds`."""
+    queue: list[Any] = [kernel]
+    for part in queue:
         if isinstance(part, kinds):
             return True
         if isinstance(part, Kernel):
-            waiting.extend(parameters(part).values())
+            queue.extend(parameters(part).values())
         elif isinstance(part, list | tuple):
-            waiting.extend(part)
+            queue.extend(part)
     return False
 
 
 def positive(kernel: Kernel, name: str) -> float:
-    """Return the hyper-parameter `name` of `kernel`, a finite number > 0."""
+    """Return the hyper-parameter `name` of `kernel`; raise ValueError unless finite and > 0."""
     return check_real(f"{type(kernel).__name__}({name}=...)", getattr(kernel, name), above=0)
 
 
 def check_width(base: Kernel, points: Array, X: Array) -> None:
-    """Raise ValueError if X and the points of a learned kernel differ in width."""
+    """Raise ValueError if X and the points of a learned kernel have different widths."""
     try:
         base._check_pair(points, X)
     except ValueError:
         raise ValueError(
-            f"expected points with {points.shape[1]} features, as the kernel's, got {X.shape[1]}"
+            f"expected points with {points.shape[1]} features, like the kernel's, got {X.shape[1]}"
         ) from None

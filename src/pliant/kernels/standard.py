@@ -1,13 +1,8 @@
-"""Given kernels: by formula, by name, or as a matrix of their values.
-
-One number, gamma, sets the width of a stationary kernel; a Gaussian of standard deviation sigma has
-gamma = 1/(2 sigma^2).
-"""
+"""Given kernels: by formula, by name, or as a precomputed matrix."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -31,25 +26,25 @@ from pliant.kernels.base import FunctionKernel, Kernel, positive, resolve_column
 
 KernelLike: TypeAlias = str | Kernel | Callable[..., Any]
 Gamma: TypeAlias = float | Literal["scale", "auto"]
-"""Kernels and widths as estimators take them; see `as_kernel`."""
+"""Types of the estimator parameters ``kernel`` and ``gamma``; see `as_kernel`."""
 
 FARTHEST = 1e-10 / np.finfo(np.float64).eps
-"""Exponents gamma |x|^2 up to this have an absolute error of about 1e-10 at most."""
+"""Maximum exponent gamma |x|^2; its absolute error is about 1e-10."""
 
 TILE_ROWS, TILE_ENTRIES = 128, 100_000
-"""Rows and values computed at once: they should stay in a processor's second cache."""
+"""Maximum number of rows and values in a tile, which should fit in L2 cache."""
 
 
 class _Stationary(Kernel):
-    """A kernel with k(x, x) = 1, and one gamma for all features or one for each."""
+    """Base class of kernels with k(x, x) = 1 and one gamma, or one gamma per feature."""
 
     gamma: float | npt.ArrayLike
     _bounded = True
     _power: ClassVar[float] = 0.5
-    """Scaling a feature by c has the effect of scaling its gamma by c^(1/power)."""
+    """Scaling a feature by c is equivalent to scaling its gamma by c^(1/power)."""
 
     def _isotropic(self, X: Array, Y: Array) -> tuple[Array, Array, float]:
-        """Return points with the same kernel values for one gamma, and that gamma, the largest."""
+        """Scale the points for an equal gamma of all features, the largest, and return both."""
         gamma, shares = self._shares(X.shape[1])
         if shares is None:
             return X, Y, gamma
@@ -58,7 +53,7 @@ class _Stationary(Kernel):
         return left, left if Y is X else Y * factors, gamma
 
     def _shares(self, n_features: int) -> tuple[float, Array | None]:
-        """Return the largest gamma, and the share of each feature (None for one number)."""
+        """Return the largest gamma, and the ratio to it for each feature (None if scalar)."""
         if isinstance(self.gamma, str) or not hasattr(self.gamma, "__len__"):
             return positive(self, "gamma"), None
         name = f"{type(self).__name__}(gamma=...)"
@@ -68,11 +63,10 @@ class _Stationary(Kernel):
             raise ValueError(f"expected {name} >= 0 for each feature, got {each[place]} at {place}")
         largest = float(each.max(initial=0.0))
         if largest == 0:
-            raise ValueError(f"expected {name} > 0 for at least one feature, got only zeros")
+            raise ValueError(f"expected {name} > 0 for at least one feature, got all zeros")
         return largest, each / largest
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for hyper-parameters from a file that no kernel can have."""
         super()._check_loaded()
         self._shares(np.size(self.gamma))
 
@@ -86,8 +80,8 @@ class Gaussian(_Stationary):
     Parameters
     ----------
     gamma : float or array-like of shape (n_features,)
-        One number > 0, 1/(2 sigma^2); or one for each feature, >= 0 and not all 0. A gamma of 0
-        ignores its feature.
+        1/(2 sigma^2), > 0, common or per feature. Features with gamma 0 are ignored; at least one
+        must be positive.
 
     Examples
     --------
@@ -102,19 +96,19 @@ class Gaussian(_Stationary):
     def _gram(self, X: Array, Y: Array) -> Array:
         X, Y, gamma = self._isotropic(X, Y)
         centre = Y.mean(axis=0)
-        right = _Exponents.of(Y, centre, gamma)
-        same = X is Y or np.array_equal(X, Y)  # a copy has the very values of its original
-        left = right if same else _Exponents.of(X, centre, gamma)
+        right = Exponents(Y, centre, gamma)
+        same = X is Y or np.array_equal(X, Y)  # so that a copy gives identical values
+        left = right if same else Exponents(X, centre, gamma)
         if not max(left.reach, right.reach) <= FARTHEST:
             return exponentials(cdist(X, Y, "sqeuclidean"), -gamma)
         return left.gram() if same else left.cross_gram(right)
 
     def prepared(self, points: Array) -> Between | None:
-        """Return k between points, prepared for many calls; None for far points or subclasses."""
+        """Return a fast kernel function; None for subclasses or if exponents are inaccurate."""
         if type(self)._gram is not Gaussian._gram:
             return None
         points, _, gamma = self._isotropic(points, points)
-        whole = _Exponents.of(points, points.mean(axis=0), gamma)
+        whole = Exponents(points, points.mean(axis=0), gamma)
         return whole.between if whole.reach <= FARTHEST else None
 
 
@@ -124,7 +118,7 @@ class Laplacian(_Stationary):
     Parameters
     ----------
     gamma : float or array-like of shape (n_features,)
-        One number > 0; or one for each feature, >= 0 and not all 0.
+        > 0, or one value per feature, >= 0 and not all 0.
     """
 
     _power = 1.0
@@ -138,19 +132,17 @@ class Laplacian(_Stationary):
 
 
 class Matern(_Stationary):
-    """The Matern kernel of smoothness nu, with r = sqrt(4 nu gamma) |x - y|.
+    """The Matern kernel of smoothness nu, with r = sqrt(4 nu sum_j gamma_j (x_j - y_j)^2).
 
-    With a gamma for each feature, r = sqrt(4 nu sum_j gamma_j (x_j - y_j)^2).
-
-    k = exp(-r) for nu = 1/2, (1 + r) exp(-r) for 3/2, (1 + r + r^2/3) exp(-r) for 5/2. For
-    growing nu it tends to the Gaussian of the same gamma.
+    k = exp(-r) for nu = 1/2, (1 + r) exp(-r) for 3/2, and (1 + r + r^2/3) exp(-r) for 5/2. As nu
+    grows, it tends to the Gaussian with the same gamma.
 
     Parameters
     ----------
     nu : {0.5, 1.5, 2.5}
-        Smoothness: the functions of its space are nu - 1/2 times differentiable.
+        Smoothness: functions in its RKHS are nu - 1/2 times differentiable.
     gamma : float or array-like of shape (n_features,)
-        One number > 0; or one for each feature, >= 0 and not all 0.
+        > 0, or one value per feature, >= 0 and not all 0.
     """
 
     def __init__(self, nu: float = 2.5, gamma: float | npt.ArrayLike = 1.0) -> None:
@@ -163,7 +155,7 @@ class Matern(_Stationary):
         X, Y, gamma = self._isotropic(X, Y)
         r = cdist(X, Y, "euclidean")
         r *= np.sqrt(4.0 * self.nu * gamma)
-        factor: float | Array = 1.0  # the polynomial in r that smooths exp(-r)
+        factor: float | Array = 1.0  # the polynomial factor of exp(-r)
         if self.nu > 0.5:
             factor = 1.0 + r if self.nu == 1.5 else 1.0 + r * (1.0 + r / 3.0)
         gram = exponentials(r, -1.0)
@@ -177,7 +169,7 @@ class TL1(Kernel):
     Parameters
     ----------
     rho : float
-        > 0; in the literature, 0.7 times the number of features on [0, 1].
+        > 0. The literature uses 0.7 times the number of features, scaled to [0, 1].
     """
 
     psd = False
@@ -192,44 +184,36 @@ class TL1(Kernel):
         return np.full(len(X), positive(self, "rho"))
 
 
-@dataclass(frozen=True, eq=False)
-class _Exponents:
-    """Points in the form of one product: -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b).
+class Exponents:
+    """Points augmented so that -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b).
 
-    `right` is (y, 1, -b), shape (n, d + 2), with the origin at a centre and b = gamma |y|^2; a is
-    gamma |x|^2, and `reach` the largest b.
+    `right` is (y, 1, -b), shape (n, d + 2), with a = gamma |x|^2 and b = gamma |y|^2. `reach` is
+    the largest b. Subtracting `centre` from the points reduces rounding errors.
     """
 
-    right: Array
-    gamma: float
-    reach: float
-
-    @classmethod
-    def of(cls, points: Array, centre: Array, gamma: float) -> _Exponents:
-        """Move the origin to a centre, which reduces rounding and keeps differences."""
+    def __init__(self, points: Array, centre: Array, gamma: float) -> None:
         n, d = points.shape
-        right = np.ones((n, d + 2))
-        np.subtract(points, centre, out=right[:, :d])
-        sizes = gamma * np.einsum("ij,ij->i", right[:, :d], right[:, :d])
-        np.negative(sizes, out=right[:, -1])
-        return cls(right, gamma, float(sizes.max(initial=0.0)))
+        self.gamma, self.right = gamma, np.ones((n, d + 2))
+        centred = np.subtract(points, centre, out=self.right[:, :d])
+        sizes = gamma * np.einsum("ij,ij->i", centred, centred)
+        np.negative(sizes, out=self.right[:, -1])
+        self.reach = float(sizes.max(initial=0.0))
 
     def left(self, rows: Columns) -> Array:
-        """Return (2 gamma x, -a, 1) for some points."""
+        """Return (2 gamma x, -a, 1) for the given rows."""
         chosen = self.right[rows]
         left = np.concatenate([chosen[:, :-2], chosen[:, -1:], chosen[:, -2:-1]], axis=1)
         left[:, :-2] *= 2.0 * self.gamma
         return left
 
     def between(self, rows: Indices, columns: Columns) -> Array:
-        """Return the exponentials between some points and others, at most 1."""
-        values = self.left(rows) @ self.right[columns].T
-        return exponentials(values)
+        """Return the kernel values between two sets of rows."""
+        return exponentials(self.left(rows) @ self.right[columns].T)
 
     def gram(self) -> Array:
-        """Return the exponentials between all of these points."""
+        """Return the kernel values between all points."""
         points, sizes = self.right[:, :-2], -self.right[:, -1]
-        gram = np.asarray(points @ points.T)  # half the work of a product of two matrices
+        gram = np.asarray(points @ points.T)  # a symmetric product takes half the time
         # exponents 2 gamma x'y - a - b
         height = max(1, TILE_ENTRIES // max(1, len(gram)))
         for top in range(0, len(gram), height):
@@ -241,8 +225,8 @@ class _Exponents:
         np.fill_diagonal(gram, 1.0)
         return gram
 
-    def cross_gram(self, others: _Exponents) -> Array:
-        """Return the exponentials between these points and others."""
+    def cross_gram(self, others: Exponents) -> Array:
+        """Return the kernel values between these points and others."""
         gram = np.empty((len(self.right), len(others.right)))
         width = max(1, TILE_ENTRIES // max(1, min(len(gram), TILE_ROWS)))
         for top in range(0, len(gram), TILE_ROWS):
@@ -254,7 +238,7 @@ class _Exponents:
 
 
 class _InnerProduct(Kernel):
-    """A function of the inner product x'y."""
+    """Base class of kernels that are functions of x'y."""
 
     def _gram(self, X: Array, Y: Array) -> Array:
         return self._values(X @ Y.T)
@@ -263,7 +247,7 @@ class _InnerProduct(Kernel):
         return self._values(np.einsum("ij,ij->i", X, X))
 
     def _values(self, inner: Array) -> Array:
-        """Turn inner products into kernel values, in place."""
+        """Convert inner products to kernel values, in place."""
         return inner
 
 
@@ -281,7 +265,7 @@ class Polynomial(_InnerProduct):
     gamma : float
         > 0.
     coef0 : float
-        >= 0, so that the kernel is PSD.
+        >= 0, which makes the kernel PSD.
     """
 
     def __init__(self, degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> None:
@@ -334,29 +318,28 @@ _WITH_GAMMA: dict[str, Callable[..., Kernel]] = {
 }
 
 KERNEL_NAMES = (*_WITH_GAMMA, "linear", "tl1")
-"""The names of kernels; "rbf" and "poly" are scikit-learn's names for the Gaussian and the
-polynomial kernel."""
+"""Names of kernels; "rbf" and "poly" are scikit-learn's for Gaussian and polynomial kernels."""
 
 
 class Precomputed(Kernel):
-    """A matrix of kernel values from the user.
+    """A kernel given by its Gram matrix.
 
-    A row number, in an array of one column, denotes a point of the matrix. A row of kernel values
-    against all n points of the matrix denotes a new point. Two new points have no kernel value.
+    A row number, in an array with one column, denotes a point of the matrix. A row of kernel values
+    with all n points of the matrix denotes a new point. The kernel is undefined between two new
+    points.
 
-    An estimator may be fitted on some points of the matrix, so that cross-validation works on
-    matrices of graphs or texts: with ``X = np.arange(n)[:, None]`` a split of X chooses rows and
-    columns of the matrix.
+    Estimators can be fitted to a subset of the points. With ``X = np.arange(n)[:, None]``,
+    cross-validation over X selects rows and columns of the matrix, for example of graphs or texts.
 
     Parameters
     ----------
     gram : array of shape (n, n)
-        The Gram matrix, n >= 2. `sklearn.base.clone` and estimators share it, without a copy: do
-        not change it afterwards.
+        The Gram matrix, n >= 2. `sklearn.base.clone` and estimators share it without a copy, so do
+        not modify it.
     assume_psd : bool, default=False
-        Skip the proof that the matrix is positive semi-definite, a Cholesky factorisation, O(n^3),
-        which can take longer than the rest of the fit. A wrong assumption makes the certified gap
-        worthless. Symmetry is checked in either case.
+        If True, skip the check that the matrix is positive semi-definite. The check is an O(n^3)
+        Cholesky factorisation, which can dominate the fit. A wrong assumption invalidates the
+        certified gap. Symmetry is always checked.
 
     Examples
     --------
@@ -373,22 +356,20 @@ class Precomputed(Kernel):
         self.assume_psd = assume_psd
 
     def __sklearn_clone__(self) -> Precomputed:
-        """Return another kernel that shares the matrix."""
         return type(self)(self.gram, self.assume_psd)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for a matrix from a file that is no Gram matrix."""
         check_gram(check_points(self.gram, "gram"))
         check_flag("Precomputed(assume_psd=...)", self.assume_psd)
 
     @property
     def proved(self) -> bool:
-        """True if the matrix is assumed to be positive semi-definite."""
+        """The checked parameter `assume_psd`."""
         check_flag("Precomputed(assume_psd=...)", self.assume_psd)
         return bool(self.assume_psd)
 
     def names_all(self, X: Array) -> bool:
-        """Return True if X names all points of the matrix in order, with `gram` as values."""
+        """Return True if X holds the row numbers of all points of the matrix, in order."""
         gram = self._checked()
         return X.shape == (len(gram), 1) and bool((X[:, 0] == np.arange(len(gram))).all())
 
@@ -399,32 +380,32 @@ class Precomputed(Kernel):
         if X.shape[1] == 1 == Y.shape[1]:
             entries: Any = np.ix_(self._numbers(X), self._numbers(Y))
             return np.asarray(self.gram[entries], dtype=np.float64)
-        if Y.shape[1] == 1:
-            return self._against_all(X)[:, self._numbers(Y)]
         if X.shape[1] == 1:
-            return self._against_all(Y)[:, self._numbers(X)].T
-        raise ValueError(
-            "expected one side to name training points by their row numbers, np.arange(n)[:, None],"
-            " got two sets of kernel rows: a precomputed kernel has no value between new points"
-        )
+            return self._gram(Y, X).T
+        if Y.shape[1] != 1:
+            raise ValueError(
+                "expected the row numbers of training points, np.arange(n)[:, None], as one "
+                "argument, got kernel rows as both: a precomputed kernel is undefined between new "
+                "points"
+            )
+        if X.shape[1] != len(self._checked()):
+            raise ValueError(
+                f"expected kernel values with all {len(self.gram)} training points, "
+                f"got {X.shape[1]} columns"
+            )
+        return X[:, self._numbers(Y)]
 
     def _diagonal(self, X: Array) -> Array:
         if X.shape[1] != 1:
-            raise ValueError("expected training points: k(x, x) of a new point is not known")
+            raise ValueError(
+                f"expected row numbers of training points, shape (m, 1), got shape {X.shape}: "
+                "k(x, x) of a new point is unknown"
+            )
         numbers = self._numbers(X)
         return np.asarray(self.gram[numbers, numbers], dtype=np.float64)
 
-    def _against_all(self, X: Array) -> Array:
-        """Return X, the checked kernel values of new points, shape (len(X), n)."""
-        if X.shape[1] != len(self._checked()):
-            raise ValueError(
-                f"expected kernel values against all {len(self.gram)} training points, "
-                f"got {X.shape[1]} columns"
-            )
-        return X
-
     def _checked(self) -> Array:
-        """Return the matrix, a square one."""
+        """Return the matrix; raise ValueError unless it is a square array."""
         gram: Any = self.gram
         shape = np.shape(gram)
         if not isinstance(gram, np.ndarray) or len(shape) != 2 or shape[0] != shape[1]:
@@ -435,7 +416,7 @@ class Precomputed(Kernel):
         return gram
 
     def _numbers(self, X: Array) -> Indices:
-        """Return the checked row numbers in a column."""
+        """Return the validated row numbers in the column X."""
         numbers = X[:, 0]
         wrong = (numbers < 0) | (numbers >= len(self._checked())) | (numbers % 1 != 0)
         if wrong.any():
@@ -447,33 +428,26 @@ class Precomputed(Kernel):
 
 
 def as_kernel(
-    kernel: Any,
-    X: Array,
-    gamma: float | str = "scale",
-    feature_names: Sequence[str] | None = None,
+    kernel: Any, X: Array, gamma: float | str = "scale", feature_names: Sequence[str] | None = None
 ) -> Kernel:
-    """Return a kernel by name, a clone of a kernel object, or a kernel of a function.
+    """Return the kernel with a given name, a clone of a kernel object, or a `FunctionKernel`.
+
+    Raise ValueError if the name or a column is unknown, or if gamma is not positive or does not
+    apply to the kernel, and TypeError if `kernel` has another type.
 
     Parameters
     ----------
     kernel : str, Kernel or callable
-        A name in `KERNEL_NAMES`; a kernel object, which is cloned; a function of two matrices; or
+        A name in `KERNEL_NAMES`, a kernel object to clone, a function of two matrices, or
         "precomputed".
     X : array of shape (n, d)
-        The training points, for ``gamma="scale"`` and ``"auto"``, and for "tl1", whose rho is .7
-        times the sum of the ranges of the features; their Gram matrix, for "precomputed".
+        The training points, which determine gamma="scale" and "auto", and the rho of "tl1": .7
+        times the sum of the feature ranges. For "precomputed", the Gram matrix.
     gamma : float or {"scale", "auto"}
-        For kernels by name: a number > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
+        Parameter of named kernels, > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
     feature_names : sequence of str of length d, optional
-        The names of the columns of X, which `On` inside the kernel replaces by positions.
+        Column names of X; nested `On` kernels get positions instead of these names.
 
-    Raises
-    ------
-    ValueError
-        For an unknown name, a gamma that is not positive, a gamma beside a kernel without one or
-        with its own, or a column that is not in X.
-    TypeError
-        If `kernel` is none of these.
     """
     if isinstance(kernel, str):
         if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:
@@ -482,10 +456,10 @@ def as_kernel(
                 gamma = scaled_gamma(X) if gamma == "scale" else 1.0 / X.shape[1]
             return _WITH_GAMMA[kernel](gamma=check_real("gamma", gamma, above=0))
         _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
-        if kernel == "tl1":  # .7 times the largest 1-norm distance in the box of the features
+        if kernel == "tl1":  # .7 times the 1-norm diameter of the bounding box of X
             return TL1(0.7 * (float(np.ptp(X, axis=0).sum()) or float(X.shape[1])))
         return Precomputed(X) if kernel == "precomputed" else Linear()
-    _refuse_gamma(gamma, "gamma belongs to kernels given by name; set it on the kernel itself")
+    _refuse_gamma(gamma, "gamma applies only to kernels given by name; set it on the kernel object")
     if isinstance(kernel, Kernel):
         return resolve_columns(clone(kernel), feature_names, X.shape[1])
     if callable(kernel) and not isinstance(kernel, type):
@@ -499,16 +473,12 @@ def as_kernel(
 
 
 def _refuse_gamma(gamma: float | str, why: str) -> None:
-    """Raise ValueError unless gamma has its default."""
     if not (isinstance(gamma, str) and gamma == "scale"):
         raise ValueError(f"expected gamma='scale' (its default), got {gamma!r}: {why}")
 
 
 def scaled_gamma(X: Array) -> float:
-    """Return 1/(n_features var(X)), or 1/n_features for numbers that are equal up to rounding.
-
-    A variance that underflows raises ValueError.
-    """
+    """Return 1/(n_features var(X)), or 1/n_features if X is constant up to rounding."""
     largest, d = float(np.abs(X).max(initial=0.0)), X.shape[1]
     spread = float(X.var(dtype=np.float64))
     if spread < 1e-300 and np.ptp(X) > 0:

@@ -14,7 +14,8 @@ from pliant import (
 )
 from pliant.kernels import TL1, Gaussian
 from pliant.methods.dank import estimators
-from pliant.methods.svm.rows import CachedRows, DenseRows
+from pliant.methods.svm.dual import DenseRows
+from pliant.methods.svm.rows import CachedRows
 from tests.methods.dank.test_dank import classification, regression
 
 SMALL = 0.05

@@ -12,8 +12,7 @@ from pliant.kernels import TL1, Gaussian
 from pliant.methods.dank import sequential
 from pliant.methods.dank.problem import adapted_dual
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import svc_dual, svr_dual
-from pliant.methods.svm.rows import DenseRows
+from pliant.methods.svm.dual import DenseRows, svc_dual, svr_dual
 from tests.methods.svm import svm_samples
 from tests.reference import naive_hadamard
 

@@ -263,7 +263,7 @@ def test_errors_name_the_kernel():
         ([Gaussian(), lambda a, b: np.ones(3)], X, r"^kernel 1: expected the kernel function to"),
         ([Precomputed(gram), small], rows, r"^kernel 1: expected row numbers of training points, "),
         ([indefinite], rows, r"^expected positive semi-definite .* for kernel 0, Precomputed$"),
-        ([Precomputed(gram)], X, r"^kernel 0: expected one side to name training points by"),
+        ([Precomputed(gram)], X, r"^kernel 0: expected the row numbers of training points"),
     ]:
         with pytest.raises(ValueError, match=message):
             MKLClassifier(kernels).fit(points, y)

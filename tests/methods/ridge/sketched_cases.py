@@ -1,4 +1,4 @@
-"""Data, and the slow obvious twin: the normal equations as one dense least-squares problem."""
+"""Data, and a slow reference: the normal equations as one dense least-squares problem."""
 
 import numpy as np
 
@@ -11,10 +11,10 @@ WEIGHTS = RNG.uniform(0.0, 3.0, 400)
 
 
 def twin(kernel, X, y, centres, alpha, weights=None, intercept=True):
-    """Return the predicting function that minimises the objective.
+    """Return the prediction function that minimises the objective.
 
-    [sqrt(S) K; sqrt(alpha) H^(1/2)] a = [sqrt(S) y; 0] in least squares, with the columns and y
-    centred by their weighted means.
+    The least-squares system is [sqrt(S) K; sqrt(alpha) H^(1/2)] a = [sqrt(S) y; 0], with the
+    columns and y centred by their weighted means.
     """
     weights = np.ones(len(X)) if weights is None else weights
     K, H = kernel(X, centres), kernel(centres, centres.copy())
@@ -30,7 +30,7 @@ def twin(kernel, X, y, centres, alpha, weights=None, intercept=True):
 
 
 def objective(model, X, y, alpha, weights=None):
-    """Return the objective of a fitted model as it is written in the docstring."""
+    """Return the objective of a fitted model, from its definition."""
     weights = np.ones(len(X)) if weights is None else weights
     points, a = model.support_vectors_, model.dual_coef_.reshape(len(model.dual_coef_), -1)
     errors = (y - model.kernel_(X, points) @ model.dual_coef_ - model.intercept_) ** 2

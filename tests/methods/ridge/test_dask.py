@@ -1,4 +1,4 @@
-"""Dask arrays and data frames: the fit in memory, partition by partition."""
+"""Fits to Dask arrays and data frames agree with fits in memory."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ import dask  # noqa: E402
 
 
 def parts(values, size=90):
-    chunks = (size, *(max(1, each - 1) for each in np.shape(values)[1:]))  # columns in two chunks
+    chunks = (size, *(max(1, each - 1) for each in np.shape(values)[1:]))  # two chunks of columns
     return da.from_array(values, chunks=chunks)
 
 
@@ -72,7 +72,7 @@ def test_data_frames_bring_names_and_unknown_lengths():
     np.testing.assert_allclose(model.predict(new), expected, atol=1e-6)
     with pytest.raises(ValueError, match="names must be in the same order"):
         model.predict(dd.from_pandas(new[["w", "v", "u"]], npartitions=2))
-    some = parts(X)[da.from_array(X[:, 0] > 0.95, chunks=90)]  # of unknown lengths, some of 0
+    some = parts(X)[da.from_array(X[:, 0] > 0.95, chunks=90)]  # unknown chunk lengths
     few = model.fit(some, Y[X[:, 0] > 0.95])
     assert len(few.dual_coef_) == (X[:, 0] > 0.95).sum()
 
@@ -92,7 +92,7 @@ def test_partitions_are_never_all_in_memory():
 
 
 def unlike(block, block_info=None):
-    """Float32, integers and float64 in turn, whatever the array announces."""
+    """Return float32, int64 and float64 blocks in turn, whatever the dtype of the array."""
     return block.astype([np.float32, np.int64, np.float64][block_info[0]["chunk-location"][0] % 3])
 
 
@@ -108,19 +108,6 @@ def test_partitions_that_are_empty_or_of_unlike_types():
     predicted = model.predict(lazy)
     assert predicted.chunks == (chunks[0],)
     np.testing.assert_allclose(predicted.compute(), expected, atol=1e-6)
-
-
-def test_partitions_of_one_class_only():
-    order = np.argsort(Y > 0, kind="stable")
-    points, labels = X[order], np.where(Y[order] > 0, "up", "down")
-    model = SketchedKernelRidgeClassifier(n_centers=40, random_state=0)
-    expected = model.fit(points, labels).decision_function(NEW)
-    first = int((labels == "down").sum())
-    both = da.from_array(points, chunks=((first, 400 - first), (3,)))
-    model.fit(both, da.from_array(labels, chunks=first))
-    np.testing.assert_allclose(model.decision_function(NEW), expected, atol=1e-6)
-    with pytest.raises(ValueError, match="expected at least two classes, got one class: 'down'"):
-        model.fit(both[:first], labels[:first])
 
 
 def test_nan_where_numbers_are_missing():

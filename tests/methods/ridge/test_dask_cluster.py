@@ -1,4 +1,4 @@
-"""Sketched ridge on a Dask cluster of two processes, one of which dies."""
+"""Sketched ridge on a Dask cluster that loses a worker."""
 
 import os
 
@@ -20,7 +20,7 @@ pytestmark = [
 @pytest.mark.usefixtures("on_dask_workers")
 @pytest.mark.parametrize("phase", ["fit", "prediction"])
 def test_a_worker_that_is_killed_changes_nothing(phase, tmp_path):
-    """The fit loses one in the middle of its iterations."""
+    """The fit loses a worker in the middle of its iterations."""
     model = SketchedKernelRidge(n_centers=30, random_state=0, solver="cg", tol=1e-8)
     sound = table()
     with dask.config.set(scheduler="synchronous"):
@@ -33,6 +33,6 @@ def test_a_worker_that_is_killed_changes_nothing(phase, tmp_path):
     there = SketchedKernelRidge(n_centers=30, random_state=0, solver="cg", tol=1e-8)
     there.fit(fitted_to[:, :3], sound[:, 3])
     predicted = there.predict((sound if phase == "fit" else rows)[:, :3]).compute()
-    assert len(os.listdir(tmp_path)) > kill_at  # what the killed one had was made again
+    assert len(os.listdir(tmp_path)) > kill_at  # the killed worker's partitions were recomputed
     assert there.n_passes_ == passes
     np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-9)

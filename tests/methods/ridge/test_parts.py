@@ -1,4 +1,4 @@
-"""Factor, rows, centres and solver of sketched ridge regression, one by one."""
+"""Unit tests of the factor, rows, centres and solver of sketched ridge regression."""
 
 import pickle
 import tracemalloc
@@ -15,9 +15,9 @@ from pliant.methods.ridge import rows as blocks
 from pliant.methods.ridge.problem import (
     Preconditioner,
     Solver,
-    drawn_centres,
-    factor_of,
-    patience,
+    cg_limit,
+    factorize,
+    sample_centres,
 )
 from pliant.methods.ridge.rows import (
     KernelValues,
@@ -56,7 +56,7 @@ def test_the_factor_keeps_centres_that_span_all(seed, n, repeats):
     rng = np.random.default_rng(seed)
     points = np.repeat(rng.normal(size=(n, 2)), repeats, axis=0)
     kernel = Scaled(Gaussian(0.5), 37.0)
-    factor = factor_of(kernel, points)
+    factor = factorize(kernel, points)
     assert factor.rank <= n
     upper = np.triu(factor.upper)
     gram = kernel(points)[np.ix_(factor.order, factor.order)]
@@ -87,7 +87,7 @@ def test_sums_over_blocks_are_those_over_all_rows(cache_mb, monkeypatch):
     K, S = kernel(X, centres), np.diag(WEIGHTS)
     a, c = RNG.normal(size=(20, 2)), np.array([0.3, -1.0])
     assert rows.n_kept == {0.0: 0, 0.04: 260, 10.0: 400}[cache_mb]
-    for _ in range(2):  # the second time with what is kept
+    for _ in range(2):  # the second pass uses kept values
         (sums,) = rows.total(column_sums)
         np.testing.assert_allclose(sums, K.T @ np.column_stack([WEIGHTS, S @ y]), atol=1e-9)
         sums, ones = rows.total(product, a, c)
@@ -113,7 +113,7 @@ def test_kernel_values_are_kept_and_not_computed_again(monkeypatch):
 
     model = SketchedKernelRidge(counted, n_centers=30, random_state=0, solver="cg")
     model.fit(X, Y)
-    assert sum(calls) - 30 < 2 * len(X)  # the centres, all rows once, and few checked centres
+    assert sum(calls) - 30 < 2 * len(X)  # the centres, all rows once, and some checks
     calls.clear()
     model.set_params(cache_mb=0.0).fit(X, Y)
     assert sum(calls) > (model.n_passes_ - 1) * len(X)
@@ -137,26 +137,26 @@ def test_memory_is_that_of_the_formula(solver, dtype, monkeypatch):
     tracemalloc.stop()
     formula = 8 * 2 * m**2 + (5 * block + 4.0) * 2**20 + 8 * 4 * n
     assert 4.0 * 2**20 < peak < formula + 2**18
-    assert peak < 8 * n * m / 4  # the matrix of kernel values is never held
+    assert peak < 8 * n * m / 4  # the n x m kernel matrix is never in memory
 
 
 def test_drawn_centres_are_rows_of_positive_weight_without_repetition():
     weights = np.where(np.arange(400) % 4 == 0, 0.0, 1.0 + np.arange(400) % 3)
     draw = np.random.RandomState(0)
-    centres = drawn_centres(X, weights, 100, draw)
+    centres = sample_centres(X, weights, 100, draw)
     assert len({*centres.rows}) == 100
     assert (np.diff(centres.rows) > 0).all()
     assert (weights[centres.rows] > 0).all()
     assert centres.weights.sum() == pytest.approx(weights.sum())
-    every = drawn_centres(X, weights, 300, draw)
+    every = sample_centres(X, weights, 300, draw)
     np.testing.assert_array_equal(every.rows, np.flatnonzero(weights))
     np.testing.assert_array_equal(every.weights, weights[weights > 0])
 
 
 class Dense:
-    """A problem whose matrix is known."""
+    """A problem with an explicit matrix."""
 
-    can_sharpen = False
+    has_exact_rows = False
 
     def __init__(self, matrix, right, approximate=np.copy):
         self.matrix, self.right, self.approximate = matrix, right, approximate
@@ -226,9 +226,9 @@ def test_after_its_patience_it_solves_at_once():
 
 
 def test_patience_is_the_cost_of_the_matrix_in_iterations():
-    few = patience(Gaussian(), 10, n_centres=20, n_targets=1, kept=0.0)
-    many = patience(Gaussian(), 10, n_centres=2000, n_targets=1, kept=0.0)
-    kept = patience(Gaussian(), 10, n_centres=2000, n_targets=1, kept=1.0)
-    targets = patience(Gaussian(), 10, n_centres=2000, n_targets=400, kept=1.0)
+    few = cg_limit(Gaussian(), 10, n_centres=20, n_targets=1, kept=0.0)
+    many = cg_limit(Gaussian(), 10, n_centres=2000, n_targets=1, kept=0.0)
+    kept = cg_limit(Gaussian(), 10, n_centres=2000, n_targets=1, kept=1.0)
+    targets = cg_limit(Gaussian(), 10, n_centres=2000, n_targets=400, kept=1.0)
     assert few == targets == 0
     assert 30 < many < kept < 200

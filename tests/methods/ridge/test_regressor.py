@@ -1,4 +1,4 @@
-"""SketchedKernelRidge beside scikit-learn's Nystroem and Ridge, KernelRidge, and a dense twin."""
+"""SketchedKernelRidge against Nystroem and Ridge, KernelRidge, and a dense reference."""
 
 import re
 
@@ -79,7 +79,7 @@ def test_any_kernel_has_the_predictions_of_the_dense_problem(name, dtype):
     expected = twin(model.kernel_, X, Y, X[model.support_], alpha, WEIGHTS)
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
     np.testing.assert_allclose(model.predict(NEW), expected(NEW), rtol=0, atol=1e-7)
-    if name == "linear":  # three features: three centres span the rest
+    if name == "linear":  # with three features, three centres span the others
         assert len(model.dual_coef_) == 3
 
 
@@ -129,9 +129,9 @@ def test_the_gap_bounds_what_the_optimum_is_below_and_predictions_are_as_near(
 
 
 def objective_of_twin(model, best, Z, y, alpha):
-    """The objective at the twin's solution, from its values at the centres."""
+    """Return the objective at the reference solution, from its values at the centres."""
     points = model.support_vectors_
-    far = np.full((1, 2), 1e6)  # there the Gaussian is zero: the intercept alone
+    far = np.full((1, 2), 1e6)  # the Gaussian is zero there, so f is the intercept
     a = np.linalg.lstsq(
         model.kernel_(points, points.copy()), best(points) - best(far), rcond=1e-13
     )[0]
@@ -181,7 +181,7 @@ def test_duplicates_among_the_centres_are_left_out():
 
 
 def test_float32_keeps_float32_and_reaches_the_accuracy_of_float64():
-    smooth = Gaussian(0.01)  # K_mm has rank far below 100 to rounding
+    smooth = Gaussian(0.01)  # K_mm has numerical rank below 100
     models = [
         SketchedKernelRidge(smooth, 1e-4, n_centers=100, random_state=0, dtype=dtype).fit(X, Y)
         for dtype in ("float64", "float32")
@@ -204,7 +204,7 @@ def test_a_limit_and_rounding_are_warnings_with_what_is_certified():
     assert model.gap_ > 1e-12 * len(Y) * Y.var()
     assert f"within {model.certified_error_:.3g} standard deviations" in str(seen[0].message)
     hopeless = SketchedKernelRidge(Gaussian(0.01), alpha=1e-30, n_centers=50, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="rounding errors hide the rest; raise alpha"):
+    with pytest.warns(ConvergenceWarning, match="rounding errors prevent .*; raise alpha"):
         hopeless.fit(X, Y)
     assert np.isfinite(hopeless.predict(NEW)).all()
 
@@ -226,9 +226,9 @@ def test_numbers_up_to_1e100():
     for solver in ("cg", "direct"):
         predicted = scaled.set_params(solver=solver).fit(X, Y).predict(NEW)
         np.testing.assert_allclose(predicted, one.predict(NEW), rtol=0, atol=1e-6)
-    with pytest.raises(ValueError, match="expected alpha of a size like the kernel values times"):
+    with pytest.raises(ValueError, match="expected alpha comparable to the kernel values times"):
         plain.fit(X, Y, np.full(len(X), 1e-320))
-    with pytest.raises(ValueError, match=r"k\(x, x\) > 0 for at least one of 30 centres, got 0"):
+    with pytest.raises(ValueError, match=r"> 0 for at least one of 30 centres, got at most 0"):
         SketchedKernelRidge("linear", n_centers=30).fit(0 * X, Y)
 
 
@@ -237,12 +237,12 @@ def test_numbers_up_to_1e100():
     [
         ({"centers": "random"}, "expected centers in ['uniform'], got 'random'"),
         ({"centers": X[:, :2]}, "expected centers with 3 features, got 2"),
-        ({"centers": X[:0]}, "or points, got an array of none"),
+        ({"centers": X[:0]}, "or at least one point, got an empty array"),
         ({"centers": [[np.nan, 0, 0]]}, "expected finite numbers, got nan in centers at row 0"),
         ({"kernel": "rfb"}, "did you mean 'rbf'"),
         ({"kernel": "precomputed"}, "got kernel='precomputed', which needs the values of all"),
         ({"kernel": "sigmoid", "gamma": 5.0}, "positive semi-definite on the centres"),
-        ({"kernel": Gaussian(), "gamma": 2.0}, "gamma belongs to kernels given by name"),
+        ({"kernel": Gaussian(), "gamma": 2.0}, "gamma applies only to kernels given by name"),
     ],
 )
 def test_parameters_out_of_range(options, message):

@@ -1,4 +1,4 @@
-"""Samples for support vector machines, drawn from a seed."""
+"""Seeded random samples for support vector machines."""
 
 import numpy as np
 

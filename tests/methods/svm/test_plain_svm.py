@@ -1,4 +1,4 @@
-"""With eta=inf nothing is adapted: DANK and KNPL are the support vector machine of libsvm."""
+"""With eta=inf, DANK and KNPL agree with libsvm."""
 
 import numpy as np
 import pytest

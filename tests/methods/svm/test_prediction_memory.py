@@ -1,4 +1,4 @@
-"""Prediction goes by blocks of rows: what it holds does not grow with the rows."""
+"""Prediction in blocks: memory does not grow with the number of rows."""
 
 import tracemalloc
 
@@ -20,7 +20,7 @@ WAYS = {
 
 
 def held(call):
-    """The least peak of three calls: threads of a cluster that other tests use add to it."""
+    """Return the minimum peak of three calls, as threads of other tests may add to a peak."""
     peaks = []
     for _ in range(3):
         tracemalloc.start()
@@ -43,4 +43,4 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch, way, extension):
         grown = held(lambda predict=predict: predict(many)) - held(
             lambda predict=predict: predict(few)
         )
-        assert grown < 1000 * 8 * 12  # some numbers a row, where a Gram matrix has 600
+        assert grown < 1000 * 8 * 12  # 12 numbers per row; a Gram matrix would have 600

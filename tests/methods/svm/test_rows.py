@@ -1,4 +1,4 @@
-"""Rows of a Gram matrix, whole, on demand or bordered: the same numbers as the matrix gives."""
+"""Rows of a Gram matrix, dense, on demand or bordered, agree with the matrix."""
 
 import tracemalloc
 
@@ -10,7 +10,8 @@ from hypothesis.extra.numpy import arrays
 
 from pliant.kernels import Gaussian
 from pliant.methods.svm import rows as module
-from pliant.methods.svm.rows import CachedRows, DenseRows
+from pliant.methods.svm.dual import DenseRows
+from pliant.methods.svm.rows import CachedRows
 
 N = 20
 X = np.random.default_rng(0).uniform(-1, 1, size=(N, 3))
@@ -23,7 +24,7 @@ both_precisions = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 @st.composite
 def calls(draw, n):
-    """A method and its arguments, for rows of n coordinates."""
+    """Draw a method and its arguments, for rows of n coordinates."""
     some = arrays(np.intp, st.integers(0, min(n, N)), elements=st.integers(0, n - 1))
     vectors = arrays(float, n, elements=st.just(0.0) | st.floats(-1e3, 1e3))
     name = draw(st.sampled_from(["square", "part", "matvec", "both_matvecs"]))
@@ -36,7 +37,7 @@ def calls(draw, n):
 
 
 def expected(whole, name, first, second=None):
-    """The answer, from the whole matrix; of both sums, one above the other."""
+    """Return the expected result from the whole matrix, stacked for `both_matvecs`."""
     if name == "square":
         return whole[np.ix_(first, first)]
     if name == "part":
@@ -82,7 +83,7 @@ def test_bordered_rows_answer_as_the_bordered_matrix_does(dtype, script):
 
 
 class Counting:
-    """A kernel that counts the values it has been asked for."""
+    """A kernel that counts its evaluated values."""
 
     def __init__(self, kernel=KERNEL):
         self.kernel, self.values = kernel, 0
@@ -99,53 +100,29 @@ class Counting:
 
 
 def room_for(n_rows, dtype=np.float64):
-    """The cache_mb that holds so many rows of X besides the square part that is always possible."""
+    """Return the cache_mb for `n_rows` rows of X and the square block of minimum size."""
     return (N * n_rows + N**2 + 0.5) * np.dtype(dtype).itemsize / 2**20
 
 
 def warm_and_counting(n_rows):
-    """Rows in a cache of that size, on which the count starts at zero."""
+    """Return rows with a cache of that size, and their kernel with its count reset."""
     kernel = Counting()
     rows = CachedRows(kernel, X, room_for(n_rows))
     kernel.values = 0
     return rows, kernel
 
 
-def test_a_row_is_computed_once_if_it_fits():
-    rows, kernel = warm_and_counting(n_rows=5)
-    w = np.zeros(N)
-    w[[2, 5, 7]] = 1.0
-    for _ in range(3):
-        rows.matvec(w)
-        rows.part(np.array([5]), np.arange(4))
-    assert kernel.values == 3 * N
-
-
 @pytest.mark.parametrize(("n_rows", "computed"), [(0, 12), (1, 9), (2, 6), (3, 3), (4, 3)])
 def test_a_cache_that_is_too_small_still_serves_what_fits(n_rows, computed):
-    """The same three rows four times over: keeping the most recent ones would serve none."""
+    """Use the same three rows four times; a least recently used cache would have no hit."""
     rows, kernel = warm_and_counting(n_rows)
-    rows.square(np.arange(N))  # takes its place in the cache; n_rows rows are left
+    rows.square(np.arange(N))  # leaves space for n_rows rows
     kernel.values = 0
     w = np.zeros(N)
     w[[2, 5, 7]] = 1.0
     for _ in range(4):
         rows.matvec(w)
     assert kernel.values == computed * N
-
-
-def test_rows_used_often_outlive_one_use_of_others():
-    rows, kernel = warm_and_counting(n_rows=2)
-    rows.square(np.arange(N))
-    often, once = np.zeros(N), np.zeros(N)
-    often[[1, 2]] = 1.0
-    once[3:] = 1.0
-    for _ in range(5):
-        rows.matvec(often)
-    rows.matvec(often + once)
-    kernel.values = 0
-    rows.matvec(often)
-    assert kernel.values == 0
 
 
 def test_a_square_part_reads_kept_rows_and_computes_half_of_the_rest():
@@ -169,12 +146,12 @@ def test_memory_stays_within_the_bound(cache_mb, monkeypatch):
     tracemalloc.start()
     rows = CachedRows(KERNEL, points, cache_mb)
     rows.matvec(np.ones(2000))
-    rows.square(np.arange(rows.room))
+    rows.square(np.arange(rows.max_block))
     rows.matvec(np.arange(2000.0))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < cache_mb * 2**20 + 10 * 20_000 * 8
-    assert rows._memory.rows.nbytes + rows.room**2 * 8 <= cache_mb * 2**20
+    assert rows._memory.rows.nbytes + rows.max_block**2 * 8 <= cache_mb * 2**20
 
 
 class Halt(Exception):

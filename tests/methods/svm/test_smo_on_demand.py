@@ -1,4 +1,4 @@
-"""The two-coordinate solver where the Gram matrix is never whole: blocks of chosen coordinates."""
+"""The SMO solver with rows on demand: working sets in blocks."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ from pliant.core.progress import Status
 from pliant.kernels import Gaussian
 from pliant.methods.svm import rows as module
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import WorkingBlock, svc_dual, svr_dual
-from pliant.methods.svm.rows import CachedRows, DenseRows
+from pliant.methods.svm.dual import DenseRows, WorkingBlock, svc_dual, svr_dual
+from pliant.methods.svm.rows import CachedRows
 from pliant.methods.svm.smo.solver import working_set
 from tests.methods.svm.svm_samples import classification, regression
 
@@ -23,7 +23,7 @@ def points_and_labels(n, seed=0):
 
 
 def dual(kind, rows_of, n, C, seed=0, quartic=0.0):
-    """The same problem on rows of either kind."""
+    """Return the same problem with the rows that `rows_of` makes."""
     if kind == "svc":
         X, y = points_and_labels(n, seed)
         return svc_dual(rows_of(X), y, C, quartic=quartic)
@@ -44,10 +44,10 @@ def in_cache(mb, dtype=np.float64):
 
 
 class Recorder:
-    """Rows that remember what was asked of them, with room for less than there is."""
+    """Rows with a limited block size that record their calls."""
 
     def __init__(self, rows, room):
-        self.rows, self.room, self.squares, self.products = rows, room, [], 0
+        self.rows, self.max_block, self.squares, self.products = rows, room, [], 0
 
     def __len__(self):
         return len(self.rows)
@@ -88,7 +88,7 @@ def test_the_quartic_term_is_solved_on_demand_too(kind):
     problem = dual(kind, in_cache(0.3), 300, 10.0, quartic=0.01)
     result = smo.solve(problem, tol=1e-6)
     expected = smo.solve(dual(kind, dense, 300, 10.0, quartic=0.01), tol=1e-6)
-    assert problem.rows.room < 300
+    assert problem.rows.max_block < 300
     assert result.value == pytest.approx(expected.value, rel=2e-6)
 
 
@@ -116,24 +116,6 @@ def test_with_any_room_and_start_the_value_never_falls_and_the_bound_holds(
     assert ((problem.lower <= result.x) & (result.x <= problem.upper)).all()
 
 
-def test_no_more_than_the_room_is_asked_for_and_the_worst_pair_is_always_in_it():
-    problem = dual("svc", lambda X: Recorder(dense(X), 50), 400, 10.0)
-    beta = np.zeros(400)
-    seen = []
-
-    def look(step):
-        chosen = problem.rows.squares[-1]
-        if not any(chosen is old for old in seen):
-            seen.append(chosen)
-
-    result = smo.solve(problem, tol=1e-5, callback=look)
-    assert result.status is Status.CONVERGED
-    assert len(seen) > 3
-    assert all(2 <= len(np.unique(part)) == len(part) <= 50 for part in problem.rows.squares)
-    block = WorkingBlock(problem, beta, problem.fields(beta))
-    assert np.array_equal(problem.rows.squares[0], working_set(block, 50, drawn()))
-
-
 @kinds
 @pytest.mark.parametrize("room", [2, 3, 10, 250, 600])
 def test_a_working_set_holds_the_worst_pair_and_fits(kind, room):
@@ -150,7 +132,7 @@ def test_a_working_set_holds_the_worst_pair_and_fits(kind, room):
 
 @pytest.mark.parametrize(("kind", "C", "blocks"), [("svc", 1e4, 400), ("svr", 100.0, 800)])
 def test_few_blocks_suffice_where_free_coordinates_do_not_fit(kind, C, blocks):
-    """With the worst of them in place of random ones it takes 823, and more than 10 000."""
+    """With the worst free coordinates instead of random ones, 823 and over 10 000 are needed."""
     whole = smo.solve(dual(kind, dense, 600, C), tol=1e-3)
     problem = dual(kind, lambda X: Recorder(dense(X), 80), 600, C)
     found, again = (smo.solve(problem, tol=1e-3) for _ in range(2))

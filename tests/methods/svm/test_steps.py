@@ -1,4 +1,4 @@
-"""The compiled two-coordinate steps, beside the same steps as plain loops."""
+"""The compiled SMO steps agree with plain loops."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pliant.methods.svm.smo import solver
 
 
 def state(seed, n, epsilon, c):
-    """Return the arguments of `take_steps` at a feasible point, some of it at the bounds."""
+    """Return the arguments of `take_steps` at a feasible point, partly at the bounds."""
     rng = np.random.default_rng(seed)
     factor = rng.normal(size=(n, n + 5))
     gram = factor @ factor.T
@@ -21,7 +21,7 @@ def state(seed, n, epsilon, c):
 
 
 def plain_step(gram, diagonal, lower, upper, epsilon, c, beta, g, v, goal):
-    """Take one step on the pair of the largest gain to second order; return whether it moved."""
+    """Take one step on the pair with the largest second-order gain; return True if it moved."""
     growth, least, gains = [], [], []
     for s in range(len(beta)):
         up = np.inf if beta[s] >= upper[s] else epsilon[s] if beta[s] >= 0 else -epsilon[s]
@@ -55,7 +55,7 @@ def plain_step(gram, diagonal, lower, upper, epsilon, c, beta, g, v, goal):
 @pytest.mark.parametrize("n", [2, 7, 8, 30])
 def test_steps_are_those_of_the_plain_loop(n, c, epsilon):
     fast = state(n, n, epsilon, c)
-    for _ in range(25):  # from the same point each: rounding decides ties
+    for _ in range(25):  # each from the same point, as rounding breaks ties
         slow = [*fast[:6], *(each.copy() for each in fast[6:])]
         moved = solver.take_steps(*fast, 1e-9, 1)
         assert moved == plain_step(*slow, 1e-9)

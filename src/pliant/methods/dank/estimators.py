@@ -62,7 +62,9 @@ from pliant.methods.summary import Convergence
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import (
     Certificate,
+    DenseRows,
     MarginDual,
+    Rows,
     best_multiple,
     better_start,
     project_box_hyperplane,
@@ -83,7 +85,7 @@ from pliant.methods.svm.parts import (
     kmeans_partition,
     run_parts,
 )
-from pliant.methods.svm.rows import CachedRows, DenseRows, Rows
+from pliant.methods.svm.rows import CachedRows
 
 # Tuning constants of DANK and KNPL
 AUTOMATIC_TAU = 0.01  # the paper's tau, used if the Gram matrix is stored

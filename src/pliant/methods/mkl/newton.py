@@ -41,8 +41,7 @@ from pliant.core.validation import check_gram
 from pliant.kernels.base import Kernel, short_name
 from pliant.kernels.standard import Precomputed
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import MarginDual
-from pliant.methods.svm.rows import DenseRows, Rows
+from pliant.methods.svm.dual import DenseRows, MarginDual, Rows
 
 COARSEST, FINEST, INNER_SHARE = 1e-3, 1e-10, 0.03
 """Maximum and minimum tolerance of an SVM, relative to its objective, and its ratio to the relative

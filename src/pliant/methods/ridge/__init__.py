@@ -1,1 +1,1 @@
-"""Kernel ridge regression with kernels that need not be symmetric."""
+"""Kernel ridge regression: on a sketch, and with asymmetric kernels."""

@@ -35,26 +35,26 @@ from pliant.methods.summary import FunctionSummary, Summary
 
 
 class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    r"""Ridge regression with any kernel, also asymmetric or indefinite.
+    r"""Kernel ridge regression with any kernel, including asymmetric and indefinite ones.
 
-    With a kernel k(x, t) = phi(x)'psi(t) there are two linear models, w'phi and v'psi, and
+    A kernel k(x, t) = phi(x)'psi(t) has two linear models, w'phi and v'psi. They solve
 
     .. math::
 
         \min_{w, v, e, r} \; \alpha w'v + \sum_i s_i e_i r_i \quad \text{such that} \quad
         e_i = y_i - \phi(x_i)'w, \; r_i = y_i - \psi(x_i)'v,
 
-    problem (7) of [1]_ with sample weights s. At the stationary point of its Theorem 1 the models
-    are, for K = k(X, X) and weights of 1,
+    problem (7) of [1]_ with sample weights s. At the stationary point of Theorem 1 there, the
+    models are, for K = k(X, X) and unit weights,
 
     .. math::
 
         f_1(t) = k(t, X) (K + \alpha I)^{-1} y, \qquad f_2(t) = k(X, t)' (K' + \alpha I)^{-1} y.
 
-    `predict` returns f1, `predict_second` f2. The model has no intercept: predictions far from the
-    training points approach 0, not the mean of y, so centre y. With a symmetric kernel both models
-    are kernel ridge regression. With an asymmetric kernel, ``sklearn.kernel_ridge.KernelRidge``
-    reads only half of the matrix and silently returns wrong coefficients.
+    `predict` returns f1, and `predict_second` returns f2. There is no intercept, so centre y:
+    predictions distant from the training points approach 0, not the mean of y. With a symmetric
+    kernel both models are kernel ridge regression. ``sklearn.kernel_ridge.KernelRidge`` reads only
+    half of an asymmetric matrix, and silently returns wrong coefficients.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     alpha : float, default=1.0
         Ridge penalty, > 0.
     gamma : float or {"scale", "auto"}, default="scale"
-        Parameter of kernels by name: "scale" is 1/(n_features var(X)), "auto" 1/n_features.
+        Parameter of named kernels: "scale" is 1/(n_features var(X)), "auto" is 1/n_features.
 
     Attributes
     ----------
@@ -73,14 +73,14 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     support_vectors_ : array of shape (n_samples, n_features) or None
         The training points; None for "precomputed".
     dual_coef_ : array of shape (n_samples,) or (n_samples, n_outputs)
-        Coefficients of f1: kernel_(t, support_vectors_) @ dual_coef_ is its value.
-    second_dual_coef_ : array of the shape of dual_coef_
-        Coefficients of f2: kernel_(support_vectors_, t).T @ second_dual_coef_ is its value.
+        Coefficients of f1(t) = kernel_(t, support_vectors_) @ dual_coef_.
+    second_dual_coef_ : array with the shape of dual_coef_
+        Coefficients of f2(t) = kernel_(support_vectors_, t).T @ second_dual_coef_.
     intercept_ : float
         0.0.
-    residuals_, second_residuals_ : arrays of the shape of dual_coef_
+    residuals_, second_residuals_ : arrays with the shape of dual_coef_
         e = y - f1(X) and r = y - f2(X). The paper suggests the model with smaller residuals.
-    multipliers_, second_multipliers_ : arrays of the shape of dual_coef_
+    multipliers_, second_multipliers_ : arrays with the shape of dual_coef_
         Lagrange multipliers of the two constraints. By Theorem 3 they are the residuals of the
         *other* model times the sample weights: s r for e, s e for r.
     condition_ : float
@@ -90,12 +90,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    K may have negative eigenvalues, so that K + alpha I can be singular: its LU factors solve the
-    system, and its condition is checked. Time O(n^3), memory two matrices of shape (n, n). The
-    coefficients of two equal samples i and j differ by (y_i - y_j)/alpha.
-
-    A kernel with a bandwidth for each support point has no value at other second arguments, and f2
-    none at new points: `predict_second` raises the kernel's error.
+    As K may be indefinite, the system is solved with LU factors, and its condition number is
+    checked; O(n^3) time and two n x n matrices. The coefficients of equal samples i and j differ by
+    (y_i - y_j)/alpha. For a kernel with a bandwidth per support point, f2 is undefined at new
+    points, and `predict_second` raises the kernel's error.
 
     References
     ----------
@@ -117,13 +115,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "alpha": real_number(above=0),
-    }
-    """`as_kernel` checks the kernel and gamma."""
-
-    kernel_: Kernel | None
-    support_vectors_: Array | None
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": real_number(above=0)}
+    """Constraints; `as_kernel` checks the kernel and gamma."""
 
     def __init__(
         self, kernel: KernelLike = "gaussian", alpha: float = 1.0, *, gamma: Gamma = "scale"
@@ -134,7 +127,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @blas_limited
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
-        """Solve for the coefficients of both models.
+        """Fit the coefficients of both models.
+
+        Raise ValueError if a parameter or the data are invalid, or if K + alpha I is singular to
+        working precision. A LinAlgWarning reports an ill-conditioned matrix.
 
         Parameters
         ----------
@@ -144,35 +140,13 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0. A weight of 2 equals the sample twice, a weight of 0 no sample, for the
-            same kernel (gamma="scale" ignores weights).
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a parameter out of range, invalid data, or a matrix K + alpha I that is singular to
-            working precision.
-
-        Warns
-        -----
-        scipy.linalg.LinAlgWarning
-            K + alpha I is ill-conditioned.
+            Weights >= 0. For the same kernel, a weight of 2 repeats the sample and a weight of 0
+            removes it (gamma="scale" ignores weights).
         """
         with fresh(self):
             check_parameters(self)
-            points, targets = validate_data(
-                self,
-                X,
-                y,
-                dtype=np.float64,
-                y_numeric=True,
-                multi_output=True,
-                ensure_min_samples=2,
-            )
+            options = {"dtype": np.float64, "y_numeric": True, "multi_output": True}
+            points, targets = validate_data(self, X, y, ensure_min_samples=2, **options)
             targets = check_targets(targets)
             weights = check_weights(sample_weight, points)
             names = getattr(self, "feature_names_in_", None)
@@ -186,11 +160,11 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def _solve(self, gram: Array, y: Array, weights: Array) -> None:
-        """Set the attributes of the stationary point of problem (7)."""
-        # With S = diag(s): dual_coef_ = S^{1/2} (S^{1/2} K S^{1/2} + alpha I)^{-1} S^{1/2} y, and
-        # its transpose for the second model. Without weights, Theorem 1.
+        """Set the attributes to the stationary point of problem (7)."""
+        # Theorem 1 with weights S = diag(s): the coefficients of f1 are
+        # S^{1/2} (S^{1/2} K S^{1/2} + alpha I)^{-1} S^{1/2} y; replace K by K' for f2.
         alpha, root = float(self.alpha), np.sqrt(weights)
-        with np.errstate(over="ignore", invalid="ignore"):  # in products with unbounded kernels
+        with np.errstate(over="ignore", invalid="ignore"):  # unbounded kernels may overflow
             lu, self.condition_ = _factors(gram, root, alpha)
             right = scale_rows(root, y)
             first, second = (
@@ -210,7 +184,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> Array:
-        """Return f1 at each point, shape (n_queries,) or (n_queries, n_outputs).
+        """Return f1(t) for each row t of X, shape (n_queries,) or (n_queries, n_outputs).
 
         Parameters
         ----------
@@ -221,30 +195,25 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @blas_limited
     def predict_second(self, X: npt.ArrayLike) -> Array:
-        """Return f2 at each point, shape (n_queries,) or (n_queries, n_outputs).
+        """Return f2(t) for each row t of X, shape (n_queries,) or (n_queries, n_outputs).
+
+        Raise ValueError if the kernel is undefined for new points as its second argument.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), or (n_queries, n_samples)
-            New points t; for kernel="precomputed", k(x_j, t_i) in row i, column j: the transpose
-            of k(X_train, X).
-
-        Raises
-        ------
-        ValueError
-            If the kernel has no value at new points as its second argument.
+            New points t; for kernel="precomputed", k(x_j, t_i) in row i, column j.
         """
         return self._outputs(X, second=True)
 
     def _outputs(self, X: npt.ArrayLike, *, second: bool) -> Array:
-        """Return kernel values between points and the training points, times coefficients."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
         kernel, support = self.kernel_, self.support_vectors_
         coefficients = self.second_dual_coef_ if second else self.dual_coef_
 
         def outputs(T: Array) -> Array:
-            if kernel is not None and support is not None:  # else T has the kernel values
+            if kernel is not None and support is not None:  # otherwise, T holds kernel values
                 T = kernel(support, T).T if second else kernel(T, support)
             return T @ coefficients
 
@@ -253,17 +222,15 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def summary(self) -> Summary:
         """Return a summary of the fitted model.
 
-        ``n_support`` is the number of samples, and the detail ``condition`` the estimated condition
-        number of K + alpha I.
+        ``n_support`` is the number of samples, and the detail ``condition`` is the estimated
+        condition number of K + alpha I.
         """
         check_is_fitted(self)
-        n_support, details = len(self.dual_coef_), {"condition": self.condition_}
-        symmetric = self.kernel_ is not None and self.kernel_.symmetric
+        n_support, kernel = len(self.dual_coef_), self.kernel_
+        function = FunctionSummary(self, n_support, details={"condition": self.condition_})
+        drawings = {"gram"} if kernel is not None and kernel.symmetric else ()
         return Summary(
-            (FunctionSummary(self, n_support, details=details),),
-            kernel=self.kernel_,
-            n_support=n_support,
-            drawings=frozenset({"gram"}) if symmetric else frozenset(),
+            (function,), kernel=kernel, n_support=n_support, drawings=frozenset(drawings)
         )
 
     @property
@@ -271,13 +238,11 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def __sklearn_tags__(self) -> Any:
-        """Declare that a precomputed matrix is sliced on both sides."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
         return tags
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for attributes from a file that do not belong together."""
         check_expansion(self, "dual_coef_")
         check_expansion(self, "second_dual_coef_")
 
@@ -285,8 +250,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
     """Return the LU factors of S^{1/2} K S^{1/2} + alpha I, and its estimated condition number.
 
-    `root` is the diagonal of S^{1/2}. The condition number is |A| |A^{-1}| in the 1-norm; LAPACK's
-    estimate from below is seldom off by more than a factor of 3.
+    `root` is the diagonal of S^{1/2}. LAPACK estimates the condition number in the 1-norm from
+    below, usually within a factor of 3.
     """
     matrix = np.array(gram, order="F")
     matrix *= root[:, None]
@@ -296,28 +261,20 @@ def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
     lu, pivots, zero_pivot = dgetrf(matrix, overwrite_a=True)
     reciprocal = 0.0 if zero_pivot else float(dgecon(lu, norm, norm="1")[0])
     condition = 1.0 / reciprocal if reciprocal > 0.0 else np.inf
-    singular = 0.1 / np.finfo(np.float64).eps  # 4.5e14: no digit of the solution is right
-    name = f"K + alpha I with alpha = {alpha:g}"
-    hint = "K has an eigenvalue near -alpha, try another alpha"
-    if condition >= singular:
-        raise ValueError(
-            f"expected {name} to be invertible, got a condition number of {condition:.1e}, beyond "
-            f"{singular:.1e}; {hint}"
-        )
-    if condition >= 1e12:  # about four digits are right
-        warnings.warn(
-            f"{name} has a condition number of {condition:.1e}, beyond 1.0e+12: few "
-            f"digits of the solution are right; {hint}",
-            LinAlgWarning,
-            stacklevel=stack_level(),
-        )
+    problem = f"K + alpha I with alpha = {alpha:g} has a condition number of {condition:.1e}"
+    hint = "K has an eigenvalue near -alpha; try another alpha"
+    if condition >= 0.1 / np.finfo(np.float64).eps:  # 4.5e14: no digit of the solution is correct
+        raise ValueError(f"expected an invertible matrix, got a singular one: {problem}; {hint}")
+    if condition >= 1e12:  # about four digits are correct
+        text = f"{problem}, so few digits of the solution are correct; {hint}"
+        warnings.warn(text, LinAlgWarning, stacklevel=stack_level())
     return (lu, pivots), condition
 
 
 def check_expansion(model: BaseEstimator, name: str) -> None:
-    """Raise ValueError unless attributes from a file form an expansion in support points.
+    """Raise ValueError if attributes loaded from a file are no valid kernel expansion.
 
-    `name` is the attribute of the coefficients; without `kernel_`, the points are a Gram matrix.
+    `name` is the attribute with the coefficients. If `kernel_` is None, there are no points.
     """
     rows = model.n_features_in_
     if model.kernel_ is not None:
@@ -328,5 +285,5 @@ def check_expansion(model: BaseEstimator, name: str) -> None:
     if shape[:1] != (rows,) or len(shape) > 2:
         raise ValueError(f"expected {rows} rows in {name}, got shape {shape}")
     if np.shape(model.intercept_) not in ((), shape[1:]):
-        raise ValueError(f"expected an intercept_ for each output in {name}")
+        raise ValueError(f"expected one intercept_ per output of {name}")
     check_finite(model, (name, "intercept_"))

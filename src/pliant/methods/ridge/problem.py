@@ -1,7 +1,4 @@
-"""Centres, the factor of their kernel matrix, the normal equations on them, and their solver.
-
-The solver is preconditioned conjugate gradients, restarted from accurate residuals.
-"""
+"""Centres, the Cholesky factor of their kernel matrix, the normal equations, and their solver."""
 
 from __future__ import annotations
 
@@ -26,39 +23,38 @@ from pliant.methods.ridge.rows import (
     normal_matrix,
     product,
     residual,
-    take,
+    take_rows,
 )
 
 Precondition: TypeAlias = Callable[[Array], Array]
-"""Returns an approximate solution for some right-hand sides."""
+"""Function that solves the equations approximately for an array of right-hand sides."""
 
 PROGRESS = 0.5
-"""A restart that leaves more than this share of a gradient makes no progress."""
+"""A restart makes no progress if it leaves more than this fraction of the gradient norm."""
 
-REDUCTION, SEARCH = 1e-4, 15
-"""In float32, the reduction of a gradient between restarts, and the number of iterations without
-halving the preconditioned norm of the residual that ends a series."""
+FLOAT32_REDUCTION, FLOAT32_STALL = 1e-4, 15
+"""In float32, restart after this reduction of the gradient norm, or after this number of iterations
+without halving the preconditioned norm of the residual."""
 
 MARGIN = 0.5
-"""Iterations end at this share of the wanted gradient: rounding separates theirs from the certified
-one."""
+"""Iterations end at this fraction of the required gradient norm, to allow for rounding errors."""
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
-"""Pivots below this share of the largest one, times the number of centres, are rounding errors."""
+"""Pivots below this, times the largest pivot and the number of centres, are rounding errors."""
 
 
 class Centres(NamedTuple):
-    """Points, their rows (None for given points), and the weight that each represents."""
+    """Points, their row numbers (None if given by the user), and the weight each represents."""
 
     points: Array
     rows: Indices | None
     weights: Array
 
 
-def drawn_centres(X: Data, weights: Array, count: int, draw: np.random.RandomState) -> Centres:
-    """Draw different rows with probabilities proportional to their weights, in increasing order.
+def sample_centres(X: Data, weights: Array, count: int, draw: np.random.RandomState) -> Centres:
+    """Draw `count` distinct rows with probabilities proportional to their weights, sorted.
 
-    Up to `count` rows of weight > 0 are all taken.
+    Return all rows of weight > 0 if there are at most `count`.
     """
     rows = np.flatnonzero(weights)
     represented = weights[rows]
@@ -67,16 +63,16 @@ def drawn_centres(X: Data, weights: Array, count: int, draw: np.random.RandomSta
         shares = None if equal else represented / represented.sum()
         rows = np.sort(rows[draw.choice(len(rows), count, replace=False, p=shares)])
         represented = np.full(count, float(weights.sum()) / count)
-    return Centres(take(X, rows), rows, represented)
+    return Centres(take_rows(X, rows), rows, represented)
 
 
 @dataclass(frozen=True, eq=False)
 class CentreFactor:
-    """P'K P / scale = U'U for the kernel matrix K of m centres, of rank r to rounding.
+    """Factor U of the kernel matrix K of m centres, P'K P / scale = U'U, of numerical rank r.
 
-    `upper` is U, shape (r, m), in Fortran order and upper triangular in its first r columns;
-    `order` is P, the numbers of the centres in the order of the columns, of which the first r span
-    all; `scale` is the power of two below the largest diagonal entry of K.
+    `upper` is U, shape (r, m), in Fortran order and upper triangular in its first r columns.
+    `order` is the permutation P of the centres, the first r of which span all. `scale` is the power
+    of two below the largest diagonal entry of K.
     """
 
     upper: Array
@@ -102,41 +98,39 @@ class CentreFactor:
         return np.asarray(dtrtrs(self.triangle, sums, trans=1)[0])
 
     def covariance(self, weights: Array, centred: bool) -> Array:
-        """Return the upper triangle of V diag(weights) V', for the features V = U of the centres.
+        """Return the upper triangle of U diag(weights) U', shape (r, r), in Fortran order.
 
-        `centred` features have a weighted mean of zero. The weights, shape (m,), are in the given
-        order of the centres; the result, shape (r, r), is in Fortran order.
+        If `centred`, the weighted mean of the columns is subtracted from U. The weights, shape
+        (m,), are in the original order of the centres.
         """
         weights = weights[self.order]
         r, m = self.upper.shape
-        means = np.zeros(r)
-        chunks = [slice(low, low + 256) for low in range(0, m, 256)]  # columns copied at once
+        chunks = [slice(low, low + 256) for low in range(0, m, 256)]  # limits the size of copies
+
+        def columns(chunk: slice) -> Array:  # with zeros below the diagonal
+            return np.asfortranarray(np.triu(self.upper[:, chunk], -chunk.start))
+
+        means, total = np.zeros(r), np.zeros((r, r), order="F")
         if centred:
-            for chunk in chunks:
-                columns = np.triu(self.upper[:, chunk], -chunk.start)  # zeros below the diagonal
-                means += np.asfortranarray(columns) @ weights[chunk]
-            means /= weights.sum()
-        total = np.zeros((r, r), order="F")
+            means = sum(columns(chunk) @ weights[chunk] for chunk in chunks) / weights.sum()
         for chunk in chunks:
-            features = np.asfortranarray(np.triu(self.upper[:, chunk], -chunk.start))
-            features -= means[:, None]
-            features *= np.sqrt(weights[chunk])
+            features = (columns(chunk) - means[:, None]) * np.sqrt(weights[chunk])
             total = dsyrk(1.0, features, beta=1.0, c=total, overwrite_c=1)
         return total
 
 
-def factor_of(kernel: Kernel, centres: Array) -> CentreFactor:
-    """Compute the factor of the kernel matrix of some centres, shape (m, d); O(m^3).
+def factorize(kernel: Kernel, centres: Array) -> CentreFactor:
+    """Factorise the kernel matrix of centres, shape (m, d), in O(m^3).
 
-    A Cholesky factorisation with pivots leaves out centres in the span of others, to rounding. A
-    matrix that is zero, or not positive semi-definite, raises ValueError.
+    A pivoted Cholesky factorisation drops centres in the span of others, up to rounding. Raise
+    ValueError if the matrix is zero or not positive semi-definite.
     """
     gram = np.array(kernel._between_sets(centres, centres), dtype=np.float64, order="C")
     largest = float(gram.diagonal().max())
     if not largest > 0.0:
         raise ValueError(
-            f"expected a kernel with k(x, x) > 0 for at least one of {len(centres)} centres, got "
-            f"{largest:g} at most from {type(kernel).__name__}"
+            f"expected k(x, x) > 0 for at least one of {len(centres)} centres, got at most "
+            f"{largest:g} from {type(kernel).__name__}"
         )
     scale = math.ldexp(1.0, math.frexp(largest)[1] - 1)
     gram /= scale
@@ -144,38 +138,31 @@ def factor_of(kernel: Kernel, centres: Array) -> CentreFactor:
     upper, order, rank, _ = dpstrf(gram.T, tol=tolerance, lower=0, overwrite_a=1)
     order = np.asarray(order, dtype=np.intp) - 1
     if rank < len(centres):
+        # A PSD matrix of rank r equals U'U; check this for up to 256 of the dropped centres.
         upper = np.array(upper[:rank], order="F")
-        _check_definite(kernel, centres[order[rank:]], upper[:, rank:], scale)
+        dropped, columns = centres[order[rank : rank + 256]], upper[:, rank : rank + 256]
+        block = kernel._between_sets(dropped, dropped.copy()) / scale
+        error = float(np.abs(block - columns.T @ columns).max())
+        if not error <= 1e-6 * max(1.0, float(np.abs(block).max())):
+            raise ValueError(
+                "expected a kernel that is positive semi-definite on the centres, got an error of "
+                f"{error:.3g} times the largest k(x, x) in its Cholesky factor, from "
+                f"{type(kernel).__name__}; choose another kernel or other kernel parameters"
+            )
     return CentreFactor(upper, order, scale)
 
 
-def _check_definite(kernel: Kernel, left_out: Array, columns: Array, scale: float) -> None:
-    """Raise ValueError unless U'U equals the kernel matrix of (256 of) the points left out.
-
-    A PSD matrix of rank r is U'U. If the remainder exceeds 1e-6 of its largest entry, K is not PSD.
-    """
-    chosen = slice(0, 256)
-    gram = kernel._between_sets(left_out[chosen], left_out[chosen].copy()) / scale
-    rest = float(np.abs(gram - columns[:, chosen].T @ columns[:, chosen]).max())
-    if not rest <= 1e-6 * max(1.0, float(np.abs(gram).max())):
-        raise ValueError(
-            "expected a kernel that is positive semi-definite on the centres, got an entry of "
-            f"{rest:.3g} times the largest diagonal one that no such kernel has, from "
-            f"{type(kernel).__name__}; choose another kernel, or other parameters of it"
-        )
-
-
 class Preconditioner:
-    """The inverse of a matrix plus `ridge` I, by its Cholesky factor. O(r^3), memory r^2.
+    """The inverse of a matrix plus `ridge` I, applied by its Cholesky factor; O(r^3), memory r^2.
 
-    The matrix, shape (r, r), is in Fortran order, positive semi-definite up to rounding, given by
-    its upper triangle, and overwritten. If rounding makes the sum indefinite, the ridge grows.
+    The matrix, shape (r, r), in Fortran order, is given by its upper triangle and overwritten. The
+    ridge grows if rounding makes the sum indefinite.
     """
 
     def __init__(self, matrix: Array, ridge: float) -> None:
         diagonal = matrix.diagonal().copy()
         least = ROUNDING * len(matrix) * float(diagonal.max(initial=0.0))
-        mirror(matrix.T)  # the factor overwrites the upper triangle only
+        mirror(matrix.T)  # the factor overwrites only the upper triangle
         for added in (ridge, ridge + least, ridge + 1e3 * least, ridge + 1e6 * least):
             matrix[np.diag_indices_from(matrix)] = diagonal + added
             self._factor, place = dpotrf(matrix, lower=0, clean=0, overwrite_a=1)
@@ -185,15 +172,15 @@ class Preconditioner:
         raise ValueError("expected finite kernel values; scale the features")
 
     def __call__(self, right: Array) -> Array:
-        """Return the inverse times some columns, shape (r, t)."""
+        """Return the inverse times `right`, shape (r, t)."""
         return np.asarray(dpotrs(self._factor, right, lower=0)[0])
 
 
 class Targets(NamedTuple):
     """Targets of shape (n, t) and weights of shape (n,), scaled for float32.
 
-    Targets are divided by `units`, powers of two, shape (t,), and centred by their `means` in these
-    units (zeros without an intercept); weights are divided by `largest_weight`.
+    Targets are divided by `units`, powers of two, shape (t,). Then their `means`, zero without
+    intercept, are subtracted. Weights are divided by `largest_weight`.
     """
 
     values: Array
@@ -202,14 +189,9 @@ class Targets(NamedTuple):
     weights: Array
     largest_weight: float
 
-    @property
-    def squares(self) -> Array:
-        """Weighted sums of the squares, shape (t,)."""
-        return np.asarray(self.weights @ self.values**2)
-
     @classmethod
-    def of(cls, y: Array, weights: Array, centred: bool) -> Targets:
-        """Scale targets of shape (n, t) and their weights."""
+    def scaled(cls, y: Array, weights: Array, centred: bool) -> Targets:
+        """Scale targets, shape (n, t), and weights; centre the targets if `centred`."""
         units = np.ldexp(1.0, np.frexp(np.abs(y).max(axis=0))[1] - 1)
         values = y / units
         largest = float(weights.max())
@@ -222,37 +204,26 @@ class Targets(NamedTuple):
 
 
 class RidgeCertificate(NamedTuple):
-    """The distance of some coefficients from the optimum, for each of t targets.
+    """Bounds on the suboptimality of coefficients, for each of t targets.
 
-    `gradient` is g, shape (r, t), the residual of the normal equations; `values` is the objective,
-    shape (t,), and `gaps` = |g|^2 / ridge bounds its excess over the minimum. Times `units`, both
-    are in the units of the user.
+    `gradient` is the residual g of the normal equations, shape (r, t), and `gaps` = |g|^2 / ridge,
+    shape (t,), bounds objective minus minimum. `value` is the objective and `gap` its bound, summed
+    over the targets in the user's units.
     """
 
     gradient: Array
-    values: Array
     gaps: Array
-    units: Array
-
-    @property
-    def value(self) -> float:
-        """The objective, summed over the targets."""
-        return float(self.values @ self.units)
-
-    @property
-    def gap(self) -> float:
-        """The bound, summed over the targets."""
-        return float(self.gaps @ self.units)
+    value: float
+    gap: float
 
 
 @dataclass(eq=False)
 class SketchedEquations:
     r"""The normal equations (Z'SZ + ridge I) w = Z'S y, Z = (K_nm - 1 mu') U^{-1} / scale.
 
-    For each target their solution minimises sum_i s_i (y_i - z_i'w)^2 + ridge |w|^2, as in the
-    notes of `SketchedKernelRidge`, with K_mm = scale U'U and ridge = alpha / scale > 0; mu = 0
-    unless `centred`. `rows` have the kernel values of the iterations, `exact` those of the
-    certificates, equal or more accurate ones.
+    Their solution minimises sum_i s_i (y_i - z_i'w)^2 + ridge |w|^2 for each target, with
+    K_mm = scale U'U and ridge = alpha / scale > 0. mu = 0 unless `centred`. Iterations use the
+    kernel values of `rows`; certificates use those of `exact`, which are at least as accurate.
     """
 
     rows: KernelRows
@@ -265,36 +236,30 @@ class SketchedEquations:
     n_passes: int = field(default=1, init=False)
 
     def __post_init__(self) -> None:
-        self.squares = self.targets.squares
+        self.squares: Array = self.targets.weights @ self.targets.values**2
         (sums,) = self.exact.total(column_sums)  # K's, K'S y
         if not np.isfinite(sums).all():
-            raise ValueError(
-                "expected kernel values with finite sums over the rows; scale the features"
-            )
+            raise ValueError("expected finite sums of kernel values over rows; scale the features")
         self.means: Array = np.zeros(len(sums))
         if self.centred:
             self.means = sums[:, 0] / float(self.targets.weights.sum())
-        # Centred targets have 1'S y = 0, so that mu drops out of Z'S y = U^{-T} K'S y / scale.
+        # Z'S y = U^{-T} K'S y / scale, without mu, as 1'S y = 0 for centred targets.
         self.right = self.factor.features(sums[:, 1:] / self.factor.scale)
 
     @property
-    def can_sharpen(self) -> bool:
-        """True if the certificates have more accurate kernel values than the iterations."""
+    def has_exact_rows(self) -> bool:
+        """True if certificates use more accurate kernel values than iterations."""
         return self.exact is not self.rows
 
-    def sharpen(self) -> None:
-        """Give the iterations the accurate kernel values."""
-        self.rows = self.exact
-
     def product(self, w: Array) -> Array:
-        """Return (Z'SZ + ridge I) w, shape (r, t), by one pass over all rows."""
+        """Return (Z'SZ + ridge I) w, shape (r, t), in one pass over all rows."""
         self.n_passes += 1
         sums, ones = self.rows.total(product, *self._expanded(w))
         return self._features(sums, ones) + self.ridge * w
 
     def certify(self, w: Array) -> RidgeCertificate:
-        """Return the objective at w and the bound on its gap, by one pass over all rows."""
-        if not w.any():  # at w = 0, without a pass: g = Z'S y, and the objective is y'S y
+        """Return the certificate of w, in one pass over all rows."""
+        if not w.any():  # w = 0 needs no pass: g = Z'S y, and the objective is y'S y
             gradient, values = self.right, self.squares
         else:
             self.n_passes += 1
@@ -302,45 +267,44 @@ class SketchedEquations:
             sums, ones, squares = self.exact.total(residual, *self._expanded(w))
             gradient = self._features(sums, ones) - self.ridge * w
             values = squares + self.ridge * np.einsum("ij,ij->j", w, w)
-        # The Hessian is at least 2 ridge I, so that the excess is at most |2 g|^2 / (4 ridge).
+        # The gradient is -2 g and the Hessian at least 2 ridge I: the gap is at most |g|^2 / ridge.
         gaps = np.einsum("ij,ij->j", gradient, gradient) / self.ridge
         units = self.targets.units**2 * self.targets.largest_weight
-        return RidgeCertificate(gradient, values, gaps, units)
+        return RidgeCertificate(gradient, gaps, float(values @ units), float(gaps @ units))
 
     def approximate_inverse(self) -> Precondition:
-        """Return FALKON's preconditioner: the centres, weighted, replace the rows in Z'SZ."""
+        """Return FALKON's preconditioner, with the weighted centres instead of all rows in Z'SZ."""
         covariance = self.factor.covariance(self.centres.weights, self.centred)
         return Preconditioner(covariance, self.ridge)
 
     def inverse(self) -> Precondition:
-        """Return the inverse of Z'SZ + ridge I, by one pass over all rows; O(n r^2)."""
+        """Return the inverse of Z'SZ + ridge I, in one pass over all rows; O(n r^2)."""
         self.n_passes += 1
         factor = self.factor
         total = self.exact.total(normal_matrix, factor.triangle, self.means, factor.scale)
         return Preconditioner(total[0], self.ridge)
 
     def _expanded(self, w: Array) -> tuple[Array, Array]:
-        """Return a = U^{-1} w / scale, shape (r, t), and mu'a, so that Zw = K a - 1 mu'a."""
+        """Return a = U^{-1} w / scale, shape (r, t), and mu'a, for Zw = K a - 1 mu'a."""
         coefficients = self.factor.coefficients(w) / self.factor.scale
         return coefficients, self.means @ coefficients
 
     def _features(self, sums: Array, ones: Array) -> Array:
-        """Return Z'r = U^{-T} (K'r - mu 1'r) / scale, for the sums K'r and 1'r over the rows."""
+        """Return Z'r = U^{-T} (K'r - mu 1'r) / scale, given K'r and 1'r."""
         return self.factor.features((sums - np.outer(self.means, ones)) / self.factor.scale)
 
 
-def patience(kernel: Kernel, n_features: int, n_centres: int, n_targets: int, kept: float) -> int:
-    """Return the number of iterations with the cost of the normal matrix; 0 for no iteration.
+def cg_limit(kernel: Kernel, n_features: int, n_centres: int, n_targets: int, kept: float) -> int:
+    """Return the number of iterations that cost as much as the normal matrix, or 0 if below 5.
 
-    The number until convergence is unknown beforehand. Iterations may cost as much as the normal
-    matrix, which then solves the system: the total is at most twice the cheaper of the two. A share
-    `kept` of kernel values is kept between passes. Counting, in place of timing, gives the same
-    bytes for the same data.
+    At this limit, the normal matrix solves the system, at no more than twice the cost of the
+    cheaper method. A fraction `kept` of the kernel values is kept between passes. Costs are
+    estimated, not timed, so that fits are reproducible.
     """
-    # Nanoseconds for each pair of row and centre, on one core of an AMD EPYC processor. A Gaussian
-    # takes 1.5 and .06 a feature; other kernels 1 (linear) to 40 (SCG-LDK, DANK). An iteration
-    # reads a kept value (.8) and takes two products for each target (.25); the normal matrix takes
-    # a triangular solve and a rank-one update for each centre (.05).
+    # Nanoseconds per pair of row and centre, on one core of an AMD EPYC. A Gaussian value takes 1.5
+    # plus .06 per feature; other kernels 1 (linear) to 40 (SCG-LDK, DANK). An iteration reads a
+    # kept value (.8) and computes two products per target (.25). The normal matrix takes a
+    # triangular solve and a rank-one update per centre (.05).
     value = 1.5 + 0.06 * n_features if isinstance(kernel, Gaussian) else 10.0
     iteration = (1.0 - kept) * value + kept * 0.8 + 0.25 * n_targets
     number = math.ceil((0.05 * n_centres + value) / iteration)
@@ -349,18 +313,17 @@ def patience(kernel: Kernel, n_features: int, n_centres: int, n_targets: int, ke
 
 @dataclass(eq=False)
 class Solver:
-    """Conjugate gradients for all right-hand sides of a problem, shape (r, t), from zero.
+    """Conjugate gradients for all t right-hand sides of a problem, starting from zero.
 
-    Iterations end when each target has its gap. After `patience` iterations (None for never) the
-    inverse of the matrix replaces the preconditioner, and solves the system to rounding at the cost
-    of many iterations.
+    Iterations end when the gap of each target is at most its entry in `gaps`. After `cg_limit`
+    iterations (None for never), the exact inverse replaces the preconditioner.
     """
 
     problem: SketchedEquations
     gaps: Array
     max_iter: int
     callback: Callback
-    patience: int | None = None
+    cg_limit: int | None = None
     n_iter: int = field(default=0, init=False)
     stopped: bool = field(default=False, init=False)
     direct: bool = field(default=False, init=False)
@@ -372,12 +335,10 @@ class Solver:
         w = np.zeros_like(self.problem.right)
         proof = self._certify(w)
         while (status := self._status(proof)) is None:
-            # Restart. The recursion for the residual r drifts from b - A w, by rounding and by the
-            # products in float32. The certificate has the accurate g = b - A w, and conjugate
-            # gradients from zero solve A d = g for the correction d. Their conjugate directions
-            # are lost, which costs a few iterations.
-            if self.patience is not None and self.n_iter >= self.patience and not self.direct:
-                self.precondition = None  # its memory is needed
+            # Restart: the recursive residual drifts from b - A w by rounding errors. With the
+            # accurate g = b - A w of the certificate, solve A d = g for a correction d.
+            if self._at_cg_limit():
+                self.precondition = None  # free its memory
                 self.precondition, self.direct = self.problem.inverse(), True
             start, last = w, proof
             w = start + self._correction(proof)
@@ -388,14 +349,13 @@ class Solver:
             if not (proof.gaps <= last.gaps).all():  # rounding made a target worse
                 w = start
                 proof = self._certify(w)
-            if not self.problem.can_sharpen or self.direct:
+            if not self.problem.has_exact_rows or self.direct:
                 status = Status.STALLED
                 break
-            self.problem.sharpen()  # float32 has no more digits
+            self.problem.rows = self.problem.exact  # float32 makes no further progress
         return Result(w, proof.value, proof.gap, self.n_iter, status, self.history, proof)
 
     def _certify(self, w: Array) -> RidgeCertificate:
-        """Return the certificate of a solution, and report it."""
         certificate = self.problem.certify(w)
         step = Progress(self.n_iter, certificate.value, certificate.gap)
         self.history.append(step)
@@ -403,20 +363,22 @@ class Solver:
         return certificate
 
     def _status(self, certificate: RidgeCertificate) -> Status | None:
-        """Return the reason to stop, None to go on."""
         if (certificate.gaps <= self.gaps).all():
             return Status.CONVERGED
         if self.stopped:
             return Status.STOPPED
         return Status.MAX_ITER if self.n_iter >= self.max_iter else None
 
+    def _at_cg_limit(self) -> bool:
+        """Return True if the exact inverse has to replace the preconditioner."""
+        return self.cg_limit is not None and not self.direct and self.n_iter >= self.cg_limit
+
     def _must_end(self) -> bool:
-        """Return True at the end of all iterations, or of those before the direct solution."""
-        impatient = self.patience is not None and not self.direct and self.n_iter >= self.patience
-        return self.stopped or self.n_iter >= self.max_iter or impatient
+        """Return True after a stop request, or at `max_iter` or `cg_limit` iterations."""
+        return self.stopped or self.n_iter >= self.max_iter or self._at_cg_limit()
 
     def _correction(self, certificate: RidgeCertificate) -> Array:
-        """Return d with A d = g, about, for the gradient g: directly, or by iterations."""
+        """Solve A d = g approximately for the gradient g, directly or by iterations; return d."""
         r = certificate.gradient.copy()
         if self.direct and self.precondition is not None:
             self.n_iter += 1
@@ -425,30 +387,30 @@ class Solver:
             self.precondition = self.problem.approximate_inverse()
         sizes = np.linalg.norm(r, axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):  # gaps are proportional to |g|^2
-            wanted = MARGIN * sizes * np.sqrt(self.gaps / certificate.gaps)
-        if self.problem.can_sharpen:
-            wanted = np.maximum(wanted, REDUCTION * sizes)
+            goals = MARGIN * sizes * np.sqrt(self.gaps / certificate.gaps)
+        if self.problem.has_exact_rows:
+            goals = np.maximum(goals, FLOAT32_REDUCTION * sizes)
         total = np.zeros_like(r)
         p = z = self.precondition(r)
         rz = np.einsum("ij,ij->j", r, z)
-        active = sizes > wanted
-        least, since = rz, 0  # the least r'z so far, and iterations since one was halved
+        active = sizes > goals
+        least, since = rz, 0  # smallest r'z so far, and iterations since it was last halved
         while active.any() and not self._must_end():
             q = self.problem.product(p)
             pq = np.einsum("ij,ij->j", p, q)
-            active &= (pq > 0.0) & (rz > 0.0)  # else only rounding is left
+            active &= (pq > 0.0) & (rz > 0.0)  # otherwise, r is rounding error
             step = np.divide(rz, pq, out=np.zeros_like(rz), where=active)  # r'z / p'A p
             total += step * p
             r -= step * q
             self.n_iter += 1
-            active &= np.linalg.norm(r, axis=0) > wanted
+            active &= np.linalg.norm(r, axis=0) > goals
             self.stopped = self.callback(Progress(self.n_iter, np.nan, np.nan)) is True
             z = self.precondition(r)
             last, rz = rz, np.einsum("ij,ij->j", r, z)
             halved = active & (rz <= PROGRESS**2 * least)
             least = np.where(halved, rz, least)
             since = 0 if halved.any() else since + 1
-            if self.problem.can_sharpen and since >= SEARCH:
+            if self.problem.has_exact_rows and since >= FLOAT32_STALL:
                 break
             p = z + np.divide(rz, last, out=np.zeros_like(rz), where=active) * p
         return total

@@ -1,7 +1,7 @@
-"""Sums over all training rows of products with kernel values, block by block.
+"""Blockwise sums over all training rows of products with kernel values.
 
-`MemoryRows` reads the rows from memory or a memory map, `PartitionRows` from the partitions of a
-Dask array, which are computed again in each pass and summed over a tree.
+`MemoryRows` reads the rows from memory or a memory map. `PartitionRows` recomputes the partitions
+of a Dask array in each pass, and sums over them by tree reduction.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_weights
 from pliant.kernels.base import Kernel
-from pliant.kernels.standard import Gaussian
+from pliant.kernels.standard import Exponents, Gaussian
 
 BLOCK_MB = 8.0
-"""Memory of the kernel values of one block, in MiB: they should stay in the processor's third
-cache. From 256 to 1024 rows of 2000 centres took the same time, a few times more a third longer."""
+"""Memory of the kernel values of one block, in MiB, which should fit in L3 cache. With 2000
+centres, blocks of 256 to 1024 rows took the same time; several times larger ones a third more."""
 
-Terms: TypeAlias = tuple[Array, ...]
+Sums: TypeAlias = tuple[Array, ...]
 
 
 class KernelValues:
-    """Kernel values between rows and centres, of one floating-point type.
+    """Kernel values between rows and centres, in float32 or float64.
 
-    A Gaussian takes one product, -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b) with
-    a = gamma |x|^2, b = gamma |y|^2 and the origin at the mean of the centres. Another kernel, or
-    points far out, take the kernel's own code, in float64.
+    A Gaussian needs one product, -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b) with
+    a = gamma |x|^2, b = gamma |y|^2 and the origin at the mean of the centres. Other kernels, and
+    points too distant from the origin, use the kernel itself, in float64.
     """
 
     def __init__(self, kernel: Kernel, centres: Array, dtype: npt.DTypeLike = np.float64) -> None:
         self.kernel, self.centres, self.dtype = kernel, centres, np.dtype(dtype)
-        # Exponents up to this have absolute errors below about 1e-5 in float32, 1e-10 in float64.
+        # Exponents up to this limit have errors below about 1e-5 in float32, 1e-10 in float64.
         self._farthest = 100.0 if self.dtype == np.float32 else 4.5e5
         self._fast = type(kernel) is Gaussian
         if isinstance(kernel, Gaussian) and self._fast:
@@ -49,19 +49,17 @@ class KernelValues:
             self._factors = 1.0 if shares is None else np.sqrt(shares)
             scaled = centres * self._factors
             self._origin = scaled.mean(axis=0)
-            scaled = scaled - self._origin
-            sizes = self._sizes(scaled)
-            self._reach = float(sizes.max(initial=0.0))
-            right = np.vstack([scaled.T, np.ones_like(sizes), -sizes])  # (y, 1, -b), (d + 2, m)
-            self._right = right.astype(self.dtype, copy=False)
+            exponents = Exponents(scaled, self._origin, self._gamma)
+            self._reach = exponents.reach
+            self._right = np.ascontiguousarray(exponents.right.T, self.dtype)
 
     def __call__(self, rows: Array, out: Array | None = None) -> Array:
-        """Return k(rows, centres), shape (b, m); perhaps in `out`."""
+        """Return k(rows, centres), shape (b, m); `out` may be overwritten."""
         rows = np.asarray(rows, dtype=np.float64)
         if self._fast:
             left = np.empty((len(rows), rows.shape[1] + 2))  # (2 gamma x, -a, 1)
             moved = np.subtract(rows * self._factors, self._origin, out=left[:, :-2])
-            sizes = self._sizes(moved)
+            sizes = self._gamma * np.einsum("ij,ij->i", moved, moved)
             if max(self._reach, float(sizes.max(initial=0.0))) <= self._farthest:
                 moved *= 2.0 * self._gamma
                 np.negative(sizes, out=left[:, -2])
@@ -70,13 +68,9 @@ class KernelValues:
                 return np.asarray(exponentials(np.matmul(left, self._right, out=out)))
         return np.ascontiguousarray(self.kernel._between_sets(rows, self.centres), self.dtype)
 
-    def _sizes(self, points: Array) -> Array:
-        """Return gamma |x|^2 of each point."""
-        return np.asarray(self._gamma * np.einsum("ij,ij->i", points, points))
-
 
 class KernelBlock(NamedTuple):
-    """Kernel values of some rows, shape (b, m), with targets and weights."""
+    """Kernel values of b rows, shape (b, m), with targets and weights."""
 
     values: Array
     targets: Array
@@ -88,20 +82,20 @@ class KernelBlock(NamedTuple):
         return np.asarray(product - offsets)
 
     def transposed_times(self, columns: Array) -> Array:
-        """Return K' times some columns, shape (m, t), float64."""
+        """Return K' columns, shape (m, t), float64."""
         product = self.values.T @ np.ascontiguousarray(columns, self.values.dtype)
         return np.asarray(product, dtype=np.float64)
 
 
-Total: TypeAlias = Callable[..., Terms]
-"""Takes an iterator of at least one block and further arguments, and returns sums over blocks."""
+Total: TypeAlias = Callable[..., Sums]
+"""Function of an iterator of at least one block, and of further arguments; returns sums."""
 
 
-def over_blocks(summand: Callable[..., Terms]) -> Total:
-    """Extend a function of one block to the sum over all blocks."""
+def sum_over_blocks(summand: Callable[..., Sums]) -> Total:
+    """Extend a function of one block to a sum over blocks."""
 
     @wraps(summand)
-    def total(blocks: Iterator[KernelBlock], *arguments: Any) -> Terms:
+    def total(blocks: Iterator[KernelBlock], *arguments: Any) -> Sums:
         totals = summand(next(blocks), *arguments)
         for block in blocks:
             for each, more in zip(totals, summand(block, *arguments), strict=True):
@@ -111,36 +105,34 @@ def over_blocks(summand: Callable[..., Terms]) -> Total:
     return total
 
 
-@over_blocks
-def column_sums(block: KernelBlock) -> Terms:
-    """Return K's and K'S y of a block, with the weights s = diag S."""
+@sum_over_blocks
+def column_sums(block: KernelBlock) -> Sums:
+    """Return K's and K'S y of a block, for the weights s and S = diag(s)."""
     columns = np.column_stack([block.weights, block.weights[:, None] * block.targets])
     return (block.transposed_times(columns),)
 
 
-@over_blocks
-def product(block: KernelBlock, coefficients: Array, offsets: Array) -> Terms:
-    """Return K'S r and 1'S r of a block for r = K a - c, with coefficients a and offsets c."""
+@sum_over_blocks
+def product(block: KernelBlock, coefficients: Array, offsets: Array) -> Sums:
+    """Return K'S r and 1'S r of a block, for r = K a - c with coefficients a and offsets c."""
     weighted = block.times(coefficients, offsets)
     weighted *= block.weights[:, None]
     return block.transposed_times(weighted), weighted.sum(axis=0)
 
 
-@over_blocks
-def residual(block: KernelBlock, coefficients: Array, offsets: Array) -> Terms:
-    """Return K'S e, 1'S e and the sums of s e^2 of a block for e = y - (K a - c)."""
+@sum_over_blocks
+def residual(block: KernelBlock, coefficients: Array, offsets: Array) -> Sums:
+    """Return K'S e, 1'S e and the sums of s e^2 of a block, for e = y - (K a - c)."""
     errors = block.targets - block.times(coefficients, offsets)
     weighted = block.weights[:, None] * errors
     squares = np.einsum("ij,ij->j", weighted, errors)
     return block.transposed_times(weighted), weighted.sum(axis=0), squares
 
 
-def normal_matrix(
-    blocks: Iterator[KernelBlock], factor: Array, means: Array, scale: float
-) -> Terms:
-    """Return Z'S Z for Z = (K - 1 means') U^{-1} / scale, with U the upper triangle `factor`.
+def normal_matrix(blocks: Iterator[KernelBlock], factor: Array, means: Array, scale: float) -> Sums:
+    """Return Z'S Z for Z = (K - 1 means') U^{-1} / scale, with U the upper triangle of `factor`.
 
-    The result has zeros below the diagonal.
+    Only the upper triangle is computed; the lower one is zero.
     """
     total = np.zeros(factor.shape, order="F")
     for block in blocks:
@@ -154,7 +146,7 @@ def normal_matrix(
 class MemoryRows:
     """Rows X, shape (n, d), with targets, shape (n, t), and weights, shape (n,).
 
-    Kernel values of the first rows are kept, up to `cache_mb` MiB.
+    The kernel values of the first rows are kept, up to `cache_mb` MiB.
     """
 
     def __init__(
@@ -167,29 +159,29 @@ class MemoryRows:
         fits = int(cache_mb / row_mb)
         self.n_kept = len(X) if fits >= len(X) else fits // self._step * self._step
         self._kept = np.empty((self.n_kept, width), values.dtype)
-        self._known = 0  # rows of `_kept` that are computed
-        self._room = np.empty((self._step if self.n_kept < len(X) else 0, width), values.dtype)
+        self._n_computed = 0  # number of computed rows of `_kept`
+        self._scratch = np.empty((self._step if self.n_kept < len(X) else 0, width), values.dtype)
 
-    def total(self, sums: Total, *arguments: Any) -> Terms:
+    def total(self, sums: Total, *arguments: Any) -> Sums:
         """Return `sums(blocks, *arguments)` for the blocks of all rows."""
         return sums(self._blocks(), *arguments)
 
     def _blocks(self) -> Iterator[KernelBlock]:
-        """Yield the blocks, and keep kernel values at the first pass if there is room."""
+        """Yield the blocks; store the first kernel values in the first pass."""
         for low in range(0, len(self.X), self._step):
             rows = slice(low, min(low + self._step, len(self.X)))
             if rows.stop > self.n_kept:
-                values = self.values(self.X[rows], self._room[: rows.stop - rows.start])
+                values = self.values(self.X[rows], self._scratch[: rows.stop - rows.start])
             else:
                 values = self._kept[rows]
-                if rows.stop > self._known:
+                if rows.stop > self._n_computed:
                     values[:] = self.values(self.X[rows], values)
-                    self._known = rows.stop
+                    self._n_computed = rows.stop
             yield KernelBlock(values, self.targets[rows], self.weights[rows])
 
 
 class PartitionRows:
-    """The partitions of a Dask array with their targets and weights; no kernel value is kept."""
+    """Partitions of a Dask array with targets and weights; no kernel values are kept."""
 
     n_kept = 0
 
@@ -198,42 +190,42 @@ class PartitionRows:
     ) -> None:
         self._rows, self._values = replace(rows, y=targets, weights=weights), values
 
-    def total(self, sums: Total, *arguments: Any) -> Terms:
+    def total(self, sums: Total, *arguments: Any) -> Sums:
         """Return `sums(blocks, *arguments)` for the blocks of all rows."""
-        return reduce_tree(self._rows.map_blocks(_part_sums, self._values, sums, arguments), _added)
+        return reduce_tree(
+            self._rows.map_blocks(_part_sums, self._values, sums, arguments), _add_parts
+        )
 
 
 KernelRows: TypeAlias = MemoryRows | PartitionRows
 
 
 @blas_limited
-def _part_sums(part: DaskBlock, values: KernelValues, sums: Total, arguments: Any) -> Terms:
-    """Return the sums over one partition."""
+def _part_sums(part: DaskBlock, values: KernelValues, sums: Total, arguments: Any) -> Sums:
     assert part.weights is not None
     return MemoryRows(part.X, part.y, part.weights, values).total(sums, *arguments)
 
 
-def _added(terms: list[Terms]) -> Terms:
-    """Add the sums of several partitions."""
+def _add_parts(terms: list[Sums]) -> Sums:
     return tuple(np.sum(each, axis=0) for each in zip(*terms, strict=True))
 
 
 Data: TypeAlias = Array | DaskRows
-"""Training points: an array, perhaps a memory map, or the rows of a Dask collection."""
+"""Training points: an array, which may be a memory map, or the rows of a Dask collection."""
 
 
-def take(X: Data, numbers: Indices) -> Array:
-    """Return the points with some increasing row numbers, float64."""
+def take_rows(X: Data, numbers: Indices) -> Array:
+    """Return the rows with the given increasing numbers, float64."""
     if isinstance(X, DaskRows):
         return check_points(compute([X.X[numbers]])[0], "X")
     return np.array(X[numbers], dtype=np.float64)
 
 
 def points_for_kernel(X: Data, kernel: Any, gamma: Any) -> Array:
-    """Return points from which kernels by name take their parameters.
+    """Return points that determine the parameters of named kernels.
 
-    Two rows replace a Dask array: the bounds of the features for "tl1", else two rows with the mean
-    and the variance of all entries.
+    Two rows replace a Dask array: the bounds of the features for "tl1", or two rows with the same
+    mean and variance for gamma="scale".
     """
     if not isinstance(X, DaskRows):
         return X
@@ -250,9 +242,9 @@ def points_for_kernel(X: Data, kernel: Any, gamma: Any) -> Array:
 def dask_data(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any
 ) -> tuple[DaskRows, npt.NDArray[Any], Array]:
-    """Return the rows of X, targets and weights in memory; set the names of features."""
+    """Return the rows of X, and targets and weights in memory; set the feature names."""
     rows = DaskRows.from_collection(X, y, sample_weight, labelled=is_classifier(estimator))
-    lengths = tuple(length for length in rows.X.chunks[0] if length)  # sums need a row in each
+    lengths = tuple(length for length in rows.X.chunks[0] if length)  # drops empty partitions
     rows = replace(rows, X=rows.X.rechunk({0: lengths}))
     estimator.n_features_in_ = int(rows.X.shape[1])
     if rows.columns is not None:

@@ -1,7 +1,8 @@
-"""Kernel ridge regression and classification on a sketch, for many rows and any PSD kernel."""
+"""Sketched kernel ridge regression and classification, for many rows and any PSD kernel."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
@@ -48,9 +48,9 @@ from pliant.methods.ridge.problem import (
     SketchedEquations,
     Solver,
     Targets,
-    drawn_centres,
-    factor_of,
-    patience,
+    cg_limit,
+    factorize,
+    sample_centres,
 )
 from pliant.methods.ridge.rows import (
     Data,
@@ -62,7 +62,7 @@ from pliant.methods.ridge.rows import (
     points_for_kernel,
 )
 from pliant.methods.summary import FunctionSummary, Summary
-from pliant.methods.svm.estimators import documented_as
+from pliant.methods.svm.estimators import class_factors, documented_as
 
 
 def check_centres(name: str, value: Any) -> None:
@@ -70,12 +70,12 @@ def check_centres(name: str, value: Any) -> None:
     if isinstance(value, str):
         one_of(("uniform",))(name, value)
     elif len(check_points(value, name)) == 0:
-        raise ValueError(f"expected {name} 'uniform' or points, got an array of none")
+        raise ValueError(f"expected {name} 'uniform' or at least one point, got an empty array")
 
 
 @dataclass(eq=False, repr=False)
 class BaseSketched(CallbackSupport, BaseEstimator, ABC):
-    """Kernel ridge regression of one or more targets on a few centres."""
+    """Base class of kernel ridge regression on centres, with one or more targets."""
 
     kernel: KernelLike = "gaussian"
     alpha: float = 1.0
@@ -104,37 +104,25 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         "cache_mb": real_number(least=0),
         "verbose": check_flag,
     }
-    """`as_kernel` checks the kernel and gamma."""
+    """Constraints; `as_kernel` checks the kernel and gamma."""
 
     @with_callbacks
     @blas_limited
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the coefficients of the centres.
+        """Fit the coefficients of the centres.
+
+        Raise ValueError if a parameter or the data are invalid, or if the kernel is not positive
+        semi-definite on the centres. A ConvergenceWarning reports an accuracy worse than ``tol``.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a Dask array or data frame
-            At least two training points. float32 and memory maps are not copied, and each pass
-            computes the partitions of a Dask array again.
+            At least two training points. float32 arrays and memory maps are not copied. Each pass
+            recomputes the partitions of a Dask array.
         y : array-like of shape (n_samples,), or for real targets (n_samples, n_outputs)
-            Class labels, or real targets; a Dask array is computed.
+            Class labels or real targets; a Dask array is computed.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0. A weight of 2 equals the sample twice, for the same centres and kernel.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a parameter out of range, invalid data, or a kernel that is not positive
-            semi-definite on the centres.
-
-        Warns
-        -----
-        sklearn.exceptions.ConvergenceWarning
-            The coefficients are not certified to the accuracy ``tol``.
+            Weights >= 0. For the same centres and kernel, a weight of 2 repeats the sample.
         """
         with fresh(self):
             check_parameters(self)
@@ -149,12 +137,11 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             self.kernel_ = kernel
             learned = ("dual_coef_", "intercept_")
             check_finite(self, learned, "scale the targets or the features, or raise alpha")
-            self._warn_if_open(result)
+            self._warn_unless_converged(result)
             progress.end()
         return self
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Any, Array]:
-        """Return checked points, targets as given, and weights."""
         if is_collection(X):
             return dask_data(self, X, y, sample_weight)
         options = {"dtype": (np.float64, np.float32), "ensure_min_samples": 2}
@@ -162,11 +149,11 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         return points, y, check_weights(sample_weight, points)
 
     def _resolve_kernel(self, data: Data) -> Kernel:
-        """Return the kernel, a symmetric one with values between all points."""
+        """Return the kernel; raise ValueError if it is precomputed or asymmetric."""
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError(
                 "expected a kernel that can be evaluated, got kernel='precomputed', which needs "
-                "the values of all pairs of rows; use sklearn.kernel_ridge.KernelRidge for it"
+                "the values of all pairs of rows; use sklearn.kernel_ridge.KernelRidge instead"
             )
         points = points_for_kernel(data, self.kernel, self.gamma)
         names = getattr(self, "feature_names_in_", None)
@@ -175,8 +162,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             kernel._refuse_one_set()
         return kernel
 
-    _target_options: ClassVar[Mapping[str, Any]] = {}
-    """Options of y in scikit-learn's validation."""
+    _target_options: ClassVar[Mapping[str, Any]] = {}  # for the validation of y
 
     @abstractmethod
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
@@ -185,17 +171,17 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     def _state_problem(
         self, data: Data, kernel: Kernel, y: Array, weights: Array
     ) -> SketchedEquations:
-        """Choose the centres and state the normal equations on them."""
+        """Choose the centres and state the normal equations."""
         centred = bool(self.fit_intercept)
-        targets = Targets.of(y.reshape(len(y), -1), weights, centred)
+        targets = Targets.scaled(y.reshape(len(y), -1), weights, centred)
         centres = self._choose_centres(data, targets.weights)
-        factor = factor_of(kernel, centres.points)
-        # In the coordinates w of the factor, alpha |f|^2 = ridge |w|^2.
+        factor = factorize(kernel, centres.points)
+        # alpha |f|^2 = ridge |w|^2 for the coefficients U^{-1} w / scale of f
         alpha = float(self.alpha) / targets.largest_weight
         ridge = alpha / factor.scale
         if not np.finfo(np.float64).tiny <= ridge < np.inf:
             raise ValueError(
-                "expected alpha of a size like the kernel values times the weights, got alpha "
+                "expected alpha comparable to the kernel values times the weights, got alpha "
                 f"= {self.alpha:g} for kernel values of about {factor.scale:.3g} and "
                 f"alpha/weight = {alpha:.3g}"
             )
@@ -212,38 +198,36 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         return SketchedEquations(rows, exact, centres, factor, ridge, targets, centred)
 
     def _choose_centres(self, data: Data, weights: Array) -> Centres:
-        """Return the centres, given or drawn."""
         if isinstance(self.centers, str):
             draw = check_random_state(self.random_state)
-            return drawn_centres(data, weights, int(self.n_centers), draw)
+            return sample_centres(data, weights, int(self.n_centers), draw)
         points = check_points(self.centers, "centers", self.n_features_in_).copy()
         return Centres(points, None, np.full(len(points), float(weights.sum()) / len(points)))
 
     def _solve(
         self, problem: SketchedEquations, kernel: Kernel, callback: Callback
     ) -> Result[RidgeCertificate]:
-        """Solve by iterations, by the normal matrix, or by both in turn."""
         iterations: int | None = {"cg": None, "direct": 0}.get(self.solver)
         if self.solver == "auto":
             n, t = problem.targets.values.shape
             share, m = problem.rows.n_kept / n, problem.factor.rank
-            iterations = patience(kernel, self.n_features_in_, m, t, share)
-        # The mean squared difference of predictions is at most gap / sum of weights, and `squares`
-        # is the variance of the target times that sum.
+            iterations = cg_limit(kernel, self.n_features_in_, m, t, share)
+        # gap / weights.sum() bounds the mean squared difference from the optimal predictions, and
+        # `squares` is the variance of the target times weights.sum().
         gaps = min(float(self.tol), 1e100) ** 2 * problem.squares
         return Solver(problem, gaps, int(self.max_iter), callback, iterations).solve()
 
     def _store(
         self, problem: SketchedEquations, result: Result[RidgeCertificate], *, flat: bool
     ) -> None:
-        """Set the fitted attributes, in the units of y and in the order of the centres."""
+        """Set the fitted attributes, in units of y and in the order of the centres."""
         centres, factor, targets = problem.centres, problem.factor, problem.targets
         certificate = result.certificate
         assert certificate is not None
         chosen = factor.order[: factor.rank]
         order = np.argsort(chosen)
         coefficients = factor.coefficients(result.x) / factor.scale
-        # f(x) + b = (k(x, C) - mu') a + mean, so that b = mean - mu'a
+        # f(x) + b = (k(x, C) - mu') a + mean, so b = mean - mu'a
         intercept = (targets.means - problem.means @ coefficients) * targets.units
         coefficients = (coefficients * targets.units)[order]
         self.support_vectors_: Array = centres.points[chosen[order]]
@@ -253,148 +237,137 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         if self.fit_intercept:
             self.intercept_ = float(intercept[0]) if flat else intercept
         self.objective_, self.gap_ = result.value, result.gap
-        largest = np.linalg.norm(problem.right, axis=0)
-        left = np.linalg.norm(certificate.gradient, axis=0)
-        self.residual_ = float(np.divide(left, largest, out=left * 0.0, where=largest > 0).max())
-        squares = problem.squares
-        shares = np.divide(certificate.gaps, squares, out=left * 0.0, where=squares > 0)
-        self.certified_error_ = float(np.sqrt(shares.max()))
+        norms = np.linalg.norm(certificate.gradient, axis=0)
+        self.residual_ = _largest_ratio(norms, np.linalg.norm(problem.right, axis=0))
+        self.certified_error_ = math.sqrt(_largest_ratio(certificate.gaps, problem.squares))
         self.n_iter_ = result.n_iter
         self.n_passes_ = problem.n_passes
         self.converged_ = result.status is Status.CONVERGED
 
-    def _warn_if_open(self, result: Result[RidgeCertificate]) -> None:
-        """Warn if the wanted accuracy is not certified."""
+    def _warn_unless_converged(self, result: Result[RidgeCertificate]) -> None:
         if result.status in (Status.CONVERGED, Status.STOPPED):
             return
-        why = f"max_iter = {self.max_iter} came first; raise it"
+        reason = f"reached max_iter = {self.max_iter}; raise max_iter"
         if result.status is Status.STALLED:
-            why = "rounding errors hide the rest; raise alpha"
+            reason = "rounding errors prevent more accuracy; raise alpha"
         warnings.warn(
-            f"{type(self).__name__} certifies that predictions for the training rows are within "
-            f"{self.certified_error_:.3g} standard deviations of the target of the optimum (root "
-            f"mean square), which is more than tol = {self.tol:g}: {why}, or raise tol",
+            f"{type(self).__name__} certifies training predictions within "
+            f"{self.certified_error_:.3g} standard deviations of the target from the optimal ones "
+            f"(root mean square), but not within tol = {self.tol:g}: {reason}, or raise tol",
             ConvergenceWarning,
             stacklevel=stack_level(),
         )
 
     @blas_limited
     def _outputs(self, X: Any) -> Array:
-        """Return f at each point, shape (n_queries,) or (n_queries, t)."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         values = KernelValues(self.kernel_, self.support_vectors_)
         coefficients = np.ascontiguousarray(self.dual_coef_, dtype=np.float64)
-        return in_blocks(
-            points,
-            len(self.support_vectors_),
-            lambda block: values(block) @ coefficients + self.intercept_,
-        )
+
+        def outputs(block: Array) -> Array:
+            return values(block) @ coefficients + self.intercept_
+
+        return in_blocks(points, len(coefficients), outputs)
 
     def summary(self) -> Summary:
         """Return a summary of the fitted model.
 
-        ``n_support`` is the number of kept centres, and the detail ``passes`` the number of passes
-        over all rows.
+        ``n_support`` is the number of kept centres, and the detail ``passes`` is the number of
+        passes over all rows.
         """
         check_is_fitted(self)
-        n_support = len(self.support_vectors_)
-        function = FunctionSummary(
-            self,
-            n_support,
-            n_iter=self.n_iter_,
-            objective=self.objective_,
-            gap=self.gap_,
-            relative_gap=self.certified_error_,
-            details={"passes": self.n_passes_},
-        )
+        n_support, details = len(self.support_vectors_), {"passes": self.n_passes_}
+        results = self.n_iter_, self.objective_, self.gap_, self.certified_error_
+        function = FunctionSummary(self, n_support, *results, details=details)
         return Summary(
             (function,), kernel=self.kernel_, n_support=n_support, drawings=frozenset({"gram"})
         )
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for attributes from a file that do not belong together."""
+        """Raise ValueError if attributes loaded from a file are inconsistent."""
         check_expansion(self, "dual_coef_")
+
+
+def _largest_ratio(numerators: Array, denominators: Array) -> float:
+    """Return the largest ratio, with 0 for a denominator of 0."""
+    zeros = np.zeros_like(numerators)
+    return float(np.divide(numerators, denominators, out=zeros, where=denominators > 0).max())
 
 
 @dataclass(eq=False, repr=False)
 class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     r"""Kernel ridge regression on a few centres, for many samples and any kernel.
 
-    With centres :math:`c_1, \dots, c_m`, weights :math:`s_i` and the norm of the kernel's space,
+    With centres :math:`c_1, \dots, c_m`, weights :math:`s_i` and the norm of the kernel's RKHS, it
+    solves
 
     .. math::
 
         \min_{f, b} \; \sum_{i=1}^n s_i (y_i - f(x_i) - b)^2 + \alpha \|f\|^2, \qquad
         f = \sum_{j=1}^m a_j k(c_j, \cdot).
 
-    The model equals scikit-learn's ``Nystroem`` with these centres before ``Ridge(alpha)``, and its
-    ``KernelRidge`` for m = n centres without an intercept. The solver is FALKON's [1]_: conjugate
-    gradients with a preconditioner from the centres, in blocks of samples, without an n x m matrix
-    in memory. The weighted mean centres the target, and b has no penalty.
+    The model equals scikit-learn's ``Nystroem`` with these centres followed by ``Ridge(alpha)``, or
+    ``KernelRidge`` for m = n centres without an intercept. The solver is FALKON [1]_: conjugate
+    gradients, preconditioned with the centres, in blocks of samples, without an n x m matrix in
+    memory. The intercept b is not penalised.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="gaussian"
-        A name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, given or learned (``kernel_`` of
-        a fitted model, ``symmetric_kernel_`` of LAB-RBF), or a function of two matrices: symmetric,
-        and positive semi-definite on the centres.
+        A name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, given or learned (for LAB-RBF,
+        its ``symmetric_kernel_``), or a function of two matrices; PSD on the centres.
     alpha : float, default=1.0
-        Penalty, > 0, of the sum of squared errors: the ``alpha`` of scikit-learn's ``Ridge`` and
-        ``KernelRidge``.
+        Ridge penalty, > 0, as in scikit-learn's ``Ridge`` and ``KernelRidge``.
     gamma : float or {"scale", "auto"}, default="scale"
-        Parameter of kernels by name: "scale" is 1/(n_features var(X)), "auto" 1/n_features.
+        Parameter of named kernels: "scale" is 1/(n_features var(X)), "auto" is 1/n_features.
     n_centers : int, default=1000
-        Number of centres to draw. For n_samples or more, the centres are all samples of weight > 0,
-        and the result is exact kernel ridge regression.
+        Number of centres to draw. With n_samples or more, the centres are all samples of weight
+        > 0, and the result is exact kernel ridge regression.
     centers : "uniform" or array of shape (n_centers, n_features), default="uniform"
-        Draw centres among the samples, with probabilities proportional to their weights; or the
-        centres.
+        The centres, or "uniform" to draw samples with probabilities proportional to their weights.
     fit_intercept : bool, default=True
-        Learn b; False sets b = 0, as in scikit-learn's ``KernelRidge``.
+        If False, b = 0, as in scikit-learn's ``KernelRidge``.
     solver : {"auto", "cg", "direct"}, default="auto"
-        "cg" iterates, with a pass over all samples each. "direct" forms and factors the normal
-        equations in one pass. "auto" iterates up to the cost of "direct", then changes to it; if
-        five iterations cost more, it starts with "direct".
+        "cg" makes a pass over all samples per iteration. "direct" forms and factorises the normal
+        equations in one pass. "auto" iterates up to the cost of "direct", then switches to it, or
+        uses "direct" immediately if five iterations cost more.
     tol : float, default=1e-6
-        Stop at certified predictions for the training samples within ``tol`` standard deviations of
-        the target from the optimal predictions, root mean square; > 0.
+        Stop at a ``certified_error_`` of at most ``tol``; > 0.
     max_iter : int, default=500
         Maximum number of iterations.
     dtype : {"float64", "float32"}, default="float64"
-        Type of the kernel values during iterations. "float32" takes half the time and memory; sums
-        over blocks, residuals and certificates are float64 in either case, and restarts refine the
-        solution to the same accuracy.
+        Dtype of the kernel values during iterations. "float32" halves time and memory; restarts
+        with float64 residuals refine the solution to the same accuracy.
     cache_mb : float, default=1000.0
-        Maximum memory for kernel values kept between passes, in MiB; the others are computed again.
-        Dask keeps none.
+        Maximum memory for kernel values kept between passes, in MiB; the others are recomputed.
+        With Dask, none are kept.
     random_state : int, RandomState instance or None, default=None
-        Seed of the choice of centres.
+        Seed for drawing the centres.
     verbose : bool, default=False
-        Print a line about the progress of the fit every two seconds, to standard error.
+        If True, print a line on the progress of the fit to standard error every two seconds.
 
     Attributes
     ----------
     kernel_ : Kernel
         The kernel.
     support_vectors_ : array of shape (n_kept, n_features)
-        The centres, without those in the span of others, such as duplicates.
+        The centres, except those in the span of others, such as duplicates.
     support_ : array of shape (n_kept,) or None
-        Their rows in X; None for given centres.
+        Row numbers of the centres in X; None for user-supplied centres.
     dual_coef_ : array of shape (n_kept,) or (n_kept, n_outputs)
-        Coefficients: ``kernel_(x, support_vectors_) @ dual_coef_ + intercept_`` is f(x) + b.
+        Coefficients: f(x) + b = ``kernel_(x, support_vectors_) @ dual_coef_ + intercept_``.
     intercept_ : float or array of shape (n_outputs,)
-        b; 0.0 with fit_intercept=False.
+        b, or 0.0 if fit_intercept=False.
     objective_ : float
         The objective, summed over outputs.
     gap_ : float
-        A bound on its excess over the minimum; see the notes of `SketchedKernelRidge`.
+        Upper bound on objective minus minimum; see the notes of `SketchedKernelRidge`.
     certified_error_ : float
-        A bound on the root mean square difference between predictions and optimal predictions for
-        the training samples, in standard deviations of the target; the largest of all outputs.
+        Upper bound on the root mean square difference between training predictions and optimal
+        ones, in standard deviations of the target; the maximum over outputs.
     residual_ : float
-        Norm of the residual of the normal equations, relative to the right-hand side; the largest
-        of all outputs.
+        Relative residual norm of the normal equations; the maximum over outputs.
     n_iter_ : int
         Number of iterations.
     n_passes_ : int
@@ -404,25 +377,25 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : array of shape (n_features_in_,)
-        Names of the features, if X has names.
+        Names of the features, if X has string column names.
 
     See Also
     --------
-    SketchedKernelRidgeClassifier : The same for classes.
-    AsymmetricKernelRidge : All samples as centres, and kernels that need not be symmetric.
-    sklearn.kernel_approximation.Nystroem : The features of the centres, as a transformer.
+    SketchedKernelRidgeClassifier : Classification with the same solver.
+    AsymmetricKernelRidge : Exact solution with all samples, also for asymmetric kernels.
+    sklearn.kernel_approximation.Nystroem : Transformer with the features of the centres.
 
     Notes
     -----
     Let g be the residual of the normal equations in orthonormal coordinates, from a separate pass.
-    ``gap_`` = |g|^2/alpha bounds the excess of the objective over its minimum, and the weighted sum
-    of squared differences between predictions and optimal predictions for the training samples.
-    Time is O(m^3) for the factors, and O(n m (d + t)) for each pass, d features and t outputs, or
-    O(n m^2) for "direct"; memory, in numbers, 2 m^2, the kept kernel values, a few blocks of 8 MiB,
-    and 4 n t. :doc:`/methods/ridge` derives both.
+    ``gap_`` = |g|^2/alpha bounds the objective minus its minimum. It also bounds the weighted sum
+    of squared differences between training predictions and optimal ones. :doc:`/methods/ridge`
+    derives both.
 
-    A pass over a Dask array or data frame is a sum over its partitions, by a tree. Targets and
-    weights are computed into memory, X is not.
+    With d features and t outputs, factorising takes O(m^3) and each pass O(n m (d + t)), or
+    O(n m^2) for "direct". Memory is 2 m^2 + 4 n t numbers, the kept kernel values, and a few blocks
+    of 8 MiB. A pass over a Dask array or data frame is a tree reduction over its partitions.
+    Targets and weights are loaded into memory, X is not.
 
     References
     ----------
@@ -450,12 +423,12 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 
     @by_partition
     def predict(self, X: Any) -> Any:
-        """Return f at each point, shape (n_queries,) or (n_queries, n_outputs).
+        """Return the predictions f(x) + b, shape (n_queries,) or (n_queries, n_outputs).
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), or a Dask array or data frame
-            A Dask collection gives a Dask array, computed partition by partition.
+            For a Dask collection, the result is a lazy Dask array.
         """
         return self._outputs(X)
 
@@ -466,15 +439,15 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     r"""Least-squares classification with a kernel on a few centres, for many samples.
 
     The targets are -1 and 1, in one column for two classes and one per class otherwise. Each column
-    minimises the objective of `SketchedKernelRidge`; see there for notes and references. It is
-    scikit-learn's ``RidgeClassifier`` on ``Nystroem`` features; ``CalibratedClassifierCV`` adds
-    probabilities.
+    minimises the objective of `SketchedKernelRidge`; see there for notes and references. The model
+    is scikit-learn's ``RidgeClassifier`` on ``Nystroem`` features. Use ``CalibratedClassifierCV``
+    for probabilities.
 
     Parameters
     ----------
     class_weight : dict or "balanced", optional
-        Weights of the classes, factors of the sample weights; "balanced" is
-        n_samples / (n_classes n_samples of the class).
+        Class weights, which multiply the sample weights. "balanced" gives class k the weight
+        n_samples / (n_classes n_k), with n_k its number of samples.
 
     Attributes
     ----------
@@ -483,8 +456,8 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
 
     See Also
     --------
-    SketchedKernelRidge : The same for real targets, with notes on method and costs.
-    sklearn.linear_model.RidgeClassifier : The same on features.
+    SketchedKernelRidge : Regression with the same solver, with notes on method and costs.
+    sklearn.linear_model.RidgeClassifier : Linear classifier with the same loss.
 
     Examples
     --------
@@ -508,38 +481,22 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
             raise ValueError(
                 f"expected at least two classes, got one class: {plain(self.classes_[0])!r}"
             )
-        if self.class_weight is not None:
-            weights = weights * self._class_weights(y)[codes]
+        weights = weights * class_factors(self.class_weight, self.classes_, y)[codes]
         if len(self.classes_) == 2:
             return np.where(codes == 1, 1.0, -1.0), weights
         return np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0), weights
 
-    def _class_weights(self, y: Any) -> Array:
-        """Return a weight > 0 for each class."""
-        try:
-            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"expected class_weight None, 'balanced' or a dict of the classes, got "
-                f"{self.class_weight!r}: {error}"
-            ) from None
-        if not (np.isfinite(factors) & (factors > 0)).all():
-            raise ValueError(f"expected finite class weights > 0, got {self.class_weight!r}")
-        return np.asarray(factors, dtype=np.float64)
-
     @by_partition
     def decision_function(self, X: Any) -> Any:
-        """Return f at each point.
+        """Return f(x) + b, shape (n_queries,), or (n_queries, n_classes) for more than two classes.
+
+        For two classes it is positive for ``classes_[1]``; otherwise `predict` returns the class
+        with the largest value.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), or a Dask array or data frame
-            A Dask collection gives a Dask array, computed partition by partition.
-
-        Returns
-        -------
-        array of shape (n_queries,), or (n_queries, n_classes) for more than two classes
-            Two classes: positive for ``classes_[1]``. More: `predict` chooses the largest.
+            For a Dask collection, the result is a lazy Dask array.
         """
         return self._outputs(X)
 
@@ -550,19 +507,18 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), or a Dask array or data frame
-            A Dask collection gives a Dask array, computed partition by partition.
+            For a Dask collection, the result is a lazy Dask array.
         """
         f = self._outputs(X)
         codes = (f > 0).astype(np.intp) if f.ndim == 1 else f.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for attributes from a file that do not belong together."""
         super()._check_loaded()
         classes: Any = self.classes_
         columns = np.shape(self.dual_coef_)[1:]
         if len(classes) < 2 or columns != (() if len(classes) == 2 else (len(classes),)):
             raise ValueError(
-                f"expected coefficients for {len(classes)} classes, two or more, got dual_coef_ of "
-                f"shape {np.shape(self.dual_coef_)}"
+                f"expected dual_coef_ for {len(classes)} classes, at least 2, got shape "
+                f"{np.shape(self.dual_coef_)}"
             )

@@ -232,7 +232,7 @@ class SpectralKernel(Kernel):
         """Evaluate v_i(x) for each sample x of X, shape (n_samples, r)."""
         points = check_points(self.points, "points")
         X = check_points(X, "X", n_features=points.shape[1])
-        twins = CoordinateNeighbors(points).twins(X)
+        twins = CoordinateNeighbors(points).duplicates(X)
         # rows of v at points of the graph; the rows of new points (twin -1) are replaced
         values = check_points(self.vectors, "vectors")[twins]
         new = np.flatnonzero(twins < 0)
@@ -337,7 +337,7 @@ class NeighborGraphKernel(SpectralKernel):
         points = check_points(X)
         k = check_integer("n_neighbors", n_neighbors, least=1)
         count = check_integer("n_components", n_components, least=1)
-        points = points[np.unique(CoordinateNeighbors(points).twins(points))]
+        points = points[np.unique(CoordinateNeighbors(points).duplicates(points))]
         graph = NeighborGraph(points, k)
         # the null vector of a single component is constant, so it is omitted
         smooth = graph.smoothest(count, drop_null=graph.n_components == 1)

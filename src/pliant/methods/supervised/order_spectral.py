@@ -273,7 +273,7 @@ class OrderSpectralLearner(KernelLearner):
         with fresh(self):
             points, information = self._validate(X, y, similar, dissimilar)
             # a node is the first of a set of equal points; node_of is the node of each point
-            twins = CoordinateNeighbors(points).twins(points)
+            twins = CoordinateNeighbors(points).duplicates(points)
             nodes, node_of = np.unique(twins, return_inverse=True)
             graph = NeighborGraph(points[nodes], int(self.n_neighbors))
             smooth = graph.smoothest(self.n_components, drop_null=self.drop_null)

@@ -1,1 +1,1 @@
-"""Support vector machines: estimators, their dual problem and two-coordinate ascent."""
+"""Support vector machines: base estimators, the dual problem and its solver."""

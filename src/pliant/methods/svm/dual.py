@@ -1,35 +1,36 @@
-"""The duals of support vector classification and epsilon-regression, as one problem.
+"""The dual problem of support vector classification and epsilon-regression.
 
     maximise  h(beta) = p'beta - epsilon |beta|_1 - 1/2 beta'K beta - (c/4) (beta^2)'(K o K)(beta^2)
     subject to  lower <= beta <= upper,  1'beta = 0
 
-with o the entrywise product and beta^2 the entrywise square. Classification has p = y,
+Here o is the entrywise product and beta^2 the entrywise square. Classification has p = y,
 epsilon = 0 and beta = alpha y between 0 and C y; regression has p = the targets and
--C <= beta <= C. The quartic term of DANK, with c = 1/(4 eta), remains when F is eliminated
+-C <= beta <= C. The quartic term of DANK, with c = 1/(4 eta), comes from eliminating F
 (Liu et al. 2020, problem (4) with tau = 0); c = 0 is the plain SVM.
 
-For K positive semi-definite h is concave, and
+If K is positive semi-definite, h is concave, and
 
     gap(beta) = sum_i loss_i(r_i) + epsilon |beta_i| - beta_i r_i,    r = p - f - b,
     f = K beta + c beta o (K o K) beta^2,
     loss_i(r) = upper_i (r - epsilon)_+ + (-lower_i) (-r - epsilon)_+
 
-bounds max h - h(beta), for every feasible beta and every b. No term is negative (Fenchel and
-Young), and the sum is beta'f + sum_i loss_i(r_i) - (p'beta - epsilon |beta|_1).
+bounds max h - h(beta), for every feasible beta and every b. Every term is nonnegative by the
+Fenchel-Young inequality. The sum equals beta'f + sum_i loss_i(r_i) - (p'beta - epsilon |beta|_1).
 
-Solvers step on a `WorkingBlock`: the dual on some coordinates, with the others held fixed. There
+Solvers update a `WorkingBlock`: the dual in some coordinates, with the others held fixed. There
 g = p - u - c beta o v is the gradient of the smooth part, with u = K beta and v = (K o K) beta^2.
-The kinks and bounds enter through the one-sided slopes of epsilon_s |beta_s|, infinite at a bound:
-rise_s = g_s - up_s is the rate of gain when beta_s grows, and fall_s = g_s - down_s the rate of
-loss when it shrinks. At the optimum no rise exceeds any fall.
+The kinks and bounds enter through the one-sided slopes of epsilon_s |beta_s|, infinite at a bound.
+rise_s = g_s - up_s is the rate at which h grows with beta_s, and fall_s = g_s - down_s the rate at
+which h falls when beta_s decreases. At the optimum no rise exceeds any fall.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,21 +42,21 @@ from pliant.core.typing import Array, Indices, Mask
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Proof of the distance of a feasible beta from the optimum.
+    """Bound on the suboptimality of a feasible beta.
 
     Attributes
     ----------
     value : float
-        h(beta), a lower bound of the optimum.
+        h(beta), a lower bound on the optimum.
     gap : float
-        value + gap is an upper bound of the optimum. nan where K is not PSD.
+        value + gap is an upper bound on the optimum. nan if K is not PSD.
     intercept : float
-        The b of the smallest bound.
+        The b with the smallest gap.
     decision : array of shape (n,)
-        f + b, the decision function at the training points.
+        f + b, the decision values of the training points.
     slope : float
-        The sum of the gap, for a K that is not PSD as well: the largest increase of h over the
-        feasible set with its terms in K linearised at beta. Zero at a stationary point.
+        The gap's sum, which is defined for any K: the largest increase of h over the feasible set
+        when the terms in K are linearised at beta. Zero at a stationary point.
     """
 
     value: float
@@ -67,11 +68,11 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class MarginDual:
-    """The dual problem at the top of the module.
+    """The dual problem of the module docstring.
 
     Parameters
     ----------
-    rows : Rows of n rows
+    rows : Rows of length n
         K.
     linear, lower, upper : arrays of shape (n,)
         p and the box; lower <= 0 <= upper.
@@ -80,7 +81,7 @@ class MarginDual:
     quartic : float
         c = 1/(4 eta); 0 for the plain SVM.
     psd : bool
-        True if K is positive semi-definite. Otherwise no certificate exists.
+        True if K is positive semi-definite. Otherwise the gap is nan.
     """
 
     rows: Rows
@@ -92,15 +93,15 @@ class MarginDual:
     psd: bool = True
 
     def with_quartic(self, quartic: float) -> MarginDual:
-        """Return the same problem with another weight of the quartic term."""
+        """Return a copy of the problem with another c."""
         return replace(self, quartic=quartic)
 
     def shifted(self, shift: Array) -> MarginDual:
-        """Return the same problem with shift'beta added to the objective."""
+        """Return a copy of the problem with shift'beta added to the objective."""
         return replace(self, linear=self.linear + shift)
 
     def fields(self, beta: Array) -> tuple[Array, Array]:
-        """Return u = K beta and v = (K o K) beta^2 (zeros without a quartic term)."""
+        """Return u = K beta and v = (K o K) beta^2 (zeros if c = 0)."""
         if self.quartic:
             return self.rows.both_matvecs(beta, beta**2)
         u = self.rows.matvec(beta)
@@ -113,7 +114,7 @@ class MarginDual:
         return float(self.gain(beta) - 0.5 * (beta @ u) - quartic)
 
     def certificate(self, beta: Array, fields: tuple[Array, Array] | None = None) -> Certificate:
-        """Return the tightest bound on the optimum that a feasible `beta` gives."""
+        """Return the certificate of a feasible `beta`."""
         fields = self.fields(beta) if fields is None else fields
         u, v = fields
         return self.bound(beta, self.value(beta, fields), u + self.quartic * beta * v)
@@ -123,39 +124,27 @@ class MarginDual:
         return float(self.linear @ beta - (self.epsilon * np.abs(beta)).sum())
 
     def bound(self, beta: Array, value: float, f: Array) -> Certificate:
-        """Return the certificate of a concave h with the same gain and box, from its value and f.
-
-        h is gain minus any convex function with gradient f at `beta`.
-        """
+        """Return the certificate of gain(beta) - q(beta), for a convex q with gradient f."""
         b = best_intercept(self.linear - f, self.lower, self.upper, self.epsilon)
         r = self.linear - f - b
-        # Each term is >= 0 except for rounding, by the inequality of Fenchel and Young.
+        # Each term is >= 0 up to rounding, by the Fenchel-Young inequality.
         terms = self.loss(r) + self.epsilon * np.abs(beta) - beta * r
         slope = float(np.maximum(0.0, terms.sum()))
         return Certificate(value, slope if self.psd else np.nan, b, f + b, slope)
 
     def loss(self, residual: Array) -> Array:
         """Return loss_i(r_i), shape (n,)."""
-        # upper weighs residuals above the tube, -lower residuals below; in classification one is 0
+        # Residuals above the tube have weight `upper`, residuals below it have weight `-lower`.
         above = np.maximum(residual - self.epsilon, 0.0)
         below = np.maximum(-residual - self.epsilon, 0.0)
         return np.asarray(self.upper * above - self.lower * below)
 
 
 class WorkingBlock:
-    """The dual on some coordinates (by default all) at a point, with the others held fixed.
+    """The dual restricted to the m coordinates `indices`, with the others held fixed.
 
-    Attributes
-    ----------
-    indices : array of shape (m,)
-        The coordinates.
-    beta, g, v : arrays of shape (m,)
-        Their values, and the gradient and v there; solvers change them in place. g and v include
-        the coordinates that are held fixed.
-    linear, lower, upper, epsilon, diagonal : arrays of shape (m,)
-        p, the box, the widths of the tube and the diagonal of K.
-    c : float
-        Weight of the quartic term.
+    Solvers update `beta`, the gradient `g` and `v` in place; `g` and `v` include the contribution
+    of the fixed coordinates.
     """
 
     def __init__(
@@ -178,34 +167,34 @@ class WorkingBlock:
 
     @cached_property
     def gram(self) -> Array:
-        """The rows and columns of K, shape (m, m), read when steps need them."""
+        """The block of K, shape (m, m), read on first use."""
         return self._rows.square(self.indices, self._pause)
 
     @property
     def fields(self) -> tuple[Array, Array]:
-        """u and v at the present point."""
+        """u and v at the current point."""
         return self.linear - self.g - self.c * self.beta * self.v, self.v
 
     @property
     def free(self) -> Mask:
-        """True for coordinates that are neither zero nor at a bound."""
+        """Mask of the coordinates that are neither zero nor at a bound."""
         return (self.beta > self.lower) & (self.beta < self.upper) & (self.beta != 0.0)
 
     def rates(self) -> tuple[Array, Array]:
-        """Return rise and fall, the rates of gain upwards and of loss downwards."""
+        """Return rise and fall, shape (m,) each, as in the module docstring."""
         up, down = one_sided_slopes(self.beta, self.lower, self.upper, self.epsilon)
         return self.g - up, self.g - down
 
     @property
     def violation(self) -> float:
-        """The largest rise less the smallest fall, the best rate of a pair; <= 0 at the optimum."""
+        """The largest rise minus the smallest fall, the best rate of any pair; <= 0 if optimal."""
         rise, fall = self.rates()
         return float(rise.max() - fall.min())
 
 
 @compiled
 def slope_up(beta: float, upper: float, epsilon: float) -> float:
-    """Return the slope of epsilon |beta| when beta grows; inf at the upper bound."""
+    """Return the right derivative of epsilon |beta|, or inf at the upper bound."""
     if beta >= upper:
         return np.inf
     return epsilon if beta >= 0.0 else -epsilon
@@ -213,7 +202,7 @@ def slope_up(beta: float, upper: float, epsilon: float) -> float:
 
 @compiled
 def slope_down(beta: float, lower: float, epsilon: float) -> float:
-    """Return the slope of epsilon |beta| where beta shrinks; -inf at the lower bound."""
+    """Return the left derivative of epsilon |beta|, or -inf at the lower bound."""
     if beta <= lower:
         return -np.inf
     return epsilon if beta > 0.0 else -epsilon
@@ -223,7 +212,7 @@ def slope_down(beta: float, lower: float, epsilon: float) -> float:
 def one_sided_slopes(
     beta: Array, lower: Array, upper: Array, epsilon: Array
 ) -> tuple[Array, Array]:
-    """Return the slopes of epsilon |beta| upwards and downwards; infinite at a bound."""
+    """Return the right and left derivatives of epsilon |beta|; infinite at a bound."""
     up, down = np.empty(beta.size), np.empty(beta.size)
     for s in range(beta.size):
         up[s] = slope_up(beta[s], upper[s], epsilon[s])
@@ -234,18 +223,18 @@ def one_sided_slopes(
 def project_box_hyperplane(
     point: Array, lower: Array, upper: Array, normal: Array | None = None
 ) -> Array:
-    """Return the nearest x to `point` with lower <= x <= upper and normal'x = 0.
+    """Project `point` onto the set lower <= x <= upper, normal'x = 0.
 
-    A point of the set is returned unchanged, to the last bit. Any other becomes
-    clip(point - t normal, lower, upper), with t the root of a non-increasing piecewise-linear
-    function, found exactly from its sorted break points in O(n log n).
+    A feasible point is returned bit for bit. The projection of any other point is
+    clip(point - t normal, lower, upper). Here t is the root of a non-increasing piecewise linear
+    function, computed exactly from its sorted breakpoints in O(n log n).
 
     Parameters
     ----------
     point, lower, upper : arrays of shape (n,)
-        Bounds are finite, lower <= upper; the set is not empty.
+        Bounds are finite, lower <= upper, and the set is not empty.
     normal : array of shape (n,), optional
-        All ones if not given.
+        Defaults to ones.
     """
     a = np.ones_like(point) if normal is None else normal
     slack = 1e-12 * (1.0 + np.abs(a * upper).sum() + np.abs(a * lower).sum())
@@ -257,13 +246,13 @@ def project_box_hyperplane(
         np.concatenate([(point - lower)[moving] / a[moving], (point - upper)[moving] / a[moving]])
     )
     if breaks.size == 0:
-        return np.clip(point, lower, upper)
+        return inside
 
     def surplus(t: float) -> float:
         return float(a @ np.clip(point - t * a, lower, upper))
 
-    # a'x(t) falls from its largest to its smallest value between the first and last break point;
-    # bisection finds the linear piece with the root.
+    # a'x(t) decreases from its maximum at the first breakpoint to its minimum at the last.
+    # Bisection finds the linear piece that contains the root.
     left, right = 0, breaks.size - 1
     if surplus(breaks[left]) <= 0:
         return np.clip(point - breaks[left] * a, lower, upper)
@@ -282,22 +271,21 @@ def project_box_hyperplane(
 
 
 def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array | float) -> float:
-    """Return the b that minimises sum_i loss_i(residual_i - b), exactly.
+    """Return the exact minimiser b of sum_i loss_i(residual_i - b).
 
-    The sum is convex and piecewise linear in b. Its slope rises by upper_i at
-    residual_i - epsilon and by -lower_i at residual_i + epsilon; the minimum is where it turns
-    positive. Where the slope is zero on an interval, its middle is taken (or its end, if it has
-    only one; 0 if every loss is zero).
+    The sum is convex and piecewise linear in b. Its slope increases by upper_i at
+    residual_i - epsilon and by -lower_i at residual_i + epsilon. If the minimisers form an
+    interval, return its midpoint, or its end if it is unbounded. Return 0 if every loss is zero.
     """
-    # As b grows, a loss above its tube ends at residual - epsilon, and one below starts at
-    # residual + epsilon. Coordinates with an empty side of the box have no loss on that side.
+    # With growing b, the loss above the tube vanishes at residual - epsilon, and the loss below
+    # starts at residual + epsilon. A zero bound means no loss on that side.
     above, below = upper > 0, lower < 0
     ends, starts = residual - epsilon, residual + epsilon
     breaks = np.concatenate([ends[above], starts[below]])
     rises = np.concatenate([upper[above], -lower[below]])
     if breaks.size == 0:
         return 0.0
-    order = np.argsort(breaks)  # the slope is -upper.sum() below all breaks
+    order = np.argsort(breaks)  # the slope is -upper.sum() before the first breakpoint
     breaks, slopes = breaks[order], np.cumsum(rises[order]) - upper.sum()
     tiny = 1e-12 * rises.sum()
     first = int(np.searchsorted(slopes, -tiny))
@@ -306,9 +294,9 @@ def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array |
 
 
 def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:
-    """Return the best of three starts from the solution `beta` for a box `growth` times smaller.
+    """Return the best starting point, given the solution `beta` for a box `growth` times smaller.
 
-    The three are beta itself if it is in the box, growth * beta, which always is, and zero.
+    The candidates are growth * beta, which is feasible, beta if it is feasible, and zero.
     """
     u, v = dual.fields(beta)
     scaled = growth * beta  # with t = growth, K (t beta) = t u and (K o K) (t beta)^2 = t^2 v
@@ -322,12 +310,12 @@ def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:
 def without_intercept(dual: MarginDual) -> MarginDual:
     """Return the problem without its equality constraint: b = 0 (Liu et al. 2020, problem (18)).
 
-    One more coordinate, the last, takes up the sum of the others at no cost: its row of K, its p
-    and its epsilon are zero, and its bounds are never reached. The certificate's intercept is
-    then exactly zero. A Gram matrix that is kept whole is copied.
+    A slack coordinate is appended: its row of K, its p and its epsilon are zero, and its bounds
+    are never active. The certificate's intercept is then exactly zero. A dense Gram matrix is
+    copied.
     """
     n = len(dual.rows)
-    # The sum of the others stays within their bounds: this coordinate is free at any optimum.
+    # The sum of the other coordinates is within their bounds, so the slack coordinate is free.
     reach = 1.0 + 2.0 * float(dual.upper.sum() - dual.lower.sum())
     return replace(
         dual,
@@ -340,10 +328,10 @@ def without_intercept(dual: MarginDual) -> MarginDual:
 
 
 def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Array]]:
-    """Return t beta for the t in [0, 1] with the largest h, and its fields.
+    """Return the t beta, t in [0, 1], with the largest h, and its fields.
 
-    Coefficients that were learned part by part are too large where the parts overlap. Along the
-    ray h is t gain - (t^2/2) beta'u - (c t^4/4) (beta^2)'v.
+    Coefficients learned part by part are too large where the parts overlap. Along the ray,
+    h = t gain - (t^2/2) beta'u - (c t^4/4) (beta^2)'v.
     """
     u, v = dual.fields(beta)
     gain, bend, quartic = dual.gain(beta), float(beta @ u), dual.quartic * float(beta**2 @ v)
@@ -362,16 +350,16 @@ def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Ar
 def svc_dual(
     rows: Rows, signs: Array, C: Array | float, *, quartic: float = 0.0, psd: bool = True
 ) -> MarginDual:
-    """Return the dual of classification.
+    """Return the dual of support vector classification.
 
     Parameters
     ----------
-    rows : Rows of n rows
+    rows : Rows of length n
         The Gram matrix.
     signs : array of shape (n,)
         Labels, -1.0 or +1.0.
     C : float or array of shape (n,)
-        Penalty parameter, > 0, for all samples or for each.
+        Penalty parameter, > 0, common or per sample.
     quartic : float
         1/(4 eta).
     psd : bool
@@ -392,64 +380,84 @@ def svr_dual(
     quartic: float = 0.0,
     psd: bool = True,
 ) -> MarginDual:
-    """Return the dual of epsilon-regression; parameters as in `svc_dual`, `target` real."""
+    """Return the dual of epsilon-regression; parameters as in `svc_dual`, with a real `target`."""
     bound = np.broadcast_to(np.asarray(C, dtype=np.float64), target.shape)
     return MarginDual(rows, target, -bound, bound.copy(), epsilon, quartic, psd)
 
 
 Pause: TypeAlias = Callable[[], object]
-"""Called between blocks of kernel values; it may end the sum with an exception."""
+"""Called between blocks of kernel values; it may raise an exception to end the computation."""
 
 
-class Rows(Protocol):
-    """A symmetric Gram matrix K as rows.
+class Rows(ABC):
+    """Access to a symmetric Gram matrix K by rows.
 
-    Solvers read small square parts and sums of weighted rows, and never call the kernel.
-    `DenseRows` holds the whole matrix; `pliant.methods.svm.rows.CachedRows` computes rows on
-    demand.
+    Solvers read small square blocks and weighted sums of rows, and never call the kernel.
+    `DenseRows` holds the matrix; `pliant.methods.svm.rows.CachedRows` computes rows on demand.
     """
 
-    @property
-    def room(self) -> int | None:
-        """Largest number of coordinates of a square part; None for no limit."""
+    max_block: int | None = None
+    """Maximum number of coordinates in `square`; None for no limit."""
+
+    _diagonal: Array
 
     def __len__(self) -> int:
-        """Return the number of rows."""
-
-    def bordered(self) -> Rows:
-        """Return the rows of the matrix with one more row and column, of zeros."""
+        return self._diagonal.size
 
     def diagonal(self) -> Array:
         """Return the diagonal, shape (n,), float64."""
+        return self._diagonal
 
+    @abstractmethod
+    def bordered(self) -> Rows:
+        """Return the matrix with a row and a column of zeros appended."""
+
+    @abstractmethod
     def square(self, indices: Indices, pause: Pause | None = None) -> Array:
-        """Return the rows and columns `indices`, shape (m, m)."""
+        """Return the rows and columns `indices`, shape (m, m).
 
+        `CachedRows` calls `pause` between blocks, and overwrites the result in the next call.
+        """
+
+    @abstractmethod
     def part(self, rows: Indices, columns: Indices) -> Array:
-        """Return some rows and columns, shape (len(rows), len(columns))."""
+        """Return K[rows][:, columns]."""
+
+    @abstractmethod
+    def _groups(
+        self, used: Indices, pause: Pause | None
+    ) -> Iterator[tuple[Indices, Array, Indices]]:
+        """Yield the rows `used` in groups: positions in `used`, a matrix, and row numbers of it."""
 
     def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
         """Return K w, shape (n,), in float64; rows of zero weight are not read."""
+        used, total = np.flatnonzero(weights), np.zeros(len(self))
+        for members, matrix, numbers in self._groups(used, pause):
+            add_rows(total, matrix, numbers, weights[used[members]])
+        return total
 
     def both_matvecs(
         self, weights: Array, squares: Array, pause: Pause | None = None
     ) -> tuple[Array, Array]:
-        """Return K w and (K o K) q, where q is zero wherever w is."""
+        """Return K w and (K o K) q; q must be zero where w is. Each row is read once."""
+        used = np.flatnonzero(weights)
+        total, squared = np.zeros(len(self)), np.zeros(len(self))
+        for members, matrix, numbers in self._groups(used, pause):
+            some = used[members]
+            add_both(total, squared, matrix, numbers, weights[some], squares[some])
+        return total, squared
 
 
-class DenseRows:
-    """The rows of a symmetric Gram matrix that fits into memory.
+class DenseRows(Rows):
+    """A symmetric Gram matrix in memory.
 
     Parameters
     ----------
     gram : array of shape (n, n)
-        Symmetric. float32 and float64 are kept as they are (in C order); others become float64.
+        Symmetric. float32 and float64 are kept, in C order; other dtypes become float64.
     dtype : dtype, optional
-        The precision to keep; float32 halves the memory that a solver reads. Sums are float64.
+        Precision to store; float32 halves the memory traffic of a solver. Sums are float64.
     """
-
-    room: None = None
-    """No limit on the number of coordinates of a square part."""
 
     def __init__(self, gram: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:
         matrix = np.asarray(gram)
@@ -458,50 +466,32 @@ class DenseRows:
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"expected a square Gram matrix, got shape {matrix.shape}")
         self.gram: Array = np.ascontiguousarray(matrix, dtype=dtype)
-        self._diagonal: Array = self.gram.diagonal().astype(np.float64)
+        self._diagonal = self.gram.diagonal().astype(np.float64)
         self._diagonal.flags.writeable = False
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.gram.shape[0]
-
     def bordered(self) -> DenseRows:
-        """Return the rows of the matrix with one more row and column, of zeros."""
+        """Return the matrix with a row and a column of zeros appended."""
         return DenseRows(np.pad(self.gram, (0, 1)))
 
-    def diagonal(self) -> Array:
-        """Return the diagonal, shape (n,), float64."""
-        return self._diagonal
-
     def square(self, indices: Indices, pause: Pause | None = None) -> Array:
-        """Return the rows and columns `indices`, shape (m, m); `pause` is not called."""
+        """Return the rows and columns `indices`, shape (m, m)."""
         if np.array_equal(indices, np.arange(len(self))):
             return self.gram
         return self.part(indices, indices)
 
     def part(self, rows: Indices, columns: Indices) -> Array:
-        """Return some rows and columns, shape (len(rows), len(columns))."""
+        """Return K[rows][:, columns]."""
         return part(self.gram, rows, columns)
 
-    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return K w, shape (n,); rows of zero weight are not read. `pause` is not called."""
-        used, total = np.flatnonzero(weights), np.zeros(len(self))
-        add_rows(total, self.gram, used, weights[used])
-        return total
-
-    def both_matvecs(
-        self, weights: Array, squares: Array, pause: Pause | None = None
-    ) -> tuple[Array, Array]:
-        """Return K w and (K o K) q, where q is zero wherever w is; `pause` is not called."""
-        total, squared = np.zeros(len(self)), np.zeros(len(self))
-        used = np.flatnonzero(weights)
-        add_both(total, squared, self.gram, used, weights[used], squares[used])
-        return total, squared
+    def _groups(
+        self, used: Indices, pause: Pause | None
+    ) -> Iterator[tuple[Indices, Array, Indices]]:
+        yield np.arange(used.size), self.gram, used
 
 
 @compiled
 def part(gram: Array, rows: Indices, columns: Indices) -> Array:
-    """Return some rows and columns of a matrix."""
+    """Return gram[rows][:, columns]."""
     chosen = np.empty((rows.size, columns.size), gram.dtype)
     for a in range(rows.size):
         row = gram[rows[a]]
@@ -528,9 +518,9 @@ def add_both(
     weights: Array,
     square_weights: Array,
 ) -> None:
-    """Add sum_a weights_a rows[numbers_a] to `total`, and to `squared` the sum of squared rows.
+    """Add sum_a weights_a r_a to `total` and sum_a square_weights_a r_a^2 to `squared`.
 
-    Rows are squared entrywise, with weights `square_weights`; each is read once.
+    r_a is rows[numbers_a], squared entrywise and read once.
     """
     for a in range(numbers.size):
         row = rows[numbers[a]]

@@ -1,7 +1,7 @@
-"""The base of estimators with a support vector machine (SVM): data, pairs of classes, paths over C.
+"""Base classes of estimators with a support vector machine (SVM), and paths over C.
 
-`BaseSVM.fit` states an SVM for each function to learn, builds the base kernel, solves and stores. A
-family of methods fills two hooks: `_build_kernel` and `_solve`.
+`BaseSVM.fit` states one SVM per function to learn, builds the base kernel, solves the SVMs and
+stores the results. A family of methods implements `_build_kernel` and `_solve`.
 """
 
 from __future__ import annotations
@@ -45,38 +45,24 @@ from pliant.core.validation import (
 )
 from pliant.kernels.base import Kernel
 from pliant.methods.summary import Convergence, FunctionSummary, Summary
-from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
-from pliant.methods.svm.rows import Rows
+from pliant.methods.svm.dual import MarginDual, Rows, svc_dual, svr_dual
 
 Kind = TypeVar("Kind", bound=type[Any])
 Built = TypeVar("Built")
-"""The type of a family's base kernel, with its Gram matrix where that is computed once."""
+"""Type of a family's base kernel, including its Gram matrix if that is computed once."""
 
 REMEDY = "lower C, or scale the features and y"
-"""Advice where a fitted number is not finite."""
+"""Advice in the error for a fitted number that is not finite."""
 
 
 @dataclass(frozen=True, eq=False)
 class SVMProblem:
-    """The support vector machine of one real function, for any kernel.
+    """The SVM problem of one real function, for any kernel.
 
-    Parameters
-    ----------
-    points : array of shape (m, n_features)
-        The training points of positive weight, in the user's units; for kernel="precomputed"
-        their row numbers, shape (m, 1).
-    members : array of shape (m,)
-        Row numbers of these points in the training data.
-    target : array of shape (m,)
-        -1.0 and +1.0, or real numbers: centre + scale * target in the user's units.
-    weights : array of shape (m,)
-        Factors of C.
-    C : float
-        Penalty parameter.
-    epsilon : float or None
-        Half the width of the tube of a regression; None for classification.
-    centre, scale : float
-        Units of the target.
+    `points`, shape (m, d), are the training points of positive weight, or their row numbers, shape
+    (m, 1), for kernel="precomputed"; `members` holds their row numbers in the training data.
+    `target` holds labels -1.0 and +1.0, or real targets t with y = centre + scale * t. `weights`
+    multiply C. `epsilon` is half the width of the regression tube, or None for classification.
     """
 
     points: Array
@@ -89,14 +75,14 @@ class SVMProblem:
     scale: float = 1.0
 
     def subset(self, chosen: Indices) -> SVMProblem:
-        """Return the problem on some of its points, given by their positions in `points`."""
+        """Return the problem restricted to the positions `chosen`."""
         return replace(
             self, points=self.points[chosen], members=self.members[chosen],
             target=self.target[chosen], weights=self.weights[chosen],
         )  # fmt: skip
 
     def dual(self, rows: Rows, psd: bool = True) -> MarginDual:
-        """Return the dual for a Gram matrix of the points; `psd` if it is semi-definite."""
+        """Return the dual problem for the Gram matrix of the points."""
         bounds = self.C * self.weights
         # classification: 0 <= y_i beta_i <= C w_i; regression: |beta_i| <= C w_i
         if self.epsilon is None:
@@ -105,7 +91,7 @@ class SVMProblem:
 
 
 class WarmStart(NamedTuple):
-    """The solution of the same problem for another C, and the factor from that C to this one."""
+    """The solution for another C, and the ratio of the current C to that C."""
 
     beta: Array
     growth: float = 1.0
@@ -115,10 +101,10 @@ class WarmStart(NamedTuple):
 class LearnedFunction:
     """A learned function, in the units of its problem.
 
-    `beta` are the coefficients of all m points, and `intercept` is b, or one number for each part.
-    `history` has objective and gap at each check of the solver, and `attributes` further fitted
-    attributes by name. `warning` reports a gap above ``tol``; it is empty for a closed gap.
-    `path_start`, shape (m,), are coefficients to start from for another C; `beta` by default.
+    `beta` holds the coefficients of all m points, and `intercept` is b, or one number per part.
+    `history` holds objective and gap at each solver check; `attributes` holds further fitted
+    attributes by name. `warning` reports a gap above ``tol``, and is empty otherwise.
+    `path_start`, shape (m,), is the warm start for another C; `beta` by default.
     """
 
     kernel: Kernel
@@ -134,7 +120,7 @@ class LearnedFunction:
 
 
 def _check_step_limit(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a number of steps >= 1, or -1 for no limit."""
+    """Raise ValueError unless `value` is an integer >= 1, or -1 for no limit."""
     if check_integer(name, value, least=-1) == 0:
         raise ValueError(f"expected {name} >= 1, or -1 for no limit, got 0")
 
@@ -142,10 +128,10 @@ def _check_step_limit(name: str, value: Any) -> None:
 def expansion(
     kernel: Kernel, X: Array, vectors: Array, coefficients: Array, intercept: Any = 0.0
 ) -> Array:
-    """Return kernel(X, vectors) @ coefficients + intercept, in blocks of rows of X.
+    """Return kernel(X, vectors) @ coefficients + intercept, computed in blocks of rows of X.
 
-    The shape is (m,), or (m, k) for coefficients of shape (n, k). A value beyond the range of
-    floats is a ValueError.
+    The shape is (m,), or (m, k) for coefficients of shape (n, k). A nonfinite value raises
+    ValueError.
     """
     values: Array = in_blocks(
         X, len(vectors), lambda some: kernel(some, vectors) @ coefficients + intercept
@@ -154,13 +140,12 @@ def expansion(
 
 
 def votes(decisions: Sequence[Array], n_classes: int) -> Array:
-    """Return the votes of all pairs of classes, plus their scaled sums of decision values.
+    """Return one-vs-one votes plus scaled sums of decision values, shape (m, n_classes).
 
     `decisions` holds the values of the pairs (0, 1), (0, 2), ..., (1, 2), ..., each of shape (m,)
-    and positive for the second class. The sums, in (-1/3, 1/3), break ties. Shape (m, n_classes).
+    and positive for the second class. The scaled sums, in (-1/3, 1/3), break ties.
     """
-    # votes + S / (3 (|S| + 1)), with S the signed sum of the decision values for a class:
-    # the second term is below 1/3, so that it orders classes of as many votes only
+    # votes + S / (3 (|S| + 1)), with S the signed sum of the decision values of a class
     counts, sums = np.zeros((2, len(decisions[0]), n_classes))
     for (low, high), f in zip(combinations(range(n_classes), 2), decisions, strict=True):
         counts[:, low] += f <= 0
@@ -171,9 +156,9 @@ def votes(decisions: Sequence[Array], n_classes: int) -> Array:
 
 
 class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
-    """A learned kernel with coefficients that solve the dual of a support vector machine.
+    """Base class of estimators that learn a kernel and solve the dual of an SVM with it.
 
-    A family of methods fills `_build_kernel` and `_solve`, and has ``relative_gap_``, `_details`
+    A subclass implements `_build_kernel` and `_solve`, and provides ``relative_gap_``, `_details`
     and `_convergence` for `summary`.
     """
 
@@ -185,10 +170,10 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
     }
 
     _drawings: ClassVar[frozenset[str]] = frozenset({"gram"})
-    """Pictures of one function, besides that of its convergence."""
+    """Plots of one function, besides the convergence plot."""
 
     _finite: ClassVar[tuple[str, ...]]
-    """Fitted attributes of one function that hold finite numbers."""
+    """Fitted attributes of one function that must be finite."""
 
     C: float
     tol: float
@@ -212,24 +197,17 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
         """Learn the kernel and its coefficients.
 
+        An invalid parameter, a single class or a constant target raises ValueError.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite; for kernel="precomputed" the Gram matrix, of
+            The training data, dense and finite; for kernel="precomputed", the Gram matrix of
             shape (n_samples, n_samples).
         y : array-like of shape (n_samples,)
             Class labels of any type, or real targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Factors of C, each >= 0. Samples of weight zero are left out.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a parameter out of range, or data without classes or a target that varies.
+            Factors of C, each >= 0. Samples of weight zero are ignored.
         """
         with fresh(self), np.errstate(over="ignore", invalid="ignore"):
             check_parameters(self)
@@ -245,11 +223,11 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
     def _state_problems(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Array, Mask, list[SVMProblem]]:
-        """Check the data; return X, a mask of the rows of positive weight, and the problems."""
+        """Return the validated X, a mask of the rows of positive weight, and the SVM problems."""
 
     @abstractmethod
     def _build_kernel(self, X: Array, used: Mask) -> Built:
-        """Build the base kernel for all training rows; rows that are not `used` weigh nothing."""
+        """Build the base kernel for all training rows; `used` masks rows of positive weight."""
 
     @abstractmethod
     def _solve(
@@ -259,40 +237,37 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
         starts: Sequence[WarmStart | None],
         callback: Callback,
     ) -> list[LearnedFunction]:
-        """Learn one function for each problem."""
+        """Learn one function per problem."""
 
     def _store(self, problems: Sequence[SVMProblem], solutions: Sequence[LearnedFunction]) -> None:
-        """Set the fitted attributes, in the user's units; warn of gaps larger than ``tol``."""
-        fitted = [self]
-        if len(problems) > 1:  # an estimator for each pair of classes, unfitted so far
-            fitted = []
+        """Set the fitted attributes, in the units of y; warn of gaps larger than ``tol``."""
+        fitted = [self] if len(problems) == 1 else []
+        if len(problems) > 1:  # one estimator per pair of classes
             for pair in combinations(self.classes_, 2):
                 each = clone(self)
                 each.classes_ = np.array(pair, dtype=self.classes_.dtype)
                 for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
                     setattr(each, name, getattr(self, name))
                 fitted.append(each)
-        reports = []
         for each, problem, solution in zip(fitted, problems, solutions, strict=True):
             support = np.flatnonzero(solution.beta)
             each.kernel_ = solution.kernel
             each.support_ = problem.members[support]
             each.support_vectors_ = problem.points[support]
-            # y = centre + scale * target: the function is multiplied by scale and moved
+            # y = centre + scale * target
             each.dual_coef_ = problem.scale * solution.beta[support]
             each.intercept_ = problem.centre + problem.scale * solution.intercept
             each.objective_, each.dual_gap_ = solution.objective, solution.gap
             each.n_iter_ = solution.n_iter
-            # rows (n_iter, objective, gap) of the history, as columns
+            # Each row of the history is (n_iter, objective, gap).
             columns = np.array(solution.history, dtype=np.float64).T.copy()
             _, each.objective_history_, each.gap_history_ = columns
             each.__dict__.update(solution.attributes)
             check_finite(each, ("dual_coef_", "intercept_", *each._finite), REMEDY)
-            if solution.warning:
-                reports.append(solution.warning)
         if len(problems) > 1:
             self.n_iter_ = np.array([each.n_iter_ for each in fitted])
             self.estimators_ = fitted
+        reports = [solution.warning for solution in solutions if solution.warning]
         if reports:
             text = reports[0]
             if len(problems) > 1:
@@ -300,14 +275,10 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
             warnings.warn(text, ConvergenceWarning, stacklevel=stack_level())
 
     def summary(self) -> Summary:
-        """Return a summary of the fitted estimator.
+        """Return a summary with one function, or one per pair of more than two classes.
 
-        Returns
-        -------
-        Summary
-            With one function for two classes or a regression, and one for each pair of more
-            classes. The details of a function are ``eta`` and ``parts`` (DANK and KNPL), or
-            ``rank``, the rank of P (TKL and GKL); the latter count support vector machines solved.
+        The details of a function are ``eta`` and ``parts`` (DANK and KNPL), or ``rank``, the rank
+        of P (TKL and GKL). For TKL and GKL, ``n_iter`` is the number of SVMs solved.
         """
         check_is_fitted(self)
         members = getattr(self, "estimators_", [self])
@@ -340,11 +311,11 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
 
     @abstractmethod
     def _details(self) -> Mapping[str, Any]:
-        """Return facts of one function for `summary`, such as ``eta`` or ``rank``."""
+        """Return details of one function for `summary`, such as ``eta`` or ``rank``."""
 
     @abstractmethod
     def _convergence(self) -> Convergence:
-        """Return the gaps at each check of the solver of one function, for `summary`."""
+        """Return the gaps of one function at each solver check, for `summary`."""
 
     @property
     def _precomputed(self) -> bool:
@@ -363,41 +334,36 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return True if a fit has ended."""
         return "kernel_" in vars(self) or "estimators_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Let scikit-learn slice a precomputed Gram matrix on both sides."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
         return tags
 
     def __getattr__(self, name: str) -> Any:
-        """Refer to ``estimators_`` for an attribute of a single function."""
         fitted = self.__dict__.get("estimators_")
         if fitted and name.endswith("_") and hasattr(fitted[0], name):
             raise AttributeError(
-                f"{type(self).__name__} learned one function for each pair of classes: "
+                f"{type(self).__name__} has one function per pair of classes: "
                 f"use estimators_[k].{name}"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes from a file contradict each other."""
+        """Raise ValueError if attributes loaded from a file are inconsistent."""
         members = getattr(self, "estimators_", [self])
         n_classes = len(getattr(self, "classes_", (0, 1)))
         if len(members) != n_classes * (n_classes - 1) // 2:
-            raise ValueError(f"expected an estimator for each pair of {n_classes} classes")
+            raise ValueError(
+                f"expected one estimator per pair of {n_classes} classes, got {len(members)}"
+            )
         for fitted in members:
             vectors = check_points(fitted.support_vectors_, "support_vectors_")
-            coefficients = np.asarray(fitted.dual_coef_)
-            if coefficients.shape != (len(vectors),) or len(fitted.support_) != len(vectors):
-                raise ValueError(
-                    f"expected {len(vectors)} coefficients, got shape {coefficients.shape}"
-                )
+            shape = np.shape(fitted.dual_coef_)
+            if shape != (len(vectors),) or len(fitted.support_) != len(vectors):
+                raise ValueError(f"expected {len(vectors)} coefficients, got shape {shape}")
             check_row_numbers("support_", fitted.support_)
-            if not np.isfinite(np.append(coefficients, fitted.intercept_)).all():
-                raise ValueError("expected finite coefficients")
             if not isinstance(fitted.kernel_, Kernel):
                 raise ValueError(f"expected a kernel, got {type(fitted.kernel_).__name__}")
             fitted.kernel_._check_pair(vectors, vectors)
@@ -405,17 +371,17 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
 
 
 class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
-    """Classification: one function for two classes, one for each pair of more classes.
+    """Base class of classifiers; multiclass problems use one-vs-one voting.
 
-    With more than two classes, ``estimators_`` holds a fitted classifier of two classes for each
-    pair (0, 1), (0, 2), ..., (1, 2), ...; they vote.
+    With more than two classes, ``estimators_`` holds a fitted binary classifier for each pair
+    (0, 1), (0, 2), ..., (1, 2), ...
     """
 
     class_weight: Any
 
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return the decision values, the basis of `predict`.
+        """Return the decision values.
 
         Parameters
         ----------
@@ -425,9 +391,8 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
         Returns
         -------
         array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-            Two classes: f(x) = sum_j beta_j k(x, x_j) + b, positive for ``classes_[1]``. More:
-            the votes of the pairs, plus the sums of their decision values, scaled to
-            (-1/3, 1/3).
+            Two classes: f(x) = sum_j beta_j k(x, x_j) + b, positive for ``classes_[1]``.
+            Multiclass: one-vs-one votes plus sums of decision values, scaled to (-1/3, 1/3).
         """
         points = self._checked_input(X)
         if "estimators_" not in vars(self):
@@ -440,16 +405,12 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
 
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Return the predicted classes.
+        """Return the predicted classes, shape (n_samples,).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
-
-        Returns
-        -------
-        array of shape (n_samples,)
         """
         decision = self.decision_function(X)
         codes = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
@@ -468,21 +429,12 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
                 f"expected at least two classes, got one class: "
                 f"{plain(self.classes_[present[0]])!r}"
             )
-        try:
-            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        except (ValueError, TypeError) as error:
-            raise ValueError(
-                f"expected class_weight None, 'balanced' or a dict of the classes, "
-                f"got {self.class_weight!r}: {error}"
-            ) from None
-        if not (np.isfinite(factors) & (factors > 0)).all():
-            raise ValueError(f"expected class weights > 0, got {self.class_weight!r}")
-        # C_i = C w_i c(y_i), with w the sample weights and c the class weights
-        weights = weights * np.asarray(factors, dtype=np.float64)[codes]
+        # C_i = C w_i c(y_i), with sample weights w and class weights c
+        weights = weights * class_factors(self.class_weight, self.classes_, y)[codes]
         points = _row_numbers(X) if self._precomputed else X
         problems = []
         for low, high in combinations(range(len(self.classes_)), 2):
-            # y = +1 for the second class: f > 0 predicts it
+            # label +1 for the second class, which f > 0 predicts
             members = np.flatnonzero(((codes == low) | (codes == high)) & used)
             signs = np.where(codes[members] == high, 1.0, -1.0)
             if len(np.unique(signs)) < 2:
@@ -496,8 +448,22 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
         return X, used, problems
 
 
+def class_factors(class_weight: Any, classes: Array, y: Any) -> Array:
+    """Return the weight of each class; raise ValueError unless all are finite and > 0."""
+    try:
+        factors = compute_class_weight(class_weight, classes=classes, y=y)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"expected class_weight None, 'balanced' or a dict of the classes, got "
+            f"{class_weight!r}: {error}"
+        ) from None
+    if not (np.isfinite(factors) & (factors > 0)).all():
+        raise ValueError(f"expected finite class weights > 0, got {class_weight!r}")
+    return np.asarray(factors, dtype=np.float64)
+
+
 class SVMRegressor(RegressorMixin, BaseSVM[Built]):
-    """Epsilon-regression: one real function, of a scaled target if ``scale_target``."""
+    """Base class of epsilon-regression; ``scale_target`` standardises the target."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseSVM._constraints,
@@ -510,16 +476,12 @@ class SVMRegressor(RegressorMixin, BaseSVM[Built]):
 
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> Array:
-        """Return the predicted targets, in the units of y.
+        """Return the predicted targets, in the units of y, shape (n_samples,).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
-
-        Returns
-        -------
-        array of shape (n_samples,)
         """
         return self._expand(self._checked_input(X))
 
@@ -531,8 +493,8 @@ class SVMRegressor(RegressorMixin, BaseSVM[Built]):
         weights = check_weights(sample_weight, X)
         used = weights > 0
         members = np.flatnonzero(used)
-        # y = m + s t, with t of mean 0 and, if `scale_target`, standard deviation 1. Centring
-        # changes only the intercept, and keeps large offsets out of the sums.
+        # y = m + s t with mean(t) = 0, and std(t) = 1 if `scale_target`. Centring changes only the
+        # intercept, and removes large offsets from the sums.
         centre, spread = float(y[members].mean()), float(y[members].std())
         if spread <= 1e-12 * abs(centre):
             raise ValueError(
@@ -549,7 +511,7 @@ class SVMRegressor(RegressorMixin, BaseSVM[Built]):
 
 
 def _row_numbers(X: Array) -> Array:
-    """Return the row numbers of X, shape (n, 1): the points of a precomputed kernel."""
+    """Return the row numbers of X, shape (n, 1), the points of a precomputed kernel."""
     return np.arange(len(X), dtype=np.float64)[:, None]
 
 
@@ -562,17 +524,16 @@ def C_path(
     *,
     sample_weight: npt.ArrayLike | None = None,
 ) -> list[Any]:
-    """Fit one estimator for each C, sharing the Gram matrix and starting warm.
+    """Fit one estimator per C, sharing the Gram matrix and using warm starts.
 
-    Each estimator equals, to its ``tol``, the result of ``fit`` with the same C. Together they cost
-    less than separate fits, for example in cross-validation over C. (The Gram matrix of TKL and
-    GKL depends on C: each of these fits starts anew. MKL shares the Gram matrices, and does not
-    start warm.)
+    Each estimator equals the result of ``fit`` with the same C, up to ``tol``. The path costs less
+    than separate fits, for example in cross-validation over C. (TKL and GKL share nothing, as
+    their Gram matrix depends on C. MKL shares the Gram matrices, but uses no warm starts.)
 
     Parameters
     ----------
     estimator : BaseSVM
-        Such as a `DANKClassifier`; it is cloned, not changed.
+        For example, a `DANKClassifier`; it is cloned, not modified.
     X, y, sample_weight : array-like
         Training data, as for ``fit``.
     Cs : sequence of float
@@ -594,25 +555,25 @@ def C_path(
     [0.1, 1, 10]
     """
     if len(Cs) == 0:
-        raise ValueError("expected at least one C, got none")
+        raise ValueError("expected at least one value in Cs, got none")
     models = [clone(estimator).set_params(C=C) for C in Cs]
     for model in models:
         check_parameters(model)
     points, used, problems = models[0]._state_problems(X, y, sample_weight)
     kernel = models[0]._build_kernel(points, used)
     shared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
-    # From the smallest C on: the solution for C, times C'/C, is feasible for a larger C'.
+    # In order of increasing C: the solution for C, times C'/C, is feasible for a larger C'.
     starts: list[WarmStart | None] = [None] * len(problems)
-    rising = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable")
-    for position, here in enumerate(rising):
-        model, C = models[here], float(Cs[here])
+    order = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable")
+    for position, index in enumerate(order):
+        model, C = models[index], float(Cs[index])
         vars(model).update(shared)
         problems = [replace(problem, C=C) for problem in problems]
         with np.errstate(over="ignore", invalid="ignore"):
             solutions = model._solve(problems, kernel, starts, lambda _: False)
             model._store(problems, solutions)
-        if position + 1 < len(rising):
-            growth = float(Cs[rising[position + 1]]) / C
+        if position + 1 < len(order):
+            growth = float(Cs[order[position + 1]]) / C
             starts = [
                 WarmStart(each.beta if each.path_start is None else each.path_start, growth)
                 for each in solutions
@@ -621,10 +582,9 @@ def C_path(
 
 
 def documented_as(other: type[Any], *, without: Sequence[str] = ()) -> Callable[[Kind], Kind]:
-    """Complete the docstring of a class by the docstring of a similar one.
+    """Complete a class docstring with parameters and attributes described in `other`.
 
-    The descriptions of `other` stand for parameters and attributes that the class does not
-    describe. The class lacks the attributes in `without`.
+    The class has no attributes named in `without`.
     """
 
     def complete(kind: Kind) -> Kind:
@@ -644,6 +604,6 @@ def documented_as(other: type[Any], *, without: Sequence[str] = ()) -> Callable[
 
 
 def _entries(doc: str, section: str) -> dict[str, str]:
-    """Return the entries of a section of a docstring by their names."""
+    """Return the entries of a docstring section by name."""
     body = re.split(rf"^{section}\n-+\n", doc, flags=re.MULTILINE)[1].split("\n\n")[0]
     return {entry.split(" : ")[0]: entry for entry in re.split(r"\n(?=\S)", body)}

@@ -33,8 +33,8 @@ import numpy as np
 from pliant.core.linalg import eigenvalue, last_eigenpairs
 from pliant.core.text import one_line
 from pliant.core.typing import Array
-from pliant.methods.svm.dual import MarginDual
-from pliant.methods.svm.rows import CachedRows, DenseRows, Rows
+from pliant.methods.svm.dual import DenseRows, MarginDual, Rows
+from pliant.methods.svm.rows import CachedRows
 from pliant.methods.tkl.generalized_kernel import GeneralizedKernel, blend_identity
 
 LARGEST_FORM = 1e140

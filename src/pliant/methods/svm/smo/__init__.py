@@ -1,4 +1,4 @@
-"""Sequential minimal optimisation of the dual, with or without a quartic term."""
+"""Sequential minimal optimisation (SMO) of the dual, with or without a quartic term."""
 
 from pliant.methods.svm.smo.solver import solve
 

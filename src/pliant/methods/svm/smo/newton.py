@@ -1,18 +1,18 @@
-"""Newton steps on the free coordinates of a block, where two-coordinate steps take long.
+"""An active set Newton method on the free coordinates of a block, for slow SMO runs.
 
-Where C is large and the Gram matrix nearly singular, pairs of coordinates approach the optimum very
-slowly: the objective is nearly flat along each pair, and curved along their sums. With all other
-coordinates fixed, Newton's method reaches the maximum on the m free ones in a few steps of O(m^3)
-each. A step ends at the maximum along its direction, or at the first bound or kink, where that
-coordinate is fixed. At the maximum, the coordinate that violates the optimality conditions most is
-set free. So the objective never falls, and the point stays feasible (an active set method).
+If C is large and the Gram matrix nearly singular, SMO converges very slowly: the objective is
+nearly flat along each pair of coordinates, and curved along sums of pairs. With all other
+coordinates fixed, Newton's method reaches the maximum over the m free ones in a few steps of O(m^3)
+each. A step ends at the maximum along its direction, or at the first bound or kink, and fixes the
+coordinate there. At the maximum, the coordinate with the largest violation of the optimality
+conditions becomes free. So the objective never decreases, and the iterates stay feasible.
 
-The first m^3 products give a Cholesky factor of the curvature. A step that ends at a bound removes
-one coordinate, and the factor without it costs m^2: where a linear kernel has rank 24 and 700
-coordinates are free, nearly all steps end at bounds.
+The Cholesky factor of the curvature costs m^3. A step that ends at a bound removes one coordinate,
+and downdating the factor costs m^2. With a linear kernel of rank 24 and 700 free coordinates,
+nearly all steps end at bounds.
 
 On unscaled tables of 270 to 770 rows, a Gaussian kernel with C = 1e7 takes 7 to 16 times as long
-without these steps, and a linear one with C = 1000 mostly does not end within 25 times the time.
+without these steps. A linear kernel with C = 1000 mostly fails to converge in 25 times the time.
 """
 
 from __future__ import annotations
@@ -28,81 +28,74 @@ from pliant.core.typing import Array, Indices
 from pliant.methods.svm.dual import WorkingBlock, add_both, add_rows
 
 READS, REMOVAL, OVERHEAD = 1.0 / 15.0, 4.0, 2e5
-"""Time of a step on m coordinates, in units of reading one kernel value in two-coordinate steps:
-OVERHEAD (some tenths of a millisecond), plus READS m^3 with a new Cholesky factor, or plus
-REMOVAL m^2 without. Measured: a REMOVAL of 4 takes .6 of the time of 10 (linear and Gaussian,
-C = 1e3 and 1e5, unscaled tables of 270 to 1000 rows)."""
+"""Cost of a step on m coordinates, in units of one kernel value read by SMO: OVERHEAD (a few tenths
+of a millisecond), plus READS m^3 with a new Cholesky factor, or REMOVAL m^2 with a downdated one.
+Measured: REMOVAL = 4 takes .6 of the time of REMOVAL = 10 (linear and Gaussian, C = 1e3 and 1e5,
+unscaled tables of 270 to 1000 rows)."""
 
-SHORTEST = 20
-"""Newton steps of the first turn."""
+FIRST_RUN = 20
+"""Minimum budget of the first run, in Newton steps."""
 
 
 class NewtonSchedule:
-    """Schedules two-coordinate and Newton steps in a long run.
+    """Schedule of Newton steps in a long SMO run.
 
-    Newton steps may take as much time as two-coordinate steps have taken. Their turns get longer
-    until a turn ends at its goal.
+    Newton steps may take as much time as SMO steps. Runs get longer until one reaches its goal.
     """
 
     def __init__(self) -> None:
         self.spent = 0.0
         self.succeeded = False
 
-    def take_turn(
-        self,
-        block: WorkingBlock,
-        goal: float,
-        work: float,
-        stop: Callable[[], bool],
-        *,
-        stuck: bool,
+    def run_if_due(
+        self, block: WorkingBlock, goal: float, work: float, stop: Callable[[], bool], stuck: bool
     ) -> None:
-        """Take Newton steps in place towards a violation of `goal`, if a turn is due.
+        """Take Newton steps in place until the violation reaches `goal`, if a run is due.
 
-        `work` is the time of all two-coordinate steps. A turn is also due where these are `stuck`.
-        It ends with its time, or where `stop`, called after each step, returns True.
+        `work` is the cost of all SMO steps. A run is also due if SMO is `stuck`. It ends when its
+        budget is spent, or when `stop`, called after each step, returns True.
         """
-        each = OVERHEAD + READS * float(block.free.sum()) ** 3
-        room = work - self.spent
-        least = each if self.succeeded else max(self.spent, SHORTEST * each)
+        step_cost = OVERHEAD + READS * float(block.free.sum()) ** 3
+        budget = work - self.spent
+        required = step_cost if self.succeeded else max(self.spent, FIRST_RUN * step_cost)
         if stuck:
-            room = least = max(room, 0.5 * work)
-        if room >= least:
+            budget = required = max(budget, 0.5 * work)
+        if budget >= required:
             goal = max(goal, 1e-3 * block.violation)  # a thousandth of the violation is enough
-            self.spent += take_newton_steps(block, goal, room, stop)
+            self.spent += take_newton_steps(block, goal, budget, stop)
             self.succeeded = block.violation <= goal
 
 
 def take_newton_steps(
-    block: WorkingBlock, goal: float, room: float, stop: Callable[[], bool]
+    block: WorkingBlock, goal: float, budget: float, stop: Callable[[], bool]
 ) -> float:
-    """Take Newton steps in place until the violation is <= `goal`; return their time.
+    """Take Newton steps in place until the violation is <= `goal`; return their cost.
 
-    They end as well where the next step would exceed the time `room`, and where `stop`, called
-    after each, returns True.
+    Also stop if the next step would exceed the budget, or if `stop`, called after each step,
+    returns True.
     """
-    face, spent, full = _Face(block), 0.0, 0
-    while spent + face.cost <= room:
+    face, spent, inner_maxima = _Face(block), 0.0, 0
+    while spent + face.cost <= budget:
         spent += face.cost
-        slopes, number, way, worst = face.violations()
-        # A coordinate is set free where the slopes of the free ones differ little beside its
-        # violation, or after 5 steps to the maximum of this face; rounding hides the rest.
-        if full >= 5 or np.ptp(slopes) <= 0.1 * max(worst, 0.0):
+        slopes, number, sign, worst = face.violations()
+        # Free a coordinate if its violation is at least 10 times the range of the free slopes, or
+        # after 5 steps to the maximum of this face, when only rounding errors remain.
+        if inner_maxima >= 5 or np.ptp(slopes) <= 0.1 * max(worst, 0.0):
             if worst <= goal:
                 break
-            face.add(number, way)
-            full = 0
-        outcome = face.step()
-        if outcome is None or stop():
+            face.add(number, sign)
+            inner_maxima = 0
+        reached_maximum = face.step()
+        if reached_maximum is None or stop():
             break
-        full += outcome
+        inner_maxima += reached_maximum
     return spent
 
 
 class _Face:
-    """The coordinates of a block that move, each on one side of its kink at zero.
+    """The free coordinates of a block, each on one side of its kink at zero.
 
-    `factor` is the upper Cholesky factor of their curvature; None where it is not known.
+    `factor` is the upper Cholesky factor of their curvature, or None if unknown.
     """
 
     def __init__(self, block: WorkingBlock) -> None:
@@ -113,19 +106,19 @@ class _Face:
 
     @property
     def cost(self) -> float:
-        """The time of the next step, in units of reading one kernel value."""
+        """The cost of the next step, in units of reading one kernel value."""
         size = float(self.numbers.size)
         return OVERHEAD + (READS * size**3 if self.factor is None else REMOVAL * size**2)
 
     def slopes(self) -> Array:
-        """Return the derivative of the objective in each coordinate."""
+        """Return the derivatives of the objective in the free coordinates."""
         return self.block.g[self.numbers] - self.block.epsilon[self.numbers] * self.signs
 
     def violations(self) -> tuple[Array, int, float, float]:
-        """Return the slopes, and the fixed coordinate with the largest violation.
+        """Return the slopes, and the most violating fixed coordinate, its direction and violation.
 
-        The coordinate is given by its number, its way, upwards (1.0) or downwards (-1.0), and its
-        violation. At the maximum of the face all slopes are the multiplier of 1'beta = 0.
+        The direction is 1.0 (upwards) or -1.0 (downwards). At the maximum of the face all slopes
+        equal the multiplier of 1'beta = 0.
         """
         rise, fall = self.block.rates()
         slopes = self.slopes()
@@ -134,22 +127,21 @@ class _Face:
         middle = float(slopes.mean())
         up, down = rise - middle, middle - fall
         up[self.numbers] = down[self.numbers] = -np.inf
-        upwards = bool(up.max() >= down.max())
-        rates = up if upwards else down
+        rates, sign = (up, 1.0) if up.max() >= down.max() else (down, -1.0)
         number = int(np.argmax(rates))
-        return slopes, number, 1.0 if upwards else -1.0, float(rates[number])
+        return slopes, number, sign, float(rates[number])
 
-    def add(self, number: int, way: float) -> None:
-        """Free one more coordinate, to move upwards (1.0) or downwards (-1.0)."""
+    def add(self, number: int, sign: float) -> None:
+        """Free a coordinate in the direction `sign`."""
         beta = self.block.beta[number]
         self.numbers = np.append(self.numbers, number)
-        self.signs = np.append(self.signs, np.sign(beta) if beta else way)
+        self.signs = np.append(self.signs, np.sign(beta) if beta else sign)
         self.factor = None
 
     def step(self) -> bool | None:
-        """Go to the maximum along the Newton direction, or to the first bound.
+        """Move along the Newton direction to the maximum, or to the first bound.
 
-        Return True at the maximum, False at a bound, None if there is no direction of ascent.
+        Return True at the maximum, False at a bound, or None if there is no ascent direction.
         """
         block, some = self.block, self.numbers
         if some.size < 2:
@@ -158,15 +150,19 @@ class _Face:
             self.factor = _factor(self._curvature())
         if self.factor is None:
             return None
+        # The Newton direction d solves H d + t 1 = slopes, 1'd = 0: d = H^-1 slopes - t H^-1 1.
         slopes = self.slopes()
-        direction = _direction(self.factor, slopes)
+        right = np.column_stack([slopes, np.ones(slopes.size)])
+        full, ones = scipy.linalg.cho_solve((self.factor.T, True), right, check_finite=False).T
+        direction = full - (full.sum() / ones.sum()) * ones
+        direction -= direction.mean()
         rise = float(slopes @ direction)
-        # Each coordinate moves to a bound, or to the kink at zero if that is on its way.
+        # A coordinate can move up to its bound, or up to the kink at zero.
         bounds = np.where(direction > 0.0, block.upper[some], block.lower[some])
         bounds[(block.epsilon[some] > 0.0) & (self.signs * direction < 0.0)] = 0.0
-        ways = bounds - block.beta[some]
+        distances = bounds - block.beta[some]
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends = np.where(direction == 0.0, np.inf, ways / direction)
+            ends = np.where(direction == 0.0, np.inf, distances / direction)
         first = int(np.argmin(ends))
         if not (rise > 0.0 and ends[first] > 0.0):
             return None
@@ -179,7 +175,7 @@ class _Face:
         return inside
 
     def _curvature(self) -> Array:
-        """Return minus the second derivatives, H = K + 2c (beta beta') o K o K + c diag(v)."""
+        """Return the negative Hessian, H = K + 2c (beta beta') o K o K + c diag(v)."""
         block, some = self.block, self.numbers
         square = np.asarray(block.gram[np.ix_(some, some)], dtype=np.float64)
         if not block.c:
@@ -190,11 +186,11 @@ class _Face:
         return np.asarray(bend)
 
     def _move(self, direction: Array, rise: float, end: float) -> bool:
-        """Go along the direction d to the maximum, at most to `end`; return True if before it.
+        """Move along d to the maximum, at most to `end`; return True if it is before `end`.
 
         With b = beta + t d, u = u_0 + t K d and v = v_0 + t v_1 + t^2 v_2, where
         v_1 = (K o K)(2 beta o d) and v_2 = (K o K) d^2. So the slope of h, d'(p - u - c b o v)
-        less the kinks, is a polynomial of degree 3 in t.
+        less the slope of the kinks, is a cubic polynomial in t.
         """
         block, some, c, d = self.block, self.numbers, self.block.c, direction
         old = block.beta[some]
@@ -214,7 +210,7 @@ class _Face:
 
         t, inside = end, not slope(end) >= 0.0
         if inside and c:
-            high = 1.0  # near the maximum, a Newton step has about this length
+            high = 1.0  # the length of a Newton step near the maximum
             while high < end and slope(high) > 0.0:
                 high *= 2.0
             t = float(brentq(slope, 0.0, min(high, end)))
@@ -227,30 +223,17 @@ class _Face:
         return inside
 
 
-def _direction(factor: Array, slopes: Array) -> Array:
-    """Return the Newton direction d, of sum zero.
-
-    It solves H d + t 1 = slopes, 1'd = 0: d = H^-1 slopes - t H^-1 1, and the second equation
-    gives t.
-    """
-    right = np.column_stack([slopes, np.ones(slopes.size)])
-    moved, ones = scipy.linalg.cho_solve((factor.T, True), right, check_finite=False).T
-    direction = moved - (moved.sum() / ones.sum()) * ones
-    return np.asarray(direction - direction.mean())
-
-
 def _factor(bend: Array) -> Array | None:
-    """Return the upper Cholesky factor of a curvature plus the smallest ridge that it needs.
+    """Return the upper Cholesky factor of a curvature plus the smallest sufficient ridge.
 
-    Return None where no ridge up to the curvature itself helps, as with numbers that are not
-    finite.
+    Return None if no ridge up to the largest curvature suffices, as with nonfinite numbers.
     """
     largest, ridge = float(bend.diagonal().max()) or 1.0, 1e-14
     while ridge <= 1.0:
         shifted = bend.copy()
         shifted[np.diag_indices_from(shifted)] += ridge * largest
         try:
-            # its transpose, in Fortran's order, is overwritten
+            # The transpose is in Fortran order, so LAPACK overwrites it.
             lower = scipy.linalg.cholesky(shifted.T, True, overwrite_a=True, check_finite=False)
             return np.asarray(lower.T)
         except np.linalg.LinAlgError:
@@ -262,8 +245,8 @@ def _factor(bend: Array) -> Array | None:
 def _without(factor: Array, k: int) -> Array:
     """Return the upper Cholesky factor of a matrix without its row and column k.
 
-    The rows above k lose an entry. Below, the matrix gains r r', with r the rest of row k. A Givens
-    rotation of each row i with r moves the entry r_i into the diagonal, and leaves r_i = 0.
+    The rows above k lose an entry. The block below gains r r', with r the remainder of row k. A
+    Givens rotation of each row i with r moves r_i into the diagonal and leaves r_i = 0.
     """
     m = len(factor) - 1
     smaller, rest = np.zeros((m, m)), factor[k, 1:].copy()

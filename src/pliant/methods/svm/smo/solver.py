@@ -1,23 +1,19 @@
-"""Sequential minimal optimisation with a quartic term, warm start and active sets.
+"""Sequential minimal optimisation (SMO) of a `pliant.methods.svm.dual.MarginDual`.
 
-    maximise  h(beta) = p'beta - epsilon |beta|_1 - 1/2 beta'K beta - (c/4) (beta^2)'(K o K)(beta^2)
-    subject to  lower <= beta <= upper,  1'beta = 0
-
-Each step moves weight from one coordinate, j, to another, i. Along e_i - e_j the objective is
-concave, a quartic with kinks at zero, and is maximised exactly. i is the steepest ascent, j the
+Each step moves weight from coordinate j to coordinate i. Along e_i - e_j the objective is a
+concave quartic with kinks at zero, and is maximised exactly. i is the steepest ascent; j has the
 largest second-order gain (Fan, Chen and Lin 2005, with the curvature of the quartic term).
 
-Between rounds, coordinates in no violating pair are set aside, and if few are left, their square
-Gram is copied into a compact block, where a step is cheaper. Every round ends with a check of all
-coordinates and a certificate. Where the Gram is not kept whole, there are only blocks: the worst
-violators and free coordinates, up to `rows.room`, drawn at random if there is no room for all. The
-pair of the largest violation is always among them, so the first step of a block is as good as a
-step on all coordinates. The path depends on the data only, never on the clock.
-Cost: O(n) a step and some tens of steps a support vector, so between n^2 and n^3.
+Each round drops coordinates in no violating pair (shrinking). If few remain, their Gram block is
+copied into a compact array, where a step is cheaper. Each round ends with a check of all
+coordinates and a certificate. If the Gram matrix is not in memory, each round uses a working set
+of at most `rows.max_block` coordinates: the worst violators, and free coordinates, sampled if there
+are too many. It always contains the maximal violating pair, so its first step equals a step on
+all coordinates. The path depends on the data only, not on timing.
+Cost: O(n) per step and tens of steps per support vector, so between n^2 and n^3.
 
-Nearly all time goes into a few loops over all coordinates. They are written so that the compiler
-can use vector instructions: no branch in their bodies, and no maximum that waits for the previous
-one.
+Nearly all time is spent in a few loops over all coordinates. The compiler can vectorise them: their
+bodies have no branches, and no maximum depends on the previous one.
 """
 
 from __future__ import annotations
@@ -44,22 +40,22 @@ from pliant.methods.svm.dual import (
 from pliant.methods.svm.smo.newton import NewtonSchedule
 
 SLICE_READS = 2e7
-"""Gram entries that one compiled slice reads at most: some hundredths of a second."""
+"""Maximum number of Gram entries read between two callbacks: a few hundredths of a second."""
 
 LONG_RUN = 100
-"""Steps for each coordinate after which Newton steps take turns; most runs end sooner."""
+"""Steps per coordinate after which Newton steps alternate with SMO steps; most runs end sooner."""
 
 IDLE = 1e-8
-"""Smallest share of the gap that a round closes; rounds that close less count as idle."""
+"""A round is idle if it closes less than this fraction of the gap."""
 
 WORTH_COPYING = 0.4
-"""Largest share of all coordinates in a block; copying more costs more than it saves."""
+"""Maximum fraction of coordinates in a copied block; copying more costs more than it saves."""
 
 BLOCK_GOAL = 0.03
-"""The steps in a block end at this share of the violation of all coordinates before them."""
+"""Steps in a block end at this fraction of the initial violation over all coordinates."""
 
 FLAT = 1e-12
-"""Smallest curvature; rounding may make one smaller, or negative."""
+"""Lower bound on the curvature, which rounding may make smaller or negative."""
 
 
 def solve(
@@ -72,26 +68,26 @@ def solve(
     callback: Callable[[Progress], Any] | None = None,
     fields: tuple[Array, Array] | None = None,
 ) -> Result[Certificate]:
-    """Maximise a margin dual to a certified gap.
+    """Maximise a dual problem to a certified gap.
 
     Parameters
     ----------
     problem : MarginDual
     start : array of shape (n,), optional
-        The first point; projected onto the feasible set, as zero is if none is given.
+        Starting point, projected onto the feasible set; zero by default.
     tol : float
-        Stop when gap <= tol (1 + abs(h)); h(0) = 0. Where the problem has no certificate, stop
-        when no pair of coordinates violates the optimality conditions by more than `tol`.
+        Stop when gap <= tol (1 + abs(h)); h(0) = 0. If the problem is not PSD, stop when no pair
+        of coordinates violates the optimality conditions by more than `tol`.
     violation : float, optional
         Stop at this violation instead, whatever the gap (as libsvm does).
     max_iter : int
         Maximum number of steps; -1 for no limit.
     callback : callable, optional
-        Called with a `Progress` after each slice of at most some hundredths of a second, and
-        between blocks of kernel values; returning True stops the solver at the last certified
-        point, or at the present one if that takes no kernel values.
+        Called with a `Progress` every few hundredths of a second and between blocks of kernel
+        values. If it returns True, the solver stops at the last certified point, or at the current
+        point if certifying that requires no kernel values.
     fields : pair of arrays of shape (n,), optional
-        The value of `problem.fields` at a feasible `start`, if it is known.
+        `problem.fields(start)` for a feasible `start`, if known.
 
     Returns
     -------
@@ -112,23 +108,16 @@ def solve(
         if status is not None:
             break
         state.improve(violation or 0.0)
-    return Result(
-        x=state.beta,
-        value=certificate.value,
-        gap=certificate.gap,
-        n_iter=state.n_iter,
-        status=status,
-        history=state.history,
-        certificate=certificate,
-    )
+    value, gap = certificate.value, certificate.gap
+    return Result(state.beta, value, gap, state.n_iter, status, state.history, certificate)
 
 
 class _Stopped(Exception):
-    """A callback asked to stop while kernel values for a block, or its fields, were computed."""
+    """The callback requested a stop between two blocks of kernel values."""
 
 
 class SMOState:
-    """The point of the solver, its fields on all coordinates, its counters and its history."""
+    """Iterate of the solver with its fields, counters and history."""
 
     def __init__(
         self,
@@ -143,96 +132,87 @@ class SMOState:
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
         self.n_iter = 0
-        self.work = 0.0  # time of the steps, in units of reading one kernel value
+        self.work = 0.0  # cost of all steps, in units of reading one kernel value
         self.newton: NewtonSchedule | None = None
         self.rng = np.random.default_rng(0)
         self.idle_rounds = 0
-        self.rounds_since_fresh = 0  # since the fields were last computed from beta
-        self.best_value, self.least_gap = -np.inf, np.inf
-        self.intercept = 0.0
+        self.rounds_since_fields = 0  # since the fields were last computed from beta
+        self.best_value, self.least_gap, self.intercept = -np.inf, np.inf, 0.0
         self.stopped = False
         self.history: list[Progress] = []
 
     def move_to(self, beta: Array, fields: tuple[Array, Array]) -> None:
-        """Set the point and its fields on all coordinates."""
-        self.beta = beta
-        self.fields = fields
-        self.everything = WorkingBlock(self.problem, beta, fields)
+        """Set the iterate and its fields."""
+        self.beta, self.fields = beta, fields
+        self.full = WorkingBlock(self.problem, beta, fields)
 
     def certify(self, tol: float, violation: float | None) -> tuple[Certificate, Status | None]:
-        """Return the certificate of the present point, and a status if the solver stops there."""
-        room = self.problem.rows.room
+        """Return the certificate of the iterate, and a status if the solver stops there."""
+        max_block = self.problem.rows.max_block
         certificate, reached = self._certificate(tol, violation)
-        # The fields are sums of updates. They are computed again from beta against rounding errors:
-        # every 8 rounds, without progress, and at the last point. Where that takes kernel values,
-        # only without progress: those fields are sums of one product a round, and drift little.
-        fresh = self.idle_rounds > 0
-        if room is None:
-            fresh |= reached or self.stopped or self.n_iter >= self.limit
-            fresh |= self.rounds_since_fresh >= 8
-        if fresh:
+        # The fields are sums of updates. To remove rounding errors, recompute them from beta every
+        # 8 rounds, after an idle round, and at the last point. If that requires kernel values, do
+        # so only after an idle round: those fields get one product per round and drift little.
+        recompute = self.idle_rounds > 0
+        if max_block is None:
+            recompute |= reached or self.stopped or self.n_iter >= self.limit
+            recompute |= self.rounds_since_fields >= 8
+        if recompute:
             self.move_to(self.beta, self.problem.fields(self.beta))
-            self.rounds_since_fresh = 0
+            self.rounds_since_fields = 0
             certificate, reached = self._certificate(tol, violation)
-        self.intercept = certificate.intercept
-        self._record(certificate)
-        if reached:
-            return certificate, Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
-        if self.stopped:
-            return certificate, Status.STOPPED
-        if self.n_iter >= self.limit:
-            return certificate, Status.MAX_ITER
-        # Stalled after 5 idle rounds; with small blocks, after 5 for each block of free coordinates
-        blocks = 1 if room is None else math.ceil(self.everything.free.sum() / room)
-        return certificate, Status.STALLED if self.idle_rounds >= 5 * max(1, blocks) else None
-
-    def _certificate(self, tol: float, violation: float | None) -> tuple[Certificate, bool]:
-        """Return the certificate of the present point, and True if it reaches the goal."""
-        certificate = self.problem.certificate(self.beta, self.fields)
-        if violation is not None:
-            return certificate, self.everything.violation <= violation
-        return certificate, certificate.gap <= tol * (1.0 + abs(certificate.value))
-
-    def _record(self, certificate: Certificate) -> None:
-        """Extend the history; count the rounds in a row without a better value or gap.
-
-        A round that closes a tiny share of the gap is idle, as hundreds of millions would be
-        needed: where C is 1e20, the gap is C times the rounding errors of the decision values.
-        """
-        value, gap = certificate.value, certificate.gap
+        self.intercept, value, gap = certificate.intercept, certificate.value, certificate.gap
+        # A round is idle if it improves neither value nor gap by a relevant fraction of the gap.
+        # With C = 1e20, the gap is C times the rounding errors of the decision values.
         rise = IDLE * abs(gap) if np.isfinite(gap) else 0.0
         better = not self.history or value > self.best_value + rise
         better |= gap < (1.0 - IDLE) * self.least_gap
         self.best_value, self.least_gap = max(value, self.best_value), min(gap, self.least_gap)
         self.idle_rounds = 0 if better else self.idle_rounds + 1
         self.history.append(Progress(self.n_iter, value, gap))
+        if reached:
+            return certificate, Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
+        if self.stopped:
+            return certificate, Status.STOPPED
+        if self.n_iter >= self.limit:
+            return certificate, Status.MAX_ITER
+        # Stalled after 5 idle rounds per block of free coordinates.
+        blocks = 1 if max_block is None else math.ceil(self.full.free.sum() / max_block)
+        return certificate, Status.STALLED if self.idle_rounds >= 5 * max(1, blocks) else None
+
+    def _certificate(self, tol: float, violation: float | None) -> tuple[Certificate, bool]:
+        """Return the certificate of the iterate, and True if it meets the stopping criterion."""
+        certificate = self.problem.certificate(self.beta, self.fields)
+        if violation is not None:
+            return certificate, self.full.violation <= violation
+        return certificate, certificate.gap <= tol * (1.0 + abs(certificate.value))
 
     def improve(self, floor: float) -> None:
-        """Step on the coordinates that may move, then update the fields of all coordinates."""
-        self.rounds_since_fresh += 1
-        size, room, chosen = self.beta.size, self.problem.rows.room, None
-        if room is not None:
-            chosen = working_set(self.everything, room, self.rng)
+        """Take steps on the working set, then update the fields of all coordinates."""
+        self.rounds_since_fields += 1
+        size, max_block, chosen = self.beta.size, self.problem.rows.max_block, None
+        if max_block is not None:
+            chosen = working_set(self.full, max_block, self.rng)
         elif not self.idle_rounds:
-            chosen = active_set(self.everything, self.intercept, int(WORTH_COPYING * size))
+            chosen = active_set(self.full, self.intercept, int(WORTH_COPYING * size))
         if chosen is None:
-            self._advance(self.everything, floor, max(500, size // 2))
-            self.move_to(self.everything.beta, self.everything.fields)
+            self._advance(self.full, floor, max(500, size // 2))
+            self.move_to(self.full.beta, self.full.fields)
         else:
             with contextlib.suppress(_Stopped):
                 self._step_in_block(chosen, floor)
 
     def _step_in_block(self, chosen: Indices, floor: float) -> None:
-        """Step on some coordinates in a block of their own, then update the fields."""
+        """Take steps on the coordinates `chosen` in a separate block, then update the fields."""
         block = WorkingBlock(self.problem, self.beta, self.fields, chosen, self._pause)
-        goal = max(floor, BLOCK_GOAL * self.everything.violation)
+        goal = max(floor, BLOCK_GOAL * self.full.violation)
         end = self.n_iter + max(10_000, 100 * chosen.size)
         while block.violation > goal and self._advance(block, goal, end - self.n_iter):
             pass
         beta = self.beta.copy()
         beta[chosen] = block.beta
         (u, v), change, rows = self.fields, beta - self.beta, self.problem.rows
-        # u is linear in beta and v in beta^2: add the products with their changes.
+        # u is linear in beta and v is linear in beta^2: add the products with their changes.
         if self.problem.quartic:
             du, dv = rows.both_matvecs(change, beta**2 - self.beta**2, self._pause)
             u, v = u + du, v + dv
@@ -241,10 +221,10 @@ class SMOState:
         self.move_to(beta, (u, v))
 
     def _advance(self, block: WorkingBlock, goal: float, steps: int) -> bool:
-        """Take one slice of steps; return True if another one makes sense."""
+        """Take one slice of steps; return True unless the block is done."""
         n, size = self.beta.size, block.beta.size
         reads = SLICE_READS
-        if self.n_iter >= LONG_RUN * n:  # shorter slices, as Newton steps take turns with them
+        if self.n_iter >= LONG_RUN * n:  # shorter slices, which alternate with Newton steps
             reads = min(reads, max(1e6, float(size) ** 2))
         allowed = min(steps, max(1, int(reads / size)), self.limit - self.n_iter)
         done = take_steps(
@@ -252,67 +232,66 @@ class SMOState:
             block.beta, block.g, block.v, goal, allowed,
         )  # fmt: skip
         self.n_iter += done
-        self.work += float(done) * (size + 1000)  # a step takes 1000 reads of time besides its own
-        self._asks_to_stop()
+        self.work += float(done) * (size + 1000)  # fixed cost of a step: 1000 reads
+        self._report()
         unfinished = 0 < done == allowed and not self.stopped
         if unfinished and self.n_iter >= LONG_RUN * n and self.problem.psd:
             self.newton = self.newton or NewtonSchedule()
-            stuck = self.idle_rounds > 0
-            self.newton.take_turn(block, goal, self.work, self._asks_to_stop, stuck=stuck)
+            self.newton.run_if_due(block, goal, self.work, self._report, self.idle_rounds > 0)
         return 0 < done == allowed and self.n_iter < self.limit and not self.stopped
 
-    def _asks_to_stop(self) -> bool:
-        """Report the progress; return True if the callback asks to stop."""
+    def _report(self) -> bool:
+        """Report the progress; return True if the callback requests a stop."""
         progress = self.history[-1]._replace(n_iter=self.n_iter)
         self.stopped = self.callback is not None and self.callback(progress) is True
         return self.stopped
 
     def _pause(self) -> None:
-        """Call the callback while kernel values are computed; leave the block if it asks to."""
-        if self.stopped or self._asks_to_stop():
+        """Report the progress between blocks of kernel values; raise _Stopped on a stop request."""
+        if self.stopped or self._report():
             raise _Stopped
 
 
-def active_set(everything: WorkingBlock, intercept: float, room: int) -> Indices | None:
+def active_set(block: WorkingBlock, intercept: float, limit: int) -> Indices | None:
     """Return the coordinates in violating pairs; None if there are none.
 
-    If they are more than `room`, return the worst violators of the optimality conditions at
-    `intercept` and the free coordinates; None if these are too many as well.
+    If there are more than `limit`, return the worst violators of the optimality conditions at
+    `intercept`, including all free coordinates, or None if there are too many of these.
     """
-    rise, fall = everything.rates()
+    rise, fall = block.rates()
     pairs = np.flatnonzero((rise > fall.min()) | (fall < rise.max()))
     if pairs.size == 0:
         return None
-    if pairs.size <= room:
+    if pairs.size <= limit:
         return pairs
     violation = np.maximum(rise - intercept, intercept - fall)  # >= 0 for free coordinates
-    if (violation >= 0.0).sum() > room:
+    if (violation >= 0.0).sum() > limit:
         return None
-    return np.sort(np.argsort(-violation, kind="stable")[:room])
+    return np.sort(np.argsort(-violation, kind="stable")[:limit])
 
 
-def working_set(everything: WorkingBlock, room: int, rng: np.random.Generator) -> Indices:
-    """Return up to `room` >= 2 coordinates, among them the pair of the largest violation.
+def working_set(block: WorkingBlock, limit: int, rng: np.random.Generator) -> Indices:
+    """Return up to `limit` >= 2 coordinates, including the maximal violating pair.
 
-    If the coordinates in violating pairs are too many, the set holds the worst violators upwards
-    and downwards in equal numbers, and free coordinates; if these are too many, random ones. (The
-    worst of them are neighbours: one block would undo the last one, in fifty times more blocks.)
+    If too many coordinates are in violating pairs, the set holds equally many of the worst
+    violators upwards and downwards, plus free coordinates, sampled if there are too many. (The
+    worst free ones are neighbours: each block would undo the last, in fifty times more blocks.)
     """
-    rise, fall = everything.rates()
+    rise, fall = block.rates()
     n, least, most = rise.size, float(fall.min()), float(rise.max())
     pairs = np.flatnonzero((rise > least) | (fall < most))
     if pairs.size == 0:
         return np.unique([np.argmax(rise), np.argmin(fall)])
-    free = np.flatnonzero(everything.free)
-    # 3 % of all coordinates: of more, too many are not needed, and their square part costs as much
-    # as the rows of those that move. Up to 2000, 10 %: such parts cost little, and with a small C,
-    # where many coordinates move to their bounds, ten times fewer blocks are needed. At least 200,
-    # and twice the free coordinates, which move in every round.
-    size = min(room, max(200, int(0.03 * n), min(int(0.1 * n), 2000), 2 * free.size))
+    free = np.flatnonzero(block.free)
+    # 3 % of all coordinates: a larger block has too many that need not move, and costs as much as
+    # the rows of those that move. 10 % up to 2000: such blocks are cheap, and a small C, which
+    # moves many coordinates to their bounds, needs ten times fewer of them. At least 200, and twice
+    # the free coordinates, which move in every round.
+    size = min(limit, max(200, int(0.03 * n), min(int(0.1 * n), 2000), 2 * free.size))
     if pairs.size <= size:
         return pairs
-    # Free coordinates take up to half of the block. A shuffled order breaks ties: at the start,
-    # all coordinates of a class are tied.
+    # Free coordinates fill up to half of the block. A shuffled order breaks ties: initially, all
+    # coordinates of a class are tied.
     side = max(1, (size - min(free.size, int(0.5 * size))) // 2)
     shuffled = np.random.default_rng(0).permutation(n)
     up = shuffled[np.argsort(-rise[shuffled], kind="stable")][:side]
@@ -340,21 +319,21 @@ def take_steps(
 ) -> int:
     """Take up to `steps` steps in place, until the violation is <= `goal`; return their number."""
     up, down = one_sided_slopes(beta, lower, upper, epsilon)
-    # curvature_s = K_ss + c (v_s + 2 beta_s^2 K_ss^2): the rate at which g_s falls in beta_s.
-    # rise_s and shrink_s are the rates of gain when beta_s grows and when it shrinks.
+    # curvature_s = K_ss + c (v_s + 2 beta_s^2 K_ss^2) = -d g_s/d beta_s. rise_s and shrink_s are
+    # the rates at which h increases when beta_s increases and decreases.
     curvature = diagonal + c * (v + 2.0 * (beta * diagonal) ** 2)
     rise, shrink, gain = g - up, down - g, np.empty(beta.size)
     for done in range(steps):
-        i, worst = _largest(rise), _largest(shrink)
-        if not rise[i] + shrink[worst] > goal:  # true where a rate is not a number
+        i, worst = _argmax(rise), _argmax(shrink)
+        if not rise[i] + shrink[worst] > goal:  # also true for nan
             return done
         _gains(gram[i], curvature, shrink, beta, i, rise[i], c, gain)
-        j = _largest(gain)
-        room = min(upper[i] - beta[i], beta[j] - lower[j])
+        j = _argmax(gain)
+        limit = min(upper[i] - beta[i], beta[j] - lower[j])
         pair = Pair(
             beta[i], beta[j], diagonal[i], diagonal[j], float(gram[i, j]), v[i], v[j], c
         )  # fmt: skip
-        step = _line_search(pair, rise[i] + shrink[j], epsilon[i], epsilon[j], room)
+        step = _line_search(pair, rise[i] + shrink[j], epsilon[i], epsilon[j], limit)
         old_i, old_j = beta[i], beta[j]
         beta[i] = upper[i] if step >= upper[i] - old_i else old_i + step
         beta[j] = lower[j] if step >= old_j - lower[j] else old_j - step
@@ -363,23 +342,34 @@ def take_steps(
         for s in (i, j):
             up[s] = slope_up(beta[s], upper[s], epsilon[s])
             down[s] = slope_down(beta[s], lower[s], epsilon[s])
-        if c > 0.0:
-            _update_quartic(
-                gram, beta, g, v, curvature, up, down, rise, shrink, i, j, old_i, old_j, c
-            )
-            for s in (i, j):
-                curvature[s] = diagonal[s] + c * (v[s] + 2.0 * (beta[s] * diagonal[s]) ** 2)
-        else:
-            _update(gram[i], gram[j], g, up, down, rise, shrink, beta[i] - old_i, beta[j] - old_j)
+        row_i, row_j, di, dj = gram[i], gram[j], beta[i] - old_i, beta[j] - old_j
+        if c == 0.0:
+            for s in range(beta.size):
+                g[s] -= di * row_i[s] + dj * row_j[s]
+                rise[s], shrink[s] = g[s] - up[s], down[s] - g[s]
+            continue
+        # g = p - u - c beta v. The update of c beta v has two terms: c di v_i with the old v, for
+        # i and j only, and c beta_s dv_s with the new beta, for all coordinates.
+        square_i, square_j = beta[i] ** 2 - old_i**2, beta[j] ** 2 - old_j**2
+        g[i] -= c * di * v[i]
+        g[j] -= c * dj * v[j]
+        for s in range(beta.size):
+            k_i, k_j = row_i[s], row_j[s]
+            dv = square_i * k_i * k_i + square_j * k_j * k_j
+            v[s] += dv
+            curvature[s] += c * dv
+            g[s] -= di * k_i + dj * k_j + c * beta[s] * dv
+            rise[s], shrink[s] = g[s] - up[s], down[s] - g[s]
+        for s in (i, j):
+            curvature[s] = diagonal[s] + c * (v[s] + 2.0 * (beta[s] * diagonal[s]) ** 2)
     return steps
 
 
 @compiled
-def _largest(values: Array) -> int:
-    """Return the position of the first of the largest values, as argmax does; none may be NaN.
+def _argmax(values: Array) -> int:
+    """Return `np.argmax(values)`; no value may be nan.
 
-    The largest of each eight is found without a branch. A branch stores its block if it exceeds
-    all before, which is rare.
+    The maximum of each eight values needs no branch. The only branch, on a new maximum, is rare.
     """
     best, start = -np.inf, 0
     blocks = values.size - values.size % 8
@@ -408,9 +398,9 @@ def _gains(
     c: float,
     out: Array,
 ) -> None:
-    """Write to `out` the gain of each coordinate with i to second order, rate^2/curvature."""
-    # Curvature along e_i - e_s: that of i and of s, less twice -d g_i/d beta_s, which is
-    # K_is + 2 c beta_i beta_s K_is^2.
+    """Write to `out` the second-order gain of each coordinate with i, rate^2/curvature."""
+    # The curvature along e_i - e_s is the sum of the curvatures of i and s, less twice
+    # -d g_i/d beta_s = K_is + 2 c beta_i beta_s K_is^2.
     cross = 4.0 * c * beta[i]
     for s in range(shrink.size):
         rate = max(rise + shrink[s], 0.0)
@@ -418,60 +408,8 @@ def _gains(
         out[s] = rate * rate / max(bend, FLAT)
 
 
-@compiled
-def _update(
-    row_i: Array,
-    row_j: Array,
-    g: Array,
-    up: Array,
-    down: Array,
-    rise: Array,
-    shrink: Array,
-    di: float,
-    dj: float,
-) -> None:
-    """Update g and its rates after beta_i += di, beta_j += dj, in one pass."""
-    for s in range(g.size):
-        g[s] -= di * row_i[s] + dj * row_j[s]
-        rise[s], shrink[s] = g[s] - up[s], down[s] - g[s]
-
-
-@compiled
-def _update_quartic(
-    gram: Array,
-    beta: Array,
-    g: Array,
-    v: Array,
-    curvature: Array,
-    up: Array,
-    down: Array,
-    rise: Array,
-    shrink: Array,
-    i: int,
-    j: int,
-    old_i: float,
-    old_j: float,
-    c: float,
-) -> None:
-    """Update g = p - u - c beta v, its rates, v and the curvature in one pass."""
-    # beta_i and beta_j are the new ones, but v the old one: first the change of c beta v by beta,
-    # c (beta_i - old_i) v_i, then for all coordinates that by v, c beta_s dv_s.
-    di, dj = beta[i] - old_i, beta[j] - old_j
-    square_i, square_j = beta[i] ** 2 - old_i**2, beta[j] ** 2 - old_j**2
-    g[i] -= c * di * v[i]
-    g[j] -= c * dj * v[j]
-    row_i, row_j = gram[i], gram[j]
-    for s in range(g.size):
-        k_i, k_j = row_i[s], row_j[s]
-        dv = square_i * k_i * k_i + square_j * k_j * k_j
-        v[s] += dv
-        curvature[s] += c * dv
-        g[s] -= di * k_i + dj * k_j + c * beta[s] * dv
-        rise[s], shrink[s] = g[s] - up[s], down[s] - g[s]
-
-
 class Pair(NamedTuple):
-    """Two coordinates before weight t moves from the second to the first."""
+    """Coordinates i and j before weight t moves from j to i, with their entries of K and v."""
 
     b_i: float
     b_j: float
@@ -484,21 +422,21 @@ class Pair(NamedTuple):
 
 
 @compiled
-def _line_search(pair: Pair, slope: float, kink_i: float, kink_j: float, room: float) -> float:
-    """Return the t in [0, room] that maximises h(beta + t (e_i - e_j)).
+def _line_search(pair: Pair, slope: float, kink_i: float, kink_j: float, limit: float) -> float:
+    """Return the t in [0, limit] that maximises h(beta + t (e_i - e_j)).
 
-    `slope` is the derivative at 0+. It falls smoothly, with a drop of 2 epsilon_i at b_i + t = 0
-    and of 2 epsilon_j at b_j - t = 0.
+    `slope` is the derivative at 0+. The derivative decreases smoothly, except for a drop of
+    2 epsilon_i at b_i + t = 0 and a drop of 2 epsilon_j at b_j - t = 0.
     """
     left, crossed = 0.0, 0.0
     while True:
-        right = room
+        right = limit
         if kink_i > 0.0 and left < -pair.b_i < right:
             right = -pair.b_i
         if kink_j > 0.0 and left < pair.b_j < right:
             right = pair.b_j
         t = _root(pair, slope - crossed, left, right)
-        if t < right or right == room:
+        if t < right or right == limit:
             return t
         drop = kink_i * (right == -pair.b_i) + kink_j * (right == pair.b_j)
         left, crossed = right, crossed + 2.0 * drop
@@ -508,9 +446,9 @@ def _line_search(pair: Pair, slope: float, kink_i: float, kink_j: float, room: f
 
 @compiled
 def _root(pair: Pair, slope: float, left: float, right: float) -> float:
-    """Return the root of the derivative in [left, right], by Newton's method within a bracket.
+    """Return the root of the derivative in [left, right], or `right` if it is positive throughout.
 
-    Return `right` if the derivative is positive throughout.
+    The method is Newton's, safeguarded by bisection.
     """
     if _slope(pair, slope, right)[0] >= 0.0:
         return right
@@ -532,14 +470,14 @@ def _root(pair: Pair, slope: float, left: float, right: float) -> float:
 
 @compiled
 def _slope(pair: Pair, slope: float, t: float) -> tuple[float, float]:
-    """Return the derivative at t and minus the second derivative, between two kinks.
+    """Return the first derivative at t and minus the second derivative, between two kinks.
 
     With beta(t) = beta + t (e_i - e_j), a = b_i + t, b = b_j - t and w = (K o K) beta(t)^2,
 
-        w_i = v_i + K_ii^2 (a^2 - b_i^2) + K_ij^2 (b^2 - b_j^2),    w_j likewise.
+        w_i = v_i + K_ii^2 (a^2 - b_i^2) + K_ij^2 (b^2 - b_j^2),    and w_j by symmetry.
 
-    The quartic term -(c/4) (beta^2)'w has the derivative -c (a w_i - b w_j), which at t = 0, where
-    it is in `slope`, is -c (b_i v_i - b_j v_j). As w_i' = 2 (a K_ii^2 - b K_ij^2) and
+    The quartic term -(c/4) (beta^2)'w has the derivative -c (a w_i - b w_j); `slope` includes its
+    value at t = 0, -c (b_i v_i - b_j v_j). As w_i' = 2 (a K_ii^2 - b K_ij^2) and
     w_j' = 2 (a K_ij^2 - b K_jj^2), minus its second derivative is
     c (w_i + w_j + 2 a^2 K_ii^2 + 2 b^2 K_jj^2 - 4 a b K_ij^2).
     """
