@@ -90,7 +90,7 @@ def test_a_comparison_is_told(run):
     assert re.search(r"Predict with .*: accuracy .* on held-out rows", unwrapped(done.out))
     notes = done.err.splitlines()
     assert notes[0].startswith(f"Note: finished folds are kept in '{files['cells.jsonl']}'")
-    assert notes[1] == "t: 9 fits at most on 3 folds"
+    assert notes[1] == "t: at most 9 fits on 3 folds"
     assert [line.startswith(f"t: {k} fold") for k, line in enumerate(notes[2:], 1)] == [True] * 3
 
 
@@ -137,7 +137,7 @@ def test_resuming_runs_nothing_and_gives_the_same(run, refused, folder):
     kept = json.loads(files["r.json"].read_text("utf-8"))
     assert json.loads(again.out)["records"] == kept["records"]
     assert captured(*words, "--resume").out.split("\n\n")[1] == first.out.split("\n\n")[1]
-    assert "is of another table, other options" in refused(*words, "--resume", "--seed", 1)
+    assert "belongs to another table, other options" in refused(*words, "--resume", "--seed", 1)
     assert files["cells.jsonl"].read_bytes() == before
 
 
@@ -153,7 +153,7 @@ def test_the_blend_is_recommended_without_p_values_on_few_folds(pliant, folder, 
     )
     assert re.search(sentence, unwrapped(done.out))
     assert ("corrected t test" in done.out) == (folds == 5)
-    assert ("folds are unsure: more folds would help" in unwrapped(done.out)) == (folds == 3)
+    assert ("folds are uncertain: more folds would help" in unwrapped(done.out)) == (folds == 3)
     data = json.loads(Path("r.json").read_text("utf-8"))
     tested = {each["name"]: each["p_value"] is not None for each in data["leaderboard"]}
     second = data["leaderboard"][1]["name"]
@@ -308,7 +308,7 @@ def test_a_class_with_fewer_rows_than_folds_is_left_out(pliant, folder, here, co
     words += ("--method", "linear") if command == "fit" else ()
     done = pliant(command, "t.csv", "--target", "sick", *words)
     assert done.code == 0, done.err
-    line = "2 rows of class 'perhaps' left out: fewer than the 3 folds need"
+    line = "2 rows of class 'perhaps' left out: too few for 3 folds"
     assert done.err.count(line) == 1
     assert "60 rows" in done.out
 
@@ -350,7 +350,7 @@ def test_many_integers_may_be_meant_as_numbers(pliant, folder, here):
     write("t.csv", "a,quality", *(f"{v:.2f},{3 + k % 7}" for k, v in enumerate(r.normal(size=105))))
     words = ("--methods", "linear,dummy", *QUICK, "--target", "quality")
     told = unwrapped(pliant("compare", "t.csv", *words).out)
-    assert "7 values of 'quality' are taken for classes: --task regression" in told
+    assert "7 values of 'quality' are treated as classes: use --task regression" in told
     again = pliant("compare", "t.csv", *words, "--task", "regression").out
     assert "regression of 'quality'" in again
     assert "taken for classes" not in unwrapped(again)
@@ -487,7 +487,7 @@ def test_ctrl_c_in_a_real_run(folder):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        while "fits at most" not in process.stderr.readline():
+        while "at most" not in process.stderr.readline():
             assert process.poll() is None
         while Path("patients.compare.jsonl").read_text("utf-8").count("\n") < 2:
             time.sleep(0.05)
@@ -573,8 +573,8 @@ REFUSED = {
     ("patients.csv",): "expected each table once, got 'patients.csv' twice",
     ("other.csv", "--cache", "c"): "--cache names the file of one table: leave it out for several",
     ("other.csv", "--out", "m"): "--out saves one model: give one table",
-    ("--cache", "thesis.txt"): "'thesis.txt' is no file of a comparison",
-    ("--cache", "thesis.txt", "--resume"): "'thesis.txt' is no file of a comparison",
+    ("--cache", "thesis.txt"): "'thesis.txt' is not a comparison file",
+    ("--cache", "thesis.txt", "--resume"): "'thesis.txt' is not a comparison file",
 }
 
 
@@ -591,7 +591,7 @@ TABLES = {
         ["a,b,y", *(f"{k},,{'pq'[k % 2]}" for k in range(60))],
         "no feature column is left: 'a' (a value of its own in nearly every row), 'b' (no value at",
     ),
-    "one class": (["a,y", "1,p", "2,p", "3,p"], "column 'y': expected a target that varies"),
+    "one class": (["a,y", "1,p", "2,p", "3,p"], "column 'y': expected a non-constant target"),
     "few": (["a,y", "1,p", "2,q", "3,p"], "class 'q'"),
     "names": (["a,y", *(f"{k},name {k}" for k in range(60))], "expected classes that recur"),
     "no target": (["\x1b[31m<script>,y", "x\x1b]0;,", "y,"], "column 'y' has 2 missing values"),

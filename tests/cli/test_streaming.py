@@ -127,10 +127,10 @@ def test_too_many_rows(refused, table, monkeypatch):
     method = replace(METHODS["lab-rbf"], max_rows=10_500)
     monkeypatch.setitem(METHODS, "lab-rbf", method)
     line = refused("fit", "t.csv", "--target", "price", "--method", "lab-rbf")
-    assert line.startswith("the table has more than 10500 rows, the most that are taken: ")
+    assert line.startswith("expected at most 10500 rows, the table has more: ")
 
 
 def test_a_target_that_does_not_vary(refused, folder):
     write("t.csv", "a,y", *(f"{k},2.5" for k in range(9)))
     line = refused("fit", "t.csv", "--target", "y", "--method", "lab-rbf")
-    assert line.startswith("column 'y': expected a target that varies, got '2.5' in all rows")
+    assert line.startswith("column 'y': expected a non-constant target, got '2.5' in all rows")

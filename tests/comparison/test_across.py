@@ -54,6 +54,6 @@ def test_methods_without_a_rank_on_some_table_are_named_with_the_reason():
     assert found.tables == ("a", "b (1)", "b (2)")
     assert found.left_out == {
         "tkl": "b (1): 1 of 2 folds: the budget ended and b (2): not compared",
-        "osk": "a: no score of all common folds",
+        "osk": "a: no score on all common folds",
         "ldk": "a: not compared and b (1): not compared",
     }

@@ -228,5 +228,5 @@ def test_altered_weights_in_a_file_are_refused(weights, tmp_path):
         for name, content in contents.items():
             same = content == written[0].getvalue()
             file.writestr(name, written[1].getvalue() if same else content)
-    with pytest.raises(ModelFileError, match=r"expected 3 weights >= 0 of sum 1, got"):
+    with pytest.raises(ModelFileError, match=r"expected 3 weights >= 0 with sum 1, got"):
         load_model(tmp_path / "altered.pliant")

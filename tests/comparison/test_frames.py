@@ -56,7 +56,7 @@ def test_a_frame_is_read_as_a_file_is(tmp_path, kind):
         ({"X": lambda X, y: X.assign(d=[object()] * 60)}, "column 'd' holds"),
         ({"X": lambda X, y: X.set_axis(["a", "b", "a"], axis=1)}, "more than one column named 'a'"),
         ({"task": lambda X, y: "regress"}, "expected task .* got 'regress'"),
-        ({"groups": lambda X, y: y, "time": lambda X, y: y}, "groups or an order of time"),
+        ({"groups": lambda X, y: y, "time": lambda X, y: y}, "groups or a time order"),
     ],
 )
 def test_a_frame_that_cannot_be_used(change, message):

@@ -121,12 +121,12 @@ class Strange(RegressorMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ([3], TypeError, r"expected a method as its name, .* or a pair .*, got 3"),
+        ([3], TypeError, r"expected a method name, .* or a pair .*, got 3"),
         ([SVC], TypeError, r"got <class .*SVC'>: expected SVC\(\)"),
         ([KMeans()], TypeError, r"a classifier or a regressor .* got KMeans\(\)"),
         ([StandardScaler()], TypeError, "a classifier or a regressor"),
-        ([(3, SVC())], TypeError, r"expected a pair \('name', estimator\), got the name 3"),
-        ([("dank", SVC())], ValueError, "'dank' is the name of a method of pliant"),
+        ([(3, SVC())], TypeError, r"expected a string as the name in \(.name., estimator\), got 3"),
+        ([("dank", SVC())], ValueError, "'dank' is the name of a built-in method"),
         ([("a", SVC()), ("a", SVR())], ValueError, "expected each method once, got 'a' twice"),
         ([Locked(threading.Lock())], ValueError, "can be cloned and pickled, got Locked"),
         ([Strange()], ValueError, "can be cloned and pickled, got Strange"),

@@ -197,7 +197,7 @@ def test_folds_hold_every_class_that_is_not_left_out(sizes, folds):
     assert len(found.classes) == len(sizes) - len(rare)
     np.testing.assert_array_equal(found.y, y[found.X[:, 0].astype(int)])
     assert f"{sum(rare)} row" in found.notes[-1]
-    assert f"left out: fewer than the {folds} folds need" in found.notes[-1]
+    assert f"left out: too few for {folds} folds" in found.notes[-1]
 
 
 def test_a_class_in_few_groups_is_left_out_with_its_groups():

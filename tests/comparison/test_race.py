@@ -168,7 +168,7 @@ def test_methods_far_behind_leave_after_the_first_fold_but_not_the_best_three():
     errors = {"a": 1.0, "b": 3.0, "c": 5.0, "d": 5.1, "e": 1.1, "dummy": 9.0}
     run = Simulated(times, errors, budget=1e4)
     assert set(run.left) == {"c", "d"}
-    assert run.left["c"] == "the loss on the first fold is far above the best one"
+    assert run.left["c"] == "the loss on the first fold is much higher than the lowest loss"
     assert {name: run.folds(name) for name in "abcd"} == {"a": 10, "b": 10, "c": 1, "d": 1}
     assert run.folds("dummy") == 10
     assert Simulated(times, errors, budget=1e4, selective=False).left == {}
@@ -318,7 +318,7 @@ def test_a_line_for_each_fold(sample, monkeypatch, capsys):
     monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
     compare_sample(sample, ["dummy", "linear"], PROTOCOL, n_jobs=1, progress=True)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "4 fits at most on 2 folds"
+    assert lines[0] == "at most 4 fits on 2 folds"
     assert len(lines) == 3
     assert lines[1].startswith("1 fold after ")
     assert "left: accuracy Linear 0." in lines[2]

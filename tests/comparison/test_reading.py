@@ -121,7 +121,7 @@ REFUSED = {
         "column 'site' has a missing value in row 6: leave these rows out",
     ),
     "both": ({}, {"group": "site", "time": "day"}, "got both"),
-    "target": ({}, {"group": "y"}, "column 'y' is the target: it cannot be --group too"),
+    "target": ({}, {"group": "y"}, "column 'y' is the target and cannot be --group too"),
     "absent": ({}, {"time": "days"}, "the table lacks the column 'days'; did you mean 'day'?"),
     "unsure time": (
         {"day": [f"0{k}/02/2024" for k in range(1, 7)]},
@@ -131,7 +131,7 @@ REFUSED = {
     "one class": (
         {"y": ["p"] * 6},
         {"drop": ["day"]},
-        "column 'y': expected a target that varies, got 'p' in all rows",
+        "column 'y': expected a non-constant target, got 'p' in all rows",
     ),
     "gap in target": (
         {"y": [*"pqpqp", ""]},
@@ -141,7 +141,7 @@ REFUSED = {
     "rows": (
         {},
         {"most_rows": 5},
-        "the table has more than 5 rows, the most that are taken: take a sample",
+        "expected at most 5 rows, the table has more: use a random sample",
     ),
 }
 

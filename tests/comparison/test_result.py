@@ -107,18 +107,19 @@ def test_sentences():
     assert said(only) == "No method finished a fold, so none can be recommended."
     counts = {"classes": ["no", "yes"], "counts": [480, 20]}
     assert said(**counts).endswith(
-        "Class 'yes' has 4.0% of the rows: predicting the most frequent class alone has accuracy "
-        "0.960, so look at probabilities (--proba, --threshold), log loss and balanced accuracy."
+        "Class 'yes' has 4.0% of the rows, and always predicting the most frequent class has "
+        "accuracy 0.960: consider probabilities (--proba, --threshold), log loss and balanced "
+        "accuracy."
     )
     assert said(classes=["no", "yes"], counts=[450, 50]) == said()
     whole = {"classes": [3, 4, 5, 6, 7, 8], "target": "quality"}
     assert said(**whole).endswith(
-        "The 6 values of 'quality' are taken for classes: --task regression (task='regression' in "
-        "Python) predicts a number."
+        "The 6 values of 'quality' are treated as classes: use --task regression "
+        "(task='regression' in Python) to predict a number."
     )
     assert said(classes=[3, 4, 5, 6, 7]) == said(classes=[*"abcdefgh"]) == said()
     assert "4 folds" in said({"svm": TEN[:4]})
-    assert said(rows=150).endswith("150 rows are few: scores on new rows may differ a lot.")
+    assert said(rows=150).endswith("With only 150 rows, scores on new rows may differ a lot.")
     one = said({"svm": TEN[:1]})
     assert one.startswith("Predict with Gaussian SVM: accuracy 0.900 on held-out rows. ")
     assert "1 fold " in one
@@ -128,7 +129,7 @@ def test_sentences():
 def test_a_single_method_ahead_of_the_blend_is_the_best_of_several(ahead, told):
     result = with_predictions()
     vars(result)["expected"] = Expected(result.best_single.mean - ahead, None, None, {})
-    caution = ", the best of 4 on these folds and so likely to be worse on new rows."
+    caution = ", selected as the best of 4 and therefore likely to be worse on new rows."
     assert result.sentence().endswith(caution) == told
 
 
@@ -162,7 +163,7 @@ def test_methods_without_all_folds_are_a_line_for_each_reason():
         *(entry("c", "left", "far"), entry("d", "error", "ValueError: no"), entry("e", "cut")),
     )
     assert missing_of(replace(result_of({"svm": TEN}), methods=methods)) == [
-        "A and C: left early, far",
+        "A and C: dropped early, far",
         "B: not tried, is not installed",
         "D: failed, ValueError: no",
         "E: cut short",
@@ -283,7 +284,7 @@ def test_what_cannot_be_fitted_is_refused():
     result = compare(X, y, methods=["dummy"], **OPTIONS)
     with pytest.raises(ValueError, match=r"unknown method 'dumy' .* did you mean 'dummy'"):
         result.fit_best("dumy")
-    with pytest.raises(ValueError, match="read from plain data, without its table"):
+    with pytest.raises(ValueError, match="loaded from plain data, without its table"):
         ComparisonResult.from_dict(result.to_dict()).fit_best()
     with pytest.raises(ValueError, match="no fold was finished"):
         replace(result, records=()).fit_best()
@@ -293,10 +294,7 @@ def test_a_class_that_is_too_rare_for_the_folds_is_left_out_with_a_note():
     X, y = frame(120)
     y = pd.Series(np.where(np.arange(120) < 3, "perhaps", y), name="sick")
     result = compare(X, y, methods=["dummy", "linear"], **OPTIONS | {"folds": 4})
-    assert (
-        "3 rows of class 'perhaps' left out: fewer than the 4 folds need"
-        in (result.sample["notes"])
-    )
+    assert "3 rows of class 'perhaps' left out: too few for 4 folds" in (result.sample["notes"])
     assert (result.sample["rows"], result.sample["classes"]) == (117, ["no", "yes"])
     assert set(result.fit_best("linear").predict(X)) == {"no", "yes"}
 

@@ -100,8 +100,8 @@ def test_names_and_directions():
     ("given", "task", "said"),
     [
         ("acuracy", None, "unknown metric 'acuracy'; did you mean 'accuracy'"),
-        ("r2", "classification", "expected a metric out of accuracy, .* to rank by, got 'r2'"),
-        ("auc", "regression", "expected a metric out of r2, rmse, mae to rank by, got 'auc'"),
+        ("r2", "classification", "expected one of accuracy, .* as the metric, got 'r2'"),
+        ("auc", "regression", "expected one of r2, rmse, mae as the metric, got 'auc'"),
         (3, None, "unknown metric 3"),
     ],
 )

@@ -1,7 +1,7 @@
-"""One cell of a comparison: choose settings, fit, predict, score; the result is plain data.
+"""Run one cell of a comparison: search settings, fit, predict and score; return plain data.
 
-`pliant.comparison.folds.cell_seed` decides all draws of a cell: candidates, inner folds, the
-``random_state`` of the estimator. So its scores do not depend on other cells.
+`pliant.comparison.folds.cell_seed` seeds all random draws of a cell: candidates, inner folds and
+the estimator's ``random_state``. The scores therefore do not depend on other cells.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from pliant.methods.summary import Summary, summarize
 from pliant.registry import Method
 
 MOST_KEPT = 2000
-"""Maximum number of test rows of a fold whose predictions are kept."""
+"""Maximum number of predictions that are stored per fold."""
 
 CALIBRATION_FOLDS = 3
-"""Inner folds whose decision values a sigmoid is fitted to."""
+"""Number of inner folds for the calibration of decision values."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMethod:
-    """A method fitted on some rows: the model, its settings, and seconds of "search" and "fit".
+    """A fitted model, its settings, and the seconds spent on "search" and "fit".
 
-    A classifier has ``predict_proba`` if its rows make inner folds.
+    A classifier has ``predict_proba`` if there are enough rows for inner folds.
     """
 
     model: Any
@@ -55,7 +55,7 @@ class FittedMethod:
 
     @property
     def own(self) -> Any:
-        """The model without the calibration of its probabilities."""
+        """The model without probability calibration."""
         if isinstance(self.model, CalibratedClassifierCV):
             return self.model.calibrated_classifiers_[0].estimator
         return self.model
@@ -70,10 +70,10 @@ def fit_method(
     *,
     for_new_rows: bool = False,
 ) -> FittedMethod:
-    """Fit a method on some rows: its search for settings, preprocessing, learner, probabilities.
+    """Search settings on the given rows, then fit preprocessing, learner and calibration.
 
-    Decision values become probabilities by a sigmoid (Platt), fitted to held-out decision values of
-    three inner folds. `for_new_rows` fills in gaps of new rows even if the sample has none.
+    Decision values are calibrated by Platt's sigmoid on out-of-fold decision values of three inner
+    folds. `for_new_rows` imputes missing values of new rows even if the sample has none.
     """
     start = time.perf_counter()
     searched = is_searched(method, sample)
@@ -84,7 +84,7 @@ def fit_method(
     model = _with_probabilities(model, sample, rows, protocol, seed)
     model.fit(sample.features(rows), sample.y[rows])
     if isinstance(model, CalibratedClassifierCV):
-        model.cv = CALIBRATION_FOLDS  # a model file needs no rows of folds
+        model.cv = CALIBRATION_FOLDS  # keep the row numbers of folds out of model files
     seconds = {"search": searched_at - start, "fit": time.perf_counter() - searched_at}
     return FittedMethod(model, chosen, seconds)
 
@@ -92,7 +92,7 @@ def fit_method(
 def _with_probabilities(
     model: Any, sample: Sample, rows: Indices, protocol: Protocol, seed: int
 ) -> Any:
-    """Return a classifier with calibrated probabilities if its rows allow, else the model."""
+    """Return a calibrated classifier if there are enough rows, else the model."""
     if not is_classifier(model) or hasattr(model, "predict_proba"):
         return model
     n_folds = min(CALIBRATION_FOLDS, inner_count(sample, rows, protocol))
@@ -102,13 +102,13 @@ def _with_probabilities(
     n_classes = len(np.unique(sample.y[rows]))
     if any(len(np.unique(sample.y[rows][learn])) < n_classes for learn, _ in splits):
         return model
-    if sum(len(test) for _, test in splits) < len(rows):  # the first rows in the order of time
+    if sum(len(test) for _, test in splits) < len(rows):  # time order: no model predicts early rows
         return model
     return CalibratedClassifierCV(model, cv=splits, ensemble=False)
 
 
 def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
-    """Fit a method on a fold's training rows and score it on its test rows."""
+    """Fit a method on the training rows of a fold and score it on the test rows."""
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -138,8 +138,8 @@ def failed(cell: Cell, error: str) -> Record:
 
 
 def cut(cell: Cell) -> Record:
-    """Return the record of a cell that was stopped at its deadline."""
-    record = failed(cell, "the time was up")
+    """Return the record of a cell stopped at its deadline."""
+    record = failed(cell, "the deadline passed")
     record["status"] = "cut"
     return record
 
@@ -148,7 +148,7 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
     """Return the record of a finished cell."""
     train, test = outer_split(sample, protocol, *cell.place)
     if len(train) > method.max_rows:
-        raise ValueError(f"takes at most {method.max_rows} training rows, got {len(train)}")
+        raise ValueError(f"expected at most {method.max_rows} training rows, got {len(train)}")
     fitted = fit_method(method, sample, train, protocol, cell_seed(protocol, cell))
     start = time.perf_counter()
     predictions = predictions_of(fitted, sample.features(test))
@@ -172,7 +172,7 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
 
 
 def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
-    """Return the predictions of a fitted method for rows of features."""
+    """Return the predictions of a fitted method for X."""
     model, own = fitted.model, fitted.own
     values, classes = np.ravel(own.predict(X)), getattr(own, "classes_", None)  # CatBoost: (n, 1)
     if classes is None:
@@ -186,7 +186,7 @@ def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
 def scores_of(
     sample: Sample, protocol: Protocol, y: npt.NDArray[Any], predictions: Predictions
 ) -> dict[str, float | None]:
-    """Return the scores of predictions by all metrics of the task and that of the protocol."""
+    """Return the scores of predictions by the task's metrics and the protocol's metric."""
     wanted = protocol.metric_for(sample.task)
     metrics = {metric.name: metric for metric in (*metrics_of(sample.task), wanted)}
     with warnings.catch_warnings():
@@ -195,7 +195,7 @@ def scores_of(
 
 
 def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
-    """Return the places of the kept test rows of a fold, ascending."""
+    """Return the sorted positions of the test rows with stored predictions."""
     order = np.random.default_rng([protocol.seed, *place]).permutation(len(test))
     return np.sort(order[:MOST_KEPT])
 
@@ -203,9 +203,9 @@ def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
 def _kept(
     sample: Sample, protocol: Protocol, place: Place, test: Indices, predictions: Predictions
 ) -> Kept | None:
-    """Return the predictions of a fold for a blend; None for classes without probabilities.
+    """Return the stored predictions of a fold; None for a classifier without probabilities.
 
-    A class that the training rows lack has the probability 0.
+    Classes absent from the training rows get probability 0.
     """
     chosen = kept_rows(protocol, place, test)
     values = predictions.values
@@ -224,18 +224,18 @@ def _kept(
 
 
 def pickled_size(value: object) -> int:
-    """Return the bytes of an object's pickle, without a copy of its arrays."""
+    """Return the size of an object's pickle in bytes, without copying its arrays."""
     arrays: list[pickle.PickleBuffer] = []
     rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
     return len(rest) + sum(array.raw().nbytes for array in arrays)
 
 
 def _short(name: str) -> str:
-    """Return the name of a parameter of a pipeline in its last step."""
+    """Return the name of a pipeline parameter without the prefixes of its steps."""
     return name.removeprefix("regressor__").removeprefix("machine__")
 
 
 def largest_gap(summary: Summary) -> float | None:
-    """Return the largest relative gap of the functions; None if one has no certificate."""
+    """Return the largest relative duality gap; None if any function has no certificate."""
     gaps = [function.relative_gap for function in summary.functions]
     return float(max(filter(known, gaps))) if gaps and all(map(known, gaps)) else None

@@ -1,7 +1,7 @@
-"""The data of a finished comparison: standings, blend, models fitted on all rows, average ranks.
+"""The outcome of a comparison: standings, blend, final models, and average ranks over tables.
 
-Over several tables, methods are ranked on each by their mean score, 1 the best, so that tables of
-different tasks and metrics can stand together.
+Over several tables, methods are ranked on each table by their mean score (1 is best), so tables of
+different tasks and metrics can be combined.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEVEL = 0.05
-"""Probability of a false alarm of the tests over several tables."""
+"""Significance level of the tests over several tables."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The table and the methods of a comparison, and its number of jobs."""
+    """The table, the methods and the number of jobs of a comparison."""
 
     sample: Sample
     methods: tuple[Method, ...]
@@ -55,8 +55,8 @@ class Source:
 class Expected:
     """The expected score of the recommended model on new rows.
 
-    The mean is over the common folds, None with one fold, from `low` to `high` its 90 % interval.
-    `means` has the mean of each metric.
+    `mean` is the mean over the common folds, and `low` and `high` its 90 % interval; all are None
+    if unknown. `means` has the mean of each metric.
     """
 
     mean: float | None
@@ -83,21 +83,21 @@ class Outcome:
 
     @property
     def task(self) -> str:
-        """Classification or regression."""
+        """The task, "classification" or "regression"."""
         return str(self.sample["task"])
 
     @property
     def metric(self) -> Metric:
-        """The metric of searches and ranks."""
+        """The metric for tuning and ranking."""
         return self.protocol.metric_for(self.task)
 
     def standings(self, metric: str | None = None) -> list[Standing]:
-        """Return the place of every method, the best first; those without a score last.
+        """Return the standing of each method, best first; methods without a score are last.
 
         Parameters
         ----------
         metric : str, optional
-            By default that of the comparison; scikit-learn's names are known too.
+            Name of a metric or a scikit-learn scorer; by default the metric of the comparison.
         """
         if metric is None:
             return self._standings
@@ -109,7 +109,7 @@ class Outcome:
 
     @cached_property
     def blend(self) -> BlendOutcome | None:
-        """The weights and held-out predictions of the blend; None if nothing can be blended."""
+        """The weights and held-out predictions of the blend; None without a blend."""
         return learn_blend(
             self._standings,
             finished(self.methods, self.records),
@@ -121,20 +121,20 @@ class Outcome:
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights of the blend by the name of the method; empty without a blend."""
+        """The weights of the blend by method name; empty without a blend."""
         return {} if self.blend is None else self.blend.weights
 
     @property
     def best_single(self) -> Standing | None:
-        """The ranked method with the best mean, the dummy left aside."""
+        """The method with the best mean, except the dummy."""
         ranked = [s for s in self._standings if s.rank is not None and s.method.name != DUMMY]
         return ranked[0] if ranked else None
 
     @property
     def best(self) -> str | None:
-        """The name of the model to use: "blend", or the only method that has weight.
+        """The name of the recommended model: "blend", or the only method with weight.
 
-        Without a blend it is the method with the best mean; None without a score.
+        Without a blend it is the method with the best mean; None without scores.
         """
         if self.blend is not None:
             return BLEND if len(self.weights) > 1 else next(iter(self.weights))
@@ -142,7 +142,7 @@ class Outcome:
 
     @cached_property
     def expected(self) -> Expected:
-        """The score of the model to use, on held-out rows."""
+        """The expected score of the recommended model, from held-out rows."""
         if self.blend is None or self.best != BLEND:
             single = next((s for s in self._standings if s.method.name == self.best), None)
             if single is None:
@@ -158,28 +158,28 @@ class Outcome:
         return Expected(means.get(self.metric.name), low, high, means)
 
     def fit_best(self, method: str | None = None) -> Any:
-        """Fit the model to use on all rows.
+        """Fit the recommended model on all rows.
 
-        The members of a blend choose their settings once more, by the same search on inner folds
-        of all rows; no setting of a fold is taken over. The scores of the folds estimate how good
-        this procedure is.
+        Each method is tuned again, by the same search on inner folds of all rows; no settings
+        of the outer folds are reused. The scores of the comparison estimate the performance of this
+        procedure.
 
         Parameters
         ----------
         method : str, optional
-            "blend", or the name of a method that was compared; by default `best`.
+            "blend", or the name of a compared method; by default `best`.
 
         Returns
         -------
         estimator
-            Fitted. It takes what `pliant.compare` was given: arrays, or data frames with the same
-            columns in any order. `pliant.persistence.save_model` saves it.
+            Fitted model for input of the type given to `pliant.compare`: arrays, or data frames
+            with the same columns in any order. `pliant.persistence.save_model` saves it.
 
         Raises
         ------
         ValueError
-            If no method has a score, `method` was not compared, or the result was read from plain
-            data, which has no table.
+            If no method has a score, `method` was not compared, or the result was loaded from plain
+            data, without its table.
 
         Examples
         --------
@@ -195,26 +195,26 @@ class Outcome:
         return model if schema is None else from_frames(model, schema)
 
     def fit_numbers(self, method: str | None = None) -> Any:
-        """Fit the model to use; it takes the numbers of the sample. See `fit_best`."""
+        """Fit the model that `fit_best` fits, but for numeric features as in the sample."""
         sample = self._source().sample
         return self._fit(method or self.best, np.arange(len(sample.y)))
 
     @cached_property
     def best_estimator_(self) -> Any:
-        """The model to use, fitted on all rows by `fit_best` when it is first asked for."""
+        """The recommended model, fitted on all rows by `fit_best` on first access."""
         return self.fit_best()
 
     def fit_on_first_fold(self) -> Any:
-        """Fit the model to use on the training rows of the first fold, for pictures."""
+        """Fit the recommended model on the training rows of the first fold, for plots."""
         train, _ = outer_split(self._source().sample, self.protocol, 0, 0)
         return self._fit(self.best, train)
 
     def _fit(self, name: str | None, rows: Indices) -> Any:
-        """Fit a method, or the members of the blend, on some rows."""
+        """Fit a method or the blend on the given rows."""
         source = self._source()
         compared = {each.name: each for each in source.methods}
         if name is None:
-            raise ValueError("expected a method with a score, got none: no fold was finished")
+            raise ValueError("no method has a score: no fold was finished")
         if name != BLEND and name not in compared:
             told = meant(name, compared)
             raise ValueError(f"unknown method {quoted(name)} in this comparison; {told}")
@@ -232,14 +232,14 @@ class Outcome:
     def _source(self) -> Source:
         if self.source is None:
             raise ValueError(
-                "the result was read from plain data, without its table: call compare again, or "
+                "the result was loaded from plain data, without its table: call compare again, or "
                 "run pliant fit"
             )
         return self.source
 
     @property
     def scores(self) -> pd.DataFrame:
-        """Every score: method, repeat, fold, metric, value; a row each."""
+        """All scores, with columns method, repeat, fold, metric and value."""
         import pandas as pd
 
         columns = ["method", "repeat", "fold", "metric", "value"]
@@ -252,7 +252,7 @@ class Outcome:
 
     @property
     def leaderboard(self) -> pd.DataFrame:
-        """A row for each method, the best first: means, intervals, tests, weights, time."""
+        """Means, intervals, tests, weights and times, one row per method, best first."""
         import pandas as pd
 
         weights = self.weights
@@ -261,7 +261,7 @@ class Outcome:
 
 
 def from_frames(model: Any, schema: TableSchema) -> Any:
-    """Return a fitted estimator of numbers with a first step that takes data frames."""
+    """Prepend a step that encodes data frames to a fitted estimator."""
     first = ("table", TableEncoder.of(schema))
     if isinstance(model, TransformedTargetRegressor):
         model.regressor_ = Pipeline([first, *model.regressor_.steps])
@@ -271,7 +271,7 @@ def from_frames(model: Any, schema: TableSchema) -> Any:
 
 
 def row_of(standing: Standing) -> dict[str, Any]:
-    """Return a standing with its method's facts as one flat row."""
+    """Return a standing as a flat row, with facts of its method."""
     row: dict[str, Any] = {}
     for name, value in asdict(standing).items():
         if name == "method":
@@ -284,7 +284,7 @@ def row_of(standing: Standing) -> dict[str, Any]:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the known values; None of none."""
+    """Return the mean of the known values, or None."""
     numbers = [value for value in values if known(value)]
     return float(np.mean(numbers)) if numbers else None
 
@@ -296,16 +296,15 @@ class Across:
     Attributes
     ----------
     methods : tuple of Entry
-        The methods with a rank on all tables, the best average rank first; without the dummy,
-        from which all differ.
+        The methods with a rank on all tables, sorted by average rank, without the dummy.
     tables : tuple of str
-        Their names, numbered if two tables have the same.
+        Names of the tables; duplicates are numbered.
     left_out : dict of str to str
-        The reason of each other method, by name.
+        Reasons why other methods are excluded, by method name.
     friedman : FriedmanTest
-        With Iman and Davenport's F, its p-value, and the average ranks.
+        Friedman's test with Iman and Davenport's F, and the average ranks.
     critical_difference : float
-        Nemenyi's: average ranks further apart differ significantly.
+        Nemenyi's critical difference of average ranks.
     """
 
     methods: tuple[Entry, ...]
@@ -316,14 +315,14 @@ class Across:
 
     @property
     def ranks(self) -> Array:
-        """The average rank of each method."""
+        """The average ranks of the methods."""
         return self.friedman.ranks
 
     def sentence(self) -> str:
-        """Return the result over all tables in words.
+        """Summarise the tests in a sentence.
 
         For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
-        the best average rank is DANK's, 2.1, and ranks more than 2.5 apart differ significantly."
+        DANK has the best average rank, 2.1, and ranks more than 2.5 apart differ significantly."
         """
         p = self.friedman.p_value
         shown = "p < 0.001" if p < 0.001 else f"p = {p:.3g}"
@@ -333,8 +332,8 @@ class Across:
             differ, far = "differ", f", and ranks more than {apart} apart differ significantly"
         return (
             f"Over {len(self.tables)} tables the {len(self.methods)} methods {differ} "
-            f"significantly (Friedman's test, {shown}); the best average "
-            f"rank is {self.methods[0].title}'s, {self.ranks[0]:.1f}{far}."
+            f"significantly (Friedman's test, {shown}); {self.methods[0].title} has the best "
+            f"average rank, {self.ranks[0]:.1f}{far}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -352,17 +351,17 @@ class Across:
 
 
 def across(results: Sequence[Outcome]) -> Across:
-    """Compare methods over tables.
+    """Compare methods over several tables.
 
     Parameters
     ----------
     results : sequence of N >= 2 ComparisonResult
-        A result for each table; their tasks and metrics may differ.
+        One result per table; tasks and metrics may differ.
 
     Raises
     ------
     ValueError
-        For less than two tables, or less than two methods with a rank on all of them.
+        For fewer than two tables, or fewer than two methods with a rank on all tables.
     """
     if len(results) < 2:
         raise ValueError(f"expected at least 2 tables, got {len(results)}")
@@ -378,13 +377,15 @@ def across(results: Sequence[Outcome]) -> Across:
             if name not in place:
                 reasons.setdefault(name, []).append(f"{table}: not compared")
             elif place[name].rank is None:
-                why = place[name].method.reason or "no score of all common folds"
+                why = place[name].method.reason or "no score on all common folds"
                 reasons.setdefault(name, []).append(f"{table}: {why}")
     left_out = {name: listed(causes) for name, causes in reasons.items()}
     names = [e.name for e in results[0].methods if e.name != DUMMY and e.name not in left_out]
     if len(names) < 2:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise ValueError(f"expected 2 methods with a rank on all tables, got {len(names)} ({why})")
+        raise ValueError(
+            f"expected at least 2 methods with a rank on all tables, got {len(names)} ({why})"
+        )
     means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
     largest = np.abs(means).max(axis=1)
     signs = np.array([1.0 if each.metric.higher_is_better else -1.0 for each in results])

@@ -1,6 +1,6 @@
-"""The page of a comparison: one HTML file that needs no network and runs no script.
+"""The HTML report of a comparison: one file without scripts or external resources.
 
-`tag` cleans and escapes all texts of the page.
+`tag` sanitises and escapes all text on the page.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from pliant.core.files import replacing
 from pliant.core.text import count, listed, printable
 
 MOST_TEXTS = 12
-"""Maximum number of different warnings, and of errors, of a method."""
+"""Maximum number of distinct warnings, and of distinct errors, per method."""
 
 
 class Markup(str):
-    """Text that is HTML already, as `tag` makes it."""
+    """Text already in HTML, as returned by `tag`."""
 
     __slots__ = ()
 
 
 Content: TypeAlias = Union[str, float, "Iterable[Content]", None]
-"""The content of an element: `Markup` as it is, other text escaped, None for nothing."""
+"""Content of an element: `Markup` is inserted as is, other text is escaped, None is omitted."""
 
 
 def clean(value: object) -> str:
-    """Return text on one line, without control characters and marks that turn its direction."""
+    """Return text on one line, without control characters and bidirectional marks."""
     return printable(" ".join(str(value).split()), 2000)
 
 
 def tag(name: str, /, *children: Content, **attributes: object) -> Markup:
-    """Write an element; `Markup` stays as it is.
+    """Return an element as HTML.
 
-    In names of attributes underscores stand for hyphens, and one at the end for nothing. An
-    attribute of value None is left out.
+    In attribute names, underscores become hyphens and a trailing underscore is dropped. Attributes
+    with value None are omitted.
     """
     opened = f"<{name}{''.join(_attributes(attributes))}>"
     content = "".join(_pieces(children))
@@ -67,7 +67,7 @@ def _pieces(content: Content) -> Iterator[str]:
     if isinstance(content, Markup):
         yield content
     elif isinstance(content, str) or not isinstance(content, Iterable):
-        text = str(content)  # a space at either end stays: it parts the pieces of a sentence
+        text = str(content)  # keep a space at each end, which separates parts of a sentence
         first, last = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
         yield html.escape(f"{first}{clean(text)}{last}" if text.strip() else first)
     else:
@@ -84,9 +84,9 @@ def _attributes(attributes: dict[str, object]) -> Iterator[str]:
 
 
 def write_report(results: Sequence[Outcome], path: str | os.PathLike[str]) -> None:
-    """Write the page of one comparison, or of several, to a file, whole or not at all.
+    """Write the page of one or several comparisons to a file, atomically.
 
-    Raises ValueError without a result, TableError if the file cannot be written.
+    Raises ValueError if there is no result, TableError if the file cannot be written.
     """
     written = report_html(results).encode()
     with replacing(path, TableError) as draft:
@@ -94,9 +94,9 @@ def write_report(results: Sequence[Outcome], path: str | os.PathLike[str]) -> No
 
 
 def report_html(results: Sequence[Outcome]) -> str:
-    """Return the page of one comparison, or of several on different tables, as HTML.
+    """Return the HTML page of one comparison, or of several on different tables.
 
-    Its policy lets no text from the results run or load anything. A result that was read from plain
+    Its content security policy forbids scripts and external resources. A result loaded from plain
     data has no pictures that need a fit.
     """
     if not results:
@@ -115,7 +115,7 @@ def report_html(results: Sequence[Outcome]) -> str:
 
 
 def _document(title: str, opening: Content, links: Markup, content: Content) -> str:
-    """Return a document that can load nothing but its own style."""
+    """Return a document that loads no external resources."""
     style = files("pliant.comparison").joinpath("style.css").read_text("utf-8")
     allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
@@ -132,7 +132,7 @@ def _document(title: str, opening: Content, links: Markup, content: Content) -> 
         tag("title", title),
         tag("style", Markup(style)),
     )
-    no_pictures = "There are no pictures without matplotlib: pip install 'pliant[plots]'."
+    no_pictures = "The plots require matplotlib: pip install 'pliant[plots]'."
     body = tag(
         "body",
         tag("a", "Skip to the results", href="#results", class_="skip"),
@@ -155,7 +155,7 @@ def _links(parts: Iterable[tuple[str, str]]) -> Markup:
 
 
 def _opening(result: Outcome) -> Content:
-    """Write the facts, the model to use, and warnings."""
+    """Return the facts, the recommendation, and the warnings."""
     warned = [text[0].upper() + text[1:] + "." for text in warnings_of(result)]
     claim = sentence(result).removesuffix(" ".join(warned)).strip()
     notice = tag("ul", [tag("li", text) for text in warned], class_="notice") if warned else None
@@ -168,7 +168,7 @@ def _pairs(pairs: Iterable[tuple[str, str]], look: str) -> Markup:
 
 
 def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
-    """Yield the facts of the table and of the comparison, with their names."""
+    """Yield names and values of the facts of the table and the comparison."""
     sample, classes = result.sample, result.sample.get("classes")
     yield "Rows", str(sample["rows"])
     coded = sample.get("categorical") or 0
@@ -184,7 +184,7 @@ def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
     if sample.get("groups"):
         yield "Groups", str(sample["groups"])
     if sample.get("ordered"):
-        yield "Order", "rows are in the order of time"
+        yield "Order", "rows are ordered in time"
     better = "higher" if result.metric.higher_is_better else "lower"
     yield "Metric", f"{result.metric.title}, {better} is better"
     budget = "no limit" if result.budget is None else f"budget {seconds(result.budget)}"
@@ -192,39 +192,39 @@ def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
 
 
 def _sections(result: Outcome, prefix: str, level: int) -> list[tuple[str, str, Markup]]:
-    """Return the id, the title and the content of each section with content."""
+    """Return the id, title and content of each non-empty section."""
     drawn = {name: _gallery(pictures) for name, pictures in pictures_of(result).items()}
     parts: list[tuple[str, str, str, Content]] = [
         (
             "leaderboard",
             "Leaderboard",
-            "Scores are means over held-out rows, on the folds that all these methods have.",
+            "Scores are means over the folds that all of these methods finished, on held-out rows.",
             [_leaderboard(result), drawn.get("scores")],
         ),
         ("weights", "Weights of the blend", "", drawn.get("weights") or _only_member(result)),
         (
             "predictions",
             "Predictions against truth",
-            "The model to use on rows that it did not learn from.",
+            "Out-of-fold predictions of the recommended model.",
             drawn.get("predictions"),
         ),
         (
             "importance",
             "What matters",
-            "Of the model to use, learned from the training rows of the first fold.",
+            "For the recommended model, fitted on the training rows of the first fold.",
             drawn.get("importance"),
         ),
         (
             "costs",
             "Costs and settings",
-            "A certified gap is proved by the solver: no solution of the training problem is "
-            "better by more than this share of its objective.",
+            "The gap is certified by the solver: no solution of the training problem improves its "
+            "objective by more than this fraction.",
             _costs(result),
         ),
         (
             "messages",
             "Warnings and errors",
-            "Each text once, with its number of folds.",
+            "Each message is listed once, with its number of folds.",
             _messages(result),
         ),
         ("protocol", "How it was measured", "", _protocol(result)),
@@ -232,7 +232,7 @@ def _sections(result: Outcome, prefix: str, level: int) -> list[tuple[str, str, 
         (
             "again",
             "Repeat it",
-            "The same command on the same table gives the same scores.",
+            "Running the same command on the same table gives the same scores.",
             _command(result),
         ),
     ]
@@ -249,7 +249,7 @@ def _sections(result: Outcome, prefix: str, level: int) -> list[tuple[str, str, 
 def _table(
     caption: str, headings: Sequence[str], rows: Iterable[Sequence[Content]], look: str = ""
 ) -> Markup:
-    """Write a table in a box that scrolls by itself; the first cell of a row is its head."""
+    """Return a scrollable table; the first cell of each row is a header."""
     heads = tag("thead", tag("tr", [tag("th", title, scope="col") for title in headings]))
     lines = [
         tag("tr", tag("th", first, scope="row"), [tag("td", cell) for cell in others])
@@ -270,7 +270,7 @@ def _gallery(pictures: Iterable[Picture]) -> Markup:
 
 
 def _leaderboard(result: Outcome) -> Content:
-    """Write the blend and every method with a score, and lines for those without all folds."""
+    """Return the leaderboard, and a list of the methods with missing folds."""
     rows = leaderboard_rows(result, every_metric=True)
     missing = [tag("li", text) for text in missing_of(result)]
     lines = tag("ul", missing, class_="prose missing") if missing else None
@@ -284,7 +284,7 @@ def _leaderboard(result: Outcome) -> Content:
 
 
 def _only_member(result: Outcome) -> Markup | None:
-    """Write that one method has all the weight; nothing without a blend or with several."""
+    """Return a note if a single method has all the weight, or None."""
     if len(result.weights) != 1:
         return None
     (title,) = (entry.title for entry in result.methods if entry.name == result.best)
@@ -292,7 +292,7 @@ def _only_member(result: Outcome) -> Markup | None:
 
 
 def _costs(result: Outcome) -> Content:
-    """Write the time, size, certificate and settings of each method."""
+    """Return the times, model size, certified gap and settings of each method."""
     headings = ("method", "search", "fit", "predict", "model size", "support points", "largest gap")
     rows = [
         [
@@ -311,7 +311,7 @@ def _costs(result: Outcome) -> Content:
 
 
 def _settings(records: Sequence[Record]) -> Content:
-    """Write the settings that the search chose most often, and their number of folds."""
+    """Return the settings chosen most often, with their number of folds."""
     chosen = Counter(
         ", ".join(f"{n} = {f'{v:.4g}' if isinstance(v, float) else v}" for n, v in settings.items())
         for record in records
@@ -325,7 +325,7 @@ def _settings(records: Sequence[Record]) -> Content:
 
 
 def _messages(result: Outcome) -> Content:
-    """List notes on the table, errors and warnings, method by method; nothing without any."""
+    """List notes on the table, and errors and warnings by method; None without any."""
     notes = [tag("dd", note) for note in result.sample.get("notes") or ()]
     items = [tag("div", tag("dt", "The table"), notes)] if notes else []
     for entry in result.methods:
@@ -343,7 +343,7 @@ def _lines(word: str, texts: Counter[str]) -> Iterator[Markup]:
         often = tag("span", f"in {count(times, 'fold')}", class_="note")
         yield tag("dd", tag("strong", word, class_=word.lower()), " ", text, " ", often)
     if len(texts) > MOST_TEXTS:
-        yield tag("dd", f"and {len(texts) - MOST_TEXTS} other texts", class_="note")
+        yield tag("dd", f"and {len(texts) - MOST_TEXTS} more", class_="note")
 
 
 def _protocol(result: Outcome) -> Content:
@@ -352,44 +352,42 @@ def _protocol(result: Outcome) -> Content:
     again = f", up to {protocol.repeats} times" if protocol.repeats > 1 else ""
     folds = (
         f"The rows are split at random into {count(protocol.folds, 'fold')}{again} (seed "
-        f"{protocol.seed}). Models learn from all folds but one and predict that one."
+        f"{protocol.seed}). Models are fitted on all folds except one, and predict that fold."
     )
     if sample.get("ordered"):
         folds = (
-            f"Rows are in the order of time. Each of {count(protocol.folds, 'test')} is on rows "
-            "later than all rows that its model learned from."
+            f"Rows are ordered in time. In each of {count(protocol.folds, 'fold')}, the test rows "
+            "are later than all training rows."
         )
     elif sample.get("groups"):
-        folds += " Rows of one group stay in one fold."
+        folds += " Rows of the same group are in the same fold."
     texts = [
-        f"{folds} All methods have the same folds. Imputation, encoding, scaling and the search "
-        "for settings, on inner folds, see training rows only, so every score is of rows that "
-        "nothing was learned from.",
-        "An interval is the 90 % interval of a mean, widened because folds share training rows "
-        "(Nadeau and Bengio). p, where a difference is tested, is the probability of such a "
-        "difference between equal methods, by the corrected t test, adjusted for the number of "
-        "methods (Holm).",
+        f"{folds} All methods share the folds. Imputation, encoding, scaling and the search for "
+        "settings (on inner folds) use training rows only, so test rows never influence a model.",
+        "Intervals are 90 % intervals of the mean, widened because folds share training rows "
+        "(Nadeau and Bengio). p is the p-value of a difference under the hypothesis of equal "
+        "methods, by the corrected t test with Holm's adjustment for the number of methods.",
     ]
     if result.blend is not None:
         loss = "squared error" if result.blend.classes is None else "log loss"
         texts.append(
-            f"The blend is a weighted mean of predictions. Its weights, non-negative and of sum "
-            f"one, minimise the {loss} of held-out predictions. Its score on a fold has weights "
-            "from the other folds, so it is as honest as that of a method."
+            "The blend is a weighted mean of predictions. Its weights are non-negative, sum to "
+            f"one, and minimise the {loss} of held-out predictions. Its score on a fold uses "
+            "weights learned from the other folds."
         )
     return [tag("p", text, class_="prose") for text in texts]
 
 
 def _command(result: Outcome) -> Markup:
-    """Write the command with its spaces; it may be longer than other texts."""
+    """Return the command with its spaces."""
     if not result.command:
-        return tag("p", "This comparison was made in Python, by pliant.compare.")
+        return tag("p", "This comparison was run in Python by pliant.compare.")
     code = tag("code", Markup(html.escape(printable(result.command, 20_000))))
     return tag("pre", code, class_="command", tabindex=0)
 
 
 def _table_part(result: Outcome, prefix: str) -> Markup:
-    """Write all of one result among several."""
+    """Return the sections of one result among several."""
     ident, name, sections = f"{prefix}top", result.sample["name"], _sections(result, prefix, 3)
     links = _links((ident, title) for ident, title, _ in sections)
     contents = tag("nav", links, class_="contents", aria_label=f"Parts of {name}")
@@ -399,7 +397,7 @@ def _table_part(result: Outcome, prefix: str) -> Markup:
 
 
 def _over_all_tables(results: Sequence[Outcome]) -> Markup:
-    """Write ranks and tests over all tables, and the mean scores on each."""
+    """Return the ranks and tests over all tables, and the mean scores on each table."""
     titles = {entry.name: entry.title for result in results for entry in result.methods}
     ranks: dict[str, float] = {}
     try:
@@ -408,10 +406,13 @@ def _over_all_tables(results: Sequence[Outcome]) -> Markup:
         text = f"The methods cannot be ranked over all tables: {reason}."
         opening: list[Content] = [tag("p", text, class_="notice")]
     else:
-        hint = "Ranks on a table, 1 the best, are averaged. Those under one bar do not differ."
+        hint = (
+            "Average of the ranks on each table, 1 is best. Methods joined by a bar do not differ "
+            "significantly."
+        )
         opening = [tag("p", ranking.sentence(), class_="verdict"), tag("p", hint, class_="hint")]
         opening += [_gallery([picture]) if (picture := ranks_picture(ranking)) else None]
-        lines = [f"{name}: not ranked, {reason}" for name, reason in ranking.left_out.items()]
+        lines = [f"{name} is not ranked: {reason}" for name, reason in ranking.left_out.items()]
         opening += [tag("p", line, class_="missing") for line in lines]
         names = [entry.name for entry in ranking.methods]
         ranks = dict(zip(names, ranking.ranks.tolist(), strict=True))

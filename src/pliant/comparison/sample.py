@@ -1,4 +1,4 @@
-"""A table as numbers, to compare methods on."""
+"""A numeric table for comparing methods."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from pliant.tables._schema import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS, Tabl
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Samples with their target, and the groups or the order that folds must respect.
+    """Features and target, with groups or a time order for the folds.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Features; NaN where one is missing. A categorical feature holds the number of its text.
+        Features, with NaN for missing values. A categorical feature holds category codes.
     y : array of shape (n_samples,)
-        The target: float64 for regression, labels of one type for classification.
+        Target: float64 for regression, labels of one type for classification.
     task : {"classification", "regression"}
     feature_names : sequence of n_features str, optional
-        By default ``feature 0`` and so on.
+        By default ``feature 0``, ``feature 1``, ...
     categories : mapping of int to tuple of str
-        The texts of each categorical feature, by its column.
+        Categories of each categorical feature, by column index.
     groups : array of shape (n_samples,), optional
-        Rows of one group are never both learned from and tested on.
+        Rows of the same group are never split between training and test.
     ordered : bool, default=False
-        True if rows are in the order of time, so that only later rows are tested on.
+        True if rows are ordered in time, so that test rows are later than training rows.
     name, target : str
-        The names of the table and of its target.
+        Names of the table and the target.
     unlabeled : optional
-        The value of the target where the class is unknown. Such rows are learned from, and neither
-        scored nor counted as a class; None: all classes are known.
+        Target value that marks an unknown class. Such rows are used for training, but not for
+        scores or class counts. None: all classes are known.
     texts : tuple of (int, int)
-        The first column and the one after the last of each free text, as hashed words.
+        Start and stop columns of the hashed words of each text feature.
     notes : tuple of str
-        Notes for the user on the reading of the table.
+        Notes for the user about the parsed table.
     schema : TableSchema, optional
-        The columns of the data frame or the file that X was read from.
+        Schema of the data frame or file from which X was read.
     """
 
     X: Array
@@ -76,13 +76,13 @@ class Sample:
         distinct = np.unique(self.y)
         if len(distinct) < 2:
             got = quoted(distinct[0])
-            raise ValueError(f"expected a target that varies, got {got} in all rows")
+            raise ValueError(f"expected a non-constant target, got {got} in all rows")
         n, most = len(self.y), max(MAX_CLASSES, len(self.y) / FEWEST_ROWS)
         if self.task == "classification" and len(distinct) > most:
-            got = f"{len(distinct)} different ones in {n} rows"
-            raise ValueError(f"expected classes that recur, got {got}")
+            got = f"{len(distinct)} classes in {n} rows"
+            raise ValueError(f"expected recurring classes, got {got}")
         if self.groups is not None and self.ordered:
-            raise ValueError("expected groups or an order of time, got both")
+            raise ValueError("expected groups or a time order, got both")
 
     @classmethod
     def of(
@@ -95,10 +95,10 @@ class Sample:
         groups: Any = None,
         time: Any = None,
     ) -> Sample:
-        """Check arrays or a data frame of numbers; rows are sorted by time if it is given.
+        """Build a sample from arrays or a numeric data frame; rows are sorted by `time`.
 
-        The parameters are those of `pliant.compare`. Raises ValueError if a shape, a type or a
-        value cannot be used.
+        The parameters are described in `pliant.compare`. Raises ValueError for an invalid shape,
+        type or value.
         """
         if task is not None:
             check_choice("task", task, get_args(Task))
@@ -121,37 +121,37 @@ class Sample:
 
     @property
     def classes(self) -> list[Any] | None:
-        """The classes in order; None for regression."""
+        """The sorted classes; None for regression."""
         return np.unique(self.y).tolist() if self.task == "classification" else None
 
     @cached_property
     def needs_encoder(self) -> bool:
-        """True if features are missing somewhere, or are categories or texts."""
+        """True if there are missing values, categorical features or text features."""
         if self.categories or self.texts:
             return True
         return bool(in_blocks(self.X, self.X.shape[1], lambda X: np.isnan(X).any(axis=1)).any())
 
     def encoder(self) -> ColumnEncoder:
-        """Build the step that fills in missing values and encodes the features, not fitted."""
+        """Build the unfitted step that imputes missing values and encodes the features."""
         return encoder_of(self.categories, self.texts, task=self.task)
 
     def features(self, rows: Indices) -> Array:
-        """Return some rows of X."""
+        """Return the given rows of X."""
         return self.X[rows]
 
     def labelled(self, y: npt.NDArray[Any]) -> Mask:
-        """Return a mask of the targets with a known class."""
+        """Return a mask of the targets with known classes."""
         return ~where_equal(y, self.unlabeled)
 
     def fingerprint(self) -> str:
-        """Return a hash of all parts that can change a score."""
+        """Return a hash of all data that can change a score."""
         arrays = [self.X, self.y, self.groups]
         plain = [self.task, self.feature_names, self.categories, self.ordered, self.texts]
         return str(joblib.hash([*arrays, *plain]))
 
 
 def _guess_task(y: npt.NDArray[Any]) -> Task:
-    """Guess the task of a target as `pliant.tables.TableSchema.fit` does."""
+    """Infer the task from the target, as in `pliant.tables.TableSchema.fit`."""
     if y.dtype.kind not in "iuf":
         return "classification"
     distinct = np.unique(y).size
@@ -161,7 +161,7 @@ def _guess_task(y: npt.NDArray[Any]) -> Task:
 
 
 def check_column(name: str, shape: tuple[int, ...], n: int) -> None:
-    """Raise ValueError unless a shape is that of n values."""
+    """Raise ValueError unless a shape is (n,)."""
     if shape != (n,):
         several = name == "y" and len(shape) == 2
         hint = ": compare one target at a time" if several else ""
@@ -169,7 +169,7 @@ def check_column(name: str, shape: tuple[int, ...], n: int) -> None:
 
 
 def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
-    """Return n values as an array of numbers or texts, all finite."""
+    """Convert n values to an array of finite numbers or strings."""
     column = np.asarray(values)
     check_column(name, column.shape, n)
     if column.dtype.kind == "O":

@@ -1,8 +1,8 @@
-"""Cells in processes of their own: one thread each, killed at a deadline, a crash is an error.
+"""Run cells in separate single-threaded processes, killed at a deadline; a crash is an error.
 
-A process of loky serves many cells, one at a time; after a minute without work it ends. In a
-process that may have no children, cells run where they are. With an executor of the user's, such
-as a Dask client, cells run on its workers.
+A loky process runs many cells, one at a time, and ends after a minute without work. A process that
+cannot start children runs the cells itself. With a user's executor, such as a Dask client, cells
+run on its workers.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def perform_apart(
     ends: float | None = None,
     executor: Any = None,
 ) -> Record:
-    """Perform a cell in another process, or by an executor, an object with ``submit``.
+    """Run a cell in another process, or in an executor, an object with ``submit``.
 
-    At `ends`, by ``time.time``, the process is killed and the status of the record is "cut". The
-    journal does not keep a record with "crashed".
+    At the time `ends`, as returned by ``time.time``, the process is killed and the record's status
+    is "cut".
     """
     if executor is None and multiprocessing.current_process().daemon:
         return perform(sample, protocol, method, cell)
@@ -65,7 +65,7 @@ def perform_apart(
     except TerminatedWorkerError:
         reason = "the process died: out of memory, or a crash"
         return failed(cell, reason) | {"crashed": True}
-    except Exception as error:  # such as a method that cannot be sent, or no memory for a process
+    except Exception as error:  # e.g. the method cannot be pickled, or no memory for a process
         return failed(cell, f"{type(error).__name__}: {error}") | {"crashed": True}
     return record
 
@@ -77,9 +77,9 @@ def fit_apart(
     rows: Indices,
     n_jobs: int | None = None,
 ) -> list[FittedMethod]:
-    """Fit several methods on some rows for new rows, each in a process of one thread.
+    """Fit methods to the given rows for predicting new rows, each in a single-threaded process.
 
-    A single method, and all methods with `n_jobs` 1, are fitted in this process.
+    A single method, or all methods if `n_jobs` is 1, are fitted in this process.
     """
     given = sample, rows, protocol, protocol.seed
     at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
@@ -102,7 +102,7 @@ def fit_apart(
 
 @contextmanager
 def _lent_process() -> Iterator[ProcessPoolExecutor]:
-    """Lend a process; it is killed if the block raises."""
+    """Reserve a process for a block; kill it if the block raises."""
     with _LOCK:
         process = _FREE.pop() if _FREE else _started()
         _BUSY.add(process)
@@ -119,7 +119,7 @@ def _lent_process() -> Iterator[ProcessPoolExecutor]:
 
 
 def warm_up(n_processes: int) -> None:
-    """Start processes and their imports, while this process works on something else."""
+    """Start processes and their imports in the background."""
     if multiprocessing.current_process().daemon:
         return
     with _LOCK:
@@ -130,7 +130,7 @@ def warm_up(n_processes: int) -> None:
 
 
 def close_all() -> None:
-    """End all processes, at once; the cells that they serve are lost."""
+    """Kill all processes and the cells they run."""
     with _LOCK:
         processes = [*_BUSY, *_FREE]
         _BUSY.clear()
@@ -140,13 +140,13 @@ def close_all() -> None:
 
 
 def _started() -> ProcessPoolExecutor:
-    """Start a process of one thread, which ends after 60 s without work."""
+    """Start a single-threaded process that ends after 60 s without work."""
     env = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
     return ProcessPoolExecutor(max_workers=1, timeout=60.0, env=env, initializer=_begin)
 
 
 def _begin() -> None:
-    """Prepare a process: leave Ctrl-C to the parent, and imports out of collections of garbage."""
+    """Ignore Ctrl-C, which the parent handles, and exclude imports from garbage collection."""
     gc.freeze()
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)

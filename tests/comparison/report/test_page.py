@@ -102,7 +102,7 @@ def test_warnings_are_listed_below_the_verdict():
     ("name", "pictures"),
     [
         ("classes", ["Mean", "Weights:", "Calibration", "Confusion"]),
-        ("numbers", ["Mean", "Weights:", "Truth"]),
+        ("numbers", ["Mean", "Weights:", "True"]),
         ("single", ["Mean", "Calibration", "Confusion"]),
         (
             "several",
@@ -114,7 +114,7 @@ def test_warnings_are_listed_below_the_verdict():
                 "Confusion",
                 "Mean",
                 "Weights:",
-                "Truth",
+                "True",
             ],
         ),
     ],

@@ -38,7 +38,7 @@ def compared(data):
 def test_what_matters_is_drawn_in_units_of_the_metric(compared):
     found = pictures_of(compared)
     importance = found["importance"][0]
-    assert "loss of R2 on 30 held-out rows" in importance.title
+    assert "decrease in R2 on 30 held-out rows" in importance.title
     assert "Most important: 'dose $'" in importance.title
     for picture in [each for section in found.values() for each in section]:
         image = Image.open(io.BytesIO(base64.b64decode(picture.png, validate=True)))
@@ -78,7 +78,7 @@ def test_the_log_loss_increases():
     y = np.where(X[:, 0] > 0, "high", "low")
     model = LogisticRegression()
     found = compare(X, y, methods=[model], metric="log_loss", folds=3, repeats=1, n_jobs=1)
-    assert "increase of log loss" in pictures_of(found)["importance"][0].title
+    assert "increase in log loss" in pictures_of(found)["importance"][0].title
 
 
 def test_a_picture_that_fails_is_left_out_and_the_page_is_written(compared, monkeypatch):
