@@ -1,4 +1,4 @@
-"""Methods over several tables against Demšar's worked example and hand-made numbers."""
+"""Comparisons over several tables against Demšar's worked example and small examples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ METHODS = ("svm", "dank", "tkl", "linear")
 
 
 def tables(scores, names=METHODS, metrics=None):
-    """A result for each row of mean scores."""
+    """Return a result for each row of mean scores."""
     metrics = metrics or ["accuracy"] * len(scores)
     return [
         result_of({name: [x, x] for name, x in zip(names, row, strict=True)}, f"table {k}", metric)
@@ -23,8 +23,8 @@ def tables(scores, names=METHODS, metrics=None):
     ]
 
 
-def test_demsars_example_and_plain_data():
-    """Table 6 of Demšar (2006), by the best average rank: with both, with m, with cf, C4.5."""
+def test_demsar_example_and_to_dict():
+    """Table 6 of Demšar (2006), sorted by average rank."""
     found = across(tables(C45))
     data = json.loads(json.dumps(found.to_dict()))
     assert list(data["ranks"]) == ["linear", "dank", "tkl", "svm"]
@@ -35,15 +35,15 @@ def test_demsars_example_and_plain_data():
     assert data["sentence"] == found.sentence()
 
 
-def test_tables_of_different_tasks_are_compared_by_ranks():
-    """RMSE in units of ten thousand, of which the smaller is better, beside accuracy."""
+def test_ranks_combine_tables_of_different_tasks():
+    """Accuracy is maximised and RMSE, on a much larger scale, is minimised."""
     scores = [[0.8, 0.9, 0.7]] * 4 + [[3e4, 2.5e4, 4e4]] * 4
     found = across(tables(scores, METHODS[:3], ["accuracy"] * 4 + ["rmse"] * 4))
     np.testing.assert_array_equal(found.ranks, [1, 2, 3])
     assert [entry.name for entry in found.methods] == ["dank", "svm", "tkl"]
 
 
-def test_methods_without_a_rank_on_some_table_are_named_with_the_reason():
+def test_unranked_methods_are_excluded_with_reasons():
     scores = {"svm": [0.8, 0.8], "dank": [0.9, 0.9]}
     first = result_of({**scores, "tkl": [0.9, 0.9], "osk": [None, None]}, "a")
     cut = {"tkl": "1 of 2 folds: the budget ended"}

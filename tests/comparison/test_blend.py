@@ -1,4 +1,4 @@
-"""Weights of a blend against a conic solver, and the blends as estimators and in files."""
+"""Blend weights against a conic solver; blends as estimators and in model files."""
 
 import io
 import zipfile
@@ -27,7 +27,7 @@ CLASSIFIERS = [("linear", LogisticRegression()), ("bayes", GaussianNB()), ("d", 
 
 
 def held_out(seed, task, n=60, k=5, n_classes=3):
-    """Predictions of k models that are better and worse, and the truth."""
+    """Return predictions of k models of different accuracy, and the targets."""
     rng = np.random.default_rng(seed)
     errors = rng.normal(size=(k, n)) * rng.uniform(0.3, 2.0, (k, 1))
     if task == "regression":
@@ -41,7 +41,7 @@ def held_out(seed, task, n=60, k=5, n_classes=3):
 
 
 def by_cvxpy(predictions, y, classes, shrinkage):
-    """The weights as the documentation defines them, before small ones become 0."""
+    """Return the weights by their documented definition, before truncation of small weights."""
     P, n = np.stack(predictions), len(y)
     if classes is not None:
         codes = np.searchsorted(classes, y)
@@ -63,7 +63,7 @@ def by_cvxpy(predictions, y, classes, shrinkage):
 @pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("shrinkage", [0.0, SHRINKAGE])
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_weights_are_the_conic_solvers(task, shrinkage, seed, monkeypatch):
+def test_weights_match_conic_solver(task, shrinkage, seed, monkeypatch):
     monkeypatch.setattr(blend, "SHRINKAGE", shrinkage)
     monkeypatch.setattr(blend, "LEAST", 0.0)
     predictions, y, classes = held_out(seed, task, k=2 + seed)
@@ -72,7 +72,7 @@ def test_weights_are_the_conic_solvers(task, shrinkage, seed, monkeypatch):
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_small_weights_leave(task, monkeypatch):
+def test_small_weights_become_zero(task, monkeypatch):
     some = 0
     for seed in range(6):
         predictions, y, classes = held_out(seed, task)
@@ -92,7 +92,7 @@ def test_small_weights_leave(task, monkeypatch):
     st.integers(4, 40),
     st.sampled_from([1e-9, 1.0, 1e9]),
 )
-def test_weights_lie_on_the_simplex_and_are_at_least_as_good_as_equal_ones(seed, task, k, n, unit):
+def test_weights_are_on_the_simplex_and_permute(seed, task, k, n, unit):
     predictions, y, classes = held_out(seed, task, n, k)
     if task == "regression":
         predictions, y = [unit * p for p in predictions], unit * y
@@ -106,7 +106,7 @@ def test_weights_lie_on_the_simplex_and_are_at_least_as_good_as_equal_ones(seed,
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_one_model_that_dominates_gets_all_weight(task):
+def test_dominating_model_gets_all_weight(task):
     predictions, y, classes = held_out(3, task, n=4000)
     perfect = y if classes is None else (classes == y[:, None]).astype(float)
     close = 0.999 * perfect + 0.001 * predictions[0]
@@ -114,7 +114,7 @@ def test_one_model_that_dominates_gets_all_weight(task):
     np.testing.assert_array_equal(w, [0, 0, 0, 0, 0, 1])
 
 
-def test_impossible_truths_and_exact_models_leave_finite_weights():
+def test_weights_are_finite_in_degenerate_cases():
     sure = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     w = blend_weights([sure, sure[::-1], np.full((3, 2), 0.5)], ["a", "b", "b"], classes=["a", "b"])
     assert w.sum() == pytest.approx(1.0)
@@ -139,7 +139,7 @@ CASES["classification"] = (
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_blend_is_the_weighted_mean_of_members_that_learn_from_all_samples(case):
+def test_blend_is_weighted_mean_of_refitted_members(case):
     kind, members, data, folds, method = case
     X, y = data()
     model = kind(members).fit(X, y)
@@ -157,8 +157,8 @@ def test_a_blend_is_the_weighted_mean_of_members_that_learn_from_all_samples(cas
         np.testing.assert_allclose(model.errors_, errors, atol=1e-12)
 
 
-def test_intervals_hold_as_many_new_targets_as_they_say():
-    """Of 2000 new targets, over 10 draws of 200 samples; at most one of two ends each is off."""
+def test_coverage_of_intervals():
+    """Mean coverage of 2000 new targets, over 10 samples of size 200."""
     members = [("linear", Ridge()), ("trees", ExtraTreesRegressor(20, random_state=0))]
     held = {0.5: [], 0.9: []}
     for seed in range(10):
@@ -171,11 +171,11 @@ def test_intervals_hold_as_many_new_targets_as_they_say():
         assert coverage - 0.02 < np.mean(found) < coverage + 0.06
 
 
-def test_intervals_by_hand():
+def test_interval_quantiles():
     X, y = regression(19)
     model = BlendRegressor([("mean", DummyRegressor())], cv=19).fit(X, y)
     low, high = (model.predict_interval(X, 0.9) - model.predict(X)[:, None]).T
-    np.testing.assert_allclose(low, model.errors_[0])  # 5 % of 20 places: the outermost errors
+    np.testing.assert_allclose(low, model.errors_[0])  # the extreme errors: 5 % of 20 ranks
     np.testing.assert_allclose(high, model.errors_[-1])
     assert np.isinf(model.predict_interval(X, 0.95)).all()
     low, high = (model.predict_interval(X[:1], 0.5) - model.predict(X[:1])[:, None]).T
@@ -184,7 +184,7 @@ def test_intervals_by_hand():
         model.predict_interval(X, 1.0)
 
 
-def test_what_cannot_be_blended_is_refused():
+def test_invalid_input_is_refused():
     X, y = regression(30)
     with pytest.raises(ValueError, match=r"at least one pair \('name', estimator\), got none"):
         BlendRegressor([]).fit(X, y)
@@ -192,7 +192,7 @@ def test_what_cannot_be_blended_is_refused():
         BlendClassifier(CLASSIFIERS).fit(X, y)
 
 
-def test_gaps_are_for_the_members():
+def test_missing_values_depend_on_members():
     X, y = regression()
     X[::5, 1] = np.nan
     trees = [(f"{k}", DecisionTreeRegressor(max_depth=k, random_state=0)) for k in (1, 3)]
@@ -202,7 +202,7 @@ def test_gaps_are_for_the_members():
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_model_file_holds_a_blend(case, tmp_path):
+def test_blend_round_trip_through_model_file(case, tmp_path):
     kind, members, data, _, method = case
     X, y = data()
     model = kind(members).fit(X, y)
@@ -216,7 +216,7 @@ def test_a_model_file_holds_a_blend(case, tmp_path):
 @pytest.mark.parametrize(
     "weights", [[0.5, 0.5], [0.5, 0.6, 0.1], [1.5, -0.5, 0.0], [np.nan, 0.5, 0.5], [[1.0, 0, 0]]]
 )
-def test_altered_weights_in_a_file_are_refused(weights, tmp_path):
+def test_invalid_weights_in_model_file_are_refused(weights, tmp_path):
     model = BlendRegressor(REGRESSORS).fit(*regression())
     save_model(model, tmp_path / "blend.pliant")
     written = [io.BytesIO(), io.BytesIO()]

@@ -1,4 +1,4 @@
-"""The blend of a comparison: weights from other folds than those that it is scored on."""
+"""The blend of a comparison: fold scores use weights from the other folds."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ ROWS = 60
 
 
 def made(task, *, folds=3, repeats=2, seed=0, names=NAMES):
-    """Records with predictions that are better or worse, and the truth of each row."""
+    """Return records with predictions of different accuracy, and the target of each row."""
     rng = np.random.default_rng(seed)
     y = rng.normal(size=ROWS) if task == "regression" else rng.integers(0, 2, ROWS)
     records = []
@@ -49,7 +49,7 @@ def blend_of(records, truth, task, *, entries=None, folds=3, repeats=2):
 
 
 def without(records, name, fold=None, **changed):
-    """Records with parts of a method's changed, in a fold or in all."""
+    """Return records with changed values for a method, in one fold or in all folds."""
     return [
         each | changed if each["method"] == name and fold in (None, each["fold"]) else each
         for each in records
@@ -57,7 +57,7 @@ def without(records, name, fold=None, **changed):
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_a_fold_is_scored_with_weights_from_the_other_folds_of_its_repeat(task):
+def test_fold_scores_use_weights_from_other_folds(task):
     records, truth = made(task)
     found = blend_of(records, truth, task)
     classes = None if task == "regression" else np.array(CLASSES)
@@ -98,7 +98,7 @@ def test_a_fold_is_scored_with_weights_from_the_other_folds_of_its_repeat(task):
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_the_target_of_a_row_changes_the_predictions_for_others_only(task):
+def test_target_of_a_row_does_not_affect_its_prediction(task):
     records, truth = made(task)
     before = blend_of(records, truth, task)
     for row in (0, 17):
@@ -110,8 +110,8 @@ def test_the_target_of_a_row_changes_the_predictions_for_others_only(task):
         assert not np.array_equal(after.values, before.values)
 
 
-def test_who_never_has_weight():
-    """The dummy, what a file cannot hold, and who keeps no probabilities; each is the best here."""
+def test_methods_without_weight():
+    """The dummy, unsavable estimators, and methods without stored predictions, though accurate."""
     records, truth = made("regression", names=("dummy", "a", "b", "linear", "dank"))
     kept = without(records, "b", fold=1, kept=None)
     entries = [entry("dummy"), entry("a", blends=False), entry("b"), entry("linear"), entry("dank")]
@@ -122,8 +122,8 @@ def test_who_never_has_weight():
     assert blend_of([], truth, "regression") is None
 
 
-def test_who_failed_on_a_fold_is_learn_blend_on_the_folds_of_all():
-    """Fold 2 of 3 is not among the common ones, though it is not the last."""
+def test_failed_folds_are_excluded_for_all_methods():
+    """The second of three folds is not a common fold."""
     records, truth = made("regression", repeats=1)
     broken = without(records, "dank", fold=1, status="error", scores={})
     found = blend_of(broken, truth, "regression", repeats=1)
@@ -133,7 +133,7 @@ def test_who_failed_on_a_fold_is_learn_blend_on_the_folds_of_all():
     assert blend_of(left, truth, "regression", repeats=1).weights == found.weights
 
 
-def test_one_fold_has_weights_and_no_score():
+def test_single_fold_has_weights_but_no_score():
     records, truth = made("regression", repeats=1)
     found = blend_of([each for each in records if each["fold"] == 0], truth, "regression")
     assert found.scores == {}

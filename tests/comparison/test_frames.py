@@ -1,4 +1,4 @@
-"""Data frames given to `compare`: read as the command line reads a file, and taken by the model."""
+"""Data frames as input of `compare`, parsed as on the command line, and of fitted models."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from pliant.tables import TableSchema, UnknownCategoryWarning
 
 
 def frame(n=60, seed=0):
-    """Numbers with gaps, text with gaps, booleans, and labels that the first column decides."""
+    """Return numbers and text with missing values, booleans, and labels from the first column."""
     r = np.random.default_rng(seed)
     age = r.normal(size=n)
     data = pd.DataFrame(
@@ -25,7 +25,7 @@ def frame(n=60, seed=0):
 
 
 class Polars:
-    """What a data frame of another library offers."""
+    """Stand-in for a data frame of another library."""
 
     def __init__(self, data):
         self.data = data
@@ -35,7 +35,7 @@ class Polars:
 
 
 @pytest.mark.parametrize("kind", [lambda data: data, Polars], ids=["pandas", "other"])
-def test_a_frame_is_read_as_a_file_is(tmp_path, kind):
+def test_data_frame_matches_file(tmp_path, kind):
     X, y = frame()
     X.assign(sick=y).to_csv(tmp_path / "t.csv", index=False)
     expected = read_sample(tmp_path / "t.csv", "sick")
@@ -59,14 +59,14 @@ def test_a_frame_is_read_as_a_file_is(tmp_path, kind):
         ({"groups": lambda X, y: y, "time": lambda X, y: y}, "groups or a time order"),
     ],
 )
-def test_a_frame_that_cannot_be_used(change, message):
+def test_invalid_data_frames(change, message):
     X, y = frame()
     given = {"X": X, "y": y} | {name: make(X, y) for name, make in change.items()}
     with pytest.raises(ValueError, match=message):
         compare(**given, methods=["dummy"])
 
 
-def test_the_encoder_finds_columns_by_name_and_tells_unknown_from_missing():
+def test_table_encoder():
     X, y = frame()
     sample = sample_of(X, y)
     encoder = TableEncoder.of(sample.schema)

@@ -1,4 +1,4 @@
-"""Estimators that the user gives: their names, their seeds, their keys, and what is refused."""
+"""User estimators: names, seeds, journal keys, and errors."""
 
 import threading
 
@@ -41,8 +41,8 @@ def names(*given):
     return [method.name for method in methods_of(given, "classification", 40)]
 
 
-def test_an_estimator_is_fitted_as_it_is(sample):
-    """No scaling, no search, its own settings and seeds: the naive loop gives the same score."""
+def test_estimator_is_fitted_unchanged(sample):
+    """The score matches a plain loop without scaling and search."""
     given = SVC(gamma=1e-4, C=3.0, random_state=7)
     record = perform(sample, PROTOCOL, one(given), Cell("SVC", 0, 1))
     train, test = outer_split(sample, PROTOCOL, 0, 1)
@@ -54,7 +54,7 @@ def test_an_estimator_is_fitted_as_it_is(sample):
     assert not hasattr(given, "classes_")
 
 
-def test_seeds_are_those_of_the_user_or_of_the_cell():
+def test_user_seeds_take_precedence():
     free, fixed = one(DecisionTreeClassifier()), one(DecisionTreeClassifier(random_state=3))
     assert free.machine("classification", seed=11, n_rows=10).random_state == 11
     assert fixed.machine("classification", seed=11, n_rows=10).random_state == 3
@@ -63,7 +63,7 @@ def test_seeds_are_those_of_the_user_or_of_the_cell():
 
 
 class Labels(BaseEstimator):
-    """A classifier of labels only: neither decision values nor probabilities."""
+    """A classifier without decision values and probabilities."""
 
     _estimator_type = "classifier"
 
@@ -80,13 +80,13 @@ class Labels(BaseEstimator):
         return self.classes_[(X[:, 0] > 0).astype(int)]
 
 
-def test_a_classifier_needs_no_more_than_labels(sample):
+def test_classifier_without_scores(sample):
     record = perform(sample, PROTOCOL, one(Labels()), Cell("Labels", 0, 0))
     assert record["scores"]["accuracy"] == 1.0
     assert (record["scores"]["auc"], record["scores"]["log_loss"]) == (None, None)
 
 
-def test_the_key_of_the_journal_has_every_setting(sample, tmp_path, monkeypatch):
+def test_method_key_depends_on_all_settings(sample, tmp_path, monkeypatch):
     long = dict.fromkeys(map(str, range(400)), 0)
     settings = ({}, {"C": 2.0}, {"class_weight": long}, {"class_weight": long | {"399": 1}})
     keys = [method_key(one(("m", SVC(**each))), "classification") for each in settings]
@@ -137,6 +137,6 @@ class Strange(RegressorMixin, BaseEstimator):
         ([], ValueError, "expected at least one method, got none"),
     ],
 )
-def test_what_is_no_method_is_refused(given, error, message):
+def test_invalid_methods_are_refused(given, error, message):
     with pytest.raises(error, match=message):
         methods_of(given, "classification", 40)

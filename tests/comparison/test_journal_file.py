@@ -1,4 +1,4 @@
-"""The file of a comparison: cut off, stale, foreign or damaged, it is completed or refused."""
+"""Journal files: truncated files are completed; stale, foreign and damaged files are refused."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ CELLS = [record("dummy", 0, k, {"accuracy": 0.1 * k, "auc": None}) for k in rang
 
 
 def written(path):
-    """A file of three cells."""
+    """Write a file of three cells and return its content."""
     journal = Journal(path, KEY, resume=False)
     for each in CELLS:
         journal.add("m", each)
     return path.read_bytes()
 
 
-def test_a_file_cut_off_anywhere_goes_on_to_the_same_bytes(tmp_path):
+def test_truncated_file_is_completed(tmp_path):
     path = tmp_path / "cells.jsonl"
     content = written(path)
     header = content.index(b"\n") + 1
@@ -56,7 +56,7 @@ def test_a_file_cut_off_anywhere_goes_on_to_the_same_bytes(tmp_path):
         key_of(made(), replace(PROTOCOL, metric=make_scorer(fbeta_score, beta=2.0))),
     ],
 )
-def test_a_stale_file_is_refused(other, tmp_path):
+def test_stale_file_is_refused(other, tmp_path):
     before = written(tmp_path / "cells.jsonl")
     with pytest.raises(TableError, match="another table, other options or other versions"):
         Journal(tmp_path / "cells.jsonl", other, resume=True)
@@ -75,7 +75,7 @@ def test_a_stale_file_is_refused(other, tmp_path):
     ],
     ids=["csv", "binary", "format", "deep", "header cut off"],
 )
-def test_a_foreign_file_is_refused_and_left_alone(content, resume, tmp_path):
+def test_foreign_file_is_refused_and_unchanged(content, resume, tmp_path):
     path = tmp_path / "cells.jsonl"
     path.write_bytes(content)
     with pytest.raises(TableError, match=r"cells\.jsonl"):
@@ -100,7 +100,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_damaged_line_is_refused_by_its_number(line, tmp_path):
+def test_damaged_line_is_reported(line, tmp_path):
     path = tmp_path / "cells.jsonl"
     written(path)
     first, *rest = path.read_text().splitlines()
@@ -113,12 +113,12 @@ def test_a_damaged_line_is_refused_by_its_number(line, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["cells.jsonl"]
 
 
-def test_a_line_that_a_full_disk_cuts_off_is_dropped(tmp_path, monkeypatch):
+def test_line_truncated_by_full_disk_is_ignored(tmp_path, monkeypatch):
     path = tmp_path / "cells.jsonl"
     before = written(path)
 
     class Full:
-        """A file on a disk that takes 10 more bytes."""
+        """A file on a disk with 10 free bytes."""
 
         def __init__(self, file):
             self.file = file
@@ -146,7 +146,7 @@ def test_a_line_that_a_full_disk_cuts_off_is_dropped(tmp_path, monkeypatch):
     assert path.read_bytes() == before
 
 
-def test_scorers_and_methods_have_keys_of_their_own():
+def test_keys_of_scorers_and_methods_are_distinct():
     scorers = [None, "auc", *(make_scorer(fbeta_score, beta=beta) for beta in (1.0, 2.0, 2.0))]
     keys = [key_of(made(), replace(PROTOCOL, metric=scorer)) for scorer in scorers]
     assert len(set(keys)) == 4

@@ -1,4 +1,4 @@
-"""Ranks over data sets against Demšar's worked example, scipy and what the SCG paper prints."""
+"""Ranks over data sets against Demšar's worked example and SciPy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ C45 = np.array(
         [1.000, 1.000, 1.000, 1.000],
         [0.940, 0.962, 0.965, 0.962],
         [0.619, 0.666, 0.614, 0.669],
-        [0.972, 0.981, 0.975, 0.9749],  # .975 and .975, but ranked 2 and 3
+        [0.972, 0.981, 0.975, 0.9749],  # printed as .975 and .975, but ranked 2 and 3
         [0.957, 0.978, 0.946, 0.970],
     ]
 )
@@ -38,7 +38,7 @@ tables = st.integers(2, 5).flatmap(
 )
 
 
-def test_demsars_example():
+def test_demsar_example():
     found = friedman_test(C45)
     np.testing.assert_allclose(found.ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
     assert found.chi2 == pytest.approx(9.28, abs=5e-3)
@@ -50,13 +50,13 @@ def test_demsars_example():
 @pytest.mark.parametrize(
     ("k", "q"), [(2, 1.960), (3, 2.343), (5, 2.728), (6, 2.850), (8, 3.031), (10, 3.164)]
 )
-def test_the_critical_values_of_demsars_table_5(k, q):
+def test_critical_values_of_demsar_table_5(k, q):
     assert nemenyi_critical_difference(k, 1) / math.sqrt(k * (k + 1) / 6) == pytest.approx(
         q, abs=1e-3
     )
 
 
-def test_without_equal_scores_chi2_is_scipys():
+def test_chi2_without_ties_matches_scipy():
     table = np.random.default_rng(0).normal(size=(12, 5))
     found, expected = friedman_test(table), stats.friedmanchisquare(*table.T)
     assert found.chi2 == pytest.approx(expected.statistic, rel=1e-10)
@@ -65,20 +65,20 @@ def test_without_equal_scores_chi2_is_scipys():
     assert found.p_value == pytest.approx(stats.f.sf(F, 4, 44), rel=1e-10)
 
 
-def test_ranks_by_hand():
+def test_average_ranks_examples():
     np.testing.assert_array_equal(average_ranks([[3, 1, 2], [5, 5, 1]]), [1.25, 2.25, 2.5])
     errors = average_ranks([[-3, -1, -2], [-5, -5, -1]])
     np.testing.assert_array_equal(errors, [2.75, 1.75, 1.5])
 
 
-def test_the_same_order_everywhere_is_certain():
+def test_same_order_on_all_data_sets():
     found = friedman_test([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
     assert (found.statistic, found.p_value, found.chi2) == (math.inf, 0.0, 6.0)
 
 
 @settings(deadline=None, max_examples=50)
 @given(tables, st.randoms(use_true_random=False))
-def test_names_order_and_unit_do_not_matter(table, random):
+def test_ranks_are_invariant(table, random):
     scores = np.array(table)
     ranks = average_ranks(scores)
     n_sets, k = scores.shape

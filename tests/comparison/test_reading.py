@@ -1,4 +1,4 @@
-"""A table becomes the numbers that a naive reading with pandas gives, in the order asked for."""
+"""Samples read from files match a simple reader in pandas."""
 
 import decimal
 import tracemalloc
@@ -23,7 +23,7 @@ TEXTS = {
 
 
 def write(path, texts=TEXTS, **changed):
-    """Write columns of texts as CSV."""
+    """Write columns of strings as CSV."""
     pd.DataFrame({**texts, **changed}).to_csv(path, index=False)
     return path
 
@@ -34,7 +34,7 @@ def table(tmp_path):
 
 
 def naive(path, order=None):
-    """The features by name: numbers, or for text the place among the sorted texts."""
+    """Return the features by name, with text as codes in alphabetical order."""
     frame = pd.read_csv(path)
     frame = frame if order is None else frame.sort_values(order, kind="stable")
     found = {}
@@ -68,13 +68,13 @@ def test_features_target_and_categories(table):
     assert not sample.ordered
 
 
-def test_rows_in_the_order_of_time(table):
+def test_rows_are_sorted_by_time(table):
     sample = read_sample(table, "y", drop=["site"], time="day")
-    check(sample, table, FEATURES, order="day")  # rows of one day keep their order
+    check(sample, table, FEATURES, order="day")  # the sort is stable
     assert sample.ordered
 
 
-def test_a_random_table_is_read_as_pandas_reads_it(tmp_path):
+def test_random_table_matches_pandas(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("abcd")).round(3)
     frame["e"] = rng.choice(["u", "v", "w w", "ä"], 300)
@@ -96,7 +96,7 @@ MOMENTS = {
 
 
 @pytest.mark.parametrize("name", MOMENTS)
-def test_what_rows_can_be_ordered_by(tmp_path, name):
+def test_time_column_types(tmp_path, name):
     frame = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "t": MOMENTS[name], "y": list("pqpq")})
     frame.to_parquet(tmp_path / "t.parquet")
     sample = read_sample(tmp_path / "t.parquet", "y", time="t")
@@ -147,7 +147,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(tmp_path, name):
+def test_invalid_tables_are_refused(tmp_path, name):
     changed, options, said = REFUSED[name]
     path = write(tmp_path / "t.csv", **changed)
     with pytest.raises(TableError) as told:
@@ -155,7 +155,7 @@ def test_what_is_refused(tmp_path, name):
     assert said in str(told.value)
 
 
-def test_a_long_table_is_held_once(tmp_path):
+def test_memory_of_reading(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(40_000, 20))).add_prefix("x")
     frame.assign(t=np.arange(40_000)[::-1], y=frame.x0 > 0).to_parquet(tmp_path / "t.parquet")
@@ -165,4 +165,4 @@ def test_a_long_table_is_held_once(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert sample.X.shape == (40_000, 20)
-    assert peak < 3 * sample.X.nbytes  # the table as it is read, its features, some columns
+    assert peak < 3 * sample.X.nbytes  # the parsed table, its features, and some columns

@@ -1,4 +1,4 @@
-"""The result of a comparison: its words, its frames, and the model to use, fitted on all rows."""
+"""The result of a comparison: text, data frames, and the final model."""
 
 import json
 from dataclasses import replace
@@ -36,7 +36,7 @@ def _here(monkeypatch):
 
 
 def with_predictions(task="regression", repeats=2):
-    """A result of three folds with predictions, so that there is a blend."""
+    """Return a result of three folds with stored predictions, and therefore a blend."""
     records, truth = made(task, repeats=repeats)
     metric = "r2" if task == "regression" else "accuracy"
     facts = {"target": "y", "classes": None if task == "regression" else CLASSES}
@@ -45,7 +45,7 @@ def with_predictions(task="regression", repeats=2):
     return replace(plain, records=tuple(records), truth=known)
 
 
-def test_the_blend_is_recommended_with_its_score_and_the_best_single_method():
+def test_blend_is_recommended():
     result = with_predictions()
     scores = [each["r2"] for each in result.blend.scores.values()]
     error = np.sqrt((1 / 6 + 1000 / 4000) * np.var(scores, ddof=1))
@@ -75,7 +75,7 @@ def test_the_blend_is_recommended_with_its_score_and_the_best_single_method():
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_a_result_becomes_plain_data_and_frames(task):
+def test_plain_data_and_data_frames(task):
     result = with_predictions(task)
     plain = json.loads(json.dumps(result.to_dict()))
     again = ComparisonResult.from_dict(plain)
@@ -126,14 +126,14 @@ def test_sentences():
 
 
 @pytest.mark.parametrize(("ahead", "told"), [(0.01, True), (1e-6, False), (-0.01, False)])
-def test_a_single_method_ahead_of_the_blend_is_the_best_of_several(ahead, told):
+def test_caution_if_single_method_beats_blend(ahead, told):
     result = with_predictions()
     vars(result)["expected"] = Expected(result.best_single.mean - ahead, None, None, {})
     caution = ", selected as the best of 4 and therefore likely to be worse on new rows."
     assert result.sentence().endswith(caution) == told
 
 
-def test_final_fits_of_one_job_start_no_process(monkeypatch):
+def test_single_job_starts_no_process(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = X[:, 0] + 0.3 * rng.normal(size=60)
@@ -147,7 +147,7 @@ def test_final_fits_of_one_job_start_no_process(monkeypatch):
     assert asked == []
 
 
-def test_a_blend_of_one_fold_has_no_score_yet():
+def test_blend_of_one_fold_has_no_score():
     result = with_predictions()
     one = replace(result, records=tuple(r for r in result.records if r["fold"] + r["repeat"] == 0))
     assert one.best == "blend"
@@ -157,7 +157,7 @@ def test_a_blend_of_one_fold_has_no_score_yet():
     assert f"best single method {single.method.title} {single.mean:.3f}" in one.sentence()
 
 
-def test_methods_without_all_folds_are_a_line_for_each_reason():
+def test_missing_methods_by_reason():
     methods = (
         *(entry("svm"), entry("a", "left", "far"), entry("b", "skipped", "is not installed")),
         *(entry("c", "left", "far"), entry("d", "error", "ValueError: no"), entry("e", "cut")),
@@ -171,7 +171,7 @@ def test_methods_without_all_folds_are_a_line_for_each_reason():
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_the_table_of_a_notebook_escapes_names(hostile):
+def test_notebook_html_is_escaped(hostile):
     result = result_of({"svm": [0.8, 0.9], "dank": [0.9, 1.0]})
     entries = (
         replace(result.methods[0], title=hostile),
@@ -194,13 +194,13 @@ def noisy(n=90):
 
 @pytest.fixture(scope="module")
 def blended():
-    """A comparison of which two methods have weight."""
+    """A comparison in which two methods have weight."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pliant.comparison.race.perform_apart", perform_here)
         return compare(*noisy(), methods=["dummy", "linear", "svm"], **OPTIONS | {"folds": 3})
 
 
-def test_the_blend_is_fitted_on_all_rows_and_saved(blended, tmp_path):
+def test_blend_is_fitted_on_all_rows_and_saved(blended, tmp_path):
     assert blended.best == "blend"
     X, y = noisy()
     model = blended.fit_best()
@@ -215,7 +215,7 @@ def test_the_blend_is_fitted_on_all_rows_and_saved(blended, tmp_path):
     np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
 
 
-def test_the_blend_takes_the_frames_that_it_was_compared_on(tmp_path):
+def test_blend_accepts_data_frames(tmp_path):
     X, _ = frame(120)
     y = X["age"].fillna(0.0) + np.sin(3.0 * X["age"].fillna(0.0)) + X["ok"]
     result = compare(X, y, methods=["linear", "extra-trees"], **OPTIONS)
@@ -232,7 +232,7 @@ def test_the_blend_takes_the_frames_that_it_was_compared_on(tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
-def test_decision_values_have_probabilities_in_a_blend():
+def test_calibrated_probabilities_in_blend():
     X, y = noisy(80)
     labels = np.where(y > 0, "up", "down")
     result = compare(X, labels, methods=["linear", "svm"], **OPTIONS)
@@ -245,8 +245,8 @@ def test_decision_values_have_probabilities_in_a_blend():
     assert not hasattr(alone, "predict_proba")
 
 
-def test_the_search_is_made_once_more_on_all_rows(blended):
-    """The settings are those of the same search on all rows, not those of any fold."""
+def test_final_fit_repeats_search_on_all_rows(blended):
+    """The settings come from a new search on all rows."""
     X, y = noisy()
     (linear,) = methods_of(["linear"], "regression", 60)
     protocol = blended.protocol
@@ -258,7 +258,7 @@ def test_the_search_is_made_once_more_on_all_rows(blended):
     np.testing.assert_allclose(blended.fit_best("dummy").predict(X), y.mean())
 
 
-def test_what_was_given_is_fitted_as_it_was_given():
+def test_user_estimator_is_fitted_unchanged():
     X, y = frame()
     numbers = np.column_stack([X["age"].fillna(0.0), X["ok"]])
     forest = RandomForestClassifier(5, random_state=1)
@@ -268,7 +268,7 @@ def test_what_was_given_is_fitted_as_it_was_given():
     np.testing.assert_array_equal(found, expected.predict_proba(numbers))
 
 
-def test_what_no_file_holds_is_compared_and_never_blended():
+def test_unsavable_estimators_are_not_blended():
     X, y = frame(120)
     strange = type("Strange", (RandomForestClassifier,), {"__module__": __name__})
     globals()["Strange"] = strange  # so that it can be pickled
@@ -279,7 +279,7 @@ def test_what_no_file_holds_is_compared_and_never_blended():
     assert result.best == "linear"
 
 
-def test_what_cannot_be_fitted_is_refused():
+def test_invalid_fits_are_refused():
     X, y = frame()
     result = compare(X, y, methods=["dummy"], **OPTIONS)
     with pytest.raises(ValueError, match=r"unknown method 'dumy' .* did you mean 'dummy'"):
@@ -290,7 +290,7 @@ def test_what_cannot_be_fitted_is_refused():
         replace(result, records=()).fit_best()
 
 
-def test_a_class_that_is_too_rare_for_the_folds_is_left_out_with_a_note():
+def test_class_too_rare_for_folds_is_dropped():
     X, y = frame(120)
     y = pd.Series(np.where(np.arange(120) < 3, "perhaps", y), name="sick")
     result = compare(X, y, methods=["dummy", "linear"], **OPTIONS | {"folds": 4})
@@ -299,8 +299,8 @@ def test_a_class_that_is_too_rare_for_the_folds_is_left_out_with_a_note():
     assert set(result.fit_best("linear").predict(X)) == {"no", "yes"}
 
 
-def test_a_rare_class_asks_for_the_log_loss():
-    """It ranks methods with probabilities and with calibrated ones."""
+def test_rare_class_selects_log_loss():
+    """Both probabilistic and calibrated methods are ranked."""
     X = np.random.default_rng(0).normal(size=(100, 2))
     for rare, metric in ((9, "log_loss"), (10, "accuracy")):
         y = (X[:, 0].argsort().argsort() < rare).astype(int)

@@ -1,4 +1,4 @@
-"""Killed, interrupted and resumed runs give the same scores as one run."""
+"""Killed, interrupted and resumed runs give the same scores as an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def made(seed=0):
 
 @pytest.fixture
 def here(monkeypatch):
-    """Run cells in this process, which is quicker; return a list of those that were run."""
+    """Run cells in this process; return the list of cells that ran."""
     done = []
 
     def perform(sample, protocol, method, cell, *_):
@@ -48,7 +48,7 @@ def run(methods=METHODS, **options):
 
 
 def scores(result):
-    """The scores of each cell."""
+    """Return the scores of each cell."""
     return {(r["method"], r["repeat"], r["fold"]): r["scores"] for r in result.records}
 
 
@@ -61,14 +61,14 @@ def whole():
 
 
 @pytest.mark.usefixtures("here")
-def test_methods_beside_it_their_order_and_a_budget_change_no_score(whole):
+def test_scores_do_not_depend_on_other_methods_or_budget(whole):
     backwards = run(METHODS[::-1], budget=500.0)
     assert scores(backwards) == scores(whole)
     assert [entry.name for entry in backwards.methods] == list(METHODS[::-1])
     assert scores(run(("svm",))).items() <= scores(whole).items()
 
 
-def test_a_resumed_run_is_the_uninterrupted_one(whole, here, tmp_path):
+def test_resumed_run_matches_uninterrupted_run(whole, here, tmp_path):
     cache = tmp_path / "cells.jsonl"
     run(("linear",), cache=cache)
     assert len(here) == 3
@@ -81,8 +81,8 @@ def test_a_resumed_run_is_the_uninterrupted_one(whole, here, tmp_path):
     assert again.blend.weights == whole.blend.weights
 
 
-def test_a_method_that_was_changed_is_run_again(here, tmp_path):
-    """Without `resume`, all are, and what was there is kept beside."""
+def test_changed_method_is_run_again(here, tmp_path):
+    """Without `resume`, all methods run again, and the old file is renamed."""
     cache = tmp_path / "cells.jsonl"
     run(("dummy",), cache=cache)
     before = cache.read_bytes()
@@ -120,14 +120,11 @@ SCRIPT = """
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a process cannot send these signals to itself")
 def test_interrupted_then_killed_then_resumed(whole, here, tmp_path):
-    """Ctrl-C after 3 of 9 cells, kill -9 after 6: the scores are those of one run, to the last bit.
-
-    Other processes ran the first cells, one and then two at a time, and this one the others.
-    """
+    """Ctrl-C after 3 of 9 cells and kill -9 after 6 do not change any bit of the scores."""
     script, cache = tmp_path / "run.py", tmp_path / "cells.jsonl"
     script.write_text(textwrap.dedent(SCRIPT))
     told, errors = tmp_path / "out", tmp_path / "errors"
-    with told.open("w") as out, errors.open("w") as err:  # a pipe would wait for orphans
+    with told.open("w") as out, errors.open("w") as err:  # a pipe would wait for orphaned workers
         found = subprocess.run(
             [sys.executable, script, cache],
             stdout=out,

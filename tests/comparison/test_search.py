@@ -1,4 +1,4 @@
-"""Settings that a search chose on a part of the rows, for all of them."""
+"""Settings from a search on a subset of the rows."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ PROTOCOL = Protocol(folds=2, repeats=1, inner_folds=2, candidates=2, search_rows
 
 
 @pytest.mark.parametrize("rows", [PART, ROWS])
-def test_a_search_scales_what_it_chose_on_a_part(rows):
+def test_search_rescales_penalty(rows):
     chosen = search(METHODS["tkl"], SAMPLE, np.arange(rows), PROTOCOL, seed=0)
     name = "regressor__machine__C"
     assert chosen[name] * PART / rows in METHODS["tkl"].grid["C"]
 
 
-def test_cells_fit_all_rows_with_the_scaled_penalty_and_calibrate_with_it():
+def test_rescaled_penalty_is_used_in_fit_and_calibration():
     labels = Sample(X, np.where(Y - np.median(Y) > 0.0, "a", "b"), "classification")
     rows = np.arange(ROWS)
     fitted = fit_method(METHODS["tkl"], labels, rows, PROTOCOL, 0)
@@ -34,7 +34,7 @@ def test_cells_fit_all_rows_with_the_scaled_penalty_and_calibrate_with_it():
     assert fitted.model.get_params()["estimator__machine__C"] == chosen
 
 
-def test_what_is_not_searched_has_its_defaults():
+def test_untuned_methods_use_defaults():
     for name in ("extra-trees", "boosting", "dummy"):
         assert not is_searched(named(name), SAMPLE)
         found = fit_method(named(name), SAMPLE, np.arange(40), PROTOCOL, 0)

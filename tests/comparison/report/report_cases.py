@@ -1,4 +1,4 @@
-"""Results made by hand, for the tests of the report."""
+"""Synthetic results for the tests of the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ HOSTILE = (
     "{{constructor}}${7*7}&lt;b&gt;",
 )
 
-LEARNED, BASELINE = "learned kernel", "baseline"
 LEARNED, BASELINE = "learned kernel", "baseline"
 
 METHODS = (
@@ -56,7 +55,7 @@ SCORES = {
 
 
 def record(method, repeat, fold, task, truth, rng):
-    """Return a finished cell whose scores and predictions are about as good as the method."""
+    """Return a finished cell with scores and predictions of the method's level."""
     level = GOODNESS[method] + 0.012 * rng.standard_normal()
     rows = range(fold, len(truth), 5)
     if task == "regression":
@@ -106,7 +105,7 @@ def result(
     seed=0,
     **changes,
 ):
-    """Return a comparison of ten methods over ten folds; two of them have no score."""
+    """Return a comparison of ten methods over ten folds; two methods have no score."""
     rng = np.random.default_rng(seed)
     if task == "regression":
         truth = {str(row): float(50 + 20 * rng.standard_normal()) for row in range(500)}
@@ -155,7 +154,7 @@ def result(
 
 
 def hostile(text, task="classification", **changes):
-    """Return a result with one text wherever a text can stand."""
+    """Return a result with `text` in all places that may hold text."""
     methods = tuple(
         replace(entry, title=text, reason=entry.reason and text, summary=text) for entry in METHODS
     )

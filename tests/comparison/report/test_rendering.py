@@ -1,4 +1,4 @@
-"""Tables of results: aligned, complete, and safe against what text may hold."""
+"""Plain-text tables are aligned and free of control characters."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ COLUMNS = ["data", TextColumn("paper", digits=1), TextColumn("measured", digits=
 COLUMNS.append(TextColumn("baseline", missing="later"))
 
 
-def test_control_characters_and_line_breaks_are_removed():
+def test_control_characters_are_removed():
     lines = text_table([{"a\nb\x1b[2J": "one\r\ntwo\x00\u202ethree\u2028four\tfive"}]).splitlines()
     assert lines[0] == "a b[2J"
     assert lines[2] == "one twothree four five"
 
 
 @given(st.lists(st.one_of(st.integers(-999, 999), st.floats(-99, 99)), min_size=1))
-def test_numbers_stand_flush_right(cells):
+def test_numbers_are_right_aligned(cells):
     lines = text_table([{"x": cell} for cell in cells]).splitlines()
     assert len({len(line) for line in lines}) == 1
     assert [line[-1].isdigit() for line in lines[2:]] == [True] * len(cells)
