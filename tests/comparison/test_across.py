@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from pliant.comparison.outcome import across
+from pliant.comparison.result import across
 from tests.comparison.comparison_cases import result_of
 from tests.comparison.test_ranks import C45
 

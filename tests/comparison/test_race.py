@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from pliant.comparison import workers
-from pliant.comparison.cells import cut, perform
+from pliant.comparison.cells import failed, perform
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import contenders_for
 from pliant.comparison.journal import Journal
@@ -76,7 +76,7 @@ class Simulated:
             if ends is not None and self.clock.now + took > ends:
                 self.clock.now = ends
                 self.cut.add(cell.method)
-                return cut(cell)
+                return failed(cell, "late", "cut")
             self.clock.now += took
             rows = np.arange(cell.fold, 50, 5)
             values = NUMBERS.y[rows] + (errors or {}).get(cell.method, 1.0) * (-1.0) ** rows

@@ -8,7 +8,7 @@ from pliant.comparison.cells import fit_method
 from pliant.comparison.contenders import named
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import is_searched, search
+from pliant.comparison.search import search
 from pliant.registry import METHODS
 
 ROWS, PART = 120, 40
@@ -36,7 +36,5 @@ def test_rescaled_penalty_is_used_in_fit_and_calibration():
 
 def test_untuned_methods_use_defaults():
     for name in ("extra-trees", "boosting", "dummy"):
-        assert not is_searched(named(name), SAMPLE)
         found = fit_method(named(name), SAMPLE, np.arange(40), PROTOCOL, 0)
         assert found.settings == {}
-    assert is_searched(named("svm"), SAMPLE)

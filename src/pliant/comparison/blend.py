@@ -54,10 +54,7 @@ def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
 
 
 def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
-    """Return the log loss of probabilities of shape (n, k) and its gradient.
-
-    `codes` are the indices of the true classes.
-    """
+    """Return the log loss of probabilities (n, k) at the true class codes, and its gradient."""
     rows = np.arange(len(codes))
     true = np.maximum(values[rows, codes], SMALLEST)
     gradient = np.zeros_like(values)
@@ -147,8 +144,7 @@ def learn_blend(
 ) -> BlendOutcome | None:
     """Learn the blend of the ranked methods; return None if no method has stored predictions.
 
-    Standings are sorted, best first. `truth` maps row numbers to targets. The sorted `classes` are
-    None for regression. `ordered` means that rows and folds are ordered in time.
+    `truth` maps row numbers to targets. `ordered` means that rows and folds are ordered in time.
     """
     ranked = [s.method for s in standings if s.rank is not None]
     scored = [set(scores_of(cells[method.name], metric.name)) for method in ranked]
@@ -168,24 +164,28 @@ def learn_blend(
 
     task = "regression" if classes is None else "classification"
     metrics = {each.name: each for each in (*metrics_of(task), metric)}
-    scores, held_out = {}, {}
+    scores, held_out = {}, []
     for place in common:
         others = [p for p in common if p[0] == place[0] and p != place]
         others = [p for p in others if p < place] if ordered else others
         weights = weights_from(others or [place])
-        held_out[place] = np.tensordot(weights, values[place], 1)
+        held_out.append(np.tensordot(weights, values[place], 1))
         if others:
-            predictions = _predictions(held_out[place], labels)
+            predictions = _predictions(held_out[-1], labels)
             scores[place] = {n: m.finite(y[place], predictions) for n, m in metrics.items()}
-    final = dict(zip(names, weights_from(common).tolist(), strict=True))
-    kept, targets, means = _over_repeats(rows, y, held_out)
-    largest_first = sorted(final.items(), key=lambda pair: -pair[1])
-    chosen = {name: weight for name, weight in largest_first if weight > 0}
-    return BlendOutcome(chosen, scores, kept, targets, means, labels)
+    final = sorted(zip(names, weights_from(common).tolist(), strict=True), key=lambda p: -p[1])
+    chosen = {name: weight for name, weight in final if weight > 0}
+    every = np.concatenate([rows[p] for p in common])
+    kept, first, place_of = np.unique(every, return_index=True, return_inverse=True)
+    stacked = np.concatenate(held_out)
+    sums = np.zeros((len(kept), *stacked.shape[1:]))
+    np.add.at(sums, place_of, stacked)
+    repeats = np.bincount(place_of).reshape(-1, *[1] * (stacked.ndim - 1))
+    targets = np.concatenate([y[p] for p in common])[first]
+    return BlendOutcome(chosen, scores, kept, targets, sums / repeats, labels)
 
 
 def _kept(record: Record, part: Literal["rows", "values"]) -> Array:
-    """Return the stored row numbers or predictions of a cell."""
     kept = record["kept"]
     assert kept is not None
     return np.asarray(kept[part], dtype=np.float64)
@@ -197,22 +197,6 @@ def _predictions(values: Array, classes: npt.NDArray[Any] | None) -> Predictions
         return Predictions(values)
     probability = values / values.sum(axis=1, keepdims=True)
     return Predictions(classes[probability.argmax(axis=1)], None, probability, classes)
-
-
-def _over_repeats(
-    rows: Mapping[Place, npt.NDArray[np.intp]],
-    y: Mapping[Place, npt.NDArray[Any]],
-    values: Mapping[Place, Array],
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any], Array]:
-    """Return the sorted rows, their targets, and their predictions averaged over repeats."""
-    every = np.concatenate([rows[p] for p in rows])
-    kept, first, place = np.unique(every, return_index=True, return_inverse=True)
-    targets = np.concatenate([y[p] for p in rows])[first]
-    stacked = np.concatenate([values[p] for p in rows])
-    sums = np.zeros((len(kept), *stacked.shape[1:]))
-    np.add.at(sums, place, stacked)
-    times = np.bincount(place).reshape(-1, *[1] * (stacked.ndim - 1))
-    return kept, targets, sums / times
 
 
 class _Blend(BaseEstimator):
@@ -231,11 +215,7 @@ class _Blend(BaseEstimator):
         X: Array,
         y: npt.NDArray[Any],
     ) -> Self:
-        """Build a blend from models fitted on X and y.
-
-        `held_out` holds the blended predictions for held-out samples, of shape (n,) or
-        (n, n_classes), and their targets.
-        """
+        """Build a blend from models fitted on X and y, and held-out predictions with targets."""
         blend = cls([(name, clone(member)) for name, member in members])
         blend.members_, blend.weights_ = list(members), np.asarray(weights, dtype=np.float64)
         blend.n_features_in_ = X.shape[1]
@@ -259,14 +239,10 @@ class _Blend(BaseEstimator):
         if classifier:
             check_classification_targets(y)
         classes = np.unique(y) if classifier else None
+        method = "predict_proba" if classifier else "predict"
+        cv = check_cv(self.cv, y, classifier=classifier)
         held_out = [
-            cross_val_predict(
-                clone(each),
-                X,
-                y,
-                cv=check_cv(self.cv, y, classifier=classifier),
-                method="predict_proba" if classifier else "predict",
-            )
+            cross_val_predict(clone(each), X, y, cv=cv, method=method)
             for _, each in self.estimators
         ]
         self.weights_ = blend_weights(held_out, y, classes=classes)
@@ -283,10 +259,7 @@ class _Blend(BaseEstimator):
             self.errors_ = np.sort(np.asarray(y, dtype=np.float64) - held_out)
 
     def _importances(self, X: Array, y: npt.NDArray[Any]) -> Array:
-        """Return each feature's share of the total increase in loss by permutation.
-
-        Evenly spaced rows of X are used, and one permutation serves all features.
-        """
+        """Return each feature's share of the total increase in loss by a permutation of rows."""
         n_features = X.shape[1]
         rows = min(len(X), max(20, 20_000 // n_features))  # bounded time
         chosen = np.linspace(0, len(X) - 1, rows).astype(np.intp)
@@ -307,7 +280,6 @@ class _Blend(BaseEstimator):
         return added / total if total > 0 else np.full(n_features, 1 / n_features)
 
     def _mean(self, X: npt.ArrayLike, method: str) -> Array:
-        """Return the weighted mean of the members' predictions."""
         check_is_fitted(self, "members_")
         X = validate_data(self, X, reset=False, ensure_all_finite="allow-nan")
         parts = zip(self.weights_, self.members_, strict=True)
@@ -330,9 +302,8 @@ class _Blend(BaseEstimator):
 class BlendRegressor(RegressorMixin, _Blend):
     """Weighted mean of regressors, with weights learned from out-of-fold predictions.
 
-    The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, with a slight
-    penalty towards the best three members; p_ij is the prediction of member j for the held-out
-    sample i.
+    The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, plus a penalty
+    towards the best three members; p_ij is member j's prediction for the held-out sample i.
 
     Parameters
     ----------
@@ -346,8 +317,7 @@ class BlendRegressor(RegressorMixin, _Blend):
         The estimators, fitted on all samples.
     weights_ : array of shape (n_members,)
     feature_importances_ : array of shape (n_features,)
-        Shares of the features in the increase of the squared error by permutation, on training
-        samples.
+        Shares of the features in the increase of the squared error by permutation.
     errors_ : array of shape (n_samples,)
         Sorted errors y - prediction of the blend for held-out samples.
     n_features_in_ : int
@@ -389,24 +359,21 @@ class BlendRegressor(RegressorMixin, _Blend):
 
         Notes
         -----
-        The errors come from models fitted on the other folds, so they are slightly larger than the
-        errors of a model fitted on all samples. Coverage is not guaranteed, because the weights
-        were learned from the same samples.
+        The errors come from models fitted on fewer samples, so they are slightly too large.
+        Coverage is not guaranteed, because the weights were learned from the same samples.
         """
         check_share("coverage", coverage)
         tail, n = (1.0 - coverage) / 2.0, len(self.errors_)
-        # rank of the upper end, as in conformal prediction
-        place = int(np.ceil((n + 1) * (1.0 - tail)))
-        low, high = (-np.inf, np.inf) if place > n else self.errors_[[n - place, place - 1]]
+        rank = int(np.ceil((n + 1) * (1.0 - tail)))  # of the upper end, as in conformal prediction
+        low, high = (-np.inf, np.inf) if rank > n else self.errors_[[n - rank, rank - 1]]
         return self.predict(X)[:, None] + np.array([low, high])
 
 
 class BlendClassifier(ClassifierMixin, _Blend):
     """Weighted mean of class probabilities, with weights learned from out-of-fold predictions.
 
-    The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, with a slight
-    penalty towards the best three members; p_ij are the probabilities of member j for the held-out
-    sample i.
+    The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, plus a penalty
+    towards the best three members; p_ij are member j's probabilities for the held-out sample i.
 
     Parameters
     ----------
@@ -422,7 +389,7 @@ class BlendClassifier(ClassifierMixin, _Blend):
         The estimators, fitted on all samples.
     weights_ : array of shape (n_members,)
     feature_importances_ : array of shape (n_features,)
-        Shares of the features in the increase of the log loss by permutation, on training samples.
+        Shares of the features in the increase of the log loss by permutation.
     n_features_in_ : int
 
     See Also
@@ -437,9 +404,7 @@ class BlendClassifier(ClassifierMixin, _Blend):
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the most probable classes, shape (n_samples,)."""
-        most_probable = self.predict_proba(X).argmax(axis=1)
-        labels: npt.NDArray[Any] = self.classes_[most_probable]
-        return labels
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
 for _kind in (BlendRegressor, BlendClassifier):

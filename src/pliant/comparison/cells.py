@@ -10,7 +10,7 @@ import pickle
 import time
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,24 +22,18 @@ from pliant.comparison.folds import cell_seed, inner_count, inner_splits, outer_
 from pliant.comparison.metrics import Predictions, metrics_of
 from pliant.comparison.protocol import Cell, Kept, Place, Protocol, Record
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import (
-    defaults,
-    is_searched,
-    last_step,
-    pipeline,
-    search,
-)
+from pliant.comparison.search import around, last_step, search
 from pliant.comparison.text import known, shortage
 from pliant.core.text import printable
 from pliant.core.typing import Array, Indices
-from pliant.methods.summary import Summary, summarize
+from pliant.methods.summary import summarize
 from pliant.registry import Method
 
 MOST_KEPT = 2000
 """Maximum number of predictions that are stored per fold."""
 
 CALIBRATION_FOLDS = 3
-"""Number of inner folds for the calibration of decision values."""
+"""Number of inner folds for the calibration of decision values by Platt's sigmoid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +66,13 @@ def fit_method(
 ) -> FittedMethod:
     """Search settings on the given rows, then fit preprocessing, learner and calibration.
 
-    Decision values are calibrated by Platt's sigmoid on out-of-fold decision values of three inner
-    folds. `for_new_rows` imputes missing values of new rows even if the sample has none.
+    `for_new_rows` imputes missing values of new rows even if the sample has none.
     """
     start = time.perf_counter()
-    searched = is_searched(method, sample)
-    chosen = search(method, sample, rows, protocol, seed) if searched else defaults(method, sample)
+    chosen = search(method, sample, rows, protocol, seed)
     searched_at = time.perf_counter()
-    model = pipeline(method, sample, len(rows), seed, for_new_rows=for_new_rows)
-    model.set_params(**chosen)
+    learner = method.machine(sample.task, seed=seed, n_rows=len(rows))
+    model = around(learner, method, sample, for_new_rows=for_new_rows).set_params(**chosen)
     model = _with_probabilities(model, sample, rows, protocol, seed)
     model.fit(sample.features(rows), sample.y[rows])
     if isinstance(model, CalibratedClassifierCV):
@@ -98,12 +90,10 @@ def _with_probabilities(
     n_folds = min(CALIBRATION_FOLDS, inner_count(sample, rows, protocol))
     if n_folds < 2 or not hasattr(model, "decision_function"):
         return model
-    splits = inner_splits(sample, rows, n_folds, seed)
-    n_classes = len(np.unique(sample.y[rows]))
-    if any(len(np.unique(sample.y[rows][learn])) < n_classes for learn, _ in splits):
-        return model
-    if sum(len(test) for _, test in splits) < len(rows):  # time order: no model predicts early rows
-        return model
+    splits, y = inner_splits(sample, rows, n_folds, seed), sample.y[rows]
+    complete = all(len(np.unique(y[learn])) == len(np.unique(y)) for learn, _ in splits)
+    if not complete or sum(len(test) for _, test in splits) < len(rows):
+        return model  # a class is missing, or time-ordered folds never predict the first rows
     return CalibratedClassifierCV(model, cv=splits, ensemble=False)
 
 
@@ -124,28 +114,20 @@ def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> R
     return record
 
 
-def failed(cell: Cell, error: str) -> Record:
-    """Return the record of a failed cell."""
+def failed(cell: Cell, error: str, status: Literal["error", "cut"] = "error") -> Record:
+    """Return the record of a cell that failed, or was cut at its deadline."""
     return {
         "method": cell.method,
         "repeat": cell.repeat,
         "fold": cell.fold,
-        "status": "error",
+        "status": status,
         "error": printable(" ".join(error.split()), 400),
         "scores": {},
         "warnings": [],
     }
 
 
-def cut(cell: Cell) -> Record:
-    """Return the record of a cell stopped at its deadline."""
-    record = failed(cell, "the deadline passed")
-    record["status"] = "cut"
-    return record
-
-
 def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
-    """Return the record of a finished cell."""
     train, test = outer_split(sample, protocol, *cell.place)
     if len(train) > method.max_rows:
         raise ValueError(f"expected at most {method.max_rows} training rows, got {len(train)}")
@@ -154,6 +136,8 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
     predictions = predictions_of(fitted, sample.features(test))
     predicted = time.perf_counter() - start
     summary = summarize(last_step(fitted.own))
+    gaps = [function.relative_gap for function in summary.functions]
+    certified = gaps and all(map(known, gaps))
     return {
         "method": cell.method,
         "repeat": cell.repeat,
@@ -162,12 +146,12 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
         "error": None,
         "rows": {"train": len(train), "test": len(test)},
         "scores": scores_of(sample, protocol, sample.y[test], predictions),
-        "chosen": {_short(name): value for name, value in fitted.settings.items()},
+        "chosen": {k.rpartition("machine__")[2]: v for k, v in fitted.settings.items()},
         "kept": _kept(sample, protocol, cell.place, test, predictions),
         "support": summary.n_support,
-        "gap": largest_gap(summary),
+        "gap": float(max(filter(known, gaps))) if certified else None,
         "seconds": {**fitted.seconds, "predict": predicted},
-        "size_bytes": pickled_size(fitted.model),
+        "size_bytes": _pickled_size(fitted.model),
     }
 
 
@@ -203,17 +187,14 @@ def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
 def _kept(
     sample: Sample, protocol: Protocol, place: Place, test: Indices, predictions: Predictions
 ) -> Kept | None:
-    """Return the stored predictions of a fold; None for a classifier without probabilities.
-
-    Classes absent from the training rows get probability 0.
-    """
+    """Return the stored predictions of a fold; None for a classifier without probabilities."""
     chosen = kept_rows(protocol, place, test)
     values = predictions.values
     if sample.task == "classification":
         if predictions.probability is None or predictions.classes is None:
             return None
         classes = np.array(sample.classes)
-        values = np.zeros((len(test), len(classes)))
+        values = np.zeros((len(test), len(classes)))  # 0 for classes without training rows
         values[:, np.searchsorted(classes, predictions.classes)] = predictions.probability
     kept = values[chosen]
     if not np.isfinite(kept).all():
@@ -223,19 +204,8 @@ def _kept(
     return {"rows": test[chosen].tolist(), "values": flat}
 
 
-def pickled_size(value: object) -> int:
+def _pickled_size(value: object) -> int:
     """Return the size of an object's pickle in bytes, without copying its arrays."""
     arrays: list[pickle.PickleBuffer] = []
     rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
     return len(rest) + sum(array.raw().nbytes for array in arrays)
-
-
-def _short(name: str) -> str:
-    """Return the name of a pipeline parameter without the prefixes of its steps."""
-    return name.removeprefix("regressor__").removeprefix("machine__")
-
-
-def largest_gap(summary: Summary) -> float | None:
-    """Return the largest relative duality gap; None if any function has no certificate."""
-    gaps = [function.relative_gap for function in summary.functions]
-    return float(max(filter(known, gaps))) if gaps and all(map(known, gaps)) else None

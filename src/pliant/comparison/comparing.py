@@ -16,16 +16,15 @@ from pliant._version import __version__
 from pliant.comparison.contenders import BASELINES, NOT_SAVED, available, is_given, methods_of
 from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.comparison.journal import PACKAGES, Journal, key_of
-from pliant.comparison.outcome import Source, from_frames
-from pliant.comparison.protocol import Entry, Protocol, Record, Status
+from pliant.comparison.protocol import Entry, Protocol, Status
 from pliant.comparison.race import Progress, ProgressLines, Race
 from pliant.comparison.reading import sample_of
-from pliant.comparison.result import ComparisonResult
+from pliant.comparison.result import ComparisonResult, Source, from_frames
 from pliant.comparison.sample import Sample
 from pliant.comparison.workers import fit_apart
 from pliant.core.validation import check_integer, check_real
 from pliant.persistence import holds
-from pliant.registry import Method
+from pliant.registry import METHODS, Method
 
 BUDGET = 300.0
 """Default time budget of a comparison, in seconds."""
@@ -187,24 +186,13 @@ def fit(
     >>> fit(X, y).predict_interval(X).shape
     (80, 2)
     """
+    protocol = Protocol(metric=metric, seed=random_state)
+    sample = sample_of(X, y, task=task, groups=groups)
     if budget is not None:
-        result = compare(
-            X,
-            y,
-            task=task,
-            groups=groups,
-            budget=budget,
-            metric=metric,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        return result.fit_best()
+        return compare_sample(sample, None, protocol, budget=budget, n_jobs=n_jobs).fit_best()
     if groups is not None or metric is not None:
         raise ValueError("groups and metric require a budget: LAB-RBF alone does not use them")
-    sample = sample_of(X, y, task=task)
-    (method,) = methods_of(["lab-rbf"], sample.task, len(sample.y))
-    rows, protocol = np.arange(len(sample.y)), Protocol(seed=random_state)
-    (fitted,) = fit_apart(sample, protocol, [method], rows)
+    (fitted,) = fit_apart(sample, protocol, [METHODS["lab-rbf"]], np.arange(len(sample.y)))
     return fitted.own if sample.schema is None else from_frames(fitted.own, sample.schema)
 
 
@@ -260,27 +248,34 @@ def compare_sample(
         progress=ProgressLines(metric, protocol) if progress is True else progress or None,
     )
     race.run()
-    order = [method.name for method in chosen]
+    order = list(refused)
     cells = sorted(race.records, key=lambda cell: (order.index(cell.method), cell))
     records = tuple(race.records[cell] for cell in cells)
+    rows = {row for record in records if (kept := record.get("kept")) for row in kept["rows"]}
     entries = [_entry_of(method, refused[method.name], race, sample.task) for method in chosen]
     return ComparisonResult(
         sample=_facts_of(sample),
-        truth=_truth_of(sample, records),
+        truth={str(row): sample.y[row].item() for row in sorted(rows)},
         protocol=protocol,
         methods=tuple(entries),
         records=records,
         seconds=time.perf_counter() - start,
         budget=budget,
         interrupted=race.interrupted,
-        environment=_environment_of(key),
+        environment={
+            "pliant": __version__,
+            "python": platform.python_version(),
+            **{package: version(package) for package in (*PACKAGES, "joblib")},
+            "cores": str(cpu_count()),
+            "system": f"{platform.system()} {platform.machine()}",
+            "key": key,
+        },
         command=command,
         source=Source(sample, tuple(chosen), n_jobs),
     )
 
 
 def _refusal(method: Method, sample: Sample, n_train: int) -> str:
-    """Return the reason to skip a method, or ""."""
     if sample.task not in method.tasks:
         return f"supports {' and '.join(method.tasks)} only"
     if n_train > method.max_rows:
@@ -291,7 +286,6 @@ def _refusal(method: Method, sample: Sample, n_train: int) -> str:
 
 
 def _entry_of(method: Method, refused: str, race: Race, task: str) -> Entry:
-    """Return the entry of a method."""
     baseline = method.name in BASELINES or is_given(method)
     blends = method.name not in NOT_SAVED and not refused
     if blends and is_given(method):  # blends can be saved, so their members must be savable
@@ -334,22 +328,4 @@ def _facts_of(sample: Sample) -> dict[str, Any]:
         "groups": None if sample.groups is None else len(np.unique(sample.groups)),
         "ordered": sample.ordered,
         "notes": list(sample.notes),
-    }
-
-
-def _truth_of(sample: Sample, records: Sequence[Record]) -> dict[str, Any]:
-    """Return the targets of the rows with stored predictions, by row number."""
-    kept = [each["rows"] for record in records if (each := record.get("kept"))]
-    return {str(row): sample.y[row].item() for row in sorted({r for rows in kept for r in rows})}
-
-
-def _environment_of(key: str) -> dict[str, str]:
-    """Return package versions, system, number of cores, and the key of a comparison."""
-    return {
-        "pliant": __version__,
-        "python": platform.python_version(),
-        **{package: version(package) for package in (*PACKAGES, "joblib")},
-        "cores": str(cpu_count()),
-        "system": f"{platform.system()} {platform.machine()}",
-        "key": key,
     }

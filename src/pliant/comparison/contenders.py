@@ -7,7 +7,7 @@ without scaling, which their own pipelines may do, and their settings are not se
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -82,8 +82,7 @@ class _XGBoostClassifier(ClassifierMixin, BaseEstimator):
         return probability / probability.sum(axis=1, keepdims=True)
 
     def predict(self, X: Array) -> npt.NDArray[Any]:
-        labels: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return labels
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
 class _XRFMRegressor(RegressorMixin, BaseEstimator):
@@ -97,10 +96,11 @@ class _XRFMRegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Array, y: Array) -> Self:
+        import torch
         from xrfm import xRFM
 
         parts = train_test_split(X, y[:, None], test_size=0.2, random_state=self.random_state)
-        X, validation, y, truth = map(_tensor, parts)
+        tensors = [torch.tensor(part, dtype=torch.float32) for part in parts]
         model = {"kernel": "l2", "bandwidth": self.bandwidth, "exponent": 1.0, "diag": False}
         fit = {"reg": self.reg, "iters": 5, "early_stop_rfm": True, "verbose": False}
         self.machine_ = xRFM(
@@ -110,17 +110,14 @@ class _XRFMRegressor(RegressorMixin, BaseEstimator):
             random_state=self.random_state,
             verbose=False,
         )
-        self.machine_.fit(X, y, validation, truth)
+        self.machine_.fit(*tensors[::2], *tensors[1::2])
         return self
 
     def predict(self, X: Array) -> Array:
-        return np.asarray(self.machine_.predict(_tensor(X)), dtype=np.float64).ravel()
+        import torch
 
-
-def _tensor(values: Array) -> Any:
-    import torch
-
-    return torch.tensor(values, dtype=torch.float32)
+        tensor = torch.tensor(X, dtype=torch.float32)
+        return np.asarray(self.machine_.predict(tensor), dtype=np.float64).ravel()
 
 
 def _imported(package: str, name: str, **parameters: Any) -> Maker:
@@ -239,11 +236,10 @@ def contenders_for(task: str, n_rows: int) -> list[Method]:
     On 23 tables, blends with a random forest beat blends with extremely randomised trees for
     classification, and lost for regression; using both did not improve the blend.
     """
-    names = ["lab-rbf", REFERENCE, "linear", "boosting", DUMMY]
-    if task == "classification":
-        names += ["forest"]
-    else:
-        names += ["extra-trees", "gp" if n_rows <= 1000 else "kernel-ridge"]
+    trees = ["forest"]
+    if task == "regression":
+        trees = ["extra-trees", "gp" if n_rows <= 1000 else "kernel-ridge"]
+    names = ["lab-rbf", REFERENCE, "linear", "boosting", DUMMY, *trees]
     names += [name for name in ("catboost", "xgboost", "lightgbm") if available(named(name))]
     return [named(name) for name in names]
 
@@ -267,15 +263,15 @@ def methods_of(
             "expected methods to be a list of names and estimators, such as ['lab-rbf', SVC()], "
             f"got {one_line(given, SHOWN)}"
         )
-    chosen: list[Method] = []
+    chosen: dict[str, Method] = {}
     for each in given:
-        chosen.append(_method_of(each, [method.name for method in chosen]))
-    names = [method.name for method in chosen]
-    if not names:
+        method = _method_of(each, chosen)
+        if method.name in chosen:
+            raise ValueError(f"expected each method once, got {quoted(method.name)} twice")
+        chosen[method.name] = method
+    if not chosen:
         raise ValueError("expected at least one method, got none")
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"expected each method once, got {quoted(repeated[0])} twice")
-    return chosen
+    return list(chosen.values())
 
 
 def is_given(method: Method) -> bool:
@@ -283,7 +279,7 @@ def is_given(method: Method) -> bool:
     return getattr(method.classifier or method.regressor, "func", None) is clone
 
 
-def _method_of(given: Any, taken: Sequence[str]) -> Method:
+def _method_of(given: Any, taken: Collection[str]) -> Method:
     """Convert a name, a method, an estimator or a pair to a method.
 
     An unnamed estimator is named after its class; the second SVC is ``SVC-2``.
@@ -293,7 +289,16 @@ def _method_of(given: Any, taken: Sequence[str]) -> Method:
     if isinstance(given, str):
         return named(given)
     if isinstance(given, tuple) and len(given) == 2:
-        return _as_method(given[1], _checked_name(given[0]))
+        name, estimator = given
+        if not isinstance(name, str) or not name.strip():
+            raise TypeError(
+                f"expected a string as the name in ('name', estimator), got {one_line(name, SHOWN)}"
+            )
+        if name in METHODS | BASELINES:
+            raise ValueError(
+                f"{quoted(name)} is the name of a built-in method: choose another name"
+            )
+        return _as_method(estimator, printable(name, SHOWN))
     name = _class_name(given)
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 2))
     return _as_method(given, next(each for each in (name, *numbered) if each not in taken))
@@ -350,14 +355,3 @@ def _class_name(given: object) -> str:
         steps = [step for _, step in given.steps if step not in (None, "passthrough")]
         return " + ".join(map(_class_name, steps[-2:]))
     return type(given).__name__
-
-
-def _checked_name(name: object) -> str:
-    """Validate the user's name for an estimator."""
-    if not isinstance(name, str) or not name.strip():
-        raise TypeError(
-            f"expected a string as the name in ('name', estimator), got {one_line(name, SHOWN)}"
-        )
-    if name in METHODS | BASELINES:
-        raise ValueError(f"{quoted(name)} is the name of a built-in method: choose another name")
-    return printable(name, SHOWN)

@@ -46,10 +46,7 @@ def settled(protocol: Protocol, sample: Sample) -> Protocol:
 
 
 def without_rare_classes(sample: Sample, folds: int) -> Sample:
-    """Drop the rows of classes too rare for the folds, and add a note.
-
-    Returns the sample unchanged if fewer than two classes would remain.
-    """
+    """Drop classes too rare for the folds, with a note, unless fewer than two would remain."""
     if sample.task == "regression" or sample.ordered:
         return sample
     sizes, least = _class_sizes(sample.y, sample.groups), _least_size(folds)
@@ -73,10 +70,7 @@ def outer_split(sample: Sample, protocol: Protocol, repeat: int, fold: int) -> S
 
 
 def inner_splits(sample: Sample, rows: Indices, n_folds: int, seed: int) -> list[Split]:
-    """Return the inner folds of `rows`, as positions in `rows`.
-
-    Folds with a single class in training are dropped; time-ordered rows may have such folds.
-    """
+    """Return the inner folds of `rows`, as positions; drop folds with a single training class."""
     y = sample.y[rows]
     splits = _splits(sample, rows, n_folds, seed)
     return [(learn, test) for learn, test in splits if len(np.unique(y[learn])) > 1]
@@ -91,11 +85,7 @@ def inner_count(sample: Sample, rows: Indices, protocol: Protocol) -> int:
 
 
 def cell_seed(protocol: Protocol, cell: Cell) -> int:
-    """Return the random seed of a cell, a 31-bit hash of the protocol's seed and the cell.
-
-    It is the first four bytes (big-endian) of the SHA-256 of ``"seed/method/repeat/fold"``,
-    without the first bit.
-    """
+    """Return the random seed of a cell: 31 bits of the SHA-256 of ``"seed/method/repeat/fold"``."""
     text = f"{protocol.seed}/{cell.method}/{cell.repeat}/{cell.fold}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") & 0x7FFFFFFF
 
@@ -125,10 +115,7 @@ def check_folds(sample: Sample, protocol: Protocol) -> None:
 
 
 def most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None = None) -> int:
-    """Return the maximum number of folds.
-
-    Each fold needs one row or group of each class; in regression, two rows or one group.
-    """
+    """Return the maximum number of folds: one row or group per class, or two rows, in each."""
     if task == "regression":
         return len(np.unique(groups)) if groups is not None else len(y) // 2
     sizes = _class_sizes(y, groups)
@@ -141,7 +128,6 @@ def _least_size(folds: int) -> int:
 
 
 def _class_sizes(y: npt.NDArray[Any], groups: npt.NDArray[Any] | None) -> dict[Any, int]:
-    """Return the number of rows or groups of each class."""
     labels, counts = np.unique(y, return_counts=True)
     if groups is not None:
         counts = np.array([len(np.unique(groups[y == label])) for label in labels])
@@ -149,7 +135,6 @@ def _class_sizes(y: npt.NDArray[Any], groups: npt.NDArray[Any] | None) -> dict[A
 
 
 def _target_of(sample: Sample, rows: Indices) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
-    """Return the target and the groups of some rows."""
     return sample.y[rows], None if sample.groups is None else sample.groups[rows]
 
 

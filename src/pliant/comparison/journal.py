@@ -95,14 +95,12 @@ class Journal:
             with self._path.open("ab") as file:
                 file.write(_line(method_key, record).encode())
         except OSError as error:
-            name = quoted(self._path, 200)
-            text = f"can no longer write {name}: {_reason(error)}"
+            text = f"can no longer write {quoted(self._path, 200)}: {_reason(error)}"
             warnings.warn(text, UserWarning, stacklevel=2)
             self._path = None
 
 
 def _line(method_key: str, record: Record) -> str:
-    """Format a record as a line of the file."""
     content = {"method_key": method_key, "record": plain_data(record)}
     return json.dumps(content, allow_nan=False) + "\n"
 
@@ -112,10 +110,7 @@ def _reason(error: OSError) -> str:
 
 
 def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell], Record]:
-    """Read the records of a journal; raise TableError if `Journal` would refuse the file.
-
-    Without `resume`, only the first line is checked.
-    """
+    """Read the records of a journal or, without `resume`, check its first line."""
     try:
         if not path.exists():
             return {}
@@ -139,8 +134,8 @@ def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell]
             "choose another file, or drop --resume to start again"
         )
     records: dict[tuple[str, Cell], Record] = {}
-    whole = [line for line in lines if line.endswith(b"\n")]
-    for number, entry in enumerate(map(_parsed, whole), start=2):
+    complete = (line for line in lines if line.endswith(b"\n"))
+    for number, entry in enumerate(map(_parsed, complete), start=2):
         try:
             record: Record = entry["record"]
             records[str(entry["method_key"]), cell_of(record)] = record

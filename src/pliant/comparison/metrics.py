@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy.typing as npt
 from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.utils.metaestimators import available_if
 
 from pliant.core.text import meant
 from pliant.core.typing import Array
@@ -116,41 +116,30 @@ SCORERS = {metric.scorer: metric.name for metric in METRICS.values()}
 """Names of metrics by the names of their scikit-learn scorers."""
 
 
-class _Stored(BaseEstimator):
-    """Model that returns stored predictions, for scorers, which require a model."""
+def _as_model(predictions: Predictions) -> Any:
+    """Return a model that returns stored predictions, because scorers require a model."""
 
-    def __init__(self, predictions: Predictions) -> None:
-        self.predictions = predictions
-
-    def predict(self, X: object) -> npt.NDArray[Any]:
-        return self.predictions.values
-
-
-class _StoredRegressor(RegressorMixin, _Stored):
-    pass
-
-
-class _StoredClassifier(ClassifierMixin, _Stored):
-    @property
-    def classes_(self) -> npt.NDArray[Any] | None:
-        return self.predictions.classes
-
-    @available_if(lambda self: self.predictions.probability is not None)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: object) -> Array | None:
-        return self.predictions.probability
-
-    @available_if(lambda self: self.predictions.decision is not None)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: object) -> Array | None:
-        return self.predictions.decision
+    kind = RegressorMixin if predictions.classes is None else ClassifierMixin
+    model: Any = type("StoredPredictions", (kind, BaseEstimator), {})()
+    model.classes_ = predictions.classes
+    outputs = {
+        "predict": predictions.values,
+        "predict_proba": predictions.probability,
+        "decision_function": predictions.decision,
+    }
+    for name, values in outputs.items():
+        if values is not None:
+            method = partial(lambda values, X: values, values)
+            method.__name__ = name  # type: ignore[attr-defined]  # read by scorers
+            setattr(model, name, method)
+    return model
 
 
 def _of_scorer(scorer: Callable[..., float], name: str | None = None) -> Metric:
-    """Wrap a scikit-learn scorer as a metric."""
 
     def measure(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
-        kind = _StoredRegressor if predictions.classes is None else _StoredClassifier
         try:
-            return float(scorer(kind(predictions), np.empty((len(y), 0)), y))
+            return float(scorer(_as_model(predictions), np.empty((len(y), 0)), y))
         except (AttributeError, ValueError):  # the scorer needs values that the model lacks
             return None
 

@@ -1,23 +1,23 @@
 """The HTML report of a comparison: one file without scripts or external resources.
 
-`tag` sanitises and escapes all text on the page.
+`tag` sanitises all text on the page, and ElementTree escapes it.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import TypeAlias, Union
+from xml.etree.ElementTree import Element, tostring
 
 from pliant._version import __version__
-from pliant.comparison.outcome import Outcome, across
 from pliant.comparison.pictures import Picture, can_draw, pictures_of, ranks_picture
 from pliant.comparison.protocol import BLEND, Record
+from pliant.comparison.result import ComparisonResult, across
 from pliant.comparison.sentences import (
     digits_of,
     leaderboard_rows,
@@ -34,15 +34,34 @@ from pliant.core.text import count, listed, printable
 MOST_TEXTS = 12
 """Maximum number of distinct warnings, and of distinct errors, per method."""
 
+SECTIONS = {
+    "leaderboard": (
+        "Leaderboard",
+        "Scores are means over the folds that all of these methods finished, on held-out rows.",
+    ),
+    "weights": ("Weights of the blend", ""),
+    "predictions": (
+        "Predictions against truth",
+        "Out-of-fold predictions of the recommended model.",
+    ),
+    "importance": (
+        "What matters",
+        "For the recommended model, fitted on the training rows of the first fold.",
+    ),
+    "costs": (
+        "Costs and settings",
+        "The gap is certified by the solver: no solution of the training problem improves its "
+        "objective by more than this fraction.",
+    ),
+    "messages": ("Warnings and errors", "Each message is listed once, with its number of folds."),
+    "protocol": ("How it was measured", ""),
+    "environment": ("Environment", ""),
+    "again": ("Repeat it", "Running the same command on the same table gives the same scores."),
+}
+"""Title and hint of each section, in order."""
 
-class Markup(str):
-    """Text already in HTML, as returned by `tag`."""
-
-    __slots__ = ()
-
-
-Content: TypeAlias = Union[str, float, "Iterable[Content]", None]
-"""Content of an element: `Markup` is inserted as is, other text is escaped, None is omitted."""
+Content: TypeAlias = Union[Element, str, float, "Iterable[Content]", None]
+"""Content of an element; None is omitted."""
 
 
 def clean(value: object) -> str:
@@ -50,55 +69,43 @@ def clean(value: object) -> str:
     return printable(" ".join(str(value).split()), 2000)
 
 
-def tag(name: str, /, *children: Content, **attributes: object) -> Markup:
-    """Return an element as HTML.
+def tag(name: str, /, *children: Content, **attributes: object) -> Element:
+    """Return an HTML element.
 
     In attribute names, underscores become hyphens and a trailing underscore is dropped. Attributes
     with value None are omitted.
     """
-    opened = f"<{name}{''.join(_attributes(attributes))}>"
-    content = "".join(_pieces(children))
-    return Markup(opened if name in ("img", "meta") else f"{opened}{content}</{name}>")
+    given = {key: clean(value) for key, value in attributes.items() if value is not None}
+    element = Element(name, {k.rstrip("_").replace("_", "-"): v for k, v in given.items()})
+    _append(element, children)
+    return element
 
 
-def _pieces(content: Content) -> Iterator[str]:
-    if content is None:
-        return
-    if isinstance(content, Markup):
-        yield content
-    elif isinstance(content, str) or not isinstance(content, Iterable):
+def _append(element: Element, content: Content) -> None:
+    if isinstance(content, Element):
+        element.append(content)
+    elif isinstance(content, Iterable) and not isinstance(content, str):
+        for child in content:
+            _append(element, child)
+    elif content is not None:
         text = str(content)  # keep a space at each end, which separates parts of a sentence
         first, last = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
-        yield html.escape(f"{first}{clean(text)}{last}" if text.strip() else first)
-    else:
-        for child in content:
-            yield from _pieces(child)
+        text = f"{first}{clean(text)}{last}" if text.strip() else first
+        if len(element):
+            element[-1].tail = (element[-1].tail or "") + text
+        else:
+            element.text = (element.text or "") + text
 
 
-def _attributes(attributes: dict[str, object]) -> Iterator[str]:
-    for name, value in attributes.items():
-        written = name.rstrip("_").replace("_", "-")
-        if value is not None:
-            text = value if isinstance(value, Markup) else html.escape(clean(value))
-            yield f' {written}="{text}"'
-
-
-def write_report(results: Sequence[Outcome], path: str | os.PathLike[str]) -> None:
-    """Write the page of one or several comparisons to a file, atomically.
-
-    Raises ValueError if there is no result, TableError if the file cannot be written.
-    """
+def write_report(results: Sequence[ComparisonResult], path: str | os.PathLike[str]) -> None:
+    """Write the page of one or several comparisons to a file, atomically."""
     written = report_html(results).encode()
     with replacing(path, TableError) as draft:
         draft.write_bytes(written)
 
 
-def report_html(results: Sequence[Outcome]) -> str:
-    """Return the HTML page of one comparison, or of several on different tables.
-
-    Its content security policy forbids scripts and external resources. A result loaded from plain
-    data has no pictures that need a fit.
-    """
+def report_html(results: Sequence[ComparisonResult]) -> str:
+    """Return the HTML page of one comparison, or of several on different tables."""
     if not results:
         raise ValueError("expected at least one result to report, got none")
     if len(results) == 1:
@@ -114,8 +121,8 @@ def report_html(results: Sequence[Outcome]) -> str:
     return _document(title, None, links, [_over_all_tables(results), *parts])
 
 
-def _document(title: str, opening: Content, links: Markup, content: Content) -> str:
-    """Return a document that loads no external resources."""
+def _document(title: str, opening: Content, links: Element, content: Content) -> str:
+    """Return a document with a policy that forbids scripts and external resources."""
     style = files("pliant.comparison").joinpath("style.css").read_text("utf-8")
     allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
@@ -125,13 +132,14 @@ def _document(title: str, opening: Content, links: Markup, content: Content) -> 
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=Markup(policy)),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="referrer", content="no-referrer"),
         tag("title", title),
-        tag("style", Markup(style)),
+        sheet := tag("style"),
     )
+    sheet.text = style
     no_pictures = "The plots require matplotlib: pip install 'pliant[plots]'."
     body = tag(
         "body",
@@ -147,32 +155,31 @@ def _document(title: str, opening: Content, links: Markup, content: Content) -> 
         tag("main", content, id="results", tabindex=-1),
         tag("footer", tag("p", f"Made by pliant {__version__}. This file needs no network.")),
     )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    page = tostring(tag("html", head, body, lang="en"), encoding="unicode", method="html")
+    return f"<!DOCTYPE html>\n{page}\n"
 
 
-def _links(parts: Iterable[tuple[str, str]]) -> Markup:
+def _links(parts: Iterable[tuple[str, str]]) -> Element:
     return tag("ul", [tag("li", tag("a", title, href=f"#{ident}")) for ident, title in parts])
 
 
-def _opening(result: Outcome) -> Content:
-    """Return the facts, the recommendation, and the warnings."""
+def _opening(result: ComparisonResult) -> Content:
     warned = [text[0].upper() + text[1:] + "." for text in warnings_of(result)]
     claim = sentence(result).removesuffix(" ".join(warned)).strip()
     notice = tag("ul", [tag("li", text) for text in warned], class_="notice") if warned else None
     return _pairs(_facts(result), "facts"), tag("p", claim, class_="verdict"), notice
 
 
-def _pairs(pairs: Iterable[tuple[str, str]], look: str) -> Markup:
+def _pairs(pairs: Iterable[tuple[str, str]], look: str) -> Element:
     items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs]
     return tag("dl", items, class_=look)
 
 
-def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
-    """Yield names and values of the facts of the table and the comparison."""
+def _facts(result: ComparisonResult) -> Iterator[tuple[str, str]]:
     sample, classes = result.sample, result.sample.get("classes")
     yield "Rows", str(sample["rows"])
-    coded = sample.get("categorical") or 0
-    yield "Features", str(sample["features"]) + (f", {coded} of them categories" if coded else "")
+    coded = sample.get("categorical")
+    yield "Features", f"{sample['features']}{f', {coded} of them categories' if coded else ''}"
     kind = "a number"
     if classes:
         named = listed([str(each) for each in classes], 6)
@@ -191,54 +198,23 @@ def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
     yield "Time", f"{seconds(result.seconds)} ({budget})"
 
 
-def _sections(result: Outcome, prefix: str, level: int) -> list[tuple[str, str, Markup]]:
+def _sections(result: ComparisonResult, prefix: str, level: int) -> list[tuple[str, str, Element]]:
     """Return the id, title and content of each non-empty section."""
     drawn = {name: _gallery(pictures) for name, pictures in pictures_of(result).items()}
-    parts: list[tuple[str, str, str, Content]] = [
-        (
-            "leaderboard",
-            "Leaderboard",
-            "Scores are means over the folds that all of these methods finished, on held-out rows.",
-            [_leaderboard(result), drawn.get("scores")],
-        ),
-        ("weights", "Weights of the blend", "", drawn.get("weights") or _only_member(result)),
-        (
-            "predictions",
-            "Predictions against truth",
-            "Out-of-fold predictions of the recommended model.",
-            drawn.get("predictions"),
-        ),
-        (
-            "importance",
-            "What matters",
-            "For the recommended model, fitted on the training rows of the first fold.",
-            drawn.get("importance"),
-        ),
-        (
-            "costs",
-            "Costs and settings",
-            "The gap is certified by the solver: no solution of the training problem improves its "
-            "objective by more than this fraction.",
-            _costs(result),
-        ),
-        (
-            "messages",
-            "Warnings and errors",
-            "Each message is listed once, with its number of folds.",
-            _messages(result),
-        ),
-        ("protocol", "How it was measured", "", _protocol(result)),
-        ("environment", "Environment", "", _pairs(result.environment.items(), "facts small")),
-        (
-            "again",
-            "Repeat it",
-            "Running the same command on the same table gives the same scores.",
-            _command(result),
-        ),
-    ]
+    contents: dict[str, Content] = {
+        "leaderboard": [_leaderboard(result), drawn.get("scores")],
+        "weights": drawn.get("weights", _only_member(result)),
+        "predictions": drawn.get("predictions"),
+        "importance": drawn.get("importance"),
+        "costs": _costs(result),
+        "messages": _messages(result),
+        "protocol": _protocol(result),
+        "environment": _pairs(result.environment.items(), "facts small"),
+        "again": _command(result),
+    }
     written = []
-    for key, title, hint, content in parts:
-        if content is not None:
+    for key, (title, hint) in SECTIONS.items():
+        if (content := contents[key]) is not None:
             heading = tag(f"h{level}", title, id=f"{prefix}{key}")
             told = tag("p", hint, class_="hint") if hint else None
             section = tag("section", heading, told, content, aria_labelledby=f"{prefix}{key}")
@@ -248,7 +224,7 @@ def _sections(result: Outcome, prefix: str, level: int) -> list[tuple[str, str, 
 
 def _table(
     caption: str, headings: Sequence[str], rows: Iterable[Sequence[Content]], look: str = ""
-) -> Markup:
+) -> Element:
     """Return a scrollable table; the first cell of each row is a header."""
     heads = tag("thead", tag("tr", [tag("th", title, scope="col") for title in headings]))
     lines = [
@@ -259,18 +235,17 @@ def _table(
     return tag("div", whole, class_="scroll", role="group", aria_label=caption, tabindex=0)
 
 
-def _gallery(pictures: Iterable[Picture]) -> Markup:
+def _gallery(pictures: Iterable[Picture]) -> Element:
     shown = []
     for each in pictures:
-        source = Markup(f"data:image/png;base64,{each.png}")
-        image = tag("img", src=source, alt=each.title, width=each.width, height=each.height)
+        image = tag("img", alt=each.title, width=each.width, height=each.height)
+        image.set("src", f"data:image/png;base64,{each.png}")
         caption = tag("figcaption", each.title)
         shown.append(tag("figure", image, caption, class_="card picture"))
     return tag("div", shown, class_="gallery")
 
 
-def _leaderboard(result: Outcome) -> Content:
-    """Return the leaderboard, and a list of the methods with missing folds."""
+def _leaderboard(result: ComparisonResult) -> Content:
     rows = leaderboard_rows(result, every_metric=True)
     missing = [tag("li", text) for text in missing_of(result)]
     lines = tag("ul", missing, class_="prose missing") if missing else None
@@ -283,7 +258,7 @@ def _leaderboard(result: Outcome) -> Content:
     return _table(caption, headings, cells, "leaderboard"), note, lines
 
 
-def _only_member(result: Outcome) -> Markup | None:
+def _only_member(result: ComparisonResult) -> Element | None:
     """Return a note if a single method has all the weight, or None."""
     if len(result.weights) != 1:
         return None
@@ -291,8 +266,7 @@ def _only_member(result: Outcome) -> Markup | None:
     return tag("p", f"{title} has all the weight, so it is used alone.")
 
 
-def _costs(result: Outcome) -> Content:
-    """Return the times, model size, certified gap and settings of each method."""
+def _costs(result: ComparisonResult) -> Content:
     headings = ("method", "search", "fit", "predict", "model size", "support points", "largest gap")
     rows = [
         [
@@ -311,7 +285,6 @@ def _costs(result: Outcome) -> Content:
 
 
 def _settings(records: Sequence[Record]) -> Content:
-    """Return the settings chosen most often, with their number of folds."""
     chosen = Counter(
         ", ".join(f"{n} = {f'{v:.4g}' if isinstance(v, float) else v}" for n, v in settings.items())
         for record in records
@@ -324,7 +297,7 @@ def _settings(records: Sequence[Record]) -> Content:
     return tag("code", most), often
 
 
-def _messages(result: Outcome) -> Content:
+def _messages(result: ComparisonResult) -> Content:
     """List notes on the table, and errors and warnings by method; None without any."""
     notes = [tag("dd", note) for note in result.sample.get("notes") or ()]
     items = [tag("div", tag("dt", "The table"), notes)] if notes else []
@@ -338,7 +311,7 @@ def _messages(result: Outcome) -> Content:
     return tag("dl", items, class_="messages") if items else None
 
 
-def _lines(word: str, texts: Counter[str]) -> Iterator[Markup]:
+def _lines(word: str, texts: Counter[str]) -> Iterator[Element]:
     for text, times in texts.most_common(MOST_TEXTS):
         often = tag("span", f"in {count(times, 'fold')}", class_="note")
         yield tag("dd", tag("strong", word, class_=word.lower()), " ", text, " ", often)
@@ -346,8 +319,7 @@ def _lines(word: str, texts: Counter[str]) -> Iterator[Markup]:
         yield tag("dd", f"and {len(texts) - MOST_TEXTS} more", class_="note")
 
 
-def _protocol(result: Outcome) -> Content:
-    """Describe the folds, the weights, the intervals and the tests."""
+def _protocol(result: ComparisonResult) -> Content:
     protocol, sample = result.protocol, result.sample
     again = f", up to {protocol.repeats} times" if protocol.repeats > 1 else ""
     folds = (
@@ -378,16 +350,15 @@ def _protocol(result: Outcome) -> Content:
     return [tag("p", text, class_="prose") for text in texts]
 
 
-def _command(result: Outcome) -> Markup:
-    """Return the command with its spaces."""
+def _command(result: ComparisonResult) -> Element:
     if not result.command:
         return tag("p", "This comparison was run in Python by pliant.compare.")
-    code = tag("code", Markup(html.escape(printable(result.command, 20_000))))
+    code = tag("code")
+    code.text = printable(result.command, 20_000)  # with its spaces
     return tag("pre", code, class_="command", tabindex=0)
 
 
-def _table_part(result: Outcome, prefix: str) -> Markup:
-    """Return the sections of one result among several."""
+def _table_part(result: ComparisonResult, prefix: str) -> Element:
     ident, name, sections = f"{prefix}top", result.sample["name"], _sections(result, prefix, 3)
     links = _links((ident, title) for ident, title, _ in sections)
     contents = tag("nav", links, class_="contents", aria_label=f"Parts of {name}")
@@ -396,8 +367,7 @@ def _table_part(result: Outcome, prefix: str) -> Markup:
     return tag("section", inside, aria_labelledby=ident, class_="table-part")
 
 
-def _over_all_tables(results: Sequence[Outcome]) -> Markup:
-    """Return the ranks and tests over all tables, and the mean scores on each table."""
+def _over_all_tables(results: Sequence[ComparisonResult]) -> Element:
     titles = {entry.name: entry.title for result in results for entry in result.methods}
     ranks: dict[str, float] = {}
     try:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -43,7 +44,6 @@ from pliant.registry import METHODS, Method
 Progress: TypeAlias = Callable[["RaceState"], object]
 """Callback for the start and end of cells, and for regular updates while cells run."""
 
-Ended: TypeAlias = "queue.SimpleQueue[Record | BaseException]"
 
 BEAT = 0.5
 """Maximum time between two calls of a `Progress`, in seconds."""
@@ -110,10 +110,10 @@ class Race:
         self._methods = {method.name: method for method in in_order}
         self._keys = {name: method_key(m, self.sample.task) for name, m in self._methods.items()}
         self._running: dict[Cell, float] = {}
+        self._ended: queue.SimpleQueue[Record | BaseException] = queue.SimpleQueue()
         self._cut: dict[str, str] = {}
-        self._chosen = False
-        self._began = time.time()
-        self._ends: float | None = None
+        self._dropped = False
+        self._began, self._ends = time.time(), inf
         self.interrupted = False
         self.left: dict[str, str] = {}
         self.records: dict[Cell, Record] = {}
@@ -125,13 +125,12 @@ class Race:
     def run(self) -> None:
         """Run the missing cells until all are done or the budget ends."""
         self._began = time.time()
-        self._ends = None if self.budget is None else self._began + self.budget
-        ended: Ended = queue.SimpleQueue()
+        self._ends = inf if self.budget is None else self._began + self.budget
         threads = ThreadPoolExecutor(self._at_a_time)
         try:
-            while self._start_cells(threads, ended):
+            while self._start_cells(threads):
                 self._report()
-                self._store(self._next_record(ended))
+                self._store(self._next_record())
         except BaseException as stop:
             close_all()
             self.interrupted = True
@@ -149,26 +148,28 @@ class Race:
 
     def reason(self, name: str) -> str:
         """Return the reason for a method's missing cells."""
-        if name in self._cut or name in self.left:
-            return self._cut.get(name) or self.left[name]
-        return "interrupted" if self.interrupted else "the budget ended"
+        otherwise = "interrupted" if self.interrupted else "the budget ended"
+        return {**self.left, **self._cut}.get(name, otherwise)
 
-    def _start_cells(self, threads: ThreadPoolExecutor, ended: Ended) -> bool:
+    def _start_cells(self, threads: ThreadPoolExecutor) -> bool:
         """Start cells up to `n_jobs`; return True if any cell is running."""
         while len(self._running) < self._at_a_time:
             now = time.time()
-            cell = None if self._ends is not None and now >= self._ends else self._next_cell()
+            cell = None if now >= self._ends else self._next_cell()
             if cell is None:
                 break
             self._running[cell] = now
-            threads.submit(self._perform, cell, self._deadline(cell, now), ended)
+            deadline = self._ends
+            if self.budget is not None and cell.place == self.protocol.places()[0]:
+                deadline = min(deadline, now + max(20.0, FIRST_SHARE * self.budget))
+            threads.submit(self._perform, cell, None if deadline == inf else deadline)
         return bool(self._running)
 
     def _next_cell(self) -> Cell | None:
         """Return the next cell to run: fold by fold, methods in order within a fold."""
         first = self.protocol.places()[0]
         for place in self.protocol.places():
-            if place != first and not self._chosen:
+            if place != first and not self._dropped:
                 if self._running:
                     return None  # wait for the first fold of all methods before dropping any
                 self._drop_methods(first)
@@ -184,27 +185,19 @@ class Race:
         gone = cell.method in self._cut or cell.method in self.left
         return not (gone or cell in self.records or cell in self._running)
 
-    def _deadline(self, cell: Cell, now: float) -> float | None:
-        """Return the deadline of a cell; cells of the first fold get part of the budget only."""
-        if self._ends is None or self.budget is None:
-            return None
-        if cell.place != self.protocol.places()[0]:
-            return self._ends
-        return min(self._ends, now + max(20.0, FIRST_SHARE * self.budget))
-
-    def _perform(self, cell: Cell, ends: float | None, ended: Ended) -> None:
+    def _perform(self, cell: Cell, ends: float | None) -> None:
         """Put the record of a cell, or an unexpected error, into the queue."""
         task = self.sample, self.protocol, self._methods[cell.method], cell
         try:
-            ended.put(perform_apart(*task, ends, self.executor))
+            self._ended.put(perform_apart(*task, ends, self.executor))
         except BaseException as error:
-            ended.put(error)
+            self._ended.put(error)
 
-    def _next_record(self, ended: Ended) -> Record:
+    def _next_record(self) -> Record:
         """Wait for the next record, with timeouts so that Ctrl-C is handled."""
         while True:
             try:
-                record = ended.get(timeout=BEAT)
+                record = self._ended.get(timeout=BEAT)
             except queue.Empty:
                 self._report()
                 continue
@@ -213,12 +206,11 @@ class Race:
             return record
 
     def _store(self, record: Record) -> None:
-        """Store the record of a cell, or the reason why it was stopped."""
         cell = cell_of(record)
         took = time.time() - self._running.pop(cell)
         if record["status"] == "cut":
-            at_end = self._ends is not None and time.time() >= self._ends - BEAT
             slow = f"a fold takes more than {seconds(took)}"
+            at_end = time.time() >= self._ends - BEAT
             self._cut[cell.method] = "the budget ended" if at_end else slow
             return
         self.records[cell] = record
@@ -227,7 +219,7 @@ class Race:
 
     def _drop_methods(self, first: Place) -> None:
         """Drop methods without a chance of weight and slow methods after the first fold."""
-        self._chosen = True
+        self._dropped = True
         losses = {
             name: row_losses(self.sample, record)
             for name in self._methods
@@ -235,8 +227,6 @@ class Race:
         }
         if self.selective and losses:
             self.left |= hopeless(losses)
-        if self._ends is None:
-            return
         best = min(losses, key=lambda name: float(losses[name].mean()), default=None)
         folds = self.protocol.folds - 1 + self.final_fits
         while True:  # drop the slowest until the first repeat fits the remaining time
@@ -249,7 +239,7 @@ class Race:
 
     def _repeat_fits(self, repeat: int) -> bool:
         """Return True if a repeat and the final fits are expected to fit the remaining time."""
-        if self._ends is None or any(cell.repeat == repeat for cell in self.records):
+        if any(cell.repeat == repeat for cell in self.records):
             return True
         active = [name for name in self._methods if name not in self.left | self._cut]
         fits = self.protocol.folds + self.final_fits
@@ -266,11 +256,10 @@ class Race:
         return float(np.mean(took)) if took else 0.0
 
     def _report(self) -> None:
-        """Call `progress` with the current state."""
         if self.progress is None:
             return
         cells = [Cell(name, *place) for name in self._methods for place in self.protocol.places()]
-        left = None if self._ends is None else max(0.0, self._ends - time.time())
+        left = None if self.budget is None else max(0.0, self._ends - time.time())
         waiting = sum(map(self._is_open, cells)) + len(self._running)
         records, running = tuple(self.records.values()), tuple(self._running)
         self.progress(RaceState(records, running, waiting, time.time() - self._began, left))

@@ -22,19 +22,18 @@ from pliant.comparison.folds import without_rare_classes
 from pliant.comparison.sample import Sample, check_column
 from pliant.core.exceptions import TableError
 from pliant.core.text import listed, quoted
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array
 from pliant.tables import TableFormat, TableSchema
 from pliant.tables._cells import (
     DateOrder,
-    cell_advice,
     find_orders,
     infer_kind,
     read_dates,
     read_numbers,
+    refuse,
     refuse_missing,
-    shown,
 )
-from pliant.tables._names import check_present, check_unique, row_name
+from pliant.tables._names import check_present, check_unique
 from pliant.tables._schema import read_with_schema
 
 if TYPE_CHECKING:
@@ -96,10 +95,8 @@ def read_sample(
             raise TableError(f"column {quoted(target)} is the target and cannot be --{role} too")
     form = form or TableFormat()
     form = form if group is None else replace(form, texts=(*form.texts, group))
-    stop = None if most_rows is None else most_rows + 1
-    frame, schema = read_with_schema(
-        path, target, stop=stop, form=form, aside=[*aside.values()], **choices
-    )
+    stop, extra = None if most_rows is None else most_rows + 1, [*aside.values()]
+    frame, schema = read_with_schema(path, target, stop=stop, form=form, aside=extra, **choices)
     if most_rows is not None and len(frame) > most_rows:
         raise TableError(
             f"expected at most {most_rows} rows, the table has more: use a random sample, or "
@@ -143,10 +140,7 @@ def sample_of(
 
 
 def as_frame(X: Any) -> pd.DataFrame | None:
-    """Convert a data frame to pandas; return None for other objects.
-
-    Column names become strings, and the index counts from 0.
-    """
+    """Convert a data frame to pandas, with string names and a new index; None for other objects."""
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
     if not (hasattr(X, "columns") and hasattr(X, "iloc")):
@@ -156,7 +150,6 @@ def as_frame(X: Any) -> pd.DataFrame | None:
 
 
 def _series(role: str, values: Any, n: int) -> pd.Series:
-    """Convert n values to a series with an index from 0."""
     import pandas as pd
 
     if hasattr(values, "to_pandas"):
@@ -177,9 +170,11 @@ def _sample(
     time: pd.Series | None = None,
     date_order: DateOrder | None = None,
 ) -> Sample:
-    """Convert a data frame to a sample."""
     assert schema.target is not None
-    target, order = schema.target, slice(None) if time is None else _order(time, date_order)
+    target = schema.target
+    order: Any = slice(None)
+    if time is not None:
+        order = _times(time, date_order).argsort(kind="stable").to_numpy(np.intp)
     try:
         return Sample(
             schema.features(frame)[order],
@@ -211,7 +206,6 @@ def table_name(path: str | os.PathLike[str]) -> str:
 
 
 def _numbered(cells: pd.Series) -> npt.NDArray[np.intp]:
-    """Return group codes, numbered in order of appearance."""
     import pandas as pd
 
     refuse_missing(cells, OTHER_ROWS)
@@ -223,32 +217,22 @@ def _numbered(cells: pd.Series) -> npt.NDArray[np.intp]:
         ) from None
 
 
-def _order(cells: pd.Series, date_order: DateOrder | None) -> Indices:
-    """Return the stable order of the rows in time."""
-    refuse_missing(cells, OTHER_ROWS)
-    rising = _times(cells, date_order).argsort(kind="stable")
-    return np.asarray(rising, dtype=np.intp)
-
-
 def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
     """Convert numbers or dates to sortable values; raise TableError for other values."""
     import pandas as pd
 
+    refuse_missing(cells, OTHER_ROWS)
     types = pd.api.types
-    if types.is_datetime64_any_dtype(cells):
-        return cells
-    if types.is_numeric_dtype(cells) and not types.is_bool_dtype(cells):
+    numeric = types.is_numeric_dtype(cells) and not types.is_bool_dtype(cells)
+    if numeric or types.is_datetime64_any_dtype(cells):
         return cells
     if infer_kind(cells) == "numeric":
         return pd.Series(read_numbers(cells))
     texts = list(dict.fromkeys(map(str, cells)))
     orders, strange = find_orders(texts)
     if strange or not orders:
-        at = int((cells.astype(str) == (strange or texts)[0]).to_numpy().argmax())
-        raise TableError(
-            f"column {quoted(cells.name)}: expected a number or a date such as 2024-01-31 in "
-            f"{row_name(cells.index, at)}, got {shown(cells.iloc[at])}{cell_advice(cells.iloc[at])}"
-        )
+        wrong = (cells.astype(str) == (strange or texts)[0]).to_numpy()
+        refuse(cells, wrong, "a number or a date such as 2024-01-31")
     if date_order is None and len(orders) == 2:
         raise TableError(
             f"dates in {quoted(cells.name)} may have day or month first: "
@@ -326,11 +310,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Validate that X is a data frame with all columns."""
         frame, names = as_frame(X), self.feature_names_in_.tolist()
         if frame is None:
-            expected = listed([quoted(name) for name in names], 10)
-            raise TableError(
-                f"expected a data frame with the columns {expected}, as in fit, "
-                f"got {type(X).__name__}"
-            )
+            expected = f"expected a data frame with the columns {listed([*map(quoted, names)], 10)}"
+            raise TableError(f"{expected}, got {type(X).__name__}")
         check_present(names, list(frame.columns))
         check_unique([name for name in frame.columns if name in set(names)], "the table")
         if frame.empty:

@@ -40,22 +40,7 @@ FACTOR = 3
 Tick: TypeAlias = Callable[[int], object]
 """Callback with the number of new fits."""
 
-
-def pipeline(
-    method: Method,
-    sample: Sample,
-    n_rows: int,
-    seed: int,
-    *,
-    rough: bool = False,
-    for_new_rows: bool = False,
-) -> Any:
-    """Build the pipeline of a method for n_rows training rows; see `around`.
-
-    `rough` sets the method's ``rough`` parameters, for a search.
-    """
-    learner = method.machine(sample.task, seed=seed, n_rows=n_rows, rough=rough)
-    return around(learner, method, sample, for_new_rows=for_new_rows)
+Scorer: TypeAlias = Callable[[Any, Array, Array], float]
 
 
 def around(learner: Any, method: Method, sample: Sample, *, for_new_rows: bool = False) -> Any:
@@ -97,7 +82,6 @@ def names_after(model: Any, names: Sequence[str]) -> list[str]:
 
 
 def _scales_target(method: Method, sample: Sample) -> bool:
-    """Return True if the method's target is standardised."""
     return sample.task == "regression" and not method.streams
 
 
@@ -113,34 +97,46 @@ def _n_columns(sample: Sample) -> int:
     return n_columns
 
 
-def is_searched(method: Method, sample: Sample) -> bool:
-    """Return True if a comparison tunes the method."""
-    return method.searched and len(ParameterGrid(search_grid(method, sample))) > 1
-
-
-def defaults(method: Method, sample: Sample) -> dict[str, Any]:
-    """Return the settings without a search: the only grid point, or {} for the defaults."""
-    grid = search_grid(method, sample)
-    alone = {name: values[0] for name, values in grid.items()}
-    return alone if len(ParameterGrid(grid)) == 1 else {}
-
-
 def search(
-    method: Method,
-    sample: Sample,
-    rows: Indices,
-    protocol: Protocol,
-    seed: int,
+    method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int
 ) -> dict[str, Any]:
     """Tune a method by its scores on inner folds of the training rows.
 
-    Returns the pipeline's parameters for all these rows. The seed determines candidates, folds, and
-    the rows of each round. Raises ValueError if there are too few rows for two inner folds, or all
-    fits fail.
+    Returns the pipeline's parameters for all these rows: {} for defaults, the only point of a
+    small grid, or the result of a search. The seed determines candidates, folds, and the rows of
+    each round. Raises ValueError for too few rows for two inner folds, or if all fits fail.
     """
-    halving = _build_search(method, sample, rows, protocol, seed)
-    if halving is None:
-        return defaults(method, sample)
+    grid = search_grid(method, sample)
+    size = len(ParameterGrid(grid))
+    if size == 1:
+        return {name: values[0] for name, values in grid.items()}
+    if not method.searched:
+        return {}
+    n_folds = inner_count(sample, rows, protocol)
+    if n_folds < 2:
+        raise ValueError("tuning requires at least 4 rows, and 2 rows of each class")
+    (metric, scorer), rarest = _scoring(method, sample, protocol), 1.0
+    if sample.task == "classification":
+        y = sample.y[rows]
+        counts = np.unique(y[sample.labelled(y)], return_counts=True)[1]
+        rarest = float(counts.min() / len(rows)) / (n_folds if metric.name == "auc" else 1)
+    candidates = min(size, protocol.candidates)
+    fewest, most = rounds(len(rows), candidates, rarest, protocol)
+    learner = method.machine(sample.task, seed=seed, n_rows=most, rough=True)
+    halving = HalvingRandomSearchCV(
+        around(learner, method, sample),
+        grid,
+        n_candidates=candidates,
+        factor=FACTOR,
+        min_resources=fewest,
+        max_resources=most,
+        scoring=scorer,
+        cv=inner_splits(sample, rows, n_folds, seed),
+        refit=False,
+        return_train_score=False,
+        error_score=np.nan,
+        random_state=seed,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
@@ -155,47 +151,7 @@ def search(
         raise ValueError(
             "no candidate has a score on every inner fold: too few rows, or a rare class"
         )
-    share = len(rows) / halving.max_resources
-    chosen: dict[str, Any] = method.at_size(halving.best_params_, share)
-    return chosen
-
-
-def _build_search(
-    method: Method,
-    sample: Sample,
-    rows: Indices,
-    protocol: Protocol,
-    seed: int,
-) -> Any:
-    """Build an unfitted search; return None for a grid of one point."""
-    grid = search_grid(method, sample)
-    size = len(ParameterGrid(grid))
-    if size == 1:
-        return None
-    n_folds = inner_count(sample, rows, protocol)
-    if n_folds < 2:
-        raise ValueError("tuning requires at least 4 rows, and 2 rows of each class")
-    metric, rarest = _search_metric(method, sample, protocol), 1.0
-    if sample.task == "classification":
-        y = sample.y[rows]
-        counts = np.unique(y[sample.labelled(y)], return_counts=True)[1]
-        rarest = float(counts.min() / len(rows)) / (n_folds if metric.name == "auc" else 1)
-    candidates = min(size, protocol.candidates)
-    fewest, most = rounds(len(rows), candidates, rarest, protocol)
-    return HalvingRandomSearchCV(
-        pipeline(method, sample, most, seed, rough=True),
-        grid,
-        n_candidates=candidates,
-        factor=FACTOR,
-        min_resources=fewest,
-        max_resources=most,
-        scoring=_scorer(metric, sample),
-        cv=inner_splits(sample, rows, n_folds, seed),
-        refit=False,
-        return_train_score=False,
-        error_score=np.nan,
-        random_state=seed,
-    )
+    return dict(method.at_size(halving.best_params_, len(rows) / most))
 
 
 def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
@@ -213,35 +169,24 @@ def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> t
     return most // FACTOR ** (n_rounds - 1), most
 
 
-def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric:
-    """Return the metric for tuning: accuracy if the metric needs probabilities the learner lacks.
+def _scoring(method: Method, sample: Sample, protocol: Protocol) -> tuple[Metric, Scorer]:
+    """Return the metric for tuning and its scorer on labelled rows.
 
-    Probabilities are calibrated after tuning.
+    If the metric needs probabilities that the learner lacks before calibration, it is accuracy.
     """
-    metric = protocol.metric_for(sample.task)
-    learner = method.machine(sample.task, seed=0, n_rows=0)
-    ways = getattr(_scorer_of(metric, sample), "_response_method", "predict")
-    many = len(sample.classes or ()) > 2
+    metric, many = protocol.metric_for(sample.task), len(sample.classes or ()) > 2
+    scorer = get_scorer("roc_auc_ovr" if many and metric.name == "auc" else metric.scorer)
+    ways = getattr(scorer, "_response_method", "predict")
     needs = ways == "predict_proba" or (many and "predict_proba" in ways)
-    return metrics_of(sample.task)[0] if needs and not hasattr(learner, "predict_proba") else metric
-
-
-def _scorer_of(metric: Metric, sample: Sample) -> Callable[..., float]:
-    """Return the scikit-learn scorer of a metric."""
-    by_class = metric.name == "auc" and len(sample.classes or ()) > 2
-    scorer: Callable[..., float] = get_scorer("roc_auc_ovr" if by_class else metric.scorer)
-    return scorer
-
-
-def _scorer(metric: Metric, sample: Sample) -> Callable[[Any, Array, Array], float]:
-    """Return the scikit-learn scorer of a metric, restricted to labelled rows."""
-    scorer = _scorer_of(metric, sample)
+    if needs and not hasattr(method.machine(sample.task, seed=0, n_rows=0), "predict_proba"):
+        metric = metrics_of(sample.task)[0]
+        scorer = get_scorer(metric.scorer)
 
     def score(model: Any, X: Array, y: Array) -> float:
         known = sample.labelled(y)
         return float(scorer(model, X[known], y[known]))
 
-    return score
+    return metric, score
 
 
 def cross_validate(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from pliant.comparison.folds import RARE
 from pliant.comparison.metrics import metrics_of
-from pliant.comparison.outcome import Expected, Outcome
 from pliant.comparison.protocol import BLEND, DUMMY
 from pliant.comparison.standings import FEWEST_FOLDS, Standing
 from pliant.comparison.text import (
@@ -22,13 +22,16 @@ from pliant.comparison.text import (
 )
 from pliant.core.text import count, listed, printable, quoted
 
+if TYPE_CHECKING:
+    from pliant.comparison.result import ComparisonResult, Expected
+
 LONGEST = 40
 """Maximum length of a name in characters."""
 
 STATUS = {"skipped": "not tried", "error": "failed", "cut": "cut short", "left": "dropped early"}
 
 
-def sentence(result: Outcome) -> str:
+def sentence(result: ComparisonResult) -> str:
     """Return the recommended model, its expected score, and warnings.
 
     For example "Predict with the blend: R2 0.83 (0.79 to 0.86); best single method LAB-RBF 0.81."
@@ -37,7 +40,7 @@ def sentence(result: Outcome) -> str:
     return " ".join(text[0].upper() + text[1:] + "." for text in texts if text)
 
 
-def warnings_of(result: Outcome) -> list[str]:
+def warnings_of(result: ComparisonResult) -> list[str]:
     """Return the warnings about a result, one sentence each."""
     sample, ranked = result.sample, [s for s in result.standings() if s.rank is not None]
     classes, counts = [str(each) for each in sample.get("classes") or ()], sample.get("counts")
@@ -67,7 +70,7 @@ def warnings_of(result: Outcome) -> list[str]:
     return texts
 
 
-def _claim(result: Outcome) -> str:
+def _claim(result: ComparisonResult) -> str:
     """Return the recommended model with its expected score, and the best single method."""
     best, metric, expected = result.best, result.metric, result.expected
     if best is None:
@@ -77,7 +80,7 @@ def _claim(result: Outcome) -> str:
     around = f" ({ends})" if ends else ""
     score = f"{metric.title} {fixed(expected.mean, digits)}{around} on held-out rows"
     if best != BLEND:
-        title = next(s.method.title for s in result.standings() if s.method.name == best)
+        title = next(entry.title for entry in result.methods if entry.name == best)
         return f"predict with {title}: {score}"
     single = result.best_single
     assert single is not None
@@ -93,7 +96,7 @@ def _claim(result: Outcome) -> str:
     return f"predict with the blend: {score}; {other}"
 
 
-def missing_of(result: Outcome) -> list[str]:
+def missing_of(result: ComparisonResult) -> list[str]:
     """Return one line per reason for missing folds, with the methods concerned."""
     titles: dict[tuple[str, str], list[str]] = {}
     for entry in result.methods:
@@ -106,25 +109,23 @@ def missing_of(result: Outcome) -> list[str]:
     ]
 
 
-def leaderboard_rows(result: Outcome, *, every_metric: bool = False) -> list[dict[str, str]]:
+def leaderboard_rows(result: ComparisonResult, every_metric: bool = False) -> list[dict[str, str]]:
     """Return the rows of the leaderboard as text: the blend, then methods with scores in order."""
     places = [s for s in result.standings() if s.mean is not None and s.method.status != "left"]
-    digits, metric = digits_of(places), result.metric
+    digits, metric, weights = digits_of(places), result.metric, result.weights
     score = f"{metric.title}{'' if metric.higher_is_better else ' (lower is better)'}"
-    rows = []
-    for each in places:
-        weight, difference = result.weights.get(each.method.name), each.difference
-        rows.append(
-            {
-                "method": each.method.title,
-                score: fixed(each.mean, digits),
-                "90 % interval": interval_text(each, digits),
-                "weight": "" if weight is None else f"{weight:.2f}",
-                "better by": "" if difference is None else signed(difference, digits),
-                "p": "" if each.p_value is None else p_value(each.p_value),
-                "one fit": seconds(each.seconds["fit"]),
-            }
-        )
+    rows = [
+        {
+            "method": each.method.title,
+            score: fixed(each.mean, digits),
+            "90 % interval": interval_text(each, digits),
+            "weight": f"{weights[each.method.name]:.2f}" if each.method.name in weights else "",
+            "better by": "" if each.difference is None else signed(each.difference, digits),
+            "p": "" if each.p_value is None else p_value(each.p_value),
+            "one fit": seconds(each.seconds["fit"]),
+        }
+        for each in places
+    ]
     means = [each.means for each in places]
     if result.best == BLEND:
         mean, around = fixed(result.expected.mean, digits), interval_text(result.expected, digits)
@@ -140,36 +141,35 @@ def leaderboard_rows(result: Outcome, *, every_metric: bool = False) -> list[dic
     return rows
 
 
-def note_on_tests(result: Outcome) -> str:
+def note_on_tests(result: ComparisonResult) -> str:
     """Return a note on the reference method and the test, or ""."""
-    against = [s.method.title for s in result.standings() if s.is_reference]
-    tested = any(s.p_value is not None for s in result.standings())
-    differ = any(s.difference is not None for s in result.standings())
-    note = f"better by: than {against[0]} on the same folds" if against and differ else ""
+    places = result.standings()
+    note = ""
+    if any(s.difference is not None for s in places):
+        reference = next(s.method.title for s in places if s.is_reference)
+        note = f"better by: than {reference} on the same folds"
+    tested = any(s.p_value is not None for s in places)
     return note + ("; p: corrected t test, Holm" if tested else "")
 
 
-def leaderboard_text(result: Outcome) -> str:
+def leaderboard_text(result: ComparisonResult) -> str:
     """Return the leaderboard as plain text, with a note on differences and tests."""
-    rows = [
-        {key: cell.replace("−", "-") for key, cell in row.items()}  # for ASCII terminals
-        for row in leaderboard_rows(result)
-    ]
+    rows = leaderboard_rows(result)
     if not rows:
         return "No method finished a fold."
-    keys = [key for key in rows[0] if any(row[key] for row in rows)]
-    table = text_table(rows, [TextColumn(key, missing="") for key in keys]).rstrip()
+    columns = [TextColumn(key, missing="") for key in rows[0] if any(row[key] for row in rows)]
+    table = text_table(rows, columns).replace("−", "-").rstrip()  # for ASCII terminals
     return f"{table}\n{note_on_tests(result)}".rstrip()
 
 
-def as_text(result: Outcome) -> str:
+def as_text(result: ComparisonResult) -> str:
     """Return a headline, the recommendation, the leaderboard, and methods with missing folds."""
     claim = f"{_claim(result)}."
     lines = [_headline(result), claim[0].upper() + claim[1:], leaderboard_text(result)]
     return "\n".join([*lines, *missing_of(result)])
 
 
-def as_html(result: Outcome) -> str:
+def as_html(result: ComparisonResult) -> str:
     """Return the result in words and the leaderboard as an HTML fragment."""
     import pandas as pd
 
@@ -191,8 +191,7 @@ def interval_text(standing: Standing | Expected, digits: int) -> str:
     return f"{fixed(low, digits)} to {fixed(high, digits)}" if known(low) and known(high) else ""
 
 
-def _headline(result: Outcome) -> str:
-    """Return a line with the metric, the target, the size of the table, and the time."""
+def _headline(result: ComparisonResult) -> str:
     sample = result.sample
     size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}"
     target = quoted(sample.get("target", "y"), LONGEST)

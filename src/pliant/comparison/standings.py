@@ -205,7 +205,6 @@ def _difference(cells: Cells, mine: Scores, others: Scores, metric: Metric) -> d
 
 
 def _standing(entry: Entry, cells: Cells, metric: Metric, **place: Any) -> Standing:
-    """Build the standing of a method from its records."""
     records = list(cells.values())
     kind = "regression" if records and "r2" in records[0]["scores"] else "classification"
     named = {each.name: each for each in (*metrics_of(metric.task or kind), metric)}
@@ -240,6 +239,5 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    """Return the median of the known values, or None."""
     numbers = [float(value) for value in values if known(value)]
     return median(numbers) if numbers else None

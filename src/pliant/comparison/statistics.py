@@ -37,14 +37,10 @@ class PairedTest:
 
     Attributes
     ----------
-    statistic : float
-        Student's t; for Wilcoxon's test, the rank sum of wins minus the rank sum of losses.
-    p_value : float
-        Two-sided p-value.
-    mean_difference : float
-        Mean of first - second.
-    standard_error : float
-        Standard error of this mean, as estimated by the test.
+    statistic, p_value : float
+        Student's t, or Wilcoxon's rank sum of wins minus losses, and the two-sided p-value.
+    mean_difference, standard_error : float
+        Mean of first - second, and its standard error as estimated by the test.
     wins, ties, losses : int
         Number of splits on which the first method scored higher, equal and lower.
     """
@@ -64,10 +60,8 @@ class FriedmanTest:
 
     Attributes
     ----------
-    statistic : float
-        Iman and Davenport's F = (N - 1) chi2 / (N (k - 1) - chi2).
-    p_value : float
-        Probability of an F at least this large if all methods are equivalent.
+    statistic, p_value : float
+        Iman and Davenport's F = (N - 1) chi2 / (N (k - 1) - chi2), and its p-value.
     chi2 : float
         Friedman's chi2 = 12 N / (k (k + 1)) (sum_j R_j^2 - k (k + 1)^2 / 4).
     degrees : tuple of int
@@ -93,8 +87,7 @@ def corrected_t_test(
 ) -> PairedTest:
     """Test mean(d) = 0 with Nadeau and Bengio's corrected resampled t test.
 
-    The variance of the mean over r resampled splits is estimated by
-    (1/r + n_test / n_train) var(d), because the training sets overlap.
+    The variance of the mean is (1/r + n_test / n_train) var(d), because training sets overlap.
 
     Parameters
     ----------
@@ -120,13 +113,11 @@ def corrected_t_test(
             raise ValueError(f"expected {name} > 0, got {rows}")
     d = _differences(first, second)
     spread = 0.0 if np.ptp(d) == 0 else float(np.std(d, ddof=1))
-    largest = float(np.abs(np.array([first, second], dtype=np.float64)).max())
+    largest = _largest(np.array([first, second], dtype=np.float64))
     error = sqrt(1 / len(d) + n_test / n_train) * max(spread, largest / least_rows)
     mean = float(np.mean(d))
-    certain = 0.0 if mean == 0 else float(np.copysign(inf, mean))
-    t = mean / error if error > 0 else certain
-    p_value = 2 * float(stats.t.sf(abs(t), len(d) - 1))
-    return _paired(d, t, p_value, error)
+    t = mean / error if error > 0 else float(np.sign(mean)) * inf if mean else 0.0
+    return _paired(d, t, 2 * float(stats.t.sf(abs(t), len(d) - 1)), error)
 
 
 def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
@@ -170,8 +161,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(len(p))
     adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    bounded: list[float] = np.minimum(adjusted, 1.0).tolist()
-    return bounded
+    return [min(float(value), 1.0) for value in adjusted]
 
 
 def average_ranks(scores: npt.ArrayLike) -> Array:
@@ -194,13 +184,8 @@ def average_ranks(scores: npt.ArrayLike) -> Array:
     """
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
-        raise ValueError(
-            "expected scores of shape (n_sets >= 1, n_methods >= 2), one row per data set, "
-            f"got {table.shape}"
-        )
-    if not np.isfinite(table).all():
-        raise ValueError("expected finite scores, got nan or inf")
-    largest = float(np.abs(table).max())
+        raise ValueError(f"expected scores of shape (n_sets, n_methods >= 2), got {table.shape}")
+    largest = _largest(table)
     rounded = np.round(table / largest, DIGITS) if largest > 0 else table
     return np.asarray(stats.rankdata(-rounded, axis=1).mean(axis=0), dtype=np.float64)
 
@@ -236,8 +221,7 @@ def friedman_test(scores: npt.ArrayLike) -> FriedmanTest:
 def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05) -> float:
     """Return Nemenyi's critical difference of mean ranks, q sqrt(k (k + 1) / (6 N)).
 
-    q is the 1 - `level` quantile of the studentised range of k methods, with infinitely many
-    degrees of freedom, divided by sqrt(2).
+    q is the 1 - `level` quantile of the studentised range (k, inf), divided by sqrt(2).
 
     Parameters
     ----------
@@ -263,15 +247,18 @@ def _differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
     """Return the differences of scores, rounded at 1e-12 of the largest score."""
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(
-            f"expected two score arrays of the same shape (r,), got {a.shape} and {b.shape}"
-        )
+        raise ValueError(f"expected scores of the same shape (r,), got {a.shape} and {b.shape}")
     if len(a) < 2:
         raise ValueError(f"expected at least 2 pairs of scores, got {len(a)}")
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError("expected finite scores, got nan or inf")
-    largest = float(max(np.abs(a).max(), np.abs(b).max()))
+    largest = _largest(np.array([a, b]))
     return np.round(a / largest - b / largest, DIGITS) * largest if largest > 0 else a - b
+
+
+def _largest(scores: Array) -> float:
+    """Return the largest absolute score; raise ValueError unless all scores are finite."""
+    if not np.isfinite(scores).all():
+        raise ValueError("expected finite scores, got nan or inf")
+    return float(np.abs(scores).max())
 
 
 def _signed_rank_p(moved: Array, ranks: Array) -> float:
@@ -285,6 +272,5 @@ def _signed_rank_p(moved: Array, ranks: Array) -> float:
 
 
 def _paired(d: Array, statistic: float, p_value: float, error: float) -> PairedTest:
-    """Build a result with the mean difference, wins, ties and losses."""
     wins, ties, losses = (int(np.sum(np.sign(d) == sign)) for sign in (1, 0, -1))
     return PairedTest(statistic, p_value, float(np.mean(d)), error, wins, ties, losses)

@@ -27,10 +27,7 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def decimals(values: Iterable[float | None], errors: Iterable[float | None]) -> int:
-    """Return the number of decimals to show, at most four.
-
-    It suffices for three digits of the largest value and one of the median standard error.
-    """
+    """Return the decimals, up to 4, for 3 digits of the values and 1 of the median error."""
     largest = max((abs(value) for value in values if known(value)), default=0.0)
     spread = median([error for error in errors if known(error) and error > 0] or [1.0])
     wanted = 2 - floor(log10(largest)) if largest > 0 else 3
@@ -101,10 +98,7 @@ def share_text(value: float, spread: float) -> str:
 
 
 def shortage(error: MemoryError) -> str:
-    """Return a message with the requested bytes and possible remedies.
-
-    Only NumPy's error has the requested bytes; otherwise the message has the peak memory usage.
-    """
+    """Return a message with remedies and the requested bytes (from NumPy) or the peak memory."""
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is not None and dtype is not None:
         size = prod(shape) * np.dtype(dtype).itemsize
@@ -193,10 +187,7 @@ def laid_out(
     columns: Sequence[TextColumn | str] | None,
     escape: Callable[[str], str],
 ) -> list[tuple[str, bool, list[str]]]:
-    """Return the heading, True for numbers, and the cells of each column, padded to equal width.
-
-    `escape` is applied to all text after control characters are removed.
-    """
+    """Return heading, True for numbers, and cells of each column, escaped and of equal width."""
     keys = dict.fromkeys(key for row in rows for key in row)
     shown = [TextColumn(c) if isinstance(c, str) else c for c in (columns or keys)]
     if not shown:
@@ -219,7 +210,6 @@ def laid_out(
 
 
 def _written(cell: object, column: TextColumn) -> str:
-    """Format a cell on one line."""
     if cell is None:
         return _clean(column.missing)
     if isinstance(cell, Score):

@@ -22,7 +22,7 @@ from joblib import cpu_count
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from pliant.comparison.cells import FittedMethod, cut, failed, fit_method, perform
+from pliant.comparison.cells import FittedMethod, failed, fit_method, perform
 from pliant.comparison.protocol import Cell, Protocol, Record
 from pliant.comparison.sample import Sample
 from pliant.core.progress import is_over
@@ -42,16 +42,15 @@ def perform_apart(
     ends: float | None = None,
     executor: Any = None,
 ) -> Record:
-    """Run a cell in another process, or in an executor, an object with ``submit``.
+    """Run a cell in another process, or in an executor with ``submit``.
 
-    At the time `ends`, as returned by ``time.time``, the process is killed and the record's status
-    is "cut".
+    At the time `ends`, by ``time.time``, the process is killed, and the record's status is "cut".
     """
     if executor is None and multiprocessing.current_process().daemon:
         return perform(sample, protocol, method, cell)
-    if is_over(ends):
-        return cut(cell)
     try:
+        if is_over(ends):
+            raise TimeoutError
         with _lent_process() if executor is None else nullcontext(executor) as process:
             future = process.submit(perform, sample, protocol, method, cell)
             left = None if ends is None else max(0.0, ends - time.time())
@@ -61,7 +60,7 @@ def perform_apart(
                 future.cancel()
                 raise
     except TimeoutError:
-        return cut(cell)
+        return failed(cell, "the deadline passed", "cut")
     except TerminatedWorkerError:
         reason = "the process died: out of memory, or a crash"
         return failed(cell, reason) | {"crashed": True}
@@ -77,10 +76,7 @@ def fit_apart(
     rows: Indices,
     n_jobs: int | None = None,
 ) -> list[FittedMethod]:
-    """Fit methods to the given rows for predicting new rows, each in a single-threaded process.
-
-    A single method, or all methods if `n_jobs` is 1, are fitted in this process.
-    """
+    """Fit methods to the given rows, in processes if there are several methods and jobs."""
     given = sample, rows, protocol, protocol.seed
     at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
     if at_a_time < 2 or multiprocessing.current_process().daemon:
