@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.cluster import KMeans
 from sklearn.linear_model import Perceptron, Ridge
 from sklearn.pipeline import make_pipeline
@@ -62,15 +62,8 @@ def test_user_seeds_take_precedence():
     assert inside.machine("classification", seed=11, n_rows=10)[-1].random_state == 5
 
 
-class Labels(BaseEstimator):
+class Labels(ClassifierMixin, BaseEstimator):
     """A classifier without decision values and probabilities."""
-
-    _estimator_type = "classifier"
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "classifier"
-        return tags
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)

@@ -54,15 +54,7 @@ class SpyRegressor(RegressorMixin, _Spy):
 
 
 SPY = Method(
-    name="spy",
-    title="Spy",
-    paper="",
-    classifier=SpyClassifier,
-    regressor=SpyRegressor,
-    grid={"depth": (1, 2, 3)},
-    max_rows=10_000,
-    summary="",
-    streams=True,
+    *("spy", "Spy", "", SpyClassifier, SpyRegressor, {"depth": (1, 2, 3)}, 10_000, ""), streams=True
 )
 
 

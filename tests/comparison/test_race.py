@@ -21,7 +21,7 @@ from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import contenders_for
 from pliant.comparison.journal import Journal
 from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.race import FIRST_SHARE, KEPT, Race, hopeless, row_losses
+from pliant.comparison.race import FIRST_SHARE, KEPT, Race, hopeless
 from pliant.comparison.sample import Sample
 from pliant.comparison.workers import close_all, perform_apart, warm_up
 from pliant.registry import Method
@@ -152,15 +152,6 @@ def test_hopeless_formula():
                 expected.add(name)
         assert set(hopeless(losses)) == expected
         assert expected or n < 10
-
-
-def test_row_losses():
-    rows = {"kept": {"rows": [1, 3], "values": [2.0, 2.5]}}
-    np.testing.assert_array_equal(row_losses(NUMBERS, rows), [1.0, 0.25])
-    y = np.array(["n", "y"] * 10)
-    labels = Sample(np.zeros((20, 1)), y, "classification")
-    rows = {"kept": {"rows": [1, 2], "values": [[0.4, 0.6], [0.0, 1.0]]}}
-    np.testing.assert_allclose(row_losses(labels, rows), -np.log([0.6, 1e-4]))
 
 
 def test_hopeless_methods_are_dropped_after_first_fold():

@@ -65,12 +65,6 @@ def test_chi2_without_ties_matches_scipy():
     assert found.p_value == pytest.approx(stats.f.sf(F, 4, 44), rel=1e-10)
 
 
-def test_average_ranks_examples():
-    np.testing.assert_array_equal(average_ranks([[3, 1, 2], [5, 5, 1]]), [1.25, 2.25, 2.5])
-    errors = average_ranks([[-3, -1, -2], [-5, -5, -1]])
-    np.testing.assert_array_equal(errors, [2.75, 1.75, 1.5])
-
-
 def test_same_order_on_all_data_sets():
     found = friedman_test([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
     assert (found.statistic, found.p_value, found.chi2) == (math.inf, 0.0, 6.0)

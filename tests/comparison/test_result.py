@@ -23,8 +23,8 @@ from pliant.comparison.sentences import missing_of
 from pliant.persistence import load_model, save_model
 from tests.comparison.comparison_cases import entry, perform_here, result_of
 from tests.comparison.report.report_cases import HOSTILE
-from tests.comparison.test_blending import CLASSES, NAMES, made
-from tests.comparison.test_frames import frame
+from tests.comparison.test_blend import CLASSES, NAMES, made
+from tests.comparison.test_reading import frame
 
 OPTIONS = {"folds": 2, "repeats": 1, "budget": None, "n_jobs": 1}
 
@@ -64,13 +64,8 @@ def test_blend_is_recommended():
     lines = repr(result).splitlines()
     assert lines[0] == "Comparison: R2 of 'y', 500 rows, 3 features; 1.0 s"
     assert lines[1] == result.sentence()
-    assert [line.split()[0] for line in lines[4:-1]] == [
-        "Blend",
-        "Linear",
-        "DANK",
-        "TKL",
-        "Gaussian",
-    ]
+    first = [line.split()[0] for line in lines[4:-1]]
+    assert first == ["Blend", "Linear", "DANK", "TKL", "Gaussian"]
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
@@ -101,35 +96,25 @@ def said(scores=None, **facts):
 
 def test_sentences():
     assert said() == "Predict with Gaussian SVM: accuracy 0.850 (0.799 to 0.901) on held-out rows."
+    assert said({"svm": []}) == said({"dummy": TEN}) != said()
     assert said({"svm": []}) == "No method finished a fold, so none can be recommended."
-    only = {"dummy": TEN}
-    assert said(only) == "No method finished a fold, so none can be recommended."
-    counts = {"classes": ["no", "yes"], "counts": [480, 20]}
-    assert said(**counts).endswith(
-        "Class 'yes' has 4.0% of the rows, and always predicting the most frequent class has "
-        "accuracy 0.960: consider probabilities (--proba, --threshold), log loss and balanced "
-        "accuracy."
-    )
+    rare = said(classes=["no", "yes"], counts=[480, 20])
+    assert "Class 'yes' has 4.0% of the rows" in rare
+    assert "most frequent class has accuracy 0.960" in rare
     assert said(classes=["no", "yes"], counts=[450, 50]) == said()
-    whole = {"classes": [3, 4, 5, 6, 7, 8], "target": "quality"}
-    assert said(**whole).endswith(
-        "The 6 values of 'quality' are treated as classes: use --task regression "
-        "(task='regression' in Python) to predict a number."
-    )
+    whole = said(classes=[3, 4, 5, 6, 7, 8], target="quality")
+    assert "The 6 values of 'quality' are treated as classes: use --task regression" in whole
     assert said(classes=[3, 4, 5, 6, 7]) == said(classes=[*"abcdefgh"]) == said()
     assert "4 folds" in said({"svm": TEN[:4]})
+    assert "1 fold " in said({"svm": TEN[:1]})
     assert said(rows=150).endswith("With only 150 rows, scores on new rows may differ a lot.")
-    one = said({"svm": TEN[:1]})
-    assert one.startswith("Predict with Gaussian SVM: accuracy 0.900 on held-out rows. ")
-    assert "1 fold " in one
 
 
 @pytest.mark.parametrize(("ahead", "told"), [(0.01, True), (1e-6, False), (-0.01, False)])
 def test_caution_if_single_method_beats_blend(ahead, told):
     result = with_predictions()
     vars(result)["expected"] = Expected(result.best_single.mean - ahead, None, None, {})
-    caution = ", selected as the best of 4 and therefore likely to be worse on new rows."
-    assert result.sentence().endswith(caution) == told
+    assert ("selected as the best of 4" in result.sentence()) == told
 
 
 def test_single_job_starts_no_process(monkeypatch):
@@ -138,12 +123,10 @@ def test_single_job_starts_no_process(monkeypatch):
     y = X[:, 0] + 0.3 * rng.normal(size=60)
     methods = [("a", Ridge()), ("b", RandomForestRegressor(5, random_state=0))]
     result = compare(X, y, methods=methods, **OPTIONS)
-    asked = []
     monkeypatch.setattr(workers, "_FREE", [])
-    monkeypatch.setattr(workers, "_started", lambda: asked.append(1) or pytest.fail("started"))
+    monkeypatch.setattr(workers, "_started", lambda: pytest.fail("started"))
     assert result.best == "blend"
     assert result.fit_best().predict(X).shape == (60,)
-    assert asked == []
 
 
 def test_blend_of_one_fold_has_no_score():
@@ -178,11 +161,7 @@ def test_notebook_html_is_escaped(hostile):
     )
     html = replace(result, methods=entries)._repr_html_()
     assert html.count("<tr") == 3
-    assert not {"<script", "<img", "http", "\u202e", "\x1b"} & set(html.split())
-    assert "<script" not in html
-    assert "<img" not in html
-    assert "http" not in html
-    assert "\u202e" not in html
+    assert not any(mark in html for mark in ("<script", "<img", "http", "\u202e", "\x1b"))
 
 
 def noisy(n=90):
@@ -255,16 +234,6 @@ def test_final_fit_repeats_search_on_all_rows(blended):
     found = blended.fit_best("linear").predict(X)
     np.testing.assert_allclose(found, expected.predict(X) * y.std() + y.mean())
     np.testing.assert_allclose(blended.fit_best("dummy").predict(X), y.mean())
-
-
-def test_user_estimator_is_fitted_unchanged():
-    X, y = frame()
-    numbers = np.column_stack([X["age"].fillna(0.0), X["ok"]])
-    forest = RandomForestClassifier(5, random_state=1)
-    result = compare(numbers, y.to_numpy(), methods=[forest], **OPTIONS)
-    expected = RandomForestClassifier(5, random_state=1).fit(numbers, y)
-    found = result.fit_best().predict_proba(numbers)
-    np.testing.assert_array_equal(found, expected.predict_proba(numbers))
 
 
 def test_unsavable_estimators_are_not_blended():

@@ -22,14 +22,7 @@ REFERENCE, DUMMY, BLEND = "svm", "dummy", "blend"
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """A method on a fold: fitted on the training rows and scored on the test rows.
-
-    Parameters
-    ----------
-    method : str
-    repeat, fold : int
-        Counted from 0.
-    """
+    """A method on a fold, fitted on its training rows; `repeat` and `fold` count from 0."""
 
     method: str
     repeat: int
@@ -111,11 +104,10 @@ class Kept(TypedDict):
 class Record(TypedDict):
     """The result of a cell as plain data, one line of the journal.
 
-    ``scores`` has a score per metric, None if undefined; a failed cell has an ``error`` and no
-    scores. ``rows`` has the numbers of "train" and "test" rows, ``chosen`` the settings of a
-    search, ``kept`` the stored predictions, ``support`` the number of support points, ``gap`` the
-    largest certified relative gap, and ``size_bytes`` the size of the pickled model. A cell that
-    ``crashed`` is not written to the journal, so it is repeated on resume.
+    ``scores`` has a score per metric, None if undefined. ``rows`` has the numbers of "train" and
+    "test" rows, ``chosen`` the settings of a search, ``support`` the number of support points,
+    ``gap`` the largest certified relative gap, and ``size_bytes`` the size of the pickled model. A
+    cell that ``crashed`` is not written to the journal, so it is repeated on resume.
     """
 
     method: str
@@ -167,7 +159,6 @@ class Entry:
     blends: bool = True
 
     def __post_init__(self) -> None:
-        """Shorten the texts, which may come from a file or an error, to one printable line."""
         for name, limit in (("title", 80), ("summary", 200), ("reason", 400)):
-            text = printable(" ".join(str(getattr(self, name)).split()), limit)
-            object.__setattr__(self, name, text)
+            text = " ".join(str(getattr(self, name)).split())  # from a file, a user or an error
+            object.__setattr__(self, name, printable(text, limit))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, get_args
 
@@ -74,13 +74,12 @@ class Sample:
         if len(names) != self.X.shape[1]:
             raise ValueError(f"expected {self.X.shape[1]} feature names, got {len(names)}")
         distinct = np.unique(self.y)
-        if len(distinct) < 2:
+        n, k = len(self.y), len(distinct)
+        if k < 2:
             got = quoted(distinct[0])
             raise ValueError(f"expected a non-constant target, got {got} in all rows")
-        n, most = len(self.y), max(MAX_CLASSES, len(self.y) / FEWEST_ROWS)
-        if self.task == "classification" and len(distinct) > most:
-            got = f"{len(distinct)} classes in {n} rows"
-            raise ValueError(f"expected recurring classes, got {got}")
+        if self.task == "classification" and k > max(MAX_CLASSES, n / FEWEST_ROWS):
+            raise ValueError(f"expected recurring classes, got {k} classes in {n} rows")
         if self.groups is not None and self.ordered:
             raise ValueError("expected groups or a time order, got both")
 
@@ -95,29 +94,23 @@ class Sample:
         groups: Any = None,
         time: Any = None,
     ) -> Sample:
-        """Build a sample from arrays or a numeric data frame; rows are sorted by `time`.
-
-        The parameters are described in `pliant.compare`. Raises ValueError for an invalid shape,
-        type or value.
-        """
+        """Build a sample from arrays or a numeric data frame, sorted by `time`; see `compare`."""
         if task is not None:
             check_choice("task", task, get_args(Task))
         names = getattr(X, "columns", ()) if feature_names is None else feature_names
-        features = check_array(
-            X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X"
-        )
+        options = {"order": "C", "ensure_all_finite": "allow-nan", "input_name": "X"}
+        features = check_array(X, dtype=np.float64, **options)
         labels = _column("y", y, len(features))
         kind: Any = task or _guess_task(labels)
         if kind == "regression" and labels.dtype.kind not in "iufb":
             raise ValueError(f"expected numbers in y for regression, got {quoted(labels[0])}")
         labels = labels.astype(np.float64) if kind == "regression" else labels
         groups = None if groups is None else _column("groups", groups, len(features))
-        if time is not None:
-            order = np.argsort(_column("time", time, len(features)), kind="stable")
-            features, labels = features[order], labels[order]
-            groups = None if groups is None else groups[order]
-        ordered = time is not None
-        return cls(features, labels, kind, tuple(names), groups=groups, ordered=ordered)
+        sample = cls(features, labels, kind, tuple(names), groups=groups, ordered=time is not None)
+        if time is None:
+            return sample
+        order = np.argsort(_column("time", time, len(features)), kind="stable")
+        return replace(sample, X=features[order], y=labels[order])
 
     @property
     def classes(self) -> list[Any] | None:
@@ -163,8 +156,7 @@ def _guess_task(y: npt.NDArray[Any]) -> Task:
 def check_column(name: str, shape: tuple[int, ...], n: int) -> None:
     """Raise ValueError unless a shape is (n,)."""
     if shape != (n,):
-        several = name == "y" and len(shape) == 2
-        hint = ": compare one target at a time" if several else ""
+        hint = ": compare one target at a time" if name == "y" and len(shape) == 2 else ""
         raise ValueError(f"expected {name} of shape ({n},), got {shape}{hint}")
 
 

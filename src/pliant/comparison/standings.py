@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from math import fsum, sqrt
-from statistics import median, variance
+from math import sqrt
+from statistics import fmean, median, variance
 from typing import Any, TypeAlias
 
 from scipy import stats
@@ -41,13 +41,9 @@ class Standing:
     Attributes
     ----------
     method : Entry
-    mean : float or None
-        Mean score over the common folds, or over the method's own folds if it has no rank. None
-        without scores.
-    error : float or None
-        Standard error of the mean; None for fewer than two folds.
-    low, high : float or None
-        90 % interval of the mean.
+    mean, error, low, high : float or None
+        Mean score over the common folds, or over the method's own folds if it has no rank, with its
+        standard error and 90 % interval. None without scores, or for fewer than two folds.
     folds, planned : int
         Number of folds in the mean, and in the protocol.
     rank : int or None
@@ -65,10 +61,8 @@ class Standing:
         Mean and standard error of each metric, by name.
     seconds : dict of str to float or None
         Median times over the folds: "search", "fit", "predict", "total".
-    size_bytes, support : float or None
-        Medians over the folds, where known.
-    gap : float or None
-        Largest certified gap.
+    size_bytes, support, gap : float or None
+        Medians over the folds, and the largest certified gap, where known.
     """
 
     method: Entry
@@ -168,7 +162,7 @@ def interval_of(
     """
     if len(scores) < 2:
         return None
-    mean, r = fsum(scores) / len(scores), len(scores)
+    mean, r = fmean(scores), len(scores)
     error = sqrt((1 / r + share) * variance(scores))
     reach = float(stats.t.ppf(0.95, r - 1)) * error
     least, largest = metric.range
@@ -177,16 +171,14 @@ def interval_of(
 
 def held_out_share(records: Iterable[Record]) -> float:
     """Return n_test / n_train, averaged over the records."""
-    shares = [record["rows"]["test"] / record["rows"]["train"] for record in records]
-    return fsum(shares) / len(shares)
+    return fmean(record["rows"]["test"] / record["rows"]["train"] for record in records)
 
 
 def _sort_key(scores: Scores, metric: Metric, ranked: bool) -> tuple[int, int, float]:
     """Return the sort key of a method, with its mean rounded to 12 digits."""
-    mean = _mean(scores.values())
-    if mean is None:
+    if not scores:
         return 2, 0, 0.0
-    better_first = float(f"{mean:.12g}") * (-1 if metric.higher_is_better else 1)
+    better_first = float(f"{fmean(scores.values()):.12g}") * (-1 if metric.higher_is_better else 1)
     return (0, 0, better_first) if ranked else (1, -len(scores), better_first)
 
 
@@ -194,7 +186,7 @@ def _difference(cells: Cells, mine: Scores, others: Scores, metric: Metric) -> d
     """Return the mean difference to the reference, its standard error, and its p-value."""
     sign = 1 if metric.higher_is_better else -1
     first, second = ([sign * score for score in s.values()] for s in (mine, others))
-    difference = fsum(first) / len(first) - fsum(second) / len(second)
+    difference = fmean(first) - fmean(second)
     if len(first) < 2:
         return {"difference": difference}
     rows = min(record["rows"]["test"] for record in cells.values())
@@ -209,18 +201,19 @@ def _standing(entry: Entry, cells: Cells, metric: Metric, **place: Any) -> Stand
     kind = "regression" if records and "r2" in records[0]["scores"] else "classification"
     named = {each.name: each for each in (*metrics_of(metric.task or kind), metric)}
     scores = {name: list(scores_of(cells, name).values()) for name in named}
+    means = {name: fmean(values) if values else None for name, values in scores.items()}
     share = held_out_share(records) if records else 0.0
     intervals = {name: interval_of(values, share, named[name]) for name, values in scores.items()}
     error, low, high = intervals[metric.name] or (None, None, None)
     return Standing(
         method=entry,
-        mean=_mean(scores[metric.name]),
+        mean=means[metric.name],
         error=error,
         low=low,
         high=high,
         folds=len(cells),
         **place,
-        means={name: _mean(values) for name, values in scores.items()},
+        means=means,
         errors={name: each and each[0] for name, each in intervals.items()},
         seconds={
             part: _median(each["seconds"].get(part) for each in records)
@@ -230,12 +223,6 @@ def _standing(entry: Entry, cells: Cells, metric: Metric, **place: Any) -> Stand
         support=_median(each.get("support") for each in records),
         gap=max(filter(known, (each.get("gap") for each in records)), default=None),
     )
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    """Return the mean, independent of the order of the values; None without values."""
-    numbers = list(values)
-    return fsum(numbers) / len(numbers) if numbers else None
 
 
 def _median(values: Iterable[float | None]) -> float | None:

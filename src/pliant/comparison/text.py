@@ -42,18 +42,14 @@ def fixed(value: float | None, digits: int) -> str:
     return _power(value) if awkward else f"{value:.{digits}f}".replace("-", MINUS)
 
 
-def signed(value: float | None, digits: int) -> str:
+def signed(value: float, digits: int) -> str:
     """Format a difference with its sign, except for a rounded zero."""
-    if not known(value):
-        return MISSING
     text = f"{value:+.{digits}f}"
     return text.replace("-", MINUS) if any(digit in text for digit in "123456789") else text[1:]
 
 
-def p_value(value: float | None) -> str:
+def p_value(value: float) -> str:
     """Format a p-value with enough digits to compare it with 0.05."""
-    if not known(value):
-        return MISSING
     return "< 0.001" if value < 0.001 else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
 
 
@@ -139,10 +135,8 @@ class TextColumn:
 
     Attributes
     ----------
-    key : str
-        Key of the column's cells in the rows.
-    title : str or None
-        Heading; None uses the key.
+    key, title : str
+        Key of the column's cells in the rows, and heading (by default the key).
     digits : int
         Decimals of floats.
     missing : str
@@ -160,23 +154,15 @@ def text_table(
 ) -> str:
     """Format rows as a plain-text table.
 
+    Numbers are right-aligned, control characters are removed, and text is truncated to 350
+    characters with an ellipsis.
+
     Parameters
     ----------
     rows : sequence of mappings
         Rows, which map column keys to cells.
     columns : sequence of TextColumn or str, optional
-        Columns, in order; by default all keys, in order of first appearance.
-
-    Returns
-    -------
-    str
-        Lines that end in a newline. Numbers are right-aligned, control characters are removed, and
-        text is truncated to 350 characters with an ellipsis.
-
-    Raises
-    ------
-    ValueError
-        If there are no columns.
+        Columns, in order; by default all keys, in order of first appearance. ValueError if empty.
     """
     lines = [[head, "-" * len(head), *body] for head, _, body in laid_out(rows, columns, str)]
     return "".join(f"{'  '.join(line).rstrip()}\n" for line in zip(*lines, strict=True))

@@ -98,30 +98,18 @@ def test_warnings_are_listed():
     assert page_of("classes").all("ul", class_="notice") == []
 
 
-@pytest.mark.parametrize(
-    ("name", "pictures"),
-    [
-        ("classes", ["Mean", "Weights:", "Calibration", "Confusion"]),
-        ("numbers", ["Mean", "Weights:", "True"]),
-        ("single", ["Mean", "Calibration", "Confusion"]),
-        (
-            "several",
-            [
-                "Average",
-                "Mean",
-                "Weights:",
-                "Calibration",
-                "Confusion",
-                "Mean",
-                "Weights:",
-                "True",
-            ],
-        ),
-    ],
-)
-def test_pictures(name, pictures):
+PICTURES = {
+    "classes": "Mean Weights: Calibration Confusion",
+    "numbers": "Mean Weights: True",
+    "single": "Mean Calibration Confusion",
+    "several": "Average Mean Weights: Calibration Confusion Mean Weights: True",
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures(name):
     alts = [image["attributes"]["alt"] for image in page_of(name).all("img")]
-    assert [alt.split()[0] for alt in alts] == pictures
+    assert " ".join(alt.split()[0] for alt in alts) == PICTURES[name]
 
 
 def test_single_method_with_all_the_weight():

@@ -15,7 +15,6 @@ from pliant import LABRBFRegressor, compare
 from pliant.comparison import pictures as module
 from pliant.comparison.page import report_html
 from pliant.comparison.pictures import pictures_of
-from pliant.comparison.sample import Sample
 
 NAMES = ["age", "dose $", "<script>"]
 LAB = LABRBFRegressor(n_support=8, n_members=2, max_iter=3, random_state=0)
@@ -56,13 +55,6 @@ def test_importance_of_linear_model():
     age, dose = re.search("'age' ([0-9.]+), 'dose \\$' ([0-9.]+)", title).groups()
     assert float(age) == pytest.approx(8 / 5, rel=0.15)
     assert float(dose) == pytest.approx(2 / 5, rel=0.15)
-
-
-def test_words_of_a_text_are_permuted_together():
-    names = ("age", "note (hash 0)", "note (hash 1)")
-    y = np.arange(4) % 2
-    sample = Sample(np.zeros((4, 3)), y, "classification", names, texts=((1, 3),))
-    assert module._columns(sample) == [("age", [0]), ("note", [1, 2])]
 
 
 def test_relevance_picture(data):
