@@ -1,8 +1,5 @@
 """Blend weights against a conic solver; blends as estimators, in files and in comparisons."""
 
-import io
-import zipfile
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -229,20 +226,14 @@ def test_blend_round_trip_through_model_file(case, tmp_path):
 @pytest.mark.parametrize(
     "weights", [[0.5, 0.5], [0.5, 0.6, 0.1], [1.5, -0.5, 0.0], [np.nan, 0.5, 0.5], [[1.0, 0, 0]]]
 )
-def test_invalid_weights_in_model_file_are_refused(weights, tmp_path):
+def test_invalid_weights_in_model_file_are_refused(weights, tmp_path, monkeypatch):
     model = BlendRegressor(REGRESSORS).fit(*regression())
-    save_model(model, tmp_path / "blend.pliant")
-    written = [io.BytesIO(), io.BytesIO()]
-    for file, array in zip(written, (model.weights_, weights), strict=True):
-        np.save(file, array)
-    with zipfile.ZipFile(tmp_path / "blend.pliant") as file:
-        contents = {name: file.read(name) for name in file.namelist()}
-    with zipfile.ZipFile(tmp_path / "altered.pliant", "w") as file:
-        for name, content in contents.items():
-            same = content == written[0].getvalue()
-            file.writestr(name, written[1].getvalue() if same else content)
+    model.weights_ = np.array(weights)
+    with monkeypatch.context() as patch:
+        patch.setattr(BlendRegressor, "_check_loaded", lambda self: None)
+        save_model(model, tmp_path / "blend.pliant")
     with pytest.raises(ModelFileError, match=r"expected 3 weights >= 0 with sum 1, got"):
-        load_model(tmp_path / "altered.pliant")
+        load_model(tmp_path / "blend.pliant")
 
 
 NAMES = ("linear", "dank", "tkl", "svm")

@@ -1,4 +1,4 @@
-"""Records of cells against a slow reference implementation of nested cross-validation."""
+"""Cells and searches against a slow reference implementation of nested cross-validation."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import make_friedman1
 from sklearn.exceptions import UndefinedMetricWarning
 
-from pliant.comparison.cells import kept_rows, perform
+from pliant.comparison.cells import fit_method, kept_rows, perform
 from pliant.comparison.contenders import named
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import rounds, search
+from pliant.registry import METHODS
 from tests.reference import naive_comparison as naive
 
-METHODS = ("dummy", "linear", "svm", "dank")
+NAMES = ("dummy", "linear", "svm", "dank")
 SMALL = {"folds": 3, "repeats": 2, "inner_folds": 3, "candidates": 3}
 SMALL |= {"search_rows": 2000, "seed": 7, "metric": None}
 
@@ -67,7 +69,7 @@ def check(made, method, repeat, fold, **changes):
         assert found["scores"][name] == close, name
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", NAMES)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_cells_match_twin(task, method):
     check(table(task), method, 1, 1)
@@ -151,3 +153,32 @@ def test_rounds_match_twin(n, n_candidates, rare, search_rows):
     first, most = rounds(n, n_candidates, share, Protocol(search_rows=search_rows))
     assert first == expected[0]
     assert most - 27 < expected[-1] <= most
+
+
+ROWS, PART = 120, 40
+X, Y = make_friedman1(2 * ROWS, 5, random_state=0)
+SAMPLE = Sample(X, Y, "regression")
+PROTOCOL = Protocol(folds=2, repeats=1, inner_folds=2, candidates=2, search_rows=PART)
+
+
+@pytest.mark.parametrize("rows", [PART, ROWS])
+def test_search_rescales_penalty(rows):
+    chosen = search(METHODS["tkl"], SAMPLE, np.arange(rows), PROTOCOL, seed=0)
+    name = "regressor__machine__C"
+    assert chosen[name] * PART / rows in METHODS["tkl"].grid["C"]
+
+
+def test_rescaled_penalty_is_used_in_fit_and_calibration():
+    labels = Sample(X, np.where(Y - np.median(Y) > 0.0, "a", "b"), "classification")
+    rows = np.arange(ROWS)
+    fitted = fit_method(METHODS["tkl"], labels, rows, PROTOCOL, 0)
+    chosen = fitted.settings["machine__C"]
+    assert chosen * PART / ROWS in METHODS["tkl"].grid["C"]
+    assert fitted.own.get_params()["machine__C"] == chosen
+    assert fitted.model.get_params()["estimator__machine__C"] == chosen
+
+
+def test_untuned_methods_use_defaults():
+    for name in ("extra-trees", "boosting", "dummy"):
+        found = fit_method(named(name), SAMPLE, np.arange(40), PROTOCOL, 0)
+        assert found.settings == {}

@@ -15,15 +15,14 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from pliant.comparison import workers
-from pliant.comparison.cells import failed, perform
+from pliant.comparison import cells
+from pliant.comparison.cells import close_all, failed, perform, perform_apart, warm_up
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import contenders_for
 from pliant.comparison.journal import Journal
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.race import FIRST_SHARE, KEPT, Race, hopeless
 from pliant.comparison.sample import Sample
-from pliant.comparison.workers import close_all, perform_apart, warm_up
 from pliant.registry import Method
 from tests.comparison.comparison_cases import perform_here, record, without_costs
 
@@ -329,8 +328,8 @@ def test_cell_is_killed_at_deadline(sample):
     ends = time.time() + 1.0
     found = perform_apart(sample, PROTOCOL, trouble("sleep"), Cell("sleep", 0, 0), ends)
     assert found["status"] == "cut"
-    assert not workers._FREE
-    assert not workers._BUSY
+    assert not cells._FREE
+    assert not cells._BUSY
 
 
 def test_processes_and_executors_match_serial_run(sample, monkeypatch):

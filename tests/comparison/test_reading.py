@@ -228,7 +228,7 @@ def test_invalid_data_frames(change, message):
 def test_table_encoder():
     X, y = frame()
     sample = sample_of(X, y)
-    encoder = TableEncoder.of(sample.schema)
+    encoder = TableEncoder(sample.schema.to_dict())
     np.testing.assert_array_equal(encoder.transform(X.iloc[:, ::-1].assign(z=1)), sample.X)
     again = clone(encoder).fit(X)
     assert again.get_feature_names_out().tolist() == ["age", "colour", "ok"]

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import compare
-from pliant.comparison import workers
+from pliant.comparison import cells
 from pliant.comparison.contenders import methods_of
 from pliant.comparison.protocol import Entry
 from pliant.comparison.result import ComparisonResult, Expected
@@ -123,8 +123,8 @@ def test_single_job_starts_no_process(monkeypatch):
     y = X[:, 0] + 0.3 * rng.normal(size=60)
     methods = [("a", Ridge()), ("b", RandomForestRegressor(5, random_state=0))]
     result = compare(X, y, methods=methods, **OPTIONS)
-    monkeypatch.setattr(workers, "_FREE", [])
-    monkeypatch.setattr(workers, "_started", lambda: pytest.fail("started"))
+    monkeypatch.setattr(cells, "_FREE", [])
+    monkeypatch.setattr(cells, "_started", lambda: pytest.fail("started"))
     assert result.best == "blend"
     assert result.fit_best().predict(X).shape == (60,)
 

@@ -1,19 +1,33 @@
-"""Run one cell of a comparison: search settings, fit, predict and score; return plain data.
+"""Run cells of a comparison, and final fits, in single-threaded processes.
 
-`pliant.comparison.folds.cell_seed` seeds all random draws of a cell: candidates, inner folds and
-the estimator's ``random_state``. The scores therefore do not depend on other cells.
+A cell searches settings, fits, predicts and scores. `pliant.comparison.folds.cell_seed` seeds all
+its random draws, so that its scores do not depend on other cells. A loky process runs many cells,
+one at a time, is killed at a deadline, and ends after a minute without work. A process that cannot
+start children runs the cells itself; a user's executor, such as a Dask client, runs them on its
+workers.
 """
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
+import os
 import pickle
+import signal
+import threading
 import time
 import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from joblib import cpu_count
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning
@@ -24,10 +38,15 @@ from pliant.comparison.protocol import Cell, Kept, Place, Protocol, Record
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import around, last_step, search
 from pliant.comparison.text import known, shortage
+from pliant.core.progress import is_over
 from pliant.core.text import printable
 from pliant.core.typing import Array, Indices
 from pliant.methods.summary import summarize
 from pliant.registry import Method
+
+_LOCK = threading.Lock()
+_FREE: list[ProcessPoolExecutor] = []
+_BUSY: set[ProcessPoolExecutor] = set()
 
 MOST_KEPT = 2000
 """Maximum number of predictions that are stored per fold."""
@@ -74,7 +93,7 @@ def fit_method(
     learner = method.machine(sample.task, seed=seed, n_rows=len(rows))
     model = around(learner, method, sample, for_new_rows=for_new_rows).set_params(**chosen)
     model = _with_probabilities(model, sample, rows, protocol, seed)
-    model.fit(sample.features(rows), sample.y[rows])
+    model.fit(sample.X[rows], sample.y[rows])
     if isinstance(model, CalibratedClassifierCV):
         model.cv = CALIBRATION_FOLDS  # keep the row numbers of folds out of model files
     seconds = {"search": searched_at - start, "fit": time.perf_counter() - searched_at}
@@ -133,7 +152,7 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
         raise ValueError(f"expected at most {method.max_rows} training rows, got {len(train)}")
     fitted = fit_method(method, sample, train, protocol, cell_seed(protocol, cell))
     start = time.perf_counter()
-    predictions = predictions_of(fitted, sample.features(test))
+    predictions = predictions_of(fitted, sample.X[test])
     predicted = time.perf_counter() - start
     summary = summarize(last_step(fitted.own))
     gaps = [function.relative_gap for function in summary.functions]
@@ -209,3 +228,117 @@ def _pickled_size(value: object) -> int:
     arrays: list[pickle.PickleBuffer] = []
     rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
     return len(rest) + sum(array.raw().nbytes for array in arrays)
+
+
+def perform_apart(
+    sample: Sample,
+    protocol: Protocol,
+    method: Method,
+    cell: Cell,
+    ends: float | None = None,
+    executor: Any = None,
+) -> Record:
+    """Run a cell in another process, or in an executor with ``submit``.
+
+    At the time `ends`, by ``time.time``, the process is killed, and the record's status is "cut".
+    """
+    if executor is None and multiprocessing.current_process().daemon:
+        return perform(sample, protocol, method, cell)
+    try:
+        if is_over(ends):
+            raise TimeoutError
+        with _lent_process() if executor is None else nullcontext(executor) as process:
+            future = process.submit(perform, sample, protocol, method, cell)
+            left = None if ends is None else max(0.0, ends - time.time())
+            try:
+                record: Record = future.result(left)
+            except TimeoutError:
+                future.cancel()
+                raise
+    except TimeoutError:
+        return failed(cell, "the deadline passed", "cut")
+    except TerminatedWorkerError:
+        reason = "the process died: out of memory, or a crash"
+        return failed(cell, reason) | {"crashed": True}
+    except Exception as error:  # e.g. the method cannot be pickled, or no memory for a process
+        return failed(cell, f"{type(error).__name__}: {error}") | {"crashed": True}
+    return record
+
+
+def fit_apart(
+    sample: Sample,
+    protocol: Protocol,
+    methods: Sequence[Method],
+    rows: Indices,
+    n_jobs: int | None = None,
+) -> list[FittedMethod]:
+    """Fit methods to the given rows, in processes if there are several methods and jobs."""
+    given = sample, rows, protocol, protocol.seed
+    at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
+    if at_a_time < 2 or multiprocessing.current_process().daemon:
+        return [fit_method(method, *given, for_new_rows=True) for method in methods]
+
+    def fit_one(method: Method) -> FittedMethod:
+        with _lent_process() as process:
+            task = process.submit(fit_method, method, *given, for_new_rows=True)
+            fitted: FittedMethod = task.result()
+            return fitted
+
+    with ThreadPoolExecutor(at_a_time) as threads:
+        try:
+            return list(threads.map(fit_one, methods))
+        except BaseException:
+            close_all()
+            raise
+
+
+@contextmanager
+def _lent_process() -> Iterator[ProcessPoolExecutor]:
+    """Reserve a process for a block; kill it if the block raises."""
+    with _LOCK:
+        process = _FREE.pop() if _FREE else _started()
+        _BUSY.add(process)
+    try:
+        yield process
+    except BaseException:
+        with _LOCK:
+            _BUSY.discard(process)
+        process.shutdown(wait=True, kill_workers=True)
+        raise
+    with _LOCK:
+        _BUSY.discard(process)
+        _FREE.append(process)
+
+
+def warm_up(n_processes: int) -> None:
+    """Start processes and their imports in the background."""
+    if multiprocessing.current_process().daemon:
+        return
+    with _LOCK:
+        fresh = [_started() for _ in range(n_processes - len(_FREE) - len(_BUSY))]
+        _FREE.extend(fresh)
+    for process in fresh:
+        process.submit(os.getpid)
+
+
+def close_all() -> None:
+    """Kill all processes and the cells they run."""
+    with _LOCK:
+        processes = [*_BUSY, *_FREE]
+        _BUSY.clear()
+        _FREE.clear()
+    for process in processes:
+        process.shutdown(wait=True, kill_workers=True)
+
+
+def _started() -> ProcessPoolExecutor:
+    """Start a single-threaded process that ends after 60 s without work."""
+    env = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
+    return ProcessPoolExecutor(max_workers=1, timeout=60.0, env=env, initializer=_begin)
+
+
+def _begin() -> None:
+    """Ignore Ctrl-C, which the parent handles, and exclude imports from garbage collection."""
+    gc.freeze()
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -13,6 +13,7 @@ import numpy as np
 from joblib import cpu_count
 
 from pliant._version import __version__
+from pliant.comparison.cells import fit_apart
 from pliant.comparison.contenders import BASELINES, NOT_SAVED, available, is_given, methods_of
 from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.comparison.journal import PACKAGES, Journal, key_of
@@ -21,7 +22,6 @@ from pliant.comparison.race import Progress, ProgressLines, Race
 from pliant.comparison.reading import sample_of
 from pliant.comparison.result import ComparisonResult, Source, from_frames
 from pliant.comparison.sample import Sample
-from pliant.comparison.workers import fit_apart
 from pliant.core.validation import check_integer, check_real
 from pliant.persistence import holds
 from pliant.registry import METHODS, Method

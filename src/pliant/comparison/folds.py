@@ -14,13 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    TimeSeriesSplit,
-)
+from sklearn import model_selection as splitters
 
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
@@ -142,10 +136,10 @@ def _splits(sample: Sample, rows: Indices, n_folds: int, seed: int) -> list[Spli
     """Return the folds of `rows`, as positions in `rows`."""
     y, groups = _target_of(sample, rows)
     if sample.ordered:
-        return list(TimeSeriesSplit(n_folds).split(y))
+        return list(splitters.TimeSeriesSplit(n_folds).split(y))
     classes = sample.task == "classification"
-    kind: Any = StratifiedKFold if classes else KFold
+    kind: Any = splitters.StratifiedKFold if classes else splitters.KFold
     if groups is not None:
-        kind = StratifiedGroupKFold if classes else GroupKFold
+        kind = splitters.StratifiedGroupKFold if classes else splitters.GroupKFold
     folds = kind(n_folds, shuffle=True, random_state=seed)
     return list(folds.split(np.zeros(len(y)), y, groups))

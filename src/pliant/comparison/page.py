@@ -15,17 +15,10 @@ from typing import TypeAlias, Union
 from xml.etree.ElementTree import Element, tostring
 
 from pliant._version import __version__
+from pliant.comparison import sentences
 from pliant.comparison.pictures import Picture, can_draw, pictures_of, ranks_picture
 from pliant.comparison.protocol import BLEND, Record
 from pliant.comparison.result import ComparisonResult, across
-from pliant.comparison.sentences import (
-    digits_of,
-    leaderboard_rows,
-    missing_of,
-    note_on_tests,
-    sentence,
-    warnings_of,
-)
 from pliant.comparison.text import MISSING, bytes_of, fixed, gap, known, seconds
 from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
@@ -164,8 +157,8 @@ def _links(parts: Iterable[tuple[str, str]]) -> Element:
 
 
 def _opening(result: ComparisonResult) -> Content:
-    warned = [text[0].upper() + text[1:] + "." for text in warnings_of(result)]
-    claim = sentence(result).removesuffix(" ".join(warned)).strip()
+    warned = [text[0].upper() + text[1:] + "." for text in sentences.warnings_of(result)]
+    claim = sentences.sentence(result).removesuffix(" ".join(warned)).strip()
     notice = tag("ul", [tag("li", text) for text in warned], class_="notice") if warned else None
     return _pairs(_facts(result), "facts"), tag("p", claim, class_="verdict"), notice
 
@@ -246,15 +239,15 @@ def _gallery(pictures: Iterable[Picture]) -> Element:
 
 
 def _leaderboard(result: ComparisonResult) -> Content:
-    rows = leaderboard_rows(result, every_metric=True)
-    missing = [tag("li", text) for text in missing_of(result)]
+    rows = sentences.leaderboard_rows(result, every_metric=True)
+    missing = [tag("li", text) for text in sentences.missing_of(result)]
     lines = tag("ul", missing, class_="prose missing") if missing else None
     if not rows:
         return tag("p", "No method finished a fold."), lines
     headings = [key for key in rows[0] if any(row[key] for row in rows)]
     cells = [[row[key] for key in headings] for row in rows]
     caption = f"Scores on held-out rows, best {result.metric.title} first"
-    note = tag("p", note_on_tests(result), class_="hint")
+    note = tag("p", sentences.note_on_tests(result), class_="hint")
     return _table(caption, headings, cells, "leaderboard"), note, lines
 
 
@@ -393,7 +386,7 @@ def _over_all_tables(results: Sequence[ComparisonResult]) -> Element:
     for result in results:
         places = [s for s in result.standings() if s.rank is not None]
         means = {s.method.name: s.mean for s in places} | {BLEND: result.expected.mean}
-        columns.append([fixed(means.get(name), digits_of(places)) for name in titles])
+        columns.append([fixed(means.get(name), sentences.digits_of(places)) for name in titles])
     headings = [f"{result.sample['name']} ({result.metric.title})" for result in results]
     average = [fixed(ranks.get(name), 2) for name in titles]
     rows = zip(titles.values(), average, *columns, strict=True)

@@ -260,7 +260,7 @@ def _importance(result: ComparisonResult, sample: Sample, model: Any, ax: Any) -
     random = np.random.default_rng(result.protocol.seed)
     test = outer_split(sample, result.protocol, 0, 0)[1]
     rows = np.sort(random.permutation(test)[:MOST_ROWS])
-    X, y, columns = sample.features(rows), sample.y[rows], _columns(sample)
+    X, y, columns = sample.X[rows], sample.y[rows], _columns(sample)
     fitted, metric = FittedMethod(model), result.metric
 
     def score(X: Array) -> float:

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from joblib import cpu_count
 
+from pliant.comparison.cells import close_all, perform_apart
 from pliant.comparison.contenders import BASELINES
 from pliant.comparison.journal import Journal, method_key
 from pliant.comparison.metrics import Metric
@@ -36,7 +37,6 @@ from pliant.comparison.protocol import (
 from pliant.comparison.sample import Sample
 from pliant.comparison.standings import standings
 from pliant.comparison.text import fixed, seconds
-from pliant.comparison.workers import close_all, perform_apart
 from pliant.core.text import count, harmless
 from pliant.core.typing import Array
 from pliant.registry import METHODS, Method

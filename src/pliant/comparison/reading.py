@@ -261,11 +261,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
 
-    @classmethod
-    def of(cls, schema: TableSchema) -> Self:
-        """Build an encoder from a schema."""
-        return cls(schema.to_dict())
-
     @property
     def feature_names_in_(self) -> npt.NDArray[np.object_]:
         """Column names, shape (n_features_in_,)."""

@@ -16,7 +16,9 @@ import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
+from pliant.comparison import statistics
 from pliant.comparison.blend import BlendClassifier, BlendOutcome, BlendRegressor, learn_blend
+from pliant.comparison.cells import fit_apart
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import Metric, metric_of
 from pliant.comparison.protocol import BLEND, DUMMY, Entry, Protocol, Record
@@ -24,14 +26,7 @@ from pliant.comparison.reading import TableEncoder, TablePipeline
 from pliant.comparison.sample import Sample
 from pliant.comparison.sentences import as_html, as_text, sentence
 from pliant.comparison.standings import Standing, finished, held_out_share, interval_of, standings
-from pliant.comparison.statistics import (
-    FriedmanTest,
-    average_ranks,
-    friedman_test,
-    nemenyi_critical_difference,
-)
 from pliant.comparison.text import known
-from pliant.comparison.workers import fit_apart
 from pliant.core.text import listed, meant, quoted
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
@@ -342,7 +337,7 @@ class ComparisonResult:
 
 def from_frames(model: Any, schema: TableSchema) -> Any:
     """Prepend a step that encodes data frames to a fitted estimator."""
-    first = ("table", TableEncoder.of(schema))
+    first = ("table", TableEncoder(schema.to_dict()))
     if isinstance(model, TransformedTargetRegressor):
         model.regressor_ = Pipeline([first, *model.regressor_.steps])
         return model
@@ -384,7 +379,7 @@ class Across:
     methods: tuple[Entry, ...]
     tables: tuple[str, ...]
     left_out: dict[str, str]
-    friedman: FriedmanTest
+    friedman: statistics.FriedmanTest
     critical_difference: float
 
     @property
@@ -455,20 +450,18 @@ def across(results: Sequence[ComparisonResult]) -> Across:
                 reasons.setdefault(name, []).append(f"{table}: {why}")
     left_out = {name: listed(causes) for name, causes in reasons.items()}
     names = [e.name for e in results[0].methods if e.name != DUMMY and e.name not in left_out]
-    if len(names) < 2:
+    if (k := len(names)) < 2:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise ValueError(
-            f"expected at least 2 methods with a rank on all tables, got {len(names)} ({why})"
-        )
+        raise ValueError(f"expected at least 2 methods with a rank on all tables, got {k} ({why})")
     means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
     largest = np.abs(means).max(axis=1)
     signs = np.array([1.0 if each.metric.higher_is_better else -1.0 for each in results])
     scores = means * (signs / np.where(largest > 0, largest, 1.0))[:, None]  # higher is better
-    order = np.argsort(average_ranks(scores), kind="stable")
+    order = np.argsort(statistics.average_ranks(scores), kind="stable")
     return Across(
-        methods=tuple(places[0][names[k]].method for k in order),
+        methods=tuple(places[0][names[j]].method for j in order),
         tables=tables,
         left_out=left_out,
-        friedman=friedman_test(scores[:, order]),
-        critical_difference=nemenyi_critical_difference(len(names), len(tables), LEVEL),
+        friedman=statistics.friedman_test(scores[:, order]),
+        critical_difference=statistics.nemenyi_critical_difference(k, len(tables), LEVEL),
     )

@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 
 from pliant.core.blocks import in_blocks
 from pliant.core.text import quoted
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.typing import Array, Mask
 from pliant.core.validation import check_choice, where_equal
 from pliant.tables import ColumnEncoder
 from pliant.tables._encoder import encoder_of
@@ -127,10 +127,6 @@ class Sample:
     def encoder(self) -> ColumnEncoder:
         """Build the unfitted step that imputes missing values and encodes the features."""
         return encoder_of(self.categories, self.texts, task=self.task)
-
-    def features(self, rows: Indices) -> Array:
-        """Return the given rows of X."""
-        return self.X[rows]
 
     def labelled(self, y: npt.NDArray[Any]) -> Mask:
         """Return a mask of the targets with known classes."""

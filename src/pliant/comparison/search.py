@@ -140,7 +140,7 @@ def search(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
-            halving.fit(sample.features(rows), sample.y[rows])
+            halving.fit(sample.X[rows], sample.y[rows])
         except ValueError as error:
             text = str(error).strip()
             if "fits failed" not in text:
