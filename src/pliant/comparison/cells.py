@@ -165,7 +165,10 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
         "error": None,
         "rows": {"train": len(train), "test": len(test)},
         "scores": scores_of(sample, protocol, sample.y[test], predictions),
-        "chosen": {k.rpartition("machine__")[2]: v for k, v in fitted.settings.items()},
+        "chosen": {
+            name.removeprefix("regressor__").removeprefix("machine__"): value
+            for name, value in fitted.settings.items()
+        },
         "kept": _kept(sample, protocol, cell.place, test, predictions),
         "support": summary.n_support,
         "gap": float(max(filter(known, gaps))) if certified else None,
