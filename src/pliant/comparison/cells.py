@@ -181,7 +181,7 @@ def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
     """Return the predictions of a fitted method for X."""
     model, own = fitted.model, fitted.own
     values, classes = np.ravel(own.predict(X)), getattr(own, "classes_", None)  # CatBoost: (n, 1)
-    if classes is None:
+    if classes is None or len(classes) == 0:  # CatBoost's regressor has no classes
         return Predictions(values)
     probability = model.predict_proba(X) if hasattr(model, "predict_proba") else None
     ranks = hasattr(own, "decision_function") and not hasattr(own, "predict_proba")

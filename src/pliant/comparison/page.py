@@ -329,9 +329,10 @@ def _protocol(result: ComparisonResult) -> Content:
     texts = [
         f"{folds} All methods share the folds. Imputation, encoding, scaling and the search for "
         "settings (on inner folds) use training rows only, so test rows never influence a model.",
-        "Intervals are 90 % intervals of the mean, widened because folds share training rows "
-        "(Nadeau and Bengio). p is the p-value of a difference under the hypothesis of equal "
-        "methods, by the corrected t test with Holm's adjustment for the number of methods.",
+        "A 90 % interval is for the score on as many new rows as the table has, and allows for "
+        "training rows shared by folds (Nadeau and Bengio). p is the p-value of a difference under "
+        "the hypothesis of equal methods, by the corrected t test with Holm's adjustment for the "
+        "number of methods.",
     ]
     if result.blend is not None:
         loss = "squared error" if result.blend.classes is None else "log loss"

@@ -55,8 +55,8 @@ class Source:
 class Expected:
     """The expected score of the recommended model on new rows.
 
-    `mean` is the mean over the common folds, and `low` and `high` its 90 % interval; all are None
-    if unknown. `means` has the mean of each metric.
+    `mean` is the mean over the common folds, and `low` and `high` the 90 % interval of the score on
+    as many new rows as the table has; None if unknown. `means` has the mean of each metric.
     """
 
     mean: float | None

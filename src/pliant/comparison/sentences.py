@@ -186,7 +186,7 @@ def digits_of(places: Sequence[Standing]) -> int:
 
 
 def interval_text(standing: Standing | Expected, digits: int) -> str:
-    """Return the 90 % interval of a mean as text, or ""."""
+    """Return the 90 % interval of a score as text, or ""."""
     low, high = standing.low, standing.high
     return f"{fixed(low, digits)} to {fixed(high, digits)}" if known(low) and known(high) else ""
 

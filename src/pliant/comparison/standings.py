@@ -2,8 +2,8 @@
 
 For scores s_1, ..., s_r of a method's finished folds, the standard error of their mean is Nadeau
 and Bengio's sqrt((1/r + n_test / n_train) var(s)), because the training sets overlap and the scores
-are dependent. n_test / n_train is averaged over the folds. Intervals use Student's t distribution
-with r - 1 degrees of freedom.
+are dependent. n_test / n_train is averaged over the folds. Intervals for the score on as many new
+rows as the table has use Student's t distribution with r - 1 degrees of freedom.
 
 Methods are ranked and tested on their common folds. Tests require `FEWEST_FOLDS` common folds, and
 p-values are adjusted by Holm's method.
@@ -42,8 +42,9 @@ class Standing:
     ----------
     method : Entry
     mean, error, low, high : float or None
-        Mean score over the common folds, or over the method's own folds if it has no rank, with its
-        standard error and 90 % interval. None without scores, or for fewer than two folds.
+        Mean score over the common folds, or over the method's own folds if it has no rank, its
+        standard error, and a 90 % interval of the score on as many new rows as the table has.
+        None without scores, or for fewer than two folds.
     folds, planned : int
         Number of folds in the mean, and in the protocol.
     rank : int or None
@@ -156,15 +157,17 @@ def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], fr
 def interval_of(
     scores: Sequence[float], share: float, metric: Metric
 ) -> tuple[float, float, float] | None:
-    """Return the standard error of a mean and its 90 % interval; None below two scores.
+    """Return the standard error of a mean score and a 90 % interval; None below two scores.
 
-    `share` is n_test / n_train. The interval is clipped to the range of the metric.
+    The interval is for the score on as many new rows as the table has, clipped to the range of the
+    metric. `share` is n_test / n_train.
     """
     if len(scores) < 2:
         return None
-    mean, r = fmean(scores), len(scores)
-    error = sqrt((1 / r + share) * variance(scores))
-    reach = float(stats.t.ppf(0.95, r - 1)) * error
+    mean, r, spread = fmean(scores), len(scores), variance(scores)
+    error = sqrt((1 / r + share) * spread)
+    new_rows = share / (1 + share) * spread  # n_test / n times the variance over folds
+    reach = float(stats.t.ppf(0.95, r - 1)) * sqrt(error**2 + new_rows)
     least, largest = metric.range
     return error, max(mean - reach, least), min(mean + reach, largest)
 
