@@ -126,5 +126,5 @@ def run_here(patch):
         return [fit_method(method, *given, for_new_rows=True) for method in methods]
 
     patch.setattr("pliant.comparison.race.perform_apart", lambda *cell: perform(*cell[:4]))
-    patch.setattr("pliant.comparison.result.fit_apart", fitted)
+    patch.setattr("pliant.comparison.outcome.fit_apart", fitted)
     patch.setattr("pliant.cli.compare.warm_up", lambda n: None)

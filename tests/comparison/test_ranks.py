@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pliant.comparison import average_ranks, friedman_test, nemenyi_critical_difference
-from pliant.comparison.result import across
+from pliant.comparison.outcome import across
 from tests.comparison.comparison_cases import result_of
 
 C45 = np.array(

@@ -15,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from pliant import compare
 from pliant.comparison import cells
 from pliant.comparison.contenders import methods_of
+from pliant.comparison.outcome import Expected
 from pliant.comparison.protocol import Entry
-from pliant.comparison.result import ComparisonResult, Expected
+from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import search
 from pliant.comparison.sentences import missing_of

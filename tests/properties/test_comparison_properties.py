@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pliant.comparison.metrics import METRICS
+from pliant.comparison.outcome import across, standings
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.result import across, standings
 from pliant.comparison.statistics import wilcoxon_test
 from tests.comparison.comparison_cases import entry, ranked, records_of, result_of
 

@@ -44,11 +44,12 @@ from pliant.comparison.contenders import named
 from pliant.comparison.folds import check_folds, settled
 from pliant.comparison.journal import key_of, read_journal
 from pliant.comparison.metrics import metric_of
+from pliant.comparison.outcome import across
 from pliant.comparison.page import write_report
 from pliant.comparison.protocol import BLEND, Protocol
 from pliant.comparison.race import ProgressLines
 from pliant.comparison.reading import read_sample, table_name
-from pliant.comparison.result import ComparisonResult, across
+from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.sentences import leaderboard_text, missing_of
 from pliant.comparison.text import TextColumn, seconds, text_table

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from pliant.comparison.blend import BlendClassifier, BlendRegressor
     from pliant.comparison.comparing import compare, compare_sample, fit
     from pliant.comparison.contenders import BASELINES
+    from pliant.comparison.outcome import Across, across
     from pliant.comparison.protocol import Cell, Entry, Protocol
     from pliant.comparison.reading import TableEncoder, TablePipeline, read_sample
-    from pliant.comparison.result import Across, ComparisonResult, across
+    from pliant.comparison.result import ComparisonResult
     from pliant.comparison.sample import Sample
     from pliant.comparison.standings import Standing
     from pliant.comparison.statistics import (
@@ -60,7 +61,7 @@ __all__ = [
     "wilcoxon_test",
 ]
 
-_MODULES = "text statistics protocol sample standings contenders reading blend result comparing"
+_MODULES = "text statistics protocol sample standings contenders reading blend outcome comparing"
 """Modules that define the public names, those with few imports first."""
 
 

@@ -16,9 +16,9 @@ from xml.etree.ElementTree import Element, tostring
 
 from pliant._version import __version__
 from pliant.comparison import sentences
+from pliant.comparison.outcome import Outcome, across
 from pliant.comparison.pictures import Picture, can_draw, pictures_of, ranks_picture
 from pliant.comparison.protocol import BLEND, Record
-from pliant.comparison.result import ComparisonResult, across
 from pliant.comparison.text import MISSING, bytes_of, fixed, gap, known, seconds
 from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
@@ -90,14 +90,14 @@ def _append(element: Element, content: Content) -> None:
             element.text = (element.text or "") + text
 
 
-def write_report(results: Sequence[ComparisonResult], path: str | os.PathLike[str]) -> None:
+def write_report(results: Sequence[Outcome], path: str | os.PathLike[str]) -> None:
     """Write the page of one or several comparisons to a file, atomically."""
     written = report_html(results).encode()
     with replacing(path, TableError) as draft:
         draft.write_bytes(written)
 
 
-def report_html(results: Sequence[ComparisonResult]) -> str:
+def report_html(results: Sequence[Outcome]) -> str:
     """Return the HTML page of one comparison, or of several on different tables."""
     if not results:
         raise ValueError("expected at least one result to report, got none")
@@ -156,7 +156,7 @@ def _links(parts: Iterable[tuple[str, str]]) -> Element:
     return tag("ul", [tag("li", tag("a", title, href=f"#{ident}")) for ident, title in parts])
 
 
-def _opening(result: ComparisonResult) -> Content:
+def _opening(result: Outcome) -> Content:
     warned = [text[0].upper() + text[1:] + "." for text in sentences.warnings_of(result)]
     claim = sentences.sentence(result).removesuffix(" ".join(warned)).strip()
     notice = tag("ul", [tag("li", text) for text in warned], class_="notice") if warned else None
@@ -168,7 +168,7 @@ def _pairs(pairs: Iterable[tuple[str, str]], look: str) -> Element:
     return tag("dl", items, class_=look)
 
 
-def _facts(result: ComparisonResult) -> Iterator[tuple[str, str]]:
+def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
     sample, classes = result.sample, result.sample.get("classes")
     yield "Rows", str(sample["rows"])
     coded = sample.get("categorical")
@@ -191,7 +191,7 @@ def _facts(result: ComparisonResult) -> Iterator[tuple[str, str]]:
     yield "Time", f"{seconds(result.seconds)} ({budget})"
 
 
-def _sections(result: ComparisonResult, prefix: str, level: int) -> list[tuple[str, str, Element]]:
+def _sections(result: Outcome, prefix: str, level: int) -> list[tuple[str, str, Element]]:
     """Return the id, title and content of each non-empty section."""
     drawn = {name: _gallery(pictures) for name, pictures in pictures_of(result).items()}
     contents: dict[str, Content] = {
@@ -238,7 +238,7 @@ def _gallery(pictures: Iterable[Picture]) -> Element:
     return tag("div", shown, class_="gallery")
 
 
-def _leaderboard(result: ComparisonResult) -> Content:
+def _leaderboard(result: Outcome) -> Content:
     rows = sentences.leaderboard_rows(result, every_metric=True)
     missing = [tag("li", text) for text in sentences.missing_of(result)]
     lines = tag("ul", missing, class_="prose missing") if missing else None
@@ -251,7 +251,7 @@ def _leaderboard(result: ComparisonResult) -> Content:
     return _table(caption, headings, cells, "leaderboard"), note, lines
 
 
-def _only_member(result: ComparisonResult) -> Element | None:
+def _only_member(result: Outcome) -> Element | None:
     """Return a note if a single method has all the weight, or None."""
     if len(result.weights) != 1:
         return None
@@ -259,7 +259,7 @@ def _only_member(result: ComparisonResult) -> Element | None:
     return tag("p", f"{title} has all the weight, so it is used alone.")
 
 
-def _costs(result: ComparisonResult) -> Content:
+def _costs(result: Outcome) -> Content:
     headings = ("method", "search", "fit", "predict", "model size", "support points", "largest gap")
     rows = [
         [
@@ -290,7 +290,7 @@ def _settings(records: Sequence[Record]) -> Content:
     return tag("code", most), often
 
 
-def _messages(result: ComparisonResult) -> Content:
+def _messages(result: Outcome) -> Content:
     """List notes on the table, and errors and warnings by method; None without any."""
     notes = [tag("dd", note) for note in result.sample.get("notes") or ()]
     items = [tag("div", tag("dt", "The table"), notes)] if notes else []
@@ -312,7 +312,7 @@ def _lines(word: str, texts: Counter[str]) -> Iterator[Element]:
         yield tag("dd", f"and {len(texts) - MOST_TEXTS} more", class_="note")
 
 
-def _protocol(result: ComparisonResult) -> Content:
+def _protocol(result: Outcome) -> Content:
     protocol, sample = result.protocol, result.sample
     again = f", up to {protocol.repeats} times" if protocol.repeats > 1 else ""
     folds = (
@@ -344,7 +344,7 @@ def _protocol(result: ComparisonResult) -> Content:
     return [tag("p", text, class_="prose") for text in texts]
 
 
-def _command(result: ComparisonResult) -> Element:
+def _command(result: Outcome) -> Element:
     if not result.command:
         return tag("p", "This comparison was run in Python by pliant.compare.")
     code = tag("code")
@@ -352,7 +352,7 @@ def _command(result: ComparisonResult) -> Element:
     return tag("pre", code, class_="command", tabindex=0)
 
 
-def _table_part(result: ComparisonResult, prefix: str) -> Element:
+def _table_part(result: Outcome, prefix: str) -> Element:
     ident, name, sections = f"{prefix}top", result.sample["name"], _sections(result, prefix, 3)
     links = _links((ident, title) for ident, title, _ in sections)
     contents = tag("nav", links, class_="contents", aria_label=f"Parts of {name}")
@@ -361,7 +361,7 @@ def _table_part(result: ComparisonResult, prefix: str) -> Element:
     return tag("section", inside, aria_labelledby=ident, class_="table-part")
 
 
-def _over_all_tables(results: Sequence[ComparisonResult]) -> Element:
+def _over_all_tables(results: Sequence[Outcome]) -> Element:
     titles = {entry.name: entry.title for result in results for entry in result.methods}
     ranks: dict[str, float] = {}
     try:

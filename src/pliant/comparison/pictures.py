@@ -24,8 +24,8 @@ from pliant.comparison.blend import BlendOutcome
 from pliant.comparison.cells import FittedMethod, predictions_of
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import metrics_of
+from pliant.comparison.outcome import Across, Outcome
 from pliant.comparison.protocol import BLEND
-from pliant.comparison.result import Across, ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import last_step, names_after
 from pliant.comparison.text import decimals, fixed, known, seconds
@@ -56,7 +56,7 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def pictures_of(result: ComparisonResult) -> dict[str, list[Picture]]:
+def pictures_of(result: Outcome) -> dict[str, list[Picture]]:
     """Draw the pictures of each section: "scores", "weights", "predictions", "importance".
 
     A picture that fails for any reason is left out, with a warning.
@@ -73,7 +73,7 @@ def ranks_picture(ranking: Across) -> Picture | None:
     return _drawn(_ranks, ranking) if can_draw() else None
 
 
-def _plans(result: ComparisonResult) -> Iterator[tuple[Any, ...]]:
+def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
     """Yield the section, the drawing function and its arguments for each picture."""
     blend, best = result.blend, result.best
     if any(known(s.low) for s in result.standings()):
@@ -148,7 +148,7 @@ def _ranks(ranking: Across, ax: Any) -> str:
     return f"Average ranks; critical difference {ranking.critical_difference:.2f}"
 
 
-def _scores(result: ComparisonResult, ax: Any) -> str:
+def _scores(result: Outcome, ax: Any) -> str:
     scored = [(s.method.title, s.mean, s.low, s.high) for s in result.standings()]
     if result.best == BLEND:
         expected = result.expected
@@ -167,7 +167,7 @@ def _scores(result: ComparisonResult, ax: Any) -> str:
     return f"Mean {result.metric.title} on held-out rows with 90 % intervals{far}"
 
 
-def _weights(result: ComparisonResult, ax: Any) -> str:
+def _weights(result: Outcome, ax: Any) -> str:
     titles = {entry.name: entry.title for entry in result.methods}
     weights = list(result.weights.values())
     display = WeightsDisplay(weights, [titles[name] for name in result.weights]).plot(ax)
@@ -255,7 +255,7 @@ def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str:
     )
 
 
-def _importance(result: ComparisonResult, sample: Sample, model: Any, ax: Any) -> str:
+def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
     """Draw the decrease in score when a feature is permuted in test rows of the first fold."""
     random = np.random.default_rng(result.protocol.seed)
     test = outer_split(sample, result.protocol, 0, 0)[1]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from pliant.comparison.folds import RARE
 from pliant.comparison.metrics import metrics_of
+from pliant.comparison.outcome import Expected, Outcome
 from pliant.comparison.protocol import BLEND, DUMMY
 from pliant.comparison.standings import FEWEST_FOLDS, Standing
 from pliant.comparison.text import (
@@ -22,16 +22,13 @@ from pliant.comparison.text import (
 )
 from pliant.core.text import count, listed, printable, quoted
 
-if TYPE_CHECKING:
-    from pliant.comparison.result import ComparisonResult, Expected
-
 LONGEST = 40
 """Maximum length of a name in characters."""
 
 STATUS = {"skipped": "not tried", "error": "failed", "cut": "cut short", "left": "dropped early"}
 
 
-def sentence(result: ComparisonResult) -> str:
+def sentence(result: Outcome) -> str:
     """Return the recommended model, its expected score, and warnings.
 
     For example "Predict with the blend: R2 0.83 (0.79 to 0.86); best single method LAB-RBF 0.81."
@@ -40,7 +37,7 @@ def sentence(result: ComparisonResult) -> str:
     return " ".join(text[0].upper() + text[1:] + "." for text in texts if text)
 
 
-def warnings_of(result: ComparisonResult) -> list[str]:
+def warnings_of(result: Outcome) -> list[str]:
     """Return the warnings about a result, one sentence each."""
     sample, ranked = result.sample, [s for s in result.standings() if s.rank is not None]
     classes, counts = [str(each) for each in sample.get("classes") or ()], sample.get("counts")
@@ -70,7 +67,7 @@ def warnings_of(result: ComparisonResult) -> list[str]:
     return texts
 
 
-def _claim(result: ComparisonResult) -> str:
+def _claim(result: Outcome) -> str:
     """Return the recommended model with its expected score, and the best single method."""
     best, metric, expected = result.best, result.metric, result.expected
     if best is None:
@@ -96,7 +93,7 @@ def _claim(result: ComparisonResult) -> str:
     return f"predict with the blend: {score}; {other}"
 
 
-def missing_of(result: ComparisonResult) -> list[str]:
+def missing_of(result: Outcome) -> list[str]:
     """Return one line per reason for missing folds, with the methods concerned."""
     titles: dict[tuple[str, str], list[str]] = {}
     for entry in result.methods:
@@ -109,7 +106,7 @@ def missing_of(result: ComparisonResult) -> list[str]:
     ]
 
 
-def leaderboard_rows(result: ComparisonResult, every_metric: bool = False) -> list[dict[str, str]]:
+def leaderboard_rows(result: Outcome, every_metric: bool = False) -> list[dict[str, str]]:
     """Return the rows of the leaderboard as text: the blend, then methods with scores in order."""
     places = [s for s in result.standings() if s.mean is not None and s.method.status != "left"]
     digits, metric, weights = digits_of(places), result.metric, result.weights
@@ -141,7 +138,7 @@ def leaderboard_rows(result: ComparisonResult, every_metric: bool = False) -> li
     return rows
 
 
-def note_on_tests(result: ComparisonResult) -> str:
+def note_on_tests(result: Outcome) -> str:
     """Return a note on the reference method and the test, or ""."""
     places = result.standings()
     note = ""
@@ -152,7 +149,7 @@ def note_on_tests(result: ComparisonResult) -> str:
     return note + ("; p: corrected t test, Holm" if tested else "")
 
 
-def leaderboard_text(result: ComparisonResult) -> str:
+def leaderboard_text(result: Outcome) -> str:
     """Return the leaderboard as plain text, with a note on differences and tests."""
     rows = leaderboard_rows(result)
     if not rows:
@@ -162,14 +159,14 @@ def leaderboard_text(result: ComparisonResult) -> str:
     return f"{table}\n{note_on_tests(result)}".rstrip()
 
 
-def as_text(result: ComparisonResult) -> str:
+def as_text(result: Outcome) -> str:
     """Return a headline, the recommendation, the leaderboard, and methods with missing folds."""
     claim = f"{_claim(result)}."
     lines = [_headline(result), claim[0].upper() + claim[1:], leaderboard_text(result)]
     return "\n".join([*lines, *missing_of(result)])
 
 
-def as_html(result: ComparisonResult) -> str:
+def as_html(result: Outcome) -> str:
     """Return the result in words and the leaderboard as an HTML fragment."""
     import pandas as pd
 
@@ -191,7 +188,7 @@ def interval_text(standing: Standing | Expected, digits: int) -> str:
     return f"{fixed(low, digits)} to {fixed(high, digits)}" if known(low) and known(high) else ""
 
 
-def _headline(result: ComparisonResult) -> str:
+def _headline(result: Outcome) -> str:
     sample = result.sample
     size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}"
     target = quoted(sample.get("target", "y"), LONGEST)

@@ -1,0 +1,384 @@
+"""The outcome of a comparison: standings, blend, final models; average ranks over tables.
+
+Over several tables, methods are ranked on each table by their mean score (1 is best), so tables of
+different tasks and metrics can be combined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.pipeline import Pipeline
+
+from pliant.comparison import statistics
+from pliant.comparison.blend import BlendClassifier, BlendOutcome, BlendRegressor, learn_blend
+from pliant.comparison.cells import fit_apart
+from pliant.comparison.folds import outer_split
+from pliant.comparison.metrics import Metric, metric_of
+from pliant.comparison.protocol import BLEND, DUMMY, Entry, Protocol, Record
+from pliant.comparison.reading import TableEncoder, TablePipeline
+from pliant.comparison.sample import Sample
+from pliant.comparison.standings import Standing, finished, held_out_share, interval_of, standings
+from pliant.comparison.text import known
+from pliant.core.text import listed, meant, quoted
+from pliant.core.typing import Array, Indices
+from pliant.registry import Method
+from pliant.tables import TableSchema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVEL = 0.05
+"""Significance level of the tests over several tables."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The table, the methods and the number of jobs of a comparison."""
+
+    sample: Sample
+    methods: tuple[Method, ...]
+    n_jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The expected score of the recommended model on new rows.
+
+    `mean` is the mean over the common folds, and `low` and `high` the 90 % interval of the score on
+    as many new rows as the table has; None if unknown. `means` has the mean of each metric.
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    means: dict[str, float | None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome:
+    """The data of a comparison; see `pliant.comparison.ComparisonResult`."""
+
+    sample: dict[str, Any]
+    truth: dict[str, Any]
+    protocol: Protocol
+    methods: tuple[Entry, ...]
+    records: tuple[Record, ...]
+    seconds: float
+    budget: float | None
+    interrupted: bool
+    environment: dict[str, str]
+    command: str | None = None
+    source: Source | None = None
+
+    @property
+    def task(self) -> str:
+        """The task, "classification" or "regression"."""
+        return str(self.sample["task"])
+
+    @property
+    def metric(self) -> Metric:
+        """The metric for tuning and ranking."""
+        return self.protocol.metric_for(self.task)
+
+    def standings(self, metric: str | None = None) -> list[Standing]:
+        """Return the standing of each method, best first; methods without a score are last.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Name of a metric or a scikit-learn scorer; by default the metric of the comparison.
+        """
+        if metric is None:
+            return self._standings
+        return standings(self.methods, self.records, metric_of(metric, self.task), self.protocol)
+
+    @cached_property
+    def _standings(self) -> list[Standing]:
+        return standings(self.methods, self.records, self.metric, self.protocol)
+
+    @cached_property
+    def blend(self) -> BlendOutcome | None:
+        """The weights and held-out predictions of the blend; None without a blend."""
+        return learn_blend(
+            self._standings,
+            finished(self.methods, self.records),
+            {int(row): value for row, value in self.truth.items()},
+            self.sample["classes"],
+            self.metric,
+            ordered=bool(self.sample["ordered"]),
+        )
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weights of the blend by method name; empty without a blend."""
+        return {} if self.blend is None else self.blend.weights
+
+    @property
+    def best_single(self) -> Standing | None:
+        """The method with the best mean, except the dummy."""
+        ranked = (s for s in self._standings if s.rank is not None and s.method.name != DUMMY)
+        return next(ranked, None)
+
+    @property
+    def best(self) -> str | None:
+        """The name of the recommended model: "blend", or the only method with weight.
+
+        Without a blend it is the method with the best mean; None without scores.
+        """
+        if self.blend is not None:
+            return BLEND if len(self.weights) > 1 else next(iter(self.weights))
+        return None if self.best_single is None else self.best_single.method.name
+
+    @cached_property
+    def expected(self) -> Expected:
+        """The expected score of the recommended model, from held-out rows."""
+        if self.blend is None or self.best != BLEND:
+            single = next((s for s in self._standings if s.method.name == self.best), None)
+            if single is None:
+                return Expected(None, None, None, {})
+            return Expected(single.mean, single.low, single.high, single.means)
+        scores = list(self.blend.scores.values())
+        names = dict.fromkeys(name for each in scores for name in each)
+        values = {name: [s for each in scores if known(s := each[name])] for name in names}
+        means = {name: float(np.mean(some)) if some else None for name, some in values.items()}
+        share = held_out_share(r for r in self.records if r["status"] == "done")
+        around = interval_of(values.get(self.metric.name, []), share, self.metric)
+        low, high = (None, None) if around is None else around[1:]
+        return Expected(means.get(self.metric.name), low, high, means)
+
+    def fit_best(self, method: str | None = None) -> Any:
+        """Fit the recommended model on all rows.
+
+        Each method is tuned again, by the same search on inner folds of all rows; no settings
+        of the outer folds are reused. The scores of the comparison estimate the performance of this
+        procedure.
+
+        Parameters
+        ----------
+        method : str, optional
+            "blend", or the name of a compared method; by default `best`.
+
+        Returns
+        -------
+        estimator
+            Fitted model for input of the type given to `pliant.compare`: arrays, or data frames
+            with the same columns in any order. `pliant.persistence.save_model` saves it.
+
+        Raises
+        ------
+        ValueError
+            If no method has a score, `method` was not compared, or the result was loaded from plain
+            data, without its table.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from pliant import compare
+        >>> X, y = load_iris(return_X_y=True)
+        >>> result = compare(X, y, methods=["dummy", "linear"], folds=3, repeats=1, n_jobs=1)
+        >>> result.fit_best().predict(X[:3])
+        array([0, 0, 0])
+        """
+        schema = self._source().sample.schema
+        model = self.fit_numbers(method)
+        return model if schema is None else from_frames(model, schema)
+
+    def fit_numbers(self, method: str | None = None) -> Any:
+        """Fit the model that `fit_best` fits, but for numeric features as in the sample."""
+        sample = self._source().sample
+        return self._fit(method or self.best, np.arange(len(sample.y)))
+
+    @cached_property
+    def best_estimator_(self) -> Any:
+        """The recommended model, fitted on all rows by `fit_best` on first access."""
+        return self.fit_best()
+
+    def fit_on_first_fold(self) -> Any:
+        """Fit the recommended model on the training rows of the first fold, for plots."""
+        train, _ = outer_split(self._source().sample, self.protocol, 0, 0)
+        return self._fit(self.best, train)
+
+    def _fit(self, name: str | None, rows: Indices) -> Any:
+        source, blend = self._source(), self.blend
+        compared = {each.name: each for each in source.methods}
+        if name is None:
+            raise ValueError("no method has a score: no fold was finished")
+        if name != BLEND and name not in compared:
+            told = meant(name, compared)
+            raise ValueError(f"unknown method {quoted(name)} in this comparison; {told}")
+        names = list(blend.weights) if name == BLEND and blend is not None else [name]
+        chosen = [compared[each] for each in names]
+        models = fit_apart(source.sample, self.protocol, chosen, rows, source.n_jobs)
+        if name != BLEND or blend is None:
+            return models[0].own
+        kind = BlendClassifier if self.task == "classification" else BlendRegressor
+        members = [(each, fitted.model) for each, fitted in zip(names, models, strict=True)]
+        X, y = source.sample.X[rows], source.sample.y[rows]
+        return kind.of(members, [*blend.weights.values()], (blend.values, blend.y), X, y)
+
+    def _source(self) -> Source:
+        if self.source is None:
+            raise ValueError(
+                "the result was loaded from plain data, without its table: call compare again, or "
+                "run pliant fit"
+            )
+        return self.source
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """All scores, with columns method, repeat, fold, metric and value."""
+        import pandas as pd
+
+        rows = [
+            (record["method"], record["repeat"], record["fold"], name, value)
+            for record in self.records
+            for name, value in record["scores"].items()
+        ]
+        return pd.DataFrame(rows, columns=["method", "repeat", "fold", "metric", "value"])
+
+    @property
+    def leaderboard(self) -> pd.DataFrame:
+        """Means, intervals, tests, weights and times, one row per method, best first."""
+        import pandas as pd
+
+        weights = self.weights
+        rows = [row_of(s) | {"weight": weights.get(s.method.name, 0.0)} for s in self._standings]
+        return pd.DataFrame(rows)
+
+
+def from_frames(model: Any, schema: TableSchema) -> Any:
+    """Prepend a step that encodes data frames to a fitted estimator."""
+    first = ("table", TableEncoder(schema.to_dict()))
+    if isinstance(model, TransformedTargetRegressor):
+        model.regressor_ = Pipeline([first, *model.regressor_.steps])
+        return model
+    steps = model.steps if isinstance(model, Pipeline) else [("blend", model)]
+    return TablePipeline([first, *steps])
+
+
+def row_of(standing: Standing) -> dict[str, Any]:
+    """Return a standing as a flat row, with facts of its method."""
+    row: dict[str, Any] = {}
+    for name, value in asdict(standing).items():
+        if name == "method":
+            row |= {key: value[key] for key in ("name", "title", "kind", "status", "reason")}
+        elif isinstance(value, dict):
+            row |= {f"{name}_{key}": part for key, part in value.items()}
+        else:
+            row[name] = value
+    return row
+
+
+@dataclass(frozen=True, eq=False)
+class Across:
+    """k methods over N tables.
+
+    Attributes
+    ----------
+    methods : tuple of Entry
+        The methods with a rank on all tables, sorted by average rank, without the dummy.
+    tables : tuple of str
+        Names of the tables; duplicates are numbered.
+    left_out : dict of str to str
+        Reasons why other methods are excluded, by method name.
+    friedman : FriedmanTest
+        Friedman's test with Iman and Davenport's F, and the average ranks.
+    critical_difference : float
+        Nemenyi's critical difference of average ranks.
+    """
+
+    methods: tuple[Entry, ...]
+    tables: tuple[str, ...]
+    left_out: dict[str, str]
+    friedman: statistics.FriedmanTest
+    critical_difference: float
+
+    @property
+    def ranks(self) -> Array:
+        """The average ranks of the methods."""
+        return self.friedman.ranks
+
+    def sentence(self) -> str:
+        """Summarise the tests in a sentence.
+
+        For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
+        DANK has the best average rank, 2.1, and ranks more than 2.5 apart differ significantly."
+        """
+        p = self.friedman.p_value
+        shown = "p < 0.001" if p < 0.001 else f"p = {p:.3g}"
+        differ, far = "do not differ", ""
+        if p < LEVEL:
+            apart = f"{self.critical_difference:.1f}"
+            differ, far = "differ", f", and ranks more than {apart} apart differ significantly"
+        return (
+            f"Over {len(self.tables)} tables the {len(self.methods)} methods {differ} "
+            f"significantly (Friedman's test, {shown}); {self.methods[0].title} has the best "
+            f"average rank, {self.ranks[0]:.1f}{far}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return ranks and tests as plain data."""
+        names = [entry.name for entry in self.methods]
+        return {
+            "tables": list(self.tables),
+            "ranks": dict(zip(names, self.ranks.tolist(), strict=True)),
+            "friedman": {"statistic": self.friedman.statistic, "p_value": self.friedman.p_value},
+            "critical_difference": self.critical_difference,
+            "level": LEVEL,
+            "left_out": self.left_out,
+            "sentence": self.sentence(),
+        }
+
+
+def across(results: Sequence[Outcome]) -> Across:
+    """Compare methods over several tables.
+
+    Parameters
+    ----------
+    results : sequence of N >= 2 ComparisonResult
+        One result per table; tasks and metrics may differ.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two tables, or fewer than two methods with a rank on all tables.
+    """
+    if len(results) < 2:
+        raise ValueError(f"expected at least 2 tables, got {len(results)}")
+    given = [str(result.sample["name"]) for result in results]
+    tables = tuple(
+        f"{name} ({given[: k + 1].count(name)})" if given.count(name) > 1 else name
+        for k, name in enumerate(given)
+    )
+    places = [{each.method.name: each for each in result.standings()} for result in results]
+    reasons: dict[str, list[str]] = {}
+    for name in dict.fromkeys(name for place in places for name in place):
+        for table, place in zip(tables, places, strict=True):
+            if name not in place:
+                reasons.setdefault(name, []).append(f"{table}: not compared")
+            elif place[name].rank is None:
+                why = place[name].method.reason or "no score on all common folds"
+                reasons.setdefault(name, []).append(f"{table}: {why}")
+    left_out = {name: listed(causes) for name, causes in reasons.items()}
+    names = [e.name for e in results[0].methods if e.name != DUMMY and e.name not in left_out]
+    if (k := len(names)) < 2:
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ValueError(f"expected at least 2 methods with a rank on all tables, got {k} ({why})")
+    means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
+    largest = np.abs(means).max(axis=1)
+    signs = np.array([1.0 if each.metric.higher_is_better else -1.0 for each in results])
+    scores = means * (signs / np.where(largest > 0, largest, 1.0))[:, None]  # higher is better
+    order = np.argsort(statistics.average_ranks(scores), kind="stable")
+    return Across(
+        methods=tuple(places[0][names[j]].method for j in order),
+        tables=tables,
+        left_out=left_out,
+        friedman=statistics.friedman_test(scores[:, order]),
+        critical_difference=statistics.nemenyi_critical_difference(k, len(tables), LEVEL),
+    )
