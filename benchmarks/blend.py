@@ -36,10 +36,9 @@ from benchmarks.lines import (
 )
 from benchmarks.markdown import markdown_table
 from pliant import compare
-from pliant.comparison.cells import FittedMethod, predictions_of
+from pliant.comparison.cells import FittedMethod, fit_apart, predictions_of
 from pliant.comparison.metrics import Predictions
 from pliant.comparison.text import TextColumn
-from pliant.comparison.workers import fit_apart
 from pliant.persistence import save_model
 
 TRAIN_SHARE, MOST_TRAIN, MOST_TEST = 0.7, 3000, 5000

@@ -24,7 +24,7 @@ TABLES = {
     "inf": (["a,y", "1,p", "2,q", "-inf,p", "4,q"], "expected a finite number in row 3, got -inf"),
     "one class": (
         ["a,y", "1,p", "2,p", "3,p"],
-        "column 'y': expected a target that varies",
+        "column 'y': expected a non-constant target",
     ),
     "empty": ([], "'t.csv' is empty"),
     "no rows": (["a,y"], "'t.csv' has a header but no rows"),
@@ -209,6 +209,6 @@ def test_an_interrupted_fit_leaves_nothing(pliant, folder, monkeypatch):
 def test_the_memory_that_is_missing_is_named_in_bytes(text):
     line = format_error(MemoryError(text))
     shown = f" - {text}" if text else ""
-    needed = rf"not enough memory: more than \d+ bytes \([\d.]+ [MG]B\){shown}; take fewer rows, .*"
+    needed = rf"not enough memory: more than \d+ bytes \([\d.]+ [MG]B\){shown}; use fewer rows, .*"
     assert re.fullmatch(needed, line)
     assert exit_code(MemoryError(text)) == 1

@@ -89,8 +89,8 @@ def test_a_comparison_is_told(run):
     assert {"DANK", "Linear", "Dummy"} <= {line.split()[0] for line in told[5:9]}
     assert re.search(r"Predict with .*: accuracy .* on held-out rows", unwrapped(done.out))
     notes = done.err.splitlines()
-    assert notes[0].startswith(f"Note: finished folds are saved in '{files['cells.jsonl']}'")
-    assert notes[1] == "t: 9 fits at most on 3 folds"
+    assert notes[0].startswith(f"Note: finished folds are kept in '{files['cells.jsonl']}'")
+    assert notes[1] == "t: at most 9 fits on 3 folds"
     assert [line.startswith(f"t: {k} fold") for k, line in enumerate(notes[2:], 1)] == [True] * 3
 
 
@@ -137,7 +137,7 @@ def test_resuming_runs_nothing_and_gives_the_same(run, refused, folder):
     kept = json.loads(files["r.json"].read_text("utf-8"))
     assert json.loads(again.out)["records"] == kept["records"]
     assert captured(*words, "--resume").out.split("\n\n")[1] == first.out.split("\n\n")[1]
-    assert "is of another table, other options" in refused(*words, "--resume", "--seed", 1)
+    assert "belongs to another table, other options" in refused(*words, "--resume", "--seed", 1)
     assert files["cells.jsonl"].read_bytes() == before
 
 
@@ -153,7 +153,7 @@ def test_the_blend_is_recommended_without_p_values_on_few_folds(pliant, folder, 
     )
     assert re.search(sentence, unwrapped(done.out))
     assert ("corrected t test" in done.out) == (folds == 5)
-    assert ("folds are unsure: more folds would help" in unwrapped(done.out)) == (folds == 3)
+    assert ("folds are uncertain: more folds would help" in unwrapped(done.out)) == (folds == 3)
     data = json.loads(Path("r.json").read_text("utf-8"))
     tested = {each["name"]: each["p_value"] is not None for each in data["leaderboard"]}
     second = data["leaderboard"][1]["name"]
@@ -303,7 +303,7 @@ def test_a_class_with_fewer_rows_than_folds_is_left_out(pliant, folder, here, co
     words += ("--method", "linear") if command == "fit" else ()
     done = pliant(command, "t.csv", "--target", "sick", *words)
     assert done.code == 0, done.err
-    line = "2 rows of class 'perhaps' left out: fewer than the 3 folds need"
+    line = "2 rows of class 'perhaps' left out: too few for 3 folds"
     assert done.err.count(line) == 1
     assert "60 rows" in done.out
 
@@ -345,7 +345,7 @@ def test_many_integers_may_be_meant_as_numbers(pliant, folder, here):
     write("t.csv", "a,quality", *(f"{v:.2f},{3 + k % 7}" for k, v in enumerate(r.normal(size=105))))
     words = ("--methods", "linear,dummy", *QUICK, "--target", "quality")
     told = unwrapped(pliant("compare", "t.csv", *words).out)
-    assert "7 values of 'quality' are taken for classes: --task regression" in told
+    assert "7 values of 'quality' are treated as classes: use --task regression" in told
     again = pliant("compare", "t.csv", *words, "--task", "regression").out
     assert "regression of 'quality'" in again
     assert "taken for classes" not in unwrapped(again)
@@ -482,7 +482,7 @@ def test_ctrl_c_in_a_real_run(folder):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        while "fits at most" not in process.stderr.readline():
+        while "at most" not in process.stderr.readline():
             assert process.poll() is None
         while Path("patients.compare.jsonl").read_text("utf-8").count("\n") < 2:
             time.sleep(0.05)
@@ -563,13 +563,10 @@ REFUSED = {
     ("--report", "-"): "expected a file name, got '-': only --json can be written to stdout",
     ("--json", "r", "--report", "r"): "'r' is already in use: choose another name",
     ("patients.csv",): "expected each table once, got 'patients.csv' twice",
-    (
-        "other.csv",
-        "--cache",
-        "c",
-    ): "--cache is the file of a single table",
-    ("other.csv", "--out", "m"): "--out saves a single model: expected one table, got 2",
-    ("--cache", "thesis.txt"): "'thesis.txt' is no file of a comparison",
+    ("other.csv", "--cache", "c"): "--cache names the file of one table: leave it out for several",
+    ("other.csv", "--out", "m"): "--out saves one model: give one table",
+    ("--cache", "thesis.txt"): "'thesis.txt' is not a comparison file",
+    ("--cache", "thesis.txt", "--resume"): "'thesis.txt' is not a comparison file",
 }
 
 

@@ -98,4 +98,4 @@ def test_too_many_rows(refused, table, monkeypatch):
     method = replace(METHODS["lab-rbf"], max_rows=10_500)
     monkeypatch.setitem(METHODS, "lab-rbf", method)
     line = refused("fit", "t.csv", "--target", "price", "--method", "lab-rbf")
-    assert line.startswith("the table has more than 10500 rows, the most that are taken: ")
+    assert line.startswith("expected at most 10500 rows, the table has more: ")

@@ -1,4 +1,4 @@
-"""Results of comparisons made by hand: entries, records of cells, tables of scores."""
+"""Synthetic results of comparisons: entries, records of cells, tables of scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pliant.comparison.standings import standings
 BASELINES = ("dummy", "linear", "svm", "forest")
 TITLES = {"svm": "Gaussian SVM", "dank": "DANK", "tkl": "TKL", "forest": "Random forest"}
 COSTS = ("seconds", "size_bytes")
-"""Parts of a record that are measured by the clock and in bytes."""
+"""Keys of a record that differ between runs."""
 
 
 def entry(name, status="done", reason="", **facts):
@@ -20,7 +20,7 @@ def entry(name, status="done", reason="", **facts):
 
 
 def record(method, repeat, fold, scores, *, train=4000, test=1000, **facts):
-    """A finished cell."""
+    """Return the record of a finished cell."""
     return {
         "method": method,
         "repeat": repeat,
@@ -38,7 +38,7 @@ def record(method, repeat, fold, scores, *, train=4000, test=1000, **facts):
 
 
 def records_of(scores, metric="accuracy", folds=5, **facts):
-    """Finished cells of methods, their scores fold by fold; None is a cell that is not there."""
+    """Return records for each method's scores by fold; None omits the cell."""
     return [
         record(method, k // folds, k % folds, {metric: score}, **facts)
         for method, values in scores.items()
@@ -48,7 +48,7 @@ def records_of(scores, metric="accuracy", folds=5, **facts):
 
 
 def ranked(scores, metric="accuracy", *, folds=5, repeats=2, status=None):
-    """Standings of methods whose scores come fold by fold."""
+    """Return the standings for each method's scores by fold."""
     entries = [entry(name, (status or {}).get(name, "done")) for name in scores]
     protocol = Protocol(folds=folds, repeats=repeats, metric=metric)
     return standings(entries, records_of(scores, metric, folds), METRICS[metric], protocol)
@@ -57,7 +57,7 @@ def ranked(scores, metric="accuracy", *, folds=5, repeats=2, status=None):
 def result_of(
     scores, name="table", metric="accuracy", *, folds=2, repeats=1, reasons=None, **sample
 ):
-    """A result of methods whose scores come fold by fold."""
+    """Return a result for each method's scores by fold."""
     cut = reasons or {}
     facts = {"rows": 500, "features": 3, "classes": None, "ordered": False}
     return ComparisonResult(
@@ -76,7 +76,7 @@ def result_of(
 
 
 def perform_here(sample, protocol, method, cell, *_):
-    """Perform a cell in this process, in place of ``race.perform_apart``."""
+    """Run a cell in this process, instead of ``race.perform_apart``."""
     return perform(sample, protocol, method, cell)
 
 

@@ -1,7 +1,4 @@
-"""Weights of a blend against a conic solver, and the blends as estimators and in files."""
-
-import io
-import zipfile
+"""Blend weights against a conic solver; blends as estimators, in files and in comparisons."""
 
 import cvxpy as cp
 import numpy as np
@@ -12,14 +9,27 @@ from sklearn.datasets import make_classification, make_friedman1
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeRegressor
 
 from pliant import ModelFileError
 from pliant.comparison import BlendClassifier, BlendRegressor, blend
-from pliant.comparison.blend import BEST, LEAST, POWER, SHRINKAGE, SMALLEST, blend_weights
+from pliant.comparison.blend import (
+    BEST,
+    LEAST,
+    POWER,
+    SHRINKAGE,
+    SMALLEST,
+    blend_weights,
+    learn_blend,
+)
+from pliant.comparison.metrics import METRICS
+from pliant.comparison.protocol import Protocol
+from pliant.comparison.standings import finished, standings
 from pliant.persistence import load_model, save_model
+from tests.comparison.comparison_cases import entry, record
 
 TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
 REGRESSORS = [("linear", Ridge()), ("tree", TREE), ("mean", DummyRegressor())]
@@ -27,7 +37,7 @@ CLASSIFIERS = [("linear", LogisticRegression()), ("bayes", GaussianNB()), ("d", 
 
 
 def held_out(seed, task, n=60, k=5, n_classes=3):
-    """Predictions of k models that are better and worse, and the truth."""
+    """Return predictions of k models of different accuracy, and the targets."""
     rng = np.random.default_rng(seed)
     errors = rng.normal(size=(k, n)) * rng.uniform(0.3, 2.0, (k, 1))
     if task == "regression":
@@ -41,7 +51,7 @@ def held_out(seed, task, n=60, k=5, n_classes=3):
 
 
 def by_cvxpy(predictions, y, classes, shrinkage):
-    """The weights as the documentation defines them, before small ones become 0."""
+    """Return the weights by their documented definition, before truncation of small weights."""
     P, n = np.stack(predictions), len(y)
     if classes is not None:
         codes = np.searchsorted(classes, y)
@@ -63,7 +73,7 @@ def by_cvxpy(predictions, y, classes, shrinkage):
 @pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("shrinkage", [0.0, SHRINKAGE])
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_weights_are_the_conic_solvers(task, shrinkage, seed, monkeypatch):
+def test_weights_match_conic_solver(task, shrinkage, seed, monkeypatch):
     monkeypatch.setattr(blend, "SHRINKAGE", shrinkage)
     monkeypatch.setattr(blend, "LEAST", 0.0)
     predictions, y, classes = held_out(seed, task, k=2 + seed)
@@ -72,7 +82,7 @@ def test_weights_are_the_conic_solvers(task, shrinkage, seed, monkeypatch):
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_small_weights_leave(task, monkeypatch):
+def test_small_weights_become_zero(task, monkeypatch):
     some = 0
     for seed in range(6):
         predictions, y, classes = held_out(seed, task)
@@ -92,7 +102,7 @@ def test_small_weights_leave(task, monkeypatch):
     st.integers(4, 40),
     st.sampled_from([1e-9, 1.0, 1e9]),
 )
-def test_weights_lie_on_the_simplex_and_are_at_least_as_good_as_equal_ones(seed, task, k, n, unit):
+def test_weights_are_on_the_simplex_and_permute(seed, task, k, n, unit):
     predictions, y, classes = held_out(seed, task, n, k)
     if task == "regression":
         predictions, y = [unit * p for p in predictions], unit * y
@@ -106,7 +116,7 @@ def test_weights_lie_on_the_simplex_and_are_at_least_as_good_as_equal_ones(seed,
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_one_model_that_dominates_gets_all_weight(task):
+def test_dominating_model_gets_all_weight(task):
     predictions, y, classes = held_out(3, task, n=4000)
     perfect = y if classes is None else (classes == y[:, None]).astype(float)
     close = 0.999 * perfect + 0.001 * predictions[0]
@@ -114,7 +124,7 @@ def test_one_model_that_dominates_gets_all_weight(task):
     np.testing.assert_array_equal(w, [0, 0, 0, 0, 0, 1])
 
 
-def test_impossible_truths_and_exact_models_leave_finite_weights():
+def test_weights_are_finite_in_degenerate_cases():
     sure = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     w = blend_weights([sure, sure[::-1], np.full((3, 2), 0.5)], ["a", "b", "b"], classes=["a", "b"])
     assert w.sum() == pytest.approx(1.0)
@@ -139,7 +149,7 @@ CASES["classification"] = (
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_blend_is_the_weighted_mean_of_members_that_learn_from_all_samples(case):
+def test_blend_is_weighted_mean_of_refitted_members(case):
     kind, members, data, folds, method = case
     X, y = data()
     model = kind(members).fit(X, y)
@@ -157,8 +167,8 @@ def test_a_blend_is_the_weighted_mean_of_members_that_learn_from_all_samples(cas
         np.testing.assert_allclose(model.errors_, errors, atol=1e-12)
 
 
-def test_intervals_hold_as_many_new_targets_as_they_say():
-    """Of 2000 new targets, over 10 draws of 200 samples; at most one of two ends each is off."""
+def test_coverage_of_intervals():
+    """Mean coverage of 2000 new targets, over 10 samples of size 200."""
     members = [("linear", Ridge()), ("trees", ExtraTreesRegressor(20, random_state=0))]
     held = {0.5: [], 0.9: []}
     for seed in range(10):
@@ -171,11 +181,11 @@ def test_intervals_hold_as_many_new_targets_as_they_say():
         assert coverage - 0.02 < np.mean(found) < coverage + 0.06
 
 
-def test_intervals_by_hand():
+def test_interval_quantiles():
     X, y = regression(19)
     model = BlendRegressor([("mean", DummyRegressor())], cv=19).fit(X, y)
     low, high = (model.predict_interval(X, 0.9) - model.predict(X)[:, None]).T
-    np.testing.assert_allclose(low, model.errors_[0])  # 5 % of 20 places: the outermost errors
+    np.testing.assert_allclose(low, model.errors_[0])  # the extreme errors: 5 % of 20 ranks
     np.testing.assert_allclose(high, model.errors_[-1])
     assert np.isinf(model.predict_interval(X, 0.95)).all()
     low, high = (model.predict_interval(X[:1], 0.5) - model.predict(X[:1])[:, None]).T
@@ -184,7 +194,7 @@ def test_intervals_by_hand():
         model.predict_interval(X, 1.0)
 
 
-def test_what_cannot_be_blended_is_refused():
+def test_invalid_input_is_refused():
     X, y = regression(30)
     with pytest.raises(ValueError, match=r"at least one pair \('name', estimator\), got none"):
         BlendRegressor([]).fit(X, y)
@@ -192,7 +202,7 @@ def test_what_cannot_be_blended_is_refused():
         BlendClassifier(CLASSIFIERS).fit(X, y)
 
 
-def test_gaps_are_for_the_members():
+def test_missing_values_depend_on_members():
     X, y = regression()
     X[::5, 1] = np.nan
     trees = [(f"{k}", DecisionTreeRegressor(max_depth=k, random_state=0)) for k in (1, 3)]
@@ -202,7 +212,7 @@ def test_gaps_are_for_the_members():
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_model_file_holds_a_blend(case, tmp_path):
+def test_blend_round_trip_through_model_file(case, tmp_path):
     kind, members, data, _, method = case
     X, y = data()
     model = kind(members).fit(X, y)
@@ -216,17 +226,141 @@ def test_a_model_file_holds_a_blend(case, tmp_path):
 @pytest.mark.parametrize(
     "weights", [[0.5, 0.5], [0.5, 0.6, 0.1], [1.5, -0.5, 0.0], [np.nan, 0.5, 0.5], [[1.0, 0, 0]]]
 )
-def test_altered_weights_in_a_file_are_refused(weights, tmp_path):
+def test_invalid_weights_in_model_file_are_refused(weights, tmp_path, monkeypatch):
     model = BlendRegressor(REGRESSORS).fit(*regression())
-    save_model(model, tmp_path / "blend.pliant")
-    written = [io.BytesIO(), io.BytesIO()]
-    for file, array in zip(written, (model.weights_, weights), strict=True):
-        np.save(file, array)
-    with zipfile.ZipFile(tmp_path / "blend.pliant") as file:
-        contents = {name: file.read(name) for name in file.namelist()}
-    with zipfile.ZipFile(tmp_path / "altered.pliant", "w") as file:
-        for name, content in contents.items():
-            same = content == written[0].getvalue()
-            file.writestr(name, written[1].getvalue() if same else content)
-    with pytest.raises(ModelFileError, match=r"expected 3 weights >= 0 of sum 1, got"):
-        load_model(tmp_path / "altered.pliant")
+    model.weights_ = np.array(weights)
+    with monkeypatch.context() as patch:
+        patch.setattr(BlendRegressor, "_check_loaded", lambda self: None)
+        save_model(model, tmp_path / "blend.pliant")
+    with pytest.raises(ModelFileError, match=r"expected 3 weights >= 0 with sum 1, got"):
+        load_model(tmp_path / "blend.pliant")
+
+
+NAMES = ("linear", "dank", "tkl", "svm")
+CLASSES = ["no", "yes"]
+ROWS = 60
+
+
+def made(task, *, folds=3, repeats=2, seed=0, names=NAMES):
+    """Return records with predictions of different accuracy, and the target of each row."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=ROWS) if task == "regression" else rng.integers(0, 2, ROWS)
+    records = []
+    for repeat in range(repeats):
+        splits = KFold(folds, shuffle=True, random_state=repeat).split(y)
+        for fold, (_, test) in enumerate(splits):
+            for k, name in enumerate(names):
+                noise = rng.normal(size=len(test)) * (0.5 + 0.3 * k)
+                if task == "regression":
+                    scores = {"r2": r2_score(y[test], y[test] + noise)}
+                    values = (y[test] + noise).tolist()
+                else:
+                    p = 1 / (1 + np.exp(-2 * (2 * y[test] - 1 + noise)))
+                    scores = {"accuracy": float(np.mean((p > 0.5) == y[test]))}
+                    values = np.column_stack([1 - p, p]).tolist()
+                kept = {"rows": test.tolist(), "values": values}
+                records.append(record(name, repeat, fold, scores, kept=kept))
+    truth = {k: value if task == "regression" else CLASSES[value] for k, value in enumerate(y)}
+    return records, truth
+
+
+def blend_of(records, truth, task, *, entries=None, folds=3, repeats=2):
+    entries = entries or [entry(name) for name in NAMES]
+    metric = METRICS["r2" if task == "regression" else "accuracy"]
+    cells = finished(entries, records)
+    places = standings(entries, records, metric, Protocol(folds=folds, repeats=repeats))
+    classes = None if task == "regression" else CLASSES
+    return learn_blend(places, cells, truth, classes, metric)
+
+
+def without(records, name, fold=None, **changed):
+    """Return records with changed values for a method, in one fold or in all folds."""
+    return [
+        each | changed if each["method"] == name and fold in (None, each["fold"]) else each
+        for each in records
+    ]
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_fold_scores_use_weights_from_other_folds(task):
+    records, truth = made(task)
+    found = blend_of(records, truth, task)
+    classes = None if task == "regression" else np.array(CLASSES)
+    by_place = {(r["method"], r["repeat"], r["fold"]): r["kept"] for r in records}
+
+    def stacked(repeat, folds):
+        kept = [[by_place[name, repeat, fold] for fold in folds] for name in NAMES]
+        rows = np.concatenate([each["rows"] for each in kept[0]])
+        values = [np.concatenate([each["values"] for each in some]) for some in kept]
+        return values, np.array([truth[row] for row in rows]), rows
+
+    sums = 0.0
+    for repeat in range(2):
+        held_out = np.zeros((ROWS, *np.shape(records[0]["kept"]["values"])[1:]))
+        for fold in range(3):
+            values, y, _ = stacked(repeat, [other for other in range(3) if other != fold])
+            w = blend_weights(values, y, classes=classes)
+            values, y, rows = stacked(repeat, [fold])
+            held_out[rows] = np.tensordot(w, values, 1)
+            scores = found.scores[repeat, fold]
+            if task == "regression":
+                assert scores["r2"] == pytest.approx(r2_score(y, held_out[rows]), rel=1e-3)
+                continue
+            labels = classes[held_out[rows].argmax(axis=1)]
+            assert scores["accuracy"] == pytest.approx(accuracy_score(y, labels), abs=1e-12)
+            loss = log_loss(y, held_out[rows], labels=CLASSES)
+            assert scores["log_loss"] == pytest.approx(loss, rel=1e-3)
+        sums = sums + held_out
+    np.testing.assert_allclose(found.values, sums / 2, atol=2e-3)
+    np.testing.assert_array_equal(found.rows, np.arange(ROWS))
+    assert found.y.tolist() == list(truth.values())
+    both = [stacked(repeat, range(3)) for repeat in range(2)]
+    values = [np.concatenate(parts) for parts in zip(*(each[0] for each in both), strict=True)]
+    y = np.concatenate([each[1] for each in both])
+    final = dict(zip(NAMES, blend_weights(values, y, classes=classes), strict=True))
+    assert found.weights == {name: pytest.approx(w, abs=2e-3) for name, w in final.items() if w > 0}
+    assert list(found.weights.values()) == sorted(found.weights.values(), reverse=True)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_target_of_a_row_does_not_affect_its_prediction(task):
+    records, truth = made(task)
+    before = blend_of(records, truth, task)
+    for row in (0, 17):
+        other = truth | {
+            row: 9.0 if task == "regression" else {"no": "yes", "yes": "no"}[truth[row]]
+        }
+        after = blend_of(records, other, task)
+        np.testing.assert_array_equal(after.values[row], before.values[row])
+        assert not np.array_equal(after.values, before.values)
+
+
+def test_methods_without_weight():
+    """The dummy, unsavable estimators, and methods without stored predictions, though accurate."""
+    records, truth = made("regression", names=("dummy", "a", "b", "linear", "dank"))
+    kept = without(records, "b", fold=1, kept=None)
+    entries = [entry("dummy"), entry("a", blends=False), entry("b"), entry("linear"), entry("dank")]
+    found = blend_of(kept, truth, "regression", entries=entries)
+    assert set(found.weights) == {"linear", "dank"}
+    only = [entry("dummy"), entry("a", blends=False)]
+    assert blend_of(records, truth, "regression", entries=only) is None
+    assert blend_of([], truth, "regression") is None
+
+
+def test_failed_folds_are_excluded_for_all_methods():
+    """The second of three folds is not a common fold."""
+    records, truth = made("regression", repeats=1)
+    broken = without(records, "dank", fold=1, status="error", scores={})
+    found = blend_of(broken, truth, "regression", repeats=1)
+    assert set(found.scores) == {(0, 0), (0, 2)}
+    assert "dank" in found.weights
+    left = [each for each in records if each["fold"] != 1]
+    assert blend_of(left, truth, "regression", repeats=1).weights == found.weights
+
+
+def test_single_fold_has_weights_but_no_score():
+    records, truth = made("regression", repeats=1)
+    found = blend_of([each for each in records if each["fold"] == 0], truth, "regression")
+    assert found.scores == {}
+    assert sum(found.weights.values()) == pytest.approx(1.0)
+    assert len(found.rows) == len(found.values) == ROWS // 3

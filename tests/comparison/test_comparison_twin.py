@@ -1,4 +1,4 @@
-"""Records of cells against the slow twin of nested cross-validation."""
+"""Cells and searches against a slow reference implementation of nested cross-validation."""
 
 from __future__ import annotations
 
@@ -8,29 +8,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import make_friedman1
 from sklearn.exceptions import UndefinedMetricWarning
 
-from pliant.comparison.cells import kept_rows, perform
+from pliant.comparison.cells import fit_method, kept_rows, perform
 from pliant.comparison.contenders import named
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import rounds, search
+from pliant.registry import METHODS
 from tests.reference import naive_comparison as naive
 
-METHODS = ("dummy", "linear", "svm", "dank")
-SMALL = {
-    "folds": 3,
-    "repeats": 2,
-    "inner_folds": 3,
-    "candidates": 3,
-    "search_rows": 2000,
-    "seed": 7,
-    "metric": None,
-}
+NAMES = ("dummy", "linear", "svm", "dank")
+SMALL = {"folds": 3, "repeats": 2, "inner_folds": 3, "candidates": 3}
+SMALL |= {"search_rows": 2000, "seed": 7, "metric": None}
 
 
 def table(task, n=60, *, classes=2, categories=True, groups=None, ordered=False, seed=0):
-    """Numbers with gaps, a column of categories with gaps, and a target that follows from them."""
+    """Return numeric and categorical features with missing values, and a dependent target."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 0]
     X[:, 3] = rng.integers(0, 3, n)
@@ -52,14 +47,7 @@ def table(task, n=60, *, classes=2, categories=True, groups=None, ordered=False,
 
 def engine(made, protocol, method, repeat, fold):
     names = {column: ("a", "b", "c")[:count] for column, count in made["categories"].items()}
-    sample = Sample(
-        made["X"],
-        made["y"],
-        made["task"],
-        categories=names,
-        groups=made["groups"],
-        ordered=made["ordered"],
-    )
+    sample = Sample(**made | {"categories": names})
     return perform(sample, Protocol(**protocol), named(method), Cell(method, repeat, fold))
 
 
@@ -81,13 +69,13 @@ def check(made, method, repeat, fold, **changes):
         assert found["scores"][name] == close, name
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", NAMES)
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_cells_are_the_twins(task, method):
+def test_cells_match_twin(task, method):
     check(table(task), method, 1, 1)
 
 
-def test_as_many_inner_folds_as_the_rarest_class_has_rows():
+def test_rarest_class_limits_inner_folds():
     made = table("classification", 60)
     made["y"] = np.where(np.arange(60) % 10 == 3, "yes", "no")
     for inner_folds in (None, 5):
@@ -96,7 +84,7 @@ def test_as_many_inner_folds_as_the_rarest_class_has_rows():
     check(made, "linear", 1, 0, inner_folds=None)
 
 
-def test_kernels_that_candidates_share():
+def test_candidates_sharing_kernels():
     check(table("classification", 60), "ldk", 1, 0, folds=2, candidates=8)
 
 
@@ -106,24 +94,24 @@ def test_three_classes(method):
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_groups_and_the_order_of_time(task):
+def test_groups_and_time_order(task):
     check(table(task, 80, groups=15), "svm", 1, 1)
     check(table(task, 120, ordered=True), "svm", 0, 1, repeats=1)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_rounds_on_more_and_more_rows(task):
-    """500 training rows of which a search takes 460: 153, then 459."""
+def test_successive_halving_rounds(task):
+    """The search uses 153, then 459 of 500 training rows, as the limit is 460."""
     made = table(task, 1000, categories=False)
     check(made, "svm", 1, 0, folds=2, candidates=5, search_rows=460)
 
 
-def test_a_search_for_the_log_loss():
+def test_search_by_log_loss():
     check(table("classification", 60), "svm", 0, 1, metric="log_loss", candidates=6)
 
 
-def test_the_same_rows_are_kept_of_all_methods():
-    """2000 of a larger fold, and all of a smaller one."""
+def test_stored_rows_are_shared_by_methods():
+    """At most 2000 rows of a fold are stored."""
     test = np.arange(100, 3100)
     kept = kept_rows(Protocol(seed=3), (1, 2), test)
     assert len(np.unique(kept)) == 2000
@@ -132,8 +120,8 @@ def test_the_same_rows_are_kept_of_all_methods():
     assert set(kept) != set(kept_rows(Protocol(seed=3), (1, 3), test))
 
 
-def test_a_rare_class_is_in_every_round():
-    """AUC of one class alone is no number, and would leave the choice to chance."""
+def test_rare_class_is_in_every_round():
+    """The AUC of a single class is undefined, so the choice would be random."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((460, 3))
     y = (X[:, 0] + rng.standard_normal(460) > 1.9).astype(int)
@@ -144,8 +132,8 @@ def test_a_rare_class_is_in_every_round():
             assert search(named("linear"), sample, np.arange(460), protocol, seed)
 
 
-def test_one_class_to_learn_from_is_no_inner_fold():
-    """Early rows of one class, as in the order of time: the twin leaves these folds out too."""
+def test_inner_folds_with_single_training_class_are_dropped():
+    """With time order, early rows can belong to a single class."""
     made = table("classification", 120, ordered=True)
     made["y"][:20] = "no"
     check(made, "svm", 0, 1, repeats=1)
@@ -158,7 +146,7 @@ def test_one_class_to_learn_from_is_no_inner_fold():
     rare=st.integers(1, 500),
     search_rows=st.integers(10, 4000),
 )
-def test_rounds_are_the_twins(n, n_candidates, rare, search_rows):
+def test_rounds_match_twin(n, n_candidates, rare, search_rows):
     y = np.arange(n) < min(rare, n // 2)
     expected = naive.rounds(n, n_candidates, y, "classification", search_rows)
     share = min(rare, n // 2) / n
@@ -167,8 +155,30 @@ def test_rounds_are_the_twins(n, n_candidates, rare, search_rows):
     assert most - 27 < expected[-1] <= most
 
 
-def test_rounds_by_hand():
-    assert rounds(1000, 32, 1.0, Protocol()) == (333, 1000)
-    assert rounds(1000, 2, 1.0, Protocol()) == (1000, 1000)
-    assert rounds(5000, 32, 1.0, Protocol()) == (222, 2000)
-    assert rounds(1000, 32, 0.01, Protocol()) == (1000, 1000)
+ROWS, PART = 120, 40
+X, Y = make_friedman1(2 * ROWS, 5, random_state=0)
+SAMPLE = Sample(X, Y, "regression")
+PROTOCOL = Protocol(folds=2, repeats=1, inner_folds=2, candidates=2, search_rows=PART)
+
+
+@pytest.mark.parametrize("rows", [PART, ROWS])
+def test_search_rescales_penalty(rows):
+    chosen = search(METHODS["tkl"], SAMPLE, np.arange(rows), PROTOCOL, seed=0)
+    name = "regressor__machine__C"
+    assert chosen[name] * PART / rows in METHODS["tkl"].grid["C"]
+
+
+def test_rescaled_penalty_is_used_in_fit_and_calibration():
+    labels = Sample(X, np.where(Y - np.median(Y) > 0.0, "a", "b"), "classification")
+    rows = np.arange(ROWS)
+    fitted = fit_method(METHODS["tkl"], labels, rows, PROTOCOL, 0)
+    chosen = fitted.settings["machine__C"]
+    assert chosen * PART / ROWS in METHODS["tkl"].grid["C"]
+    assert fitted.own.get_params()["machine__C"] == chosen
+    assert fitted.model.get_params()["estimator__machine__C"] == chosen
+
+
+def test_untuned_methods_use_defaults():
+    for name in ("extra-trees", "boosting", "dummy"):
+        found = fit_method(named(name), SAMPLE, np.arange(40), PROTOCOL, 0)
+        assert found.settings == {}

@@ -1,10 +1,10 @@
-"""Estimators that the user gives: their names, their seeds, their keys, and what is refused."""
+"""User estimators: names, seeds, journal keys, and errors."""
 
 import threading
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.cluster import KMeans
 from sklearn.linear_model import Perceptron, Ridge
 from sklearn.pipeline import make_pipeline
@@ -41,8 +41,8 @@ def names(*given):
     return [method.name for method in methods_of(given, "classification", 40)]
 
 
-def test_an_estimator_is_fitted_as_it_is(sample):
-    """No scaling, no search, its own settings and seeds: the naive loop gives the same score."""
+def test_estimator_is_fitted_unchanged(sample):
+    """The score matches a plain loop without scaling and search."""
     given = SVC(gamma=1e-4, C=3.0, random_state=7)
     record = perform(sample, PROTOCOL, one(given), Cell("SVC", 0, 1))
     train, test = outer_split(sample, PROTOCOL, 0, 1)
@@ -54,7 +54,7 @@ def test_an_estimator_is_fitted_as_it_is(sample):
     assert not hasattr(given, "classes_")
 
 
-def test_seeds_are_those_of_the_user_or_of_the_cell():
+def test_user_seeds_take_precedence():
     free, fixed = one(DecisionTreeClassifier()), one(DecisionTreeClassifier(random_state=3))
     assert free.make_estimator("classification", seed=11, n_rows=10).random_state == 11
     assert fixed.make_estimator("classification", seed=11, n_rows=10).random_state == 3
@@ -62,15 +62,8 @@ def test_seeds_are_those_of_the_user_or_of_the_cell():
     assert inside.make_estimator("classification", seed=11, n_rows=10)[-1].random_state == 5
 
 
-class Labels(BaseEstimator):
-    """A classifier of labels only: neither decision values nor probabilities."""
-
-    _estimator_type = "classifier"
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "classifier"
-        return tags
+class Labels(ClassifierMixin, BaseEstimator):
+    """A classifier without decision values and probabilities."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -80,13 +73,13 @@ class Labels(BaseEstimator):
         return self.classes_[(X[:, 0] > 0).astype(int)]
 
 
-def test_a_classifier_needs_no_more_than_labels(sample):
+def test_classifier_without_scores(sample):
     record = perform(sample, PROTOCOL, one(Labels()), Cell("Labels", 0, 0))
     assert record["scores"]["accuracy"] == 1.0
     assert (record["scores"]["auc"], record["scores"]["log_loss"]) == (None, None)
 
 
-def test_the_key_of_the_journal_has_every_setting(sample, tmp_path, monkeypatch):
+def test_method_key_depends_on_all_settings(sample, tmp_path, monkeypatch):
     long = dict.fromkeys(map(str, range(400)), 0)
     settings = ({}, {"C": 2.0}, {"class_weight": long}, {"class_weight": long | {"399": 1}})
     keys = [method_key(one(("m", SVC(**each))), "classification") for each in settings]
@@ -121,12 +114,12 @@ class Strange(RegressorMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ([3], TypeError, r"expected a method as its name, .* or a pair .*, got 3"),
+        ([3], TypeError, r"expected a method name, .* or a pair .*, got 3"),
         ([SVC], TypeError, r"got <class .*SVC'>: expected SVC\(\)"),
         ([KMeans()], TypeError, r"a classifier or a regressor .* got KMeans\(\)"),
         ([StandardScaler()], TypeError, "a classifier or a regressor"),
-        ([(3, SVC())], TypeError, r"expected a pair \('name', estimator\), got the name 3"),
-        ([("dank", SVC())], ValueError, "'dank' is the name of a method of pliant"),
+        ([(3, SVC())], TypeError, r"expected a string as the name in \(.name., estimator\), got 3"),
+        ([("dank", SVC())], ValueError, "'dank' is the name of a built-in method"),
         ([("a", SVC()), ("a", SVR())], ValueError, "expected each method once, got 'a' twice"),
         ([Locked(threading.Lock())], ValueError, "can be cloned and pickled, got Locked"),
         ([Strange()], ValueError, "can be cloned and pickled, got Strange"),
@@ -137,6 +130,6 @@ class Strange(RegressorMixin, BaseEstimator):
         ([], ValueError, "expected at least one method, got none"),
     ],
 )
-def test_what_is_no_method_is_refused(given, error, message):
+def test_invalid_methods_are_refused(given, error, message):
     with pytest.raises(error, match=message):
         methods_of(given, "classification", 40)

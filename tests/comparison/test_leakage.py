@@ -1,4 +1,4 @@
-"""What a cell learns from: training rows of its fold, whole groups, earlier rows, its own seed."""
+"""Cells use only training rows of their fold, whole groups, and earlier rows in time order."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pliant.tables import ColumnEncoder
 
 PROTOCOL = Protocol(folds=3, repeats=2, inner_folds=3, candidates=3, seed=5)
 SEEN: list[tuple[str, np.ndarray]] = []
-"""What spies were given, in order: "fit" or "ask", and the numbers of the rows."""
+"""Calls of spies, in order: "fit" or "ask", and the row numbers."""
 
 
 class _Spy(BaseEstimator):
-    """Learns nothing, and notes the first column of all rows that it is given."""
+    """Estimator that learns nothing and records the first column of its input."""
 
     def __init__(self, depth=1):
         self.depth = depth
@@ -54,20 +54,12 @@ class SpyRegressor(RegressorMixin, _Spy):
 
 
 SPY = Method(
-    name="spy",
-    title="Spy",
-    paper="",
-    classifier=SpyClassifier,
-    regressor=SpyRegressor,
-    grid={"depth": (1, 2, 3)},
-    max_rows=10_000,
-    summary="",
-    streams=True,
+    *("spy", "Spy", "", SpyClassifier, SpyRegressor, {"depth": (1, 2, 3)}, 10_000, ""), streams=True
 )
 
 
 def numbered(task, n=90, **facts):
-    """Rows whose first feature is their number."""
+    """Return a sample with row numbers as the first feature."""
     rng = np.random.default_rng(0)
     X = np.column_stack([np.arange(n), rng.standard_normal((n, 2))])
     y = rng.integers(0, 2, n) if task == "classification" else rng.standard_normal(n)
@@ -75,7 +67,7 @@ def numbered(task, n=90, **facts):
 
 
 def watched(sample, repeat, fold):
-    """What a spy sees in one cell."""
+    """Return the calls of a spy in one cell."""
     SEEN.clear()
     record = perform(sample, PROTOCOL, SPY, Cell("spy", repeat, fold))
     assert record["error"] is None
@@ -84,7 +76,7 @@ def watched(sample, repeat, fold):
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_nothing_is_learned_from_test_rows(task):
+def test_models_are_fitted_on_training_rows_only(task):
     sample = numbered(task)
     train, test = outer_split(sample, PROTOCOL, 1, 1)
     seen = watched(sample, 1, 1)
@@ -112,7 +104,7 @@ def test_groups_are_never_split(task):
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_later_rows_are_never_learned_from(task):
+def test_time_order_uses_earlier_rows_only(task):
     sample = numbered(task, 120, ordered=True)
     last = -1
     for kind, rows in watched(sample, 0, 2):
@@ -123,8 +115,8 @@ def test_later_rows_are_never_learned_from(task):
 
 
 @pytest.mark.parametrize("method", ["linear", "dank"])
-def test_what_test_rows_hold_changes_nothing_that_is_learned(method):
-    """Another target, features, gaps, categories: the same settings and predictions elsewhere."""
+def test_test_rows_do_not_affect_the_model(method):
+    """Changed targets and features of test rows change neither settings nor other predictions."""
     rng = np.random.default_rng(2)
     X, y = rng.standard_normal((60, 3)), rng.standard_normal(60)
     X[::7, 1], X[:, 2] = np.nan, rng.integers(0, 2, 60)
@@ -153,7 +145,7 @@ def test_what_test_rows_hold_changes_nothing_that_is_learned(method):
     kind=st.sampled_from(["plain", "groups", "time"]),
 )
 def test_outer_folds(n, folds, seed, task, kind):
-    """Every row is tested once in each repeat, in the order of time at most once."""
+    """Each row is a test row once per repeat, or at most once with time order."""
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(n) % 2) if task == "classification" else rng.random(n)
     groups = rng.integers(0, 12, n) if kind == "groups" else None
@@ -182,8 +174,8 @@ def test_outer_folds(n, folds, seed, task, kind):
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=6), st.integers(2, 6))
-def test_folds_hold_every_class_that_is_not_left_out(sizes, folds):
-    """At least two rows of each to learn from; those of the others are named and counted."""
+def test_rare_classes_are_dropped(sizes, folds):
+    """Each remaining class has two training rows; the note counts the dropped rows."""
     y = np.repeat(np.array([*"abcdef"])[: len(sizes)], sizes)
     sample = Sample(np.arange(len(y))[:, None].astype(float), y, "classification")
     protocol = Protocol(folds=folds, repeats=1)
@@ -197,10 +189,10 @@ def test_folds_hold_every_class_that_is_not_left_out(sizes, folds):
     assert len(found.classes) == len(sizes) - len(rare)
     np.testing.assert_array_equal(found.y, y[found.X[:, 0].astype(int)])
     assert f"{sum(rare)} row" in found.notes[-1]
-    assert f"left out: fewer than the {folds} folds need" in found.notes[-1]
+    assert f"left out: too few for {folds} folds" in found.notes[-1]
 
 
-def test_a_class_in_few_groups_is_left_out_with_its_groups():
+def test_class_in_few_groups_is_dropped():
     y = np.repeat([*"abc"], [20, 20, 10])
     groups = np.concatenate([np.arange(40) // 4, np.full(10, 99)])
     sample = Sample(np.zeros((50, 1)), y, "classification", groups=groups)
@@ -211,8 +203,8 @@ def test_a_class_in_few_groups_is_left_out_with_its_groups():
     assert without_rare_classes(later, 40) is later
 
 
-def test_means_of_many_categories_are_learned_inside_each_fold():
-    """Encoded on all rows, categories without a meaning would predict three of four classes."""
+def test_target_encoding_does_not_leak():
+    """Encoded on all rows, random categories would predict three quarters of the labels."""
     rng = np.random.default_rng(2)
     codes, y = rng.integers(0, 150, 300).astype(float), rng.integers(0, 2, 300)
     texts = {0: tuple(f"c{k:03}" for k in range(150))}

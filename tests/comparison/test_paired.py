@@ -1,4 +1,4 @@
-"""Paired tests against scipy and hand-made numbers, and Holm's adjustment."""
+"""Paired tests and Holm's adjustment against SciPy and small examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECOND = np.array([0.80, 0.80, 0.81, 0.83, 0.86, 0.80, 0.79])
 
 
 def plain(first, second):
-    """Return Student's paired t test: training sets so large that nothing is corrected."""
+    """Run Student's paired t test: with infinite training sets, the correction vanishes."""
     return corrected_t_test(first, second, n_train=math.inf, n_test=1)
 
 
@@ -37,7 +37,7 @@ def any_test(request):
     return request.param
 
 
-def test_a_t_test_that_corrects_nothing_is_scipys():
+def test_uncorrected_t_test_matches_scipy():
     expected = stats.ttest_rel(FIRST, SECOND)
     found = plain(FIRST, SECOND)
     assert found.statistic == pytest.approx(expected.statistic, rel=1e-10)
@@ -45,7 +45,7 @@ def test_a_t_test_that_corrects_nothing_is_scipys():
     assert found.standard_error == pytest.approx(stats.sem(FIRST - SECOND), rel=1e-10)
 
 
-def test_corrected_t_test_inflates_the_variance_by_its_formula():
+def test_corrected_t_test_formula():
     d = FIRST - SECOND
     found = corrected_t_test(FIRST, SECOND, n_train=80, n_test=20)
     t = d.mean() / math.sqrt((1 / 7 + 20 / 80) * d.var(ddof=1))
@@ -54,13 +54,13 @@ def test_corrected_t_test_inflates_the_variance_by_its_formula():
     assert found.p_value > plain(FIRST, SECOND).p_value
 
 
-def test_wilcoxon_of_six_wins_has_its_exact_probability():
+def test_wilcoxon_exact_p_value():
     found = wilcoxon_test([2, 4, 6, 8, 10, 12], [1, 2, 3, 4, 5, 6])
     assert found.p_value == pytest.approx(2 / 2**6)
     assert found.statistic == 21
 
 
-def test_equal_scores_are_no_difference(any_test):
+def test_equal_scores(any_test):
     found = any_test(FIRST, FIRST)
     assert (found.statistic, found.p_value, found.mean_difference) == (0.0, 1.0, 0.0)
     assert (found.wins, found.ties, found.losses) == (0, 7, 0)
@@ -68,7 +68,7 @@ def test_equal_scores_are_no_difference(any_test):
 
 
 @pytest.mark.parametrize("name", ["t", "corrected"])
-def test_a_constant_difference_is_certain(name):
+def test_constant_difference(name):
     found = TESTS[name]([0.9, 0.8, 0.7], [0.8, 0.7, 0.6])
     assert found.statistic == math.inf
     assert found.p_value == 0.0
@@ -76,8 +76,8 @@ def test_a_constant_difference_is_certain(name):
     assert found.mean_difference == pytest.approx(0.1)
 
 
-def test_a_spread_is_at_least_that_of_one_test_row():
-    """Of 20 rows, with scores up to 0.9: 0.045, above the spread of equal differences only."""
+def test_standard_deviation_is_bounded_below_by_one_row():
+    """With 20 test rows and scores up to 0.9, the lower bound is 0.045."""
     first, second = [0.9, 0.8, 0.7], [0.8, 0.7, 0.6]
     found = corrected_t_test(first, second, n_train=80, n_test=20, least_rows=20)
     error = math.sqrt(1 / 3 + 20 / 80) * 0.9 / 20
@@ -90,7 +90,7 @@ def test_a_spread_is_at_least_that_of_one_test_row():
 
 @settings(deadline=None, max_examples=30)
 @given(pairs, st.sampled_from([1e-6, 1e-3, 100.0, 1e6]))
-def test_order_turns_the_sign_and_the_unit_does_not_matter(both, unit):
+def test_antisymmetry_and_scale_invariance(both, unit):
     a, b = np.array(both).T
     for test in TESTS.values():
         forth, back, scaled = test(a, b), test(b, a), test(unit * a, unit * b)
@@ -110,7 +110,7 @@ def test_order_turns_the_sign_and_the_unit_does_not_matter(both, unit):
         ([1.0, np.nan], [1.0, 2.0], "finite scores, got nan or inf"),
     ],
 )
-def test_scores_that_do_not_pair_up_are_refused(any_test, first, second, message):
+def test_invalid_scores_are_refused(any_test, first, second, message):
     with pytest.raises(ValueError, match=message):
         any_test(first, second)
 
@@ -118,7 +118,7 @@ def test_scores_that_do_not_pair_up_are_refused(any_test, first, second, message
 p_values = st.lists(st.floats(0, 1), max_size=12)
 
 
-def test_holm_by_hand():
+def test_holm_examples():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.7, 0.8]) == [1.0, 1.0]
     assert holm([]) == []
@@ -127,7 +127,7 @@ def test_holm_by_hand():
 
 
 @given(p_values, st.sampled_from([0.01, 0.05, 0.2]))
-def test_what_is_below_a_level_is_what_the_step_down_procedure_rejects(raw, level):
+def test_holm_matches_step_down_procedure(raw, level):
     left, rejected = sorted(raw), []
     while left and left[0] * len(left) < level:
         rejected.append(left.pop(0))

@@ -1,6 +1,6 @@
-"""The order of a race, who leaves it, and what becomes of cells that are cut, fail or crash.
+"""The order of cells, dropped methods, and cells that are stopped, fail or crash.
 
-Times are those of a made-up clock, so that no load of the computer matters.
+Most tests use a simulated clock.
 """
 
 import os
@@ -15,15 +15,14 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from pliant.comparison import workers
-from pliant.comparison.cells import cut, perform
+from pliant.comparison import cells
+from pliant.comparison.cells import close_all, failed, perform, perform_apart, warm_up
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import contenders_for
 from pliant.comparison.journal import Journal
 from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.race import FIRST_SHARE, KEPT, Race, hopeless, row_losses
+from pliant.comparison.race import FIRST_SHARE, KEPT, Race, hopeless
 from pliant.comparison.sample import Sample
-from pliant.comparison.workers import close_all, perform_apart, warm_up
 from pliant.registry import Method
 from tests.comparison.comparison_cases import perform_here, record, without_costs
 
@@ -36,7 +35,7 @@ def method(name, maker=DummyClassifier, **grid):
 
 
 class Clock:
-    """A clock that stands still but where a test moves it."""
+    """A clock set by the tests."""
 
     def __init__(self):
         self.now = 1e9
@@ -46,7 +45,7 @@ class Clock:
 
 
 class AtOnce:
-    """Runs what is submitted at once, in place of threads."""
+    """Executor that runs tasks synchronously."""
 
     def __init__(self, n):
         self.n = n
@@ -59,7 +58,7 @@ class AtOnce:
 
 
 class Simulated:
-    """A race of made-up methods: seconds of their cells, and errors of their predictions."""
+    """A simulated race, by the times of the methods' cells and their prediction errors."""
 
     def __init__(
         self, times, errors=None, *, budget=None, places=(5, 2), journal=None, stop=None, **options
@@ -76,7 +75,7 @@ class Simulated:
             if ends is not None and self.clock.now + took > ends:
                 self.clock.now = ends
                 self.cut.add(cell.method)
-                return cut(cell)
+                return failed(cell, "late", "cut")
             self.clock.now += took
             rows = np.arange(cell.fold, 50, 5)
             values = NUMBERS.y[rows] + (errors or {}).get(cell.method, 1.0) * (-1.0) ** rows
@@ -101,7 +100,7 @@ class Simulated:
 TIMES = {"a": 1.0, "dummy": 0.1, "b": 2.0, "svm": 1.0, "lab-rbf": 3.0, "linear": 0.5}
 
 
-def test_all_methods_run_fold_by_fold_the_best_known_first():
+def test_order_of_cells():
     run = Simulated(TIMES)
     order = ["lab-rbf", "svm", "dummy", "linear", "a", "b"]
     assert run.began == [Cell(n, *p) for p in product(range(2), range(5)) for n in order]
@@ -120,8 +119,8 @@ seconds = st.floats(0.01, 40.0)
     st.integers(1, 3),
     st.none() | st.floats(1.0, 3000.0),
 )
-def test_no_method_is_a_fold_ahead_of_others_that_stay(made, n_jobs, budget):
-    """Cells begin in the order of folds, once each; nothing begins when the time is up."""
+def test_remaining_methods_have_equal_folds(made, n_jobs, budget):
+    """Cells start in the order of folds, once each, and none after the end of the budget."""
     times, errors = ({n: pair[k] for n, pair in made.items()} for k in (0, 1))
     run = Simulated(times, errors, budget=budget, n_jobs=n_jobs)
     places = [cell.place for cell in run.began]
@@ -133,12 +132,12 @@ def test_no_method_is_a_fold_ahead_of_others_that_stay(made, n_jobs, budget):
     assert not counts or max(counts) - min(counts) <= 1
     if budget is None:
         assert len(run.began) == 10 * len(times)
-    else:  # the best three stay unless they are slow
+    else:  # the best three stay unless too slow
         far = [name for name, why in run.left.items() if "loss" in why]
         assert len(times) - len(far) >= min(KEPT, len(times))
 
 
-def test_hopeless_by_its_formula():
+def test_hopeless_formula():
     rng = np.random.default_rng(0)
     levels = {"a": 1.0, "b": 1.1, "c": 3.0, "d": 1.4, "e": 2.5, "dummy": 9.0}
     for n in (4, 10, 300):
@@ -154,31 +153,22 @@ def test_hopeless_by_its_formula():
         assert expected or n < 10
 
 
-def test_losses_of_rows():
-    rows = {"kept": {"rows": [1, 3], "values": [2.0, 2.5]}}
-    np.testing.assert_array_equal(row_losses(NUMBERS, rows), [1.0, 0.25])
-    y = np.array(["n", "y"] * 10)
-    labels = Sample(np.zeros((20, 1)), y, "classification")
-    rows = {"kept": {"rows": [1, 2], "values": [[0.4, 0.6], [0.0, 1.0]]}}
-    np.testing.assert_allclose(row_losses(labels, rows), -np.log([0.6, 1e-4]))
-
-
-def test_methods_far_behind_leave_after_the_first_fold_but_not_the_best_three():
+def test_hopeless_methods_are_dropped_after_first_fold():
     times = dict.fromkeys(["a", "b", "c", "d", "e", "dummy"], 1.0)
     errors = {"a": 1.0, "b": 3.0, "c": 5.0, "d": 5.1, "e": 1.1, "dummy": 9.0}
     run = Simulated(times, errors, budget=1e4)
     assert set(run.left) == {"c", "d"}
-    assert run.left["c"] == "the loss on the first fold is far above the best one"
+    assert run.left["c"] == "the loss on the first fold is much higher than the lowest loss"
     assert {name: run.folds(name) for name in "abcd"} == {"a": 10, "b": 10, "c": 1, "d": 1}
     assert run.folds("dummy") == 10
     assert Simulated(times, errors, budget=1e4, selective=False).left == {}
 
 
-def test_slow_methods_leave_until_the_first_repeat_fits_but_not_the_best():
+def test_slow_methods_are_dropped_except_the_best():
     times = {"a": 1.0, "b": 10.0, "c": 6.0, "d": 4.0}
     errors = {"a": 1.0, "b": 1.01, "c": 0.9, "d": 1.02}
     run = Simulated(times, errors, budget=21.0 + 40.0, final_fits=1.0)
-    # for 4 folds and a fit on all rows: of a, c and d 55 s, of a and c, which is the best, 35 s
+    # 4 folds and a final fit take 55 s for a, c and d, and 35 s for a and the best method c
     assert run.left == {
         "b": "too slow for the budget: 10.0 s for a fold",
         "d": "too slow for the budget: 4.0 s for a fold",
@@ -190,7 +180,7 @@ def test_slow_methods_leave_until_the_first_repeat_fits_but_not_the_best():
 
 
 @pytest.mark.parametrize(("spare", "folds"), [(0.01, 10), (-0.01, 5)])
-def test_a_further_repeat_begins_if_it_is_expected_to_fit(spare, folds):
+def test_repeat_starts_if_it_fits_the_budget(spare, folds):
     times = {"a": 2.0, "b": 3.0}
     run = Simulated(times, budget=25.0 + 5.0 * (5 + 1.25) + spare, final_fits=1.25)
     assert {run.folds(name) for name in times} == {folds}
@@ -198,7 +188,7 @@ def test_a_further_repeat_begins_if_it_is_expected_to_fit(spare, folds):
     assert run.race.is_done("b")
 
 
-def test_a_fold_of_a_third_of_the_budget_is_cut():
+def test_slow_first_fold_is_stopped():
     run = Simulated({"a": 1.0, "b": 1e6, "c": 2.0}, budget=300.0)
     assert (run.folds("a"), run.folds("b"), run.folds("c")) == (10, 0, 10)
     assert run.race.reason("b").startswith("a fold takes more than 1 min 40 s")
@@ -206,15 +196,15 @@ def test_a_fold_of_a_third_of_the_budget_is_cut():
     assert not run.race.is_done("b")
 
 
-def test_the_end_of_the_budget_is_no_fault_of_a_method():
+def test_reason_at_end_of_budget():
     run = Simulated({"a": 1.0, "b": 20.0}, budget=70.0, selective=False, final_fits=-2.0)
     assert (run.folds("a"), run.folds("b")) == (4, 3)
     assert [run.race.is_done(name) for name in "ab"] == [False, False]
     assert run.race.reason("b") == run.race.reason("a") == "the budget ended"
 
 
-def test_a_race_goes_on_where_its_journal_ends():
-    """The methods that leave do so by the same fold, whoever ran it."""
+def test_race_resumes_from_journal():
+    """A resumed race drops the same methods."""
     journal = Journal(None, "key", resume=False)
     times = dict.fromkeys("abcdef", 1.0)
     errors = {name: 3.0 * k + 1.0 for k, name in enumerate("abcdef")}
@@ -231,7 +221,7 @@ def test_a_race_goes_on_where_its_journal_ends():
         assert rest.race.records == whole.race.records
 
 
-def test_the_methods_of_a_race():
+def test_default_methods():
     few, many = ({each.name for each in contenders_for("regression", n)} for n in (1000, 1001))
     assert few - many == {"gp"}
     assert many - few == {"kernel-ridge"}
@@ -239,7 +229,7 @@ def test_the_methods_of_a_race():
 
 
 class Trouble(ClassifierMixin, BaseEstimator):
-    """A classifier that sleeps, dies or complains when it is fitted."""
+    """A classifier that sleeps, exits or raises in fit."""
 
     def __init__(self, what="sleep"):
         self.what = what
@@ -276,7 +266,7 @@ def entry(result, name):
     return next(entry for entry in result.methods if entry.name == name)
 
 
-def test_a_failing_method_is_a_row_with_its_error(sample, monkeypatch):
+def test_failing_method_is_reported(sample, monkeypatch):
     monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
     methods = [trouble("complain"), method("plain")]
     result = compare_sample(sample, methods, PROTOCOL, budget=None, n_jobs=1)
@@ -287,7 +277,7 @@ def test_a_failing_method_is_a_row_with_its_error(sample, monkeypatch):
     assert result.best == "plain"
 
 
-def test_ctrl_c_returns_the_table_so_far(sample, monkeypatch):
+def test_ctrl_c_returns_finished_cells(sample, monkeypatch):
     def stop(sample, protocol, learner, cell, *_):
         if (cell.method, cell.fold) == ("b", 1):
             raise KeyboardInterrupt
@@ -305,7 +295,7 @@ def test_ctrl_c_returns_the_table_so_far(sample, monkeypatch):
     assert len(result.fit_best().predict(sample.X)) == 60
 
 
-def test_other_errors_of_the_engine_are_raised(sample, monkeypatch):
+def test_unexpected_errors_are_raised(sample, monkeypatch):
     def broken(*_):
         raise RuntimeError("no such thing")
 
@@ -314,17 +304,17 @@ def test_other_errors_of_the_engine_are_raised(sample, monkeypatch):
         compare_sample(sample, [method("a")], PROTOCOL, n_jobs=1)
 
 
-def test_a_line_for_each_fold(sample, monkeypatch, capsys):
+def test_progress_lines(sample, monkeypatch, capsys):
     monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
     compare_sample(sample, ["dummy", "linear"], PROTOCOL, n_jobs=1, progress=True)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "4 fits at most on 2 folds"
+    assert lines[0] == "at most 4 fits on 2 folds"
     assert len(lines) == 3
     assert lines[1].startswith("1 fold after ")
     assert "left: accuracy Linear 0." in lines[2]
 
 
-def test_a_process_that_dies_is_an_error_that_is_tried_again(sample, tmp_path):
+def test_crashed_cell_is_not_in_the_journal(sample, tmp_path):
     cache = tmp_path / "cells.jsonl"
     result = compare_sample(sample, [trouble("die")], PROTOCOL, budget=None, n_jobs=2, cache=cache)
     assert entry(result, "die").status == "error"
@@ -332,17 +322,17 @@ def test_a_process_that_dies_is_an_error_that_is_tried_again(sample, tmp_path):
     assert len(cache.read_text().splitlines()) == 1
 
 
-def test_a_cell_is_killed_when_its_time_is_up(sample):
-    """It sleeps for a day: that there is a record shows that nobody waited for its end."""
+def test_cell_is_killed_at_deadline(sample):
+    """The fit would sleep for a day."""
     close_all()
     ends = time.time() + 1.0
     found = perform_apart(sample, PROTOCOL, trouble("sleep"), Cell("sleep", 0, 0), ends)
     assert found["status"] == "cut"
-    assert not workers._FREE
-    assert not workers._BUSY
+    assert not cells._FREE
+    assert not cells._BUSY
 
 
-def test_processes_and_executors_give_what_this_process_gives(sample, monkeypatch):
+def test_processes_and_executors_match_serial_run(sample, monkeypatch):
     warm_up(1)
     methods, options = ["dummy", "linear"], {"budget": None, "n_jobs": 2}
     there = compare_sample(sample, methods, PROTOCOL, **options)
@@ -355,7 +345,7 @@ def test_processes_and_executors_give_what_this_process_gives(sample, monkeypatc
         assert other.sentence() == here.sentence()
 
 
-def test_an_executor_that_fails_or_is_late(sample):
+def test_failing_and_late_executor(sample):
     class Broken:
         def submit(self, *_):
             return self
@@ -385,7 +375,7 @@ def test_an_executor_that_fails_or_is_late(sample):
         ({"protocol": Protocol(folds=40)}, "expected at least 40 rows of each class for 40 folds"),
     ],
 )
-def test_what_cannot_be_used_is_refused_before_anything_runs(sample, monkeypatch, options, said):
+def test_invalid_parameters_are_refused_before_any_fit(sample, monkeypatch, options, said):
     monkeypatch.setattr("pliant.comparison.race.perform_apart", lambda *_: pytest.fail("ran"))
     with pytest.raises((ValueError, TypeError), match=said):
         compare_sample(sample, **options)

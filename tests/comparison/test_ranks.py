@@ -1,7 +1,8 @@
-"""Ranks over data sets against Demšar's worked example, scipy and what the SCG paper prints."""
+"""Ranks over data sets, and comparisons over tables, against Demšar and SciPy."""
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pliant.comparison import average_ranks, friedman_test, nemenyi_critical_difference
+from pliant.comparison.outcome import across
+from tests.comparison.comparison_cases import result_of
 
 C45 = np.array(
     [
@@ -26,7 +29,7 @@ C45 = np.array(
         [1.000, 1.000, 1.000, 1.000],
         [0.940, 0.962, 0.965, 0.962],
         [0.619, 0.666, 0.614, 0.669],
-        [0.972, 0.981, 0.975, 0.9749],  # .975 and .975, but ranked 2 and 3
+        [0.972, 0.981, 0.975, 0.9749],  # printed as .975 and .975, but ranked 2 and 3
         [0.957, 0.978, 0.946, 0.970],
     ]
 )
@@ -38,7 +41,7 @@ tables = st.integers(2, 5).flatmap(
 )
 
 
-def test_demsars_example():
+def test_demsar_example():
     found = friedman_test(C45)
     np.testing.assert_allclose(found.ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
     assert found.chi2 == pytest.approx(9.28, abs=5e-3)
@@ -50,13 +53,13 @@ def test_demsars_example():
 @pytest.mark.parametrize(
     ("k", "q"), [(2, 1.960), (3, 2.343), (5, 2.728), (6, 2.850), (8, 3.031), (10, 3.164)]
 )
-def test_the_critical_values_of_demsars_table_5(k, q):
+def test_critical_values_of_demsar_table_5(k, q):
     assert nemenyi_critical_difference(k, 1) / math.sqrt(k * (k + 1) / 6) == pytest.approx(
         q, abs=1e-3
     )
 
 
-def test_without_equal_scores_chi2_is_scipys():
+def test_chi2_without_ties_matches_scipy():
     table = np.random.default_rng(0).normal(size=(12, 5))
     found, expected = friedman_test(table), stats.friedmanchisquare(*table.T)
     assert found.chi2 == pytest.approx(expected.statistic, rel=1e-10)
@@ -65,20 +68,14 @@ def test_without_equal_scores_chi2_is_scipys():
     assert found.p_value == pytest.approx(stats.f.sf(F, 4, 44), rel=1e-10)
 
 
-def test_ranks_by_hand():
-    np.testing.assert_array_equal(average_ranks([[3, 1, 2], [5, 5, 1]]), [1.25, 2.25, 2.5])
-    errors = average_ranks([[-3, -1, -2], [-5, -5, -1]])
-    np.testing.assert_array_equal(errors, [2.75, 1.75, 1.5])
-
-
-def test_the_same_order_everywhere_is_certain():
+def test_same_order_on_all_data_sets():
     found = friedman_test([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
     assert (found.statistic, found.p_value, found.chi2) == (math.inf, 0.0, 6.0)
 
 
 @settings(deadline=None, max_examples=50)
 @given(tables, st.randoms(use_true_random=False))
-def test_names_order_and_unit_do_not_matter(table, random):
+def test_ranks_are_invariant(table, random):
     scores = np.array(table)
     ranks = average_ranks(scores)
     n_sets, k = scores.shape
@@ -90,3 +87,51 @@ def test_names_order_and_unit_do_not_matter(table, random):
     found = friedman_test(scores)
     assert 0.0 <= found.chi2 <= n_sets * (k - 1) + 1e-9
     assert 0.0 <= found.p_value <= 1.0
+
+
+METHODS = ("svm", "dank", "tkl", "linear")
+
+
+def results_of(scores, names=METHODS, metrics=None):
+    """Return a result for each row of mean scores."""
+    metrics = metrics or ["accuracy"] * len(scores)
+    return [
+        result_of({name: [x, x] for name, x in zip(names, row, strict=True)}, f"table {k}", metric)
+        for k, (row, metric) in enumerate(zip(scores, metrics, strict=True))
+    ]
+
+
+def test_demsar_example_and_to_dict():
+    """Table 6 of Demšar (2006), sorted by average rank."""
+    found = across(results_of(C45))
+    data = json.loads(json.dumps(found.to_dict()))
+    assert list(data["ranks"]) == ["linear", "dank", "tkl", "svm"]
+    np.testing.assert_allclose([*data["ranks"].values()], found.ranks)
+    np.testing.assert_allclose(found.ranks, [1.964, 2.000, 2.893, 3.143], atol=5e-4)
+    assert data["friedman"]["statistic"] == pytest.approx(3.69, abs=5e-3)
+    assert data["critical_difference"] == pytest.approx(1.25, abs=5e-3)
+    assert data["sentence"] == found.sentence()
+
+
+def test_ranks_combine_tables_of_different_tasks():
+    """Accuracy is maximised and RMSE, on a much larger scale, is minimised."""
+    scores = [[0.8, 0.9, 0.7]] * 4 + [[3e4, 2.5e4, 4e4]] * 4
+    found = across(results_of(scores, METHODS[:3], ["accuracy"] * 4 + ["rmse"] * 4))
+    np.testing.assert_array_equal(found.ranks, [1, 2, 3])
+    assert [entry.name for entry in found.methods] == ["dank", "svm", "tkl"]
+
+
+def test_unranked_methods_are_excluded_with_reasons():
+    scores = {"svm": [0.8, 0.8], "dank": [0.9, 0.9]}
+    first = result_of({**scores, "tkl": [0.9, 0.9], "osk": [None, None]}, "a")
+    cut = {"tkl": "1 of 2 folds: the budget ended"}
+    second = result_of({**scores, "tkl": [0.9, None], "osk": [0.7, 0.7]}, "b", reasons=cut)
+    third = result_of({**scores, "osk": [0.7, 0.7], "ldk": [0.7, 0.7]}, "b")
+    found = across([first, second, third])
+    assert [entry.name for entry in found.methods] == ["dank", "svm"]
+    assert found.tables == ("a", "b (1)", "b (2)")
+    assert found.left_out == {
+        "tkl": "b (1): 1 of 2 folds: the budget ended and b (2): not compared",
+        "osk": "a: no score on all common folds",
+        "ldk": "a: not compared and b (1): not compared",
+    }

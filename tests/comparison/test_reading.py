@@ -1,4 +1,4 @@
-"""A table becomes the numbers that a naive reading with pandas gives, in the order asked for."""
+"""Samples read from files match a simple reader in pandas, and data frames match files."""
 
 import decimal
 import tracemalloc
@@ -6,10 +6,11 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from pliant import TableError
-from pliant.comparison.reading import read_sample
-from pliant.tables import read_table
+from pliant import TableError, compare
+from pliant.comparison.reading import TableEncoder, read_sample, sample_of
+from pliant.tables import TableSchema, UnknownCategoryWarning, read_table
 
 TEXTS = {
     "a": ["1.5", "", "3", "4", "-2e3", "NA"],
@@ -23,7 +24,7 @@ TEXTS = {
 
 
 def write(path, texts=TEXTS, **changed):
-    """Write columns of texts as CSV."""
+    """Write columns of strings as CSV."""
     pd.DataFrame({**texts, **changed}).to_csv(path, index=False)
     return path
 
@@ -34,7 +35,7 @@ def table(tmp_path):
 
 
 def naive(path, order=None):
-    """The features by name: numbers, or for text the place among the sorted texts."""
+    """Return the features by name, with text as codes in alphabetical order."""
     frame = pd.read_csv(path)
     frame = frame if order is None else frame.sort_values(order, kind="stable")
     found = {}
@@ -68,13 +69,13 @@ def test_features_target_and_categories(table):
     assert not sample.ordered
 
 
-def test_rows_in_the_order_of_time(table):
+def test_rows_are_sorted_by_time(table):
     sample = read_sample(table, "y", drop=["site"], time="day")
-    check(sample, table, FEATURES, order="day")  # rows of one day keep their order
+    check(sample, table, FEATURES, order="day")  # the sort is stable
     assert sample.ordered
 
 
-def test_a_random_table_is_read_as_pandas_reads_it(tmp_path):
+def test_random_table_matches_pandas(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("abcd")).round(3)
     frame["e"] = rng.choice(["u", "v", "w w", "ä"], 300)
@@ -96,7 +97,7 @@ MOMENTS = {
 
 
 @pytest.mark.parametrize("name", MOMENTS)
-def test_what_rows_can_be_ordered_by(tmp_path, name):
+def test_time_column_types(tmp_path, name):
     frame = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "t": MOMENTS[name], "y": list("pqpq")})
     frame.to_parquet(tmp_path / "t.parquet")
     sample = read_sample(tmp_path / "t.parquet", "y", time="t")
@@ -121,7 +122,7 @@ REFUSED = {
         "column 'site' has a missing value in row 6: leave these rows out",
     ),
     "both": ({}, {"group": "site", "time": "day"}, "got both"),
-    "target": ({}, {"group": "y"}, "column 'y' is the target: it cannot be --group too"),
+    "target": ({}, {"group": "y"}, "column 'y' is the target and cannot be --group too"),
     "absent": ({}, {"time": "days"}, "the table lacks the column 'days'; did you mean 'day'?"),
     "unsure time": (
         {"day": [f"0{k}/02/2024" for k in range(1, 7)]},
@@ -131,7 +132,7 @@ REFUSED = {
     "one class": (
         {"y": ["p"] * 6},
         {"drop": ["day"]},
-        "column 'y': expected a target that varies, got 'p' in all rows",
+        "column 'y': expected a non-constant target, got 'p' in all rows",
     ),
     "gap in target": (
         {"y": [*"pqpqp", ""]},
@@ -141,13 +142,13 @@ REFUSED = {
     "rows": (
         {},
         {"most_rows": 5},
-        "the table has more than 5 rows, the most that are taken: take a sample",
+        "expected at most 5 rows, the table has more: use a random sample",
     ),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(tmp_path, name):
+def test_invalid_tables_are_refused(tmp_path, name):
     changed, options, said = REFUSED[name]
     path = write(tmp_path / "t.csv", **changed)
     with pytest.raises(TableError) as told:
@@ -155,7 +156,7 @@ def test_what_is_refused(tmp_path, name):
     assert said in str(told.value)
 
 
-def test_a_long_table_is_held_once(tmp_path):
+def test_memory_of_reading(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(40_000, 20))).add_prefix("x")
     frame.assign(t=np.arange(40_000)[::-1], y=frame.x0 > 0).to_parquet(tmp_path / "t.parquet")
@@ -165,4 +166,81 @@ def test_a_long_table_is_held_once(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert sample.X.shape == (40_000, 20)
-    assert peak < 3 * sample.X.nbytes  # the table as it is read, its features, some columns
+    assert peak < 3 * sample.X.nbytes  # the parsed table, its features, and some columns
+
+
+def frame(n=60, seed=0):
+    """Return numbers and text with missing values, booleans, and labels from the first column."""
+    r = np.random.default_rng(seed)
+    age = r.normal(size=n)
+    data = pd.DataFrame(
+        {
+            "age": np.where(np.arange(n) % 7 == 3, np.nan, age),
+            "colour": np.where(np.arange(n) % 11 == 5, None, r.choice(["red", "blue"], n)),
+            "ok": r.random(n) < 0.5,
+        }
+    )
+    return data, pd.Series(np.where(age > 0, "yes", "no"), name="sick")
+
+
+class Polars:
+    """Stand-in for a data frame of another library."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def to_pandas(self):
+        return self.data
+
+
+@pytest.mark.parametrize("kind", [lambda data: data, Polars], ids=["pandas", "other"])
+def test_data_frame_matches_file(tmp_path, kind):
+    X, y = frame()
+    X.assign(sick=y).to_csv(tmp_path / "t.csv", index=False)
+    expected = read_sample(tmp_path / "t.csv", "sick")
+    sample = sample_of(kind(X.set_index(np.arange(60) * 3)), kind(y))
+    np.testing.assert_array_equal(sample.X, expected.X)
+    np.testing.assert_array_equal(sample.y, expected.y)
+    assert (sample.task, sample.categories) == (expected.task, expected.categories)
+    assert (sample.feature_names, sample.target) == (expected.feature_names, "sick")
+    assert [column.name for column in sample.schema.columns] == ["age", "colour", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": lambda X, y: y[:5]}, r"expected y of shape \(60,\), got \(5,\)"),
+        ({"y": lambda X, y: X[["age", "ok"]]}, r"expected y of .* got \(60, 2\)"),
+        ({"y": lambda X, y: X["age"]}, "expected X without the target, got y as column 'age' of X"),
+        ({"X": lambda X, y: X.assign(d=[object()] * 60)}, "column 'd' holds"),
+        ({"X": lambda X, y: X.set_axis(["a", "b", "a"], axis=1)}, "more than one column named 'a'"),
+        ({"task": lambda X, y: "regress"}, "expected task .* got 'regress'"),
+        ({"groups": lambda X, y: y, "time": lambda X, y: y}, "groups or a time order"),
+    ],
+)
+def test_invalid_data_frames(change, message):
+    X, y = frame()
+    given = {"X": X, "y": y} | {name: make(X, y) for name, make in change.items()}
+    with pytest.raises(ValueError, match=message):
+        compare(**given, methods=["dummy"])
+
+
+def test_table_encoder():
+    X, y = frame()
+    sample = sample_of(X, y)
+    encoder = TableEncoder(sample.schema.to_dict())
+    np.testing.assert_array_equal(encoder.transform(X.iloc[:, ::-1].assign(z=1)), sample.X)
+    again = clone(encoder).fit(X)
+    assert again.get_feature_names_out().tolist() == ["age", "colour", "ok"]
+    with pytest.warns(UnknownCategoryWarning, match="column 'colour' has the value 'pink'"):
+        codes = encoder.transform(X.head(2).assign(colour=["pink", None]))[:, 1]
+    np.testing.assert_array_equal(codes, [2, np.nan])
+    lacking = "the table lacks the column 'ok'"
+    for wrong, message in (
+        (X.drop(columns="ok"), lacking),
+        (X.to_numpy(), "expected a data frame with the columns 'age', 'colour' and 'ok'"),
+        (X.assign(age="old"), "column 'age': expected a number in row 1, got 'old'"),
+    ):
+        with pytest.raises(TableError, match=message):
+            encoder.transform(wrong)
+    assert TableSchema.from_dict(encoder.schema) == sample.schema

@@ -1,23 +1,28 @@
-"""Killed, interrupted and resumed runs give the same scores as one run."""
+"""Resumed runs give the same scores as uninterrupted ones; invalid journal files are refused."""
 
 from __future__ import annotations
 
 import ast
+import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import fbeta_score, make_scorer
 
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import named
-from pliant.comparison.protocol import Protocol
+from pliant.comparison.journal import Journal, key_of
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
-from tests.comparison.comparison_cases import perform_here, without_costs
+from pliant.core.exceptions import TableError
+from tests.comparison.comparison_cases import perform_here, record, without_costs
 
 METHODS = ("dummy", "linear", "svm")
 PROTOCOL = Protocol(folds=3, repeats=1, inner_folds=2, candidates=3, seed=3)
@@ -31,7 +36,7 @@ def made(seed=0):
 
 @pytest.fixture
 def here(monkeypatch):
-    """Run cells in this process, which is quicker; return a list of those that were run."""
+    """Run cells in this process; return the list of cells that ran."""
     done = []
 
     def perform(sample, protocol, method, cell, *_):
@@ -48,7 +53,7 @@ def run(methods=METHODS, **options):
 
 
 def scores(result):
-    """The scores of each cell."""
+    """Return the scores of each cell."""
     return {(r["method"], r["repeat"], r["fold"]): r["scores"] for r in result.records}
 
 
@@ -61,14 +66,14 @@ def whole():
 
 
 @pytest.mark.usefixtures("here")
-def test_methods_beside_it_their_order_and_a_budget_change_no_score(whole):
+def test_scores_do_not_depend_on_other_methods_or_budget(whole):
     backwards = run(METHODS[::-1], budget=500.0)
     assert scores(backwards) == scores(whole)
     assert [entry.name for entry in backwards.methods] == list(METHODS[::-1])
     assert scores(run(("svm",))).items() <= scores(whole).items()
 
 
-def test_a_resumed_run_is_the_uninterrupted_one(whole, here, tmp_path):
+def test_resumed_run_matches_uninterrupted_run(whole, here, tmp_path):
     cache = tmp_path / "cells.jsonl"
     run(("linear",), cache=cache)
     assert len(here) == 3
@@ -81,8 +86,8 @@ def test_a_resumed_run_is_the_uninterrupted_one(whole, here, tmp_path):
     assert again.blend.weights == whole.blend.weights
 
 
-def test_a_method_that_was_changed_is_run_again(here, tmp_path):
-    """Without `resume`, all are, and what was there is kept beside."""
+def test_changed_method_is_run_again(here, tmp_path):
+    """Without `resume`, all methods run again, and the old file is renamed."""
     cache = tmp_path / "cells.jsonl"
     run(("dummy",), cache=cache)
     before = cache.read_bytes()
@@ -120,14 +125,11 @@ SCRIPT = """
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a process cannot send these signals to itself")
 def test_interrupted_then_killed_then_resumed(whole, here, tmp_path):
-    """Ctrl-C after 3 of 9 cells, kill -9 after 6: the scores are those of one run, to the last bit.
-
-    Other processes ran the first cells, one and then two at a time, and this one the others.
-    """
+    """Ctrl-C after 3 of 9 cells and kill -9 after 6 do not change any bit of the scores."""
     script, cache = tmp_path / "run.py", tmp_path / "cells.jsonl"
     script.write_text(textwrap.dedent(SCRIPT))
     told, errors = tmp_path / "out", tmp_path / "errors"
-    with told.open("w") as out, errors.open("w") as err:  # a pipe would wait for orphans
+    with told.open("w") as out, errors.open("w") as err:  # a pipe would wait for orphaned workers
         found = subprocess.run(
             [sys.executable, script, cache],
             stdout=out,
@@ -149,3 +151,132 @@ def test_interrupted_then_killed_then_resumed(whole, here, tmp_path):
     resumed = run(cache=cache, resume=True)
     assert 6 <= 9 - len(here) < 9
     assert without_costs(resumed.records) == without_costs(whole.records)
+
+
+KEY = key_of(made(), PROTOCOL)
+CELLS = [record("dummy", 0, k, {"accuracy": 0.1 * k, "auc": None}) for k in range(3)]
+
+
+def written(path):
+    """Write a file of three cells and return its content."""
+    journal = Journal(path, KEY, resume=False)
+    for each in CELLS:
+        journal.add("m", each)
+    return path.read_bytes()
+
+
+def test_truncated_file_is_completed(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    content = written(path)
+    header = content.index(b"\n") + 1
+    for length in range(header, len(content) + 1, 7):
+        path.write_bytes(content[:length])
+        journal = Journal(path, KEY, resume=True)
+        left = [each for k, each in enumerate(CELLS) if not journal.find("m", Cell("dummy", 0, k))]
+        assert len(left) == 3 - content[header:length].count(b"\n")
+        for each in left:
+            journal.add("m", each)
+        assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        key_of(made(1), PROTOCOL),
+        key_of(replace(made(), feature_names=("a", "b", "c")), PROTOCOL),
+        key_of(replace(made(), groups=np.arange(45) % 9), PROTOCOL),
+        key_of(replace(made(), ordered=True), PROTOCOL),
+        key_of(made(), replace(PROTOCOL, seed=4)),
+        key_of(made(), replace(PROTOCOL, folds=4)),
+        key_of(made(), replace(PROTOCOL, metric="auc")),
+        key_of(made(), replace(PROTOCOL, metric=make_scorer(fbeta_score, beta=2.0))),
+    ],
+)
+def test_stale_file_is_refused(other, tmp_path):
+    before = written(tmp_path / "cells.jsonl")
+    with pytest.raises(TableError, match="another table, other options or other versions"):
+        Journal(tmp_path / "cells.jsonl", other, resume=True)
+    assert (tmp_path / "cells.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b\n1,2\n",
+        b"\x00\xff\xfe\n",
+        b'{"format": "something else"}\n',
+        b"[" * 100_000 + b"\n",
+        b'{"format": "pliant comparison 1", "key": "',
+    ],
+    ids=["csv", "binary", "format", "deep", "header cut off"],
+)
+def test_foreign_file_is_refused_and_unchanged(content, resume, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(TableError, match=r"cells\.jsonl"):
+        Journal(path, KEY, resume=resume)
+    assert path.read_bytes() == content
+    assert [each.name for each in tmp_path.iterdir()] == ["cells.jsonl"]
+
+
+def spoiled(**changes):
+    return json.dumps({"method_key": "m", "record": {**CELLS[0], **changes}})
+
+
+HOSTILE = {
+    "no JSON": "{",
+    "no text": "\udcff",
+    "no key": json.dumps({"record": CELLS[0]}),
+    "a record of something else": '{"method_key": "m", "record": [1]}',
+    "status": spoiled(status="cut"),
+    "scores": spoiled(scores=[1]),
+    "deep": '{"a":' * 50_000 + "1" + "}" * 50_000,
+}
+
+
+@pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE.keys())
+def test_damaged_line_is_reported(line, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    written(path)
+    first, *rest = path.read_text().splitlines()
+    lines = "\n".join([first, rest[0], line, *rest[1:]]) + "\n"
+    path.write_text(lines, errors="surrogateescape")
+    before = path.read_bytes()
+    with pytest.raises(TableError, match="line 3"):
+        Journal(path, KEY, resume=True)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["cells.jsonl"]
+
+
+def test_line_truncated_by_full_disk_is_ignored(tmp_path, monkeypatch):
+    path = tmp_path / "cells.jsonl"
+    before = written(path)
+
+    class Full:
+        """A file on a disk with 10 free bytes."""
+
+        def __init__(self, file):
+            self.file = file
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.file.close()
+
+        def write(self, data):
+            self.file.write(data[:10])
+            raise OSError(28, "No space left on device")
+
+    opened = Path.open
+    kept = Journal(path, KEY, resume=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", lambda *a, **k: Full(opened(*a, **k)))
+        with pytest.warns(UserWarning, match="no longer write .*: No space left on device"):
+            kept.add("other", CELLS[0])
+    kept.add("other", CELLS[1])
+    assert kept.find("other", Cell("dummy", 0, 0))
+    assert path.read_bytes()[:-10] == before
+    assert not Journal(path, KEY, resume=True).find("other", Cell("dummy", 0, 0))
+    assert path.read_bytes() == before

@@ -1,4 +1,4 @@
-"""Metrics against scikit-learn: pliant's names, names of scorers, scorers, callables."""
+"""Metrics against scikit-learn: metric names, scorer names, scorers, callables."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from pliant.comparison.sample import Sample
 
 
 def record_of(estimator, task, metric, n_classes=2):
-    """A cell, the estimator as it is fitted in it, and its test rows."""
+    """Return the record of a cell, the estimator fitted on its training rows, and its test rows."""
     if task == "classification":
         X, y = make_classification(
             120, 6, n_informative=4, n_classes=n_classes, flip_y=0.3, random_state=0
@@ -34,7 +34,7 @@ def record_of(estimator, task, metric, n_classes=2):
 
 
 def beta(model, X, y):
-    """A function with the signature of a scorer."""
+    """F-beta score with the signature of a scorer."""
     return fbeta_score(y, model.predict(X), beta=2.0, average="macro")
 
 
@@ -49,7 +49,7 @@ def beta(model, X, y):
     ],
     ids=lambda metric: metric if isinstance(metric, str) else type(metric).__name__,
 )
-def test_scores_of_a_classifier_are_scikit_learns(metric, n_classes):
+def test_classifier_scores_match_scikit_learn(metric, n_classes):
     forest = RandomForestClassifier(20, random_state=3)
     found, model, X, y = record_of(forest, "classification", metric, n_classes)
     known = metric_of(metric, "classification")
@@ -59,7 +59,7 @@ def test_scores_of_a_classifier_are_scikit_learns(metric, n_classes):
 
 
 @pytest.mark.parametrize("metric", ["r2", "neg_mean_absolute_error", "neg_median_absolute_error"])
-def test_scores_of_a_regressor_are_scikit_learns(metric):
+def test_regressor_scores_match_scikit_learn(metric):
     found, model, X, y = record_of(LinearRegression(), "regression", metric)
     known = metric_of(metric, "regression")
     sign = 1 if known.higher_is_better else -1
@@ -68,10 +68,10 @@ def test_scores_of_a_regressor_are_scikit_learns(metric):
     assert found["scores"]["rmse"] == pytest.approx(mean_squared_error(y, model.predict(X)) ** 0.5)
 
 
-def test_decision_values_rank_for_a_scorer():
-    """Of a support vector machine in the order of time, whose values cannot be calibrated."""
+def test_scorer_uses_decision_values():
+    """The AUC of a support vector machine uses decision values."""
     found, model, X, y = record_of(SVC(gamma=0.1), "classification", "average_precision")
-    assert found["scores"]["average_precision"] is None  # labels are texts: no class is positive
+    assert found["scores"]["average_precision"] is None  # string labels have no positive class
     assert found["scores"]["auc"] == pytest.approx(get_scorer("roc_auc")(model, X, y), rel=1e-12)
 
 
@@ -87,7 +87,7 @@ def test_names_and_directions():
     assert metric_of(make_scorer(fbeta_score, beta=2.0)).name == "fbeta_score"
 
     def mae(model, X, y):
-        """A scorer, so higher is better whatever its name."""
+        """A scorer, so higher is better despite its name."""
         return -np.mean(np.abs(model.predict(X) - y))
 
     for scorer in (mae, make_scorer(log_loss), get_scorer("neg_log_loss")):
@@ -100,27 +100,27 @@ def test_names_and_directions():
     ("given", "task", "said"),
     [
         ("acuracy", None, "unknown metric 'acuracy'; did you mean 'accuracy'"),
-        ("r2", "classification", "expected a metric out of accuracy, .* to rank by, got 'r2'"),
-        ("auc", "regression", "expected a metric out of r2, rmse, mae to rank by, got 'auc'"),
+        ("r2", "classification", "expected one of accuracy, .* as the metric, got 'r2'"),
+        ("auc", "regression", "expected one of r2, rmse, mae as the metric, got 'auc'"),
         (3, None, "unknown metric 3"),
     ],
 )
-def test_no_metric(given, task, said):
+def test_invalid_metrics(given, task, said):
     with pytest.raises(ValueError, match=said):
         metric_of(given, task)
 
 
-def test_where_a_score_is_not_defined_it_is_none():
+def test_undefined_scores_are_none():
     y = np.array(["a", "a", "a"])
     p = np.array([[0.5, 0.5], [1.0, 0.0], [0.2, 0.8]])
     found = Predictions(y, None, p, np.array(["a", "b"]))
-    assert METRICS["auc"].finite(y, found) is None  # one class only
-    assert METRICS["log_loss"].finite(np.array(["a", "c", "b"]), found) is None  # never learned
+    assert METRICS["auc"].finite(y, found) is None  # single class
+    assert METRICS["log_loss"].finite(np.array(["a", "c", "b"]), found) is None  # unknown class
     assert METRICS["log_loss"].finite(y, Predictions(y)) is None
     assert metric_of("roc_auc_ovr").finite(y, Predictions(y, None, None, y[:1])) is None
 
 
-def test_a_search_takes_a_scorer():
+def test_search_by_scorer():
     sample = Sample(*make_regression(60, 4, noise=40.0, random_state=0), "regression")
     chosen = {}
     for metric in ("neg_max_error", "neg_median_absolute_error"):

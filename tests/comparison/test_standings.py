@@ -1,4 +1,4 @@
-"""Common folds, places, standard errors, intervals and tests, from their definitions."""
+"""Common folds, ranks, standard errors, intervals and tests against their definitions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def corrected(first, second, share=0.25):
     return error, 2 * stats.t.sf(abs(d.mean() / error), len(d) - 1)
 
 
-def test_the_best_mean_comes_first_and_no_score_last():
+def test_order_of_standings():
     found = ranked({"tkl": [None] * 10, "linear": WORSE, "svm": SVM, "dank": BETTER})
     assert [each.method.name for each in found] == ["dank", "svm", "linear", "tkl"]
     assert [each.rank for each in found] == [1, 2, 3, None]
@@ -40,19 +40,19 @@ def test_the_best_mean_comes_first_and_no_score_last():
     assert (last.mean, last.error, last.low, last.difference, last.p_value) == (None,) * 5
 
 
-def test_the_standard_error_is_nadeau_and_bengios_and_the_interval_students():
+def test_standard_error_and_interval():
     found = place(ranked({"svm": SVM}), "svm")
     assert found.mean == pytest.approx(np.mean(SVM), rel=1e-14)
     error = np.sqrt((1 / 10 + 20 / 80) * np.var(SVM, ddof=1))
     assert found.error == pytest.approx(error, rel=1e-12)
-    # the score on as many new rows as the table has: the fold has a fifth of them
+    # the score on as many new rows as the table has; a fold has a fifth of them
     ends = stats.t.interval(0.9, 9, np.mean(SVM), np.hypot(error, np.std(SVM, ddof=1) / 5**0.5))
     assert (found.low, found.high) == pytest.approx(ends, rel=1e-12)
     assert place(ranked({"svm": SVM[:1]}), "svm").error is None
 
 
-def test_rows_of_each_fold_count():
-    """As in the order of time: n_test / n_train is the mean of 1, 1/2 and 1/4."""
+def test_unequal_fold_sizes():
+    """With time order, n_test / n_train is the mean of 1, 1/2 and 1/4."""
     rows = [(2000, 2000), (4000, 2000), (8000, 2000)]
     cells = [
         record(name, 0, k, {"accuracy": score}, train=train, test=test)
@@ -63,13 +63,13 @@ def test_rows_of_each_fold_count():
     found = standings([entry("svm"), entry("dank")], cells, METRICS["accuracy"], protocol)
     error, _ = corrected(ALIKE[:3], SVM[:3], share=1.75 / 3)
     assert place(found, "dank").difference_error == pytest.approx(error, rel=1e-12)
-    assert place(found, "dank").p_value is None  # of three folds
+    assert place(found, "dank").p_value is None  # only three folds
     spread = np.sqrt((1 / 3 + 1.75 / 3) * np.var(SVM[:3], ddof=1))
     assert place(found, "svm").error == pytest.approx(spread, rel=1e-12)
 
 
-def test_tests_against_the_reference_are_adjusted_over_the_methods():
-    """Never against the dummy, which counts for no adjustment either."""
+def test_p_values_are_adjusted():
+    """The dummy is not tested and does not count in the adjustment."""
     found = ranked({"dummy": DUMMY, "svm": SVM, "dank": ALIKE, "tkl": BETTER})
     raw = {name: corrected(x, SVM)[1] for name, x in (("dank", ALIKE), ("tkl", BETTER))}
     assert place(found, "dank").p_value == pytest.approx(raw["dank"], rel=1e-10)
@@ -81,8 +81,8 @@ def test_tests_against_the_reference_are_adjusted_over_the_methods():
     assert (svm.difference, svm.p_value) == (None, None)
 
 
-def test_only_common_folds_are_compared_and_nothing_is_tested_below_five():
-    """Two methods on the first four of ten folds, on which the reference does better than later."""
+def test_common_folds_and_minimum_for_tests():
+    """Two methods share four folds, on which the reference has its best scores."""
     svm = [0.95, 0.96, 0.97, 0.95, 0.7, 0.7]
     found = ranked({"svm": svm, "dank": [0.90, 0.92, 0.91, 0.90, *[None] * 6]})
     assert [each.method.name for each in found] == ["svm", "dank"]
@@ -97,8 +97,8 @@ def test_only_common_folds_are_compared_and_nothing_is_tested_below_five():
     assert place(ranked({"svm": SVM[:5], "dank": ALIKE[:5]}), "dank").p_value < 1
 
 
-def test_equal_differences_are_as_sure_as_one_test_row_allows():
-    """No variance to go by: that of one of 1000 test rows with another result stands in."""
+def test_equal_differences():
+    """Without variance, the effect of one of 1000 test rows is the lower bound."""
     found = ranked({"svm": [0.8] * 5, "dank": [0.9] * 5}, folds=5, repeats=1)
     error = np.sqrt(1 / 5 + 1000 / 4000) * 0.9 / 1000
     dank = place(found, "dank")
@@ -108,7 +108,7 @@ def test_equal_differences_are_as_sure_as_one_test_row_allows():
     assert (alike.p_value, alike.difference) == (1.0, 0.0)
 
 
-def test_methods_that_left_early_are_placed_below_and_hold_no_fold_down():
+def test_dropped_methods_are_unranked():
     scores = {"svm": SVM, "dank": ALIKE, "tkl": [0.99]}
     found = ranked(scores, status={"tkl": "left"})
     assert [each.method.name for each in found] == ["dank", "svm", "tkl"]
@@ -117,7 +117,7 @@ def test_methods_that_left_early_are_placed_below_and_hold_no_fold_down():
     assert found[-1].mean == 0.99
 
 
-def test_without_the_reference_the_best_baseline_takes_its_place():
+def test_best_baseline_replaces_missing_reference():
     found = ranked({"dummy": DUMMY, "linear": WORSE, "dank": SVM})
     assert [each.method.name for each in found if each.is_reference] == ["linear"]
     found = ranked({"svm": [None] * 10, "dummy": DUMMY, "forest": ALIKE, "dank": SVM})
@@ -135,17 +135,17 @@ def first(n):
     ("counts", "folds", "below"),
     [
         ((10, 10, 10), 10, ""),
-        ((4, 3, 3, 4), 3, ""),  # the budget ended between two folds: nobody is left out
-        ((10, 10, 3), 10, "c"),  # one that holds the others down
-        ((6, 6, 4), 4, ""),  # less than twice as many without it
-        ((8, 2, 2), 2, ""),  # less than half would remain
+        ((4, 3, 3, 4), 3, ""),  # the budget ended between two folds
+        ((10, 10, 3), 10, "c"),  # one method reduces the common folds
+        ((6, 6, 4), 4, ""),  # fewer than twice as many folds without c
+        ((8, 2, 2), 2, ""),  # fewer than half of the methods would remain
         ((8, 8, 2, 2), 8, "cd"),
-        ((8, 8, 4, 1), 8, "cd"),  # 4 are four times 1, and 8 twice 4
+        ((8, 8, 4, 1), 8, "cd"),  # 4 is four times 1, and 8 is twice 4
         ((3, 1, 1, 1), 1, ""),
         ((5, 0), 5, ""),
     ],
 )
-def test_methods_that_hold_the_number_of_folds_down_are_left_out(counts, folds, below):
+def test_common_folds_examples(counts, folds, below):
     have = dict(zip("abcd", map(first, counts), strict=False))
     common, kept = common_folds(have)
     assert common == first(folds)
@@ -154,7 +154,7 @@ def test_methods_that_hold_the_number_of_folds_down_are_left_out(counts, folds, 
 
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 10), min_size=1))
-def test_what_holds_of_common_folds(counts):
+def test_common_folds_properties(counts):
     common, kept = common_folds({name: first(n) for name, n in counts.items()})
     assert 2 * len(kept) >= len(counts)
     assert len(common) == min(counts[name] for name in kept)

@@ -37,6 +37,7 @@ from pliant.cli.report import (
     summarize_scores,
     wrap,
 )
+from pliant.comparison.cells import close_all, warm_up
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import named
 from pliant.comparison.folds import check_folds, settled
@@ -51,7 +52,6 @@ from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.sentences import leaderboard_text, missing_of
 from pliant.comparison.text import TextColumn, seconds, text_table
-from pliant.comparison.workers import close_all, warm_up
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, printable, quoted
 from pliant.persistence import save_model

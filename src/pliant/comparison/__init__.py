@@ -1,10 +1,10 @@
-"""Race methods on a table: cross-validation of all, a blend of the best, a report.
+"""Compare methods on a table: cross-validation, a blend of the best methods, a report.
 
-`compare` runs contenders fold by fold on one table (`comparing`, `race`, `cells`), learns the
-weights of a blend (`blend`), and returns a `ComparisonResult`, which fits models and writes a page
+`compare` evaluates methods fold by fold on one table (`comparing`, `race`, `cells`) and learns the
+weights of a blend (`blend`). It returns a `ComparisonResult`, which fits models and writes a page
 (`result`, `page`).
 
-A name is imported when it is first used: commands that compare nothing start sooner.
+Submodules are imported on first use to keep the start of other commands fast.
 """
 
 from importlib import import_module
@@ -62,11 +62,11 @@ __all__ = [
 ]
 
 _MODULES = "text statistics protocol sample standings contenders reading blend outcome comparing"
-"""The modules of the names, those that import little first."""
+"""Modules that define the public names, those with few imports first."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name that is used for the first time."""
+    """Import a public name on first access."""
     if name not in __all__:
         raise AttributeError(f"module 'pliant.comparison' has no attribute {name!r}")
     modules = (import_module(f"pliant.comparison.{module}") for module in _MODULES.split())
@@ -76,5 +76,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names of the module, those not imported yet among them."""
     return sorted({*globals(), *__all__})

@@ -1,16 +1,16 @@
-"""Blends: the weighted mean of several models, weights learned from predictions for held-out rows.
+"""Blends: weighted means of several models, with weights learned from held-out predictions.
 
-The weights minimise the mean squared error, or the log loss, of the blend of held-out predictions
-p_1, ..., p_k over w >= 0, sum(w) = 1:
+Given held-out predictions p_1, ..., p_k, the weights minimise over w >= 0, sum(w) = 1
 
-    mean_i loss(y_i, sum_j w_j p_ij) + SHRINKAGE L / n |w - u|^2,
+    mean_i loss(y_i, sum_j w_j p_ij) + SHRINKAGE L / n |w - u|^2
 
-where L is the least loss L_j of a single model, and u_j is in proportion to (L / L_j)^4 for the
-three best models and 0 for the others. Weights below `LEAST` become 0.
+with the squared error or the log loss. L_j is the loss of model j alone, L = min_j L_j, and u_j is
+proportional to (L / L_j)^4 for the three best models and 0 for the others. Weights below `LEAST`
+become 0.
 
-The score of the blend of a race on a fold has weights from the other folds of the same repeat (in
-the order of time: from earlier ones, so that the first fold has no score), so it is as honest as
-the score of a method. The weights of the blend itself are learned from all folds.
+In a comparison, the score of the blend on a fold uses weights learned from the other folds of the
+same repeat, so it is unbiased like the score of a method. With time-ordered rows the weights use
+earlier folds only, and the first fold has no score. The final weights use all folds.
 """
 
 from __future__ import annotations
@@ -35,29 +35,26 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_share
 
 SHRINKAGE, BEST, POWER, LEAST = 30.0, 3, 4, 0.05
-"""Strength of the pull in rows, models that it pulls to, the power of their losses, least weight.
+"""Strength of the penalty in rows, number of best models in u, exponent in u, minimum weight.
 
-On 24 tables of 150 to 1000 rows, a pull of 10 and 100 rows was no better, nor was one to all
-models. A model with a smaller weight than the least costs more time than it gains."""
+On 24 tables of 150 to 1000 rows, strengths of 10 and 100 rows were no better, nor was a penalty
+towards all models. A model with less than the minimum weight costs more time than it gains."""
 
 SMALLEST = 1e-4
-"""Least probability in the log loss."""
+"""Lower bound of probabilities in the log loss."""
 
 Loss: TypeAlias = Callable[[Any, Array], tuple[float, Array]]
-"""From targets and predictions to the loss and its gradient by the predictions."""
+"""Function of targets and predictions that returns the loss and its gradient in predictions."""
 
 
 def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
-    """Return the mean squared error of values of shape (n,), and its gradient by them."""
+    """Return the mean squared error of predictions of shape (n,) and its gradient."""
     error = values - y
     return float(np.mean(error**2)), 2 * error / len(y)
 
 
 def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
-    """Return the log loss of probabilities of shape (n, k), and its gradient by them.
-
-    `codes` are the numbers of the true classes.
-    """
+    """Return the log loss of probabilities (n, k) at the true class codes, and its gradient."""
     rows = np.arange(len(codes))
     true = np.maximum(values[rows, codes], SMALLEST)
     gradient = np.zeros_like(values)
@@ -68,9 +65,9 @@ def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
 def blend_weights(
     predictions: Sequence[Array], y: npt.NDArray[Any], *, classes: Any = None
 ) -> Array:
-    """Return the weights of models, of sum 1, from their predictions for held-out rows.
+    """Learn the weights of models, which sum to 1, from their held-out predictions.
 
-    Predictions are numbers of shape (n,), or probabilities of shape (n, n_classes) with the sorted
+    Predictions are numbers of shape (n,), or probabilities of shape (n, n_classes) for the sorted
     `classes`.
 
     Examples
@@ -90,7 +87,7 @@ def blend_weights(
     pulled, best = np.zeros(len(stacked)), np.zeros(len(stacked))
     best[best_first[0]] = 1.0
     strength = SHRINKAGE / len(target)
-    # L, but not below the rounding errors of the largest loss
+    # L, bounded below by the rounding error of the largest loss
     unit = max(alone.min(), 1e-12 * alone.max(), np.finfo(np.float64).tiny)
     near = best_first[:BEST]
     pulled[near] = (unit / np.maximum(alone[near], unit)) ** POWER
@@ -105,7 +102,7 @@ def blend_weights(
 
     found: Any = minimize(  # type: ignore[call-overload]
         objective,
-        best,  # from the mean of models of very unequal losses, the first step is far too long
+        best,  # starting at equal weights, the first step is too long if the losses differ widely
         jac=True,
         method="SLSQP",
         bounds=[(0.0, 1.0)] * len(stacked),
@@ -120,12 +117,12 @@ def blend_weights(
 
 @dataclass(frozen=True, eq=False)
 class BlendOutcome:
-    """The weights of a blend, and its predictions for held-out rows.
+    """The weights of a blend and its held-out predictions.
 
-    Weights are by the name of the method, the largest first, of sum 1. Scores are by repeat and
-    fold and by metric, with weights from the other folds; there are none with one fold. `values`
-    are the predictions, or probabilities of shape (n, n_classes), of the n `rows`, ascending, with
-    targets `y`; they are means over repeats.
+    `weights` maps method names to weights, in descending order with sum 1. `scores` maps each
+    (repeat, fold) to the scores by metric, with weights from the other folds; with one fold it is
+    empty. `values` are the predictions, or probabilities of shape (n, n_classes), averaged over
+    repeats, for the n sorted `rows` with targets `y`.
     """
 
     weights: dict[str, float]
@@ -145,10 +142,9 @@ def learn_blend(
     *,
     ordered: bool = False,
 ) -> BlendOutcome | None:
-    """Learn the blend of the ranked methods; None without a method with kept predictions.
+    """Learn the blend of the ranked methods; return None if no method has stored predictions.
 
-    Standings are the best first. `truth` has the target of each row with a kept prediction. Sorted
-    `classes` are None for regression. If rows are `ordered` in time, so are folds.
+    `truth` maps row numbers to targets. `ordered` means that rows and folds are ordered in time.
     """
     ranked = [s.method for s in standings if s.rank is not None]
     scored = [set(scores_of(cells[method.name], metric.name)) for method in ranked]
@@ -168,55 +164,43 @@ def learn_blend(
 
     task = "regression" if classes is None else "classification"
     metrics = {each.name: each for each in (*metrics_of(task), metric)}
-    scores, held_out = {}, {}
+    scores, held_out = {}, []
     for place in common:
         others = [p for p in common if p[0] == place[0] and p != place]
         others = [p for p in others if p < place] if ordered else others
         weights = weights_from(others or [place])
-        held_out[place] = np.tensordot(weights, values[place], 1)
+        held_out.append(np.tensordot(weights, values[place], 1))
         if others:
-            predictions = _predictions(held_out[place], labels)
+            predictions = _predictions(held_out[-1], labels)
             scores[place] = {n: m.finite(y[place], predictions) for n, m in metrics.items()}
-    final = dict(zip(names, weights_from(common).tolist(), strict=True))
-    kept, targets, means = _over_repeats(rows, y, held_out)
-    largest_first = sorted(final.items(), key=lambda pair: -pair[1])
-    chosen = {name: weight for name, weight in largest_first if weight > 0}
-    return BlendOutcome(chosen, scores, kept, targets, means, labels)
+    final = sorted(zip(names, weights_from(common).tolist(), strict=True), key=lambda p: -p[1])
+    chosen = {name: weight for name, weight in final if weight > 0}
+    every = np.concatenate([rows[p] for p in common])
+    kept, first, place_of = np.unique(every, return_index=True, return_inverse=True)
+    stacked = np.concatenate(held_out)
+    sums = np.zeros((len(kept), *stacked.shape[1:]))
+    np.add.at(sums, place_of, stacked)
+    repeats = np.bincount(place_of).reshape(-1, *[1] * (stacked.ndim - 1))
+    targets = np.concatenate([y[p] for p in common])[first]
+    return BlendOutcome(chosen, scores, kept, targets, sums / repeats, labels)
 
 
 def _kept(record: Record, part: Literal["rows", "values"]) -> Array:
-    """Return the row numbers, or the predictions, of a cell."""
     kept = record["kept"]
     assert kept is not None
     return np.asarray(kept[part], dtype=np.float64)
 
 
 def _predictions(values: Array, classes: npt.NDArray[Any] | None) -> Predictions:
-    """Return blended numbers, or probabilities scaled to the sum 1, as predictions."""
+    """Return blended numbers or probabilities (normalised to sum 1) as predictions."""
     if classes is None:
         return Predictions(values)
     probability = values / values.sum(axis=1, keepdims=True)
     return Predictions(classes[probability.argmax(axis=1)], None, probability, classes)
 
 
-def _over_repeats(
-    rows: Mapping[Place, npt.NDArray[np.intp]],
-    y: Mapping[Place, npt.NDArray[Any]],
-    values: Mapping[Place, Array],
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any], Array]:
-    """Return the rows, their targets, and the means of their predictions over repeats."""
-    every = np.concatenate([rows[p] for p in rows])
-    kept, first, place = np.unique(every, return_index=True, return_inverse=True)
-    targets = np.concatenate([y[p] for p in rows])[first]
-    stacked = np.concatenate([values[p] for p in rows])
-    sums = np.zeros((len(kept), *stacked.shape[1:]))
-    np.add.at(sums, place, stacked)
-    times = np.bincount(place).reshape(-1, *[1] * (stacked.ndim - 1))
-    return kept, targets, sums / times
-
-
 class _Blend(BaseEstimator):
-    """Weighted mean of estimators; the base of both blends."""
+    """Weighted mean of estimators; base class of both blends."""
 
     def __init__(self, estimators: Sequence[tuple[str, Any]], cv: Any = 5) -> None:
         self.estimators = estimators
@@ -231,11 +215,7 @@ class _Blend(BaseEstimator):
         X: Array,
         y: npt.NDArray[Any],
     ) -> Self:
-        """Return a blend of fitted models, whose training samples are X and y.
-
-        `held_out` has blended predictions for held-out samples, of shape (n,) or (n, n_classes),
-        and their targets.
-        """
+        """Build a blend from models fitted on X and y, and held-out predictions with targets."""
         blend = cls([(name, clone(member)) for name, member in members])
         blend.members_, blend.weights_ = list(members), np.asarray(weights, dtype=np.float64)
         blend.n_features_in_ = X.shape[1]
@@ -244,12 +224,12 @@ class _Blend(BaseEstimator):
         return blend
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the weights from predictions for held-out folds, then fit members on all samples.
+        """Learn the weights from out-of-fold predictions, then fit the members on all samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            NaN where members take it.
+            May contain NaN if all members accept it.
         y : array-like of shape (n_samples,)
         """
         if not self.estimators:
@@ -259,14 +239,10 @@ class _Blend(BaseEstimator):
         if classifier:
             check_classification_targets(y)
         classes = np.unique(y) if classifier else None
+        method = "predict_proba" if classifier else "predict"
+        cv = check_cv(self.cv, y, classifier=classifier)
         held_out = [
-            cross_val_predict(
-                clone(each),
-                X,
-                y,
-                cv=check_cv(self.cv, y, classifier=classifier),
-                method="predict_proba" if classifier else "predict",
-            )
+            cross_val_predict(clone(each), X, y, cv=cv, method=method)
             for _, each in self.estimators
         ]
         self.weights_ = blend_weights(held_out, y, classes=classes)
@@ -276,17 +252,14 @@ class _Blend(BaseEstimator):
         return self
 
     def _store(self, held_out: Array, y: npt.NDArray[Any]) -> None:
-        """Store the classes, or the errors of held-out predictions for intervals."""
+        """Store the classes, or the sorted errors of held-out predictions for intervals."""
         if is_classifier(self):
             self.classes_ = np.unique(y)
         else:
             self.errors_ = np.sort(np.asarray(y, dtype=np.float64) - held_out)
 
     def _importances(self, X: Array, y: npt.NDArray[Any]) -> Array:
-        """Return the share of each feature in the loss added by permutations of features.
-
-        Rows are spread evenly over those of X; each feature is permuted once, by one order.
-        """
+        """Return each feature's share of the total increase in loss by a permutation of rows."""
         n_features = X.shape[1]
         rows = min(len(X), max(20, 20_000 // n_features))  # bounded time
         chosen = np.linspace(0, len(X) - 1, rows).astype(np.intp)
@@ -307,17 +280,16 @@ class _Blend(BaseEstimator):
         return added / total if total > 0 else np.full(n_features, 1 / n_features)
 
     def _mean(self, X: npt.ArrayLike, method: str) -> Array:
-        """Return the weighted mean of the predictions of members."""
         check_is_fitted(self, "members_")
         X = validate_data(self, X, reset=False, ensure_all_finite="allow-nan")
         parts = zip(self.weights_, self.members_, strict=True)
         return np.asarray(sum(w * getattr(member, method)(X) for w, (_, member) in parts if w > 0))
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if the weights of a file do not fit the members."""
-        w = self.weights_
-        if w.shape != (len(self.members_),) or not (w >= 0).all() or abs(w.sum() - 1) > 1e-6:
-            raise ValueError(f"expected {len(self.members_)} weights >= 0 of sum 1, got {w!r:.80}")
+        """Raise ValueError if the weights of a model file are invalid for the members."""
+        w, k = self.weights_, len(self.members_)
+        if w.shape != (k,) or not (w >= 0).all() or abs(w.sum() - 1) > 1e-6:
+            raise ValueError(f"expected {k} weights >= 0 with sum 1, got {w!r:.80}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -328,16 +300,16 @@ class _Blend(BaseEstimator):
 
 
 class BlendRegressor(RegressorMixin, _Blend):
-    """Weighted mean of regressors with the weights that fit held-out predictions best.
+    """Weighted mean of regressors, with weights learned from out-of-fold predictions.
 
-    The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, with a slight pull
-    towards the best three; p_ij is the prediction of member j for the held-out sample i.
+    The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, plus a penalty
+    towards the best three members; p_ij is member j's prediction for the held-out sample i.
 
     Parameters
     ----------
     estimators : sequence of (str, estimator)
     cv : int or splitter, default=5
-        Folds of the predictions that the weights are learned from.
+        Cross-validation that gives the out-of-fold predictions for the weights.
 
     Attributes
     ----------
@@ -345,14 +317,14 @@ class BlendRegressor(RegressorMixin, _Blend):
         The estimators, fitted on all samples.
     weights_ : array of shape (n_members,)
     feature_importances_ : array of shape (n_features,)
-        Shares in the squared error that permuting each feature adds on training samples.
+        Shares of the features in the increase of the squared error by permutation.
     errors_ : array of shape (n_samples,)
         Sorted errors y - prediction of the blend for held-out samples.
     n_features_in_ : int
 
     See Also
     --------
-    sklearn.ensemble.StackingRegressor : Any estimator on top of the predictions.
+    sklearn.ensemble.StackingRegressor : Fits any estimator to the predictions.
 
     Examples
     --------
@@ -367,49 +339,48 @@ class BlendRegressor(RegressorMixin, _Blend):
     """
 
     def predict(self, X: npt.ArrayLike) -> Array:
-        """Return the prediction for each sample, shape (n_samples,)."""
+        """Return the predictions, shape (n_samples,)."""
         return self._mean(X, "predict")
 
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.9) -> Array:
-        """Return an interval for each sample that holds its target with a given probability.
+        """Return prediction intervals.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         coverage : float, default=0.9
-            Probability, in (0, 1).
+            Probability, in (0, 1), that an interval contains the target.
 
         Returns
         -------
         array of shape (n_samples, 2)
-            The lower and the upper end: the prediction plus quantiles of held-out errors, so all
-            intervals have one width. An end is infinite where there are too few errors.
+            Lower and upper ends: the prediction plus quantiles of the held-out errors, so all
+            intervals have the same width. Ends are infinite if there are too few errors.
 
         Notes
         -----
-        The errors are of models that learned from the other folds, so they are honest, and
-        slightly large for a model that learned from all samples. No coverage is guaranteed:
-        the weights were learned from the same samples.
+        The errors come from models fitted on fewer samples, so they are slightly too large.
+        Coverage is not guaranteed, because the weights were learned from the same samples.
         """
         check_share("coverage", coverage)
         tail, n = (1.0 - coverage) / 2.0, len(self.errors_)
-        place = int(np.ceil((n + 1) * (1.0 - tail)))  # the rank of the upper end, as in conformal
-        low, high = (-np.inf, np.inf) if place > n else self.errors_[[n - place, place - 1]]
+        rank = int(np.ceil((n + 1) * (1.0 - tail)))  # of the upper end, as in conformal prediction
+        low, high = (-np.inf, np.inf) if rank > n else self.errors_[[n - rank, rank - 1]]
         return self.predict(X)[:, None] + np.array([low, high])
 
 
 class BlendClassifier(ClassifierMixin, _Blend):
-    """Weighted mean of the probabilities of classifiers, weights from held-out predictions.
+    """Weighted mean of class probabilities, with weights learned from out-of-fold predictions.
 
-    The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, with a slight pull
-    towards the best three; p_ij are the probabilities of member j for the held-out sample i.
+    The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, plus a penalty
+    towards the best three members; p_ij are member j's probabilities for the held-out sample i.
 
     Parameters
     ----------
     estimators : sequence of (str, estimator)
-        With ``predict_proba``.
+        Classifiers with ``predict_proba``.
     cv : int or splitter, default=5
-        Folds of the predictions that the weights are learned from.
+        Cross-validation that gives the out-of-fold predictions for the weights.
 
     Attributes
     ----------
@@ -418,24 +389,22 @@ class BlendClassifier(ClassifierMixin, _Blend):
         The estimators, fitted on all samples.
     weights_ : array of shape (n_members,)
     feature_importances_ : array of shape (n_features,)
-        Shares in the log loss that permuting each feature adds on training samples.
+        Shares of the features in the increase of the log loss by permutation.
     n_features_in_ : int
 
     See Also
     --------
-    sklearn.ensemble.VotingClassifier : Weights that the user chooses.
+    sklearn.ensemble.VotingClassifier : Averages probabilities with user-defined weights.
     """
 
     def predict_proba(self, X: npt.ArrayLike) -> Array:
-        """Return the probability of each class, shape (n_samples, n_classes)."""
+        """Return class probabilities, shape (n_samples, n_classes)."""
         values = self._mean(X, "predict_proba")
         return np.asarray(values / values.sum(axis=1, keepdims=True))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Return the most probable class of each sample, shape (n_samples,)."""
-        most_probable = self.predict_proba(X).argmax(axis=1)
-        labels: npt.NDArray[Any] = self.classes_[most_probable]
-        return labels
+        """Return the most probable classes, shape (n_samples,)."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
 for _kind in (BlendRegressor, BlendClassifier):

@@ -1,19 +1,33 @@
-"""One cell of a comparison: choose settings, fit, predict, score; the result is plain data.
+"""Run cells of a comparison, and final fits, in single-threaded processes.
 
-`pliant.comparison.folds.cell_seed` decides all draws of a cell: candidates, inner folds, the
-``random_state`` of the estimator. So its scores do not depend on other cells.
+A cell searches settings, fits, predicts and scores. `pliant.comparison.folds.cell_seed` seeds all
+its random draws, so that its scores do not depend on other cells. A loky process runs many cells,
+one at a time, is killed at a deadline, and ends after a minute without work. A process that cannot
+start children runs the cells itself; a user's executor, such as a Dask client, runs them on its
+workers.
 """
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
+import os
 import pickle
+import signal
+import threading
 import time
 import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from joblib import cpu_count
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning
@@ -22,31 +36,30 @@ from pliant.comparison.folds import cell_seed, inner_count, inner_splits, outer_
 from pliant.comparison.metrics import Predictions, metrics_of
 from pliant.comparison.protocol import Cell, Kept, Place, Protocol, Record
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import (
-    defaults,
-    is_searched,
-    last_step,
-    pipeline,
-    search,
-)
+from pliant.comparison.search import around, last_step, search
 from pliant.comparison.text import known, shortage
+from pliant.core.progress import is_over
 from pliant.core.text import printable
 from pliant.core.typing import Array, Indices
-from pliant.methods.summary import Summary, summarize
+from pliant.methods.summary import summarize
 from pliant.registry import Method
 
+_LOCK = threading.Lock()
+_FREE: list[ProcessPoolExecutor] = []
+_BUSY: set[ProcessPoolExecutor] = set()
+
 MOST_KEPT = 2000
-"""Maximum number of test rows of a fold whose predictions are kept."""
+"""Maximum number of predictions that are stored per fold."""
 
 CALIBRATION_FOLDS = 3
-"""Inner folds whose decision values a sigmoid is fitted to."""
+"""Number of inner folds for the calibration of decision values by Platt's sigmoid."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMethod:
-    """A method fitted on some rows: the model, its settings, and seconds of "search" and "fit".
+    """A fitted model, its settings, and the seconds spent on "search" and "fit".
 
-    A classifier has ``predict_proba`` if its rows make inner folds.
+    A classifier has ``predict_proba`` if there are enough rows for inner folds.
     """
 
     model: Any
@@ -55,7 +68,7 @@ class FittedMethod:
 
     @property
     def own(self) -> Any:
-        """The model without the calibration of its probabilities."""
+        """The model without probability calibration."""
         if isinstance(self.model, CalibratedClassifierCV):
             return self.model.calibrated_classifiers_[0].estimator
         return self.model
@@ -70,21 +83,19 @@ def fit_method(
     *,
     for_new_rows: bool = False,
 ) -> FittedMethod:
-    """Fit a method on some rows: its search for settings, preprocessing, learner, probabilities.
+    """Search settings on the given rows, then fit preprocessing, learner and calibration.
 
-    Decision values become probabilities by a sigmoid (Platt), fitted to held-out decision values of
-    three inner folds. `for_new_rows` fills in gaps of new rows even if the sample has none.
+    `for_new_rows` imputes missing values of new rows even if the sample has none.
     """
     start = time.perf_counter()
-    searched = is_searched(method, sample)
-    chosen = search(method, sample, rows, protocol, seed) if searched else defaults(method, sample)
+    chosen = search(method, sample, rows, protocol, seed)
     searched_at = time.perf_counter()
-    model = pipeline(method, sample, len(rows), seed, for_new_rows=for_new_rows)
-    model.set_params(**chosen)
+    learner = method.make_estimator(sample.task, seed=seed, n_rows=len(rows))
+    model = around(learner, method, sample, for_new_rows=for_new_rows).set_params(**chosen)
     model = _with_probabilities(model, sample, rows, protocol, seed)
-    model.fit(sample.features(rows), sample.y[rows])
+    model.fit(sample.X[rows], sample.y[rows])
     if isinstance(model, CalibratedClassifierCV):
-        model.cv = CALIBRATION_FOLDS  # a model file needs no rows of folds
+        model.cv = CALIBRATION_FOLDS  # keep the row numbers of folds out of model files
     seconds = {"search": searched_at - start, "fit": time.perf_counter() - searched_at}
     return FittedMethod(model, chosen, seconds)
 
@@ -92,23 +103,21 @@ def fit_method(
 def _with_probabilities(
     model: Any, sample: Sample, rows: Indices, protocol: Protocol, seed: int
 ) -> Any:
-    """Return a classifier with calibrated probabilities if its rows allow, else the model."""
+    """Return a calibrated classifier if there are enough rows, else the model."""
     if not is_classifier(model) or hasattr(model, "predict_proba"):
         return model
     n_folds = min(CALIBRATION_FOLDS, inner_count(sample, rows, protocol))
     if n_folds < 2 or not hasattr(model, "decision_function"):
         return model
-    splits = inner_splits(sample, rows, n_folds, seed)
-    n_classes = len(np.unique(sample.y[rows]))
-    if any(len(np.unique(sample.y[rows][learn])) < n_classes for learn, _ in splits):
-        return model
-    if sum(len(test) for _, test in splits) < len(rows):  # the first rows in the order of time
-        return model
+    splits, y = inner_splits(sample, rows, n_folds, seed), sample.y[rows]
+    complete = all(len(np.unique(y[learn])) == len(np.unique(y)) for learn, _ in splits)
+    if not complete or sum(len(test) for _, test in splits) < len(rows):
+        return model  # a class is missing, or time-ordered folds never predict the first rows
     return CalibratedClassifierCV(model, cv=splits, ensemble=False)
 
 
 def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
-    """Fit a method on a fold's training rows and score it on its test rows."""
+    """Fit a method on the training rows of a fold and score it on the test rows."""
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -124,36 +133,30 @@ def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> R
     return record
 
 
-def failed(cell: Cell, error: str) -> Record:
-    """Return the record of a failed cell."""
+def failed(cell: Cell, error: str, status: Literal["error", "cut"] = "error") -> Record:
+    """Return the record of a cell that failed, or was cut at its deadline."""
     return {
         "method": cell.method,
         "repeat": cell.repeat,
         "fold": cell.fold,
-        "status": "error",
+        "status": status,
         "error": printable(" ".join(error.split()), 400),
         "scores": {},
         "warnings": [],
     }
 
 
-def cut(cell: Cell) -> Record:
-    """Return the record of a cell that was stopped at its deadline."""
-    record = failed(cell, "the time was up")
-    record["status"] = "cut"
-    return record
-
-
 def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
-    """Return the record of a finished cell."""
     train, test = outer_split(sample, protocol, *cell.place)
     if len(train) > method.max_rows:
-        raise ValueError(f"takes at most {method.max_rows} training rows, got {len(train)}")
+        raise ValueError(f"expected at most {method.max_rows} training rows, got {len(train)}")
     fitted = fit_method(method, sample, train, protocol, cell_seed(protocol, cell))
     start = time.perf_counter()
-    predictions = predictions_of(fitted, sample.features(test))
+    predictions = predictions_of(fitted, sample.X[test])
     predicted = time.perf_counter() - start
     summary = summarize(last_step(fitted.own))
+    gaps = [function.relative_gap for function in summary.functions]
+    certified = gaps and all(map(known, gaps))
     return {
         "method": cell.method,
         "repeat": cell.repeat,
@@ -162,17 +165,20 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
         "error": None,
         "rows": {"train": len(train), "test": len(test)},
         "scores": scores_of(sample, protocol, sample.y[test], predictions),
-        "chosen": {_short(name): value for name, value in fitted.settings.items()},
+        "chosen": {
+            name.removeprefix("regressor__").removeprefix("machine__"): value
+            for name, value in fitted.settings.items()
+        },
         "kept": _kept(sample, protocol, cell.place, test, predictions),
         "support": summary.n_support,
-        "gap": largest_gap(summary),
+        "gap": float(max(filter(known, gaps))) if certified else None,
         "seconds": {**fitted.seconds, "predict": predicted},
-        "size_bytes": pickled_size(fitted.model),
+        "size_bytes": _pickled_size(fitted.model),
     }
 
 
 def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
-    """Return the predictions of a fitted method for rows of features."""
+    """Return the predictions of a fitted method for X."""
     model, own = fitted.model, fitted.own
     values, classes = np.ravel(own.predict(X)), getattr(own, "classes_", None)  # CatBoost: (n, 1)
     if classes is None or len(classes) == 0:  # CatBoost's regressor has no classes
@@ -186,7 +192,7 @@ def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
 def scores_of(
     sample: Sample, protocol: Protocol, y: npt.NDArray[Any], predictions: Predictions
 ) -> dict[str, float | None]:
-    """Return the scores of predictions by all metrics of the task and that of the protocol."""
+    """Return the scores of predictions by the task's metrics and the protocol's metric."""
     wanted = protocol.metric_for(sample.task)
     metrics = {metric.name: metric for metric in (*metrics_of(sample.task), wanted)}
     with warnings.catch_warnings():
@@ -195,7 +201,7 @@ def scores_of(
 
 
 def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
-    """Return the places of the kept test rows of a fold, ascending."""
+    """Return the sorted positions of the test rows with stored predictions."""
     order = np.random.default_rng([protocol.seed, *place]).permutation(len(test))
     return np.sort(order[:MOST_KEPT])
 
@@ -203,17 +209,14 @@ def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
 def _kept(
     sample: Sample, protocol: Protocol, place: Place, test: Indices, predictions: Predictions
 ) -> Kept | None:
-    """Return the predictions of a fold for a blend; None for classes without probabilities.
-
-    A class that the training rows lack has the probability 0.
-    """
+    """Return the stored predictions of a fold; None for a classifier without probabilities."""
     chosen = kept_rows(protocol, place, test)
     values = predictions.values
     if sample.task == "classification":
         if predictions.probability is None or predictions.classes is None:
             return None
         classes = np.array(sample.classes)
-        values = np.zeros((len(test), len(classes)))
+        values = np.zeros((len(test), len(classes)))  # 0 for classes without training rows
         values[:, np.searchsorted(classes, predictions.classes)] = predictions.probability
     kept = values[chosen]
     if not np.isfinite(kept).all():
@@ -223,19 +226,122 @@ def _kept(
     return {"rows": test[chosen].tolist(), "values": flat}
 
 
-def pickled_size(value: object) -> int:
-    """Return the bytes of an object's pickle, without a copy of its arrays."""
+def _pickled_size(value: object) -> int:
+    """Return the size of an object's pickle in bytes, without copying its arrays."""
     arrays: list[pickle.PickleBuffer] = []
     rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
     return len(rest) + sum(array.raw().nbytes for array in arrays)
 
 
-def _short(name: str) -> str:
-    """Return the name of a parameter of a pipeline in its last step."""
-    return name.removeprefix("regressor__").removeprefix("machine__")
+def perform_apart(
+    sample: Sample,
+    protocol: Protocol,
+    method: Method,
+    cell: Cell,
+    ends: float | None = None,
+    executor: Any = None,
+) -> Record:
+    """Run a cell in another process, or in an executor with ``submit``.
+
+    At the time `ends`, by ``time.time``, the process is killed, and the record's status is "cut".
+    """
+    if executor is None and multiprocessing.current_process().daemon:
+        return perform(sample, protocol, method, cell)
+    try:
+        if is_over(ends):
+            raise TimeoutError
+        with _lent_process() if executor is None else nullcontext(executor) as process:
+            future = process.submit(perform, sample, protocol, method, cell)
+            left = None if ends is None else max(0.0, ends - time.time())
+            try:
+                record: Record = future.result(left)
+            except TimeoutError:
+                future.cancel()
+                raise
+    except TimeoutError:
+        return failed(cell, "the deadline passed", "cut")
+    except TerminatedWorkerError:
+        reason = "the process died: out of memory, or a crash"
+        return failed(cell, reason) | {"crashed": True}
+    except Exception as error:  # e.g. the method cannot be pickled, or no memory for a process
+        return failed(cell, f"{type(error).__name__}: {error}") | {"crashed": True}
+    return record
 
 
-def largest_gap(summary: Summary) -> float | None:
-    """Return the largest relative gap of the functions; None if one has no certificate."""
-    gaps = [function.relative_gap for function in summary.functions]
-    return float(max(filter(known, gaps))) if gaps and all(map(known, gaps)) else None
+def fit_apart(
+    sample: Sample,
+    protocol: Protocol,
+    methods: Sequence[Method],
+    rows: Indices,
+    n_jobs: int | None = None,
+) -> list[FittedMethod]:
+    """Fit methods to the given rows, in processes if there are several methods and jobs."""
+    given = sample, rows, protocol, protocol.seed
+    at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
+    if at_a_time < 2 or multiprocessing.current_process().daemon:
+        return [fit_method(method, *given, for_new_rows=True) for method in methods]
+
+    def fit_one(method: Method) -> FittedMethod:
+        with _lent_process() as process:
+            task = process.submit(fit_method, method, *given, for_new_rows=True)
+            fitted: FittedMethod = task.result()
+            return fitted
+
+    with ThreadPoolExecutor(at_a_time) as threads:
+        try:
+            return list(threads.map(fit_one, methods))
+        except BaseException:
+            close_all()
+            raise
+
+
+@contextmanager
+def _lent_process() -> Iterator[ProcessPoolExecutor]:
+    """Reserve a process for a block; kill it if the block raises."""
+    with _LOCK:
+        process = _FREE.pop() if _FREE else _started()
+        _BUSY.add(process)
+    try:
+        yield process
+    except BaseException:
+        with _LOCK:
+            _BUSY.discard(process)
+        process.shutdown(wait=True, kill_workers=True)
+        raise
+    with _LOCK:
+        _BUSY.discard(process)
+        _FREE.append(process)
+
+
+def warm_up(n_processes: int) -> None:
+    """Start processes and their imports in the background."""
+    if multiprocessing.current_process().daemon:
+        return
+    with _LOCK:
+        fresh = [_started() for _ in range(n_processes - len(_FREE) - len(_BUSY))]
+        _FREE.extend(fresh)
+    for process in fresh:
+        process.submit(os.getpid)
+
+
+def close_all() -> None:
+    """Kill all processes and the cells they run."""
+    with _LOCK:
+        processes = [*_BUSY, *_FREE]
+        _BUSY.clear()
+        _FREE.clear()
+    for process in processes:
+        process.shutdown(wait=True, kill_workers=True)
+
+
+def _started() -> ProcessPoolExecutor:
+    """Start a single-threaded process that ends after 60 s without work."""
+    env = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
+    return ProcessPoolExecutor(max_workers=1, timeout=60.0, env=env, initializer=_begin)
+
+
+def _begin() -> None:
+    """Ignore Ctrl-C, which the parent handles, and exclude imports from garbage collection."""
+    gc.freeze()
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""`compare` and `fit`: races of methods on a table under one protocol, which end in a blend."""
+"""`compare` and `fit`: compare methods on a table under one protocol and blend the best."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import numpy as np
 from joblib import cpu_count
 
 from pliant._version import __version__
+from pliant.comparison.cells import fit_apart
 from pliant.comparison.contenders import BASELINES, NOT_SAVED, available, is_given, methods_of
 from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.comparison.journal import PACKAGES, Journal, key_of
 from pliant.comparison.outcome import Source, from_frames
-from pliant.comparison.protocol import Entry, Protocol, Record, Status
+from pliant.comparison.protocol import Entry, Protocol, Status
 from pliant.comparison.race import Progress, ProgressLines, Race
 from pliant.comparison.reading import sample_of
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
-from pliant.comparison.workers import fit_apart
 from pliant.core.validation import check_integer, check_real
 from pliant.persistence import holds
-from pliant.registry import Method
+from pliant.registry import METHODS, Method
 
 BUDGET = 300.0
-"""Seconds of a comparison by default."""
+"""Default time budget of a comparison, in seconds."""
 
 
 def compare(
@@ -51,77 +51,77 @@ def compare(
     feature_names: Sequence[str] | None = None,
     progress: Progress | bool = False,
 ) -> ComparisonResult:
-    """Race methods on a table by cross-validation, and blend the best of them.
+    """Compare methods on a table by cross-validation, and blend the best of them.
 
-    In each fold, a method is fitted on the training rows and predicts the other rows. From these
-    predictions come the scores of all methods, the weights of a blend of them, and the score that
-    the blend is expected to have on new rows. Imputation, encoding, scaling and the search for
-    settings are learned from the training rows of each fold.
+    In each fold, each method is fitted on the training rows and predicts the held-out rows. The
+    predictions give the scores of all methods, the weights of their blend, and the expected score
+    of the blend on new rows. Imputation, encoding, scaling and the search for settings use only
+    the training rows of each fold.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
-        Numbers, nan where one is missing; or a data frame (pandas, or any with ``to_pandas``) with
-        numbers, booleans and text, read as the command line reads a file.
+        Numbers, with nan for missing values; or a data frame (pandas, or any with ``to_pandas``) of
+        numbers, booleans and text, parsed as on the command line.
     y : array-like of shape (n_samples,)
-        Labels, or numbers to predict.
+        Class labels, or numbers.
     methods : sequence of str, estimator or (str, estimator), or "all", optional
-        Names of `pliant.registry.METHODS` and `pliant.comparison.BASELINES`, and estimators with
-        scikit-learn's interface, with a name or without. By default LAB-RBF, a Gaussian SVM with
-        searched settings, a linear model, histogram gradient boosting, a random forest (classes) or
-        extremely randomised trees and a Gaussian process or kernel ridge regression (numbers), and
-        the boosting packages that are installed. "all" adds every method of pliant, its settings
-        searched in each fold. An estimator is fitted as it is in each fold. It gets an array in
-        which missing values are filled in and text is encoded; features and target are not scaled,
-        so put a scaler into its pipeline if it needs one.
+        Names from `pliant.registry.METHODS` and `pliant.comparison.BASELINES`, and estimators with
+        scikit-learn's interface. By default LAB-RBF, a tuned Gaussian SVM, a linear model,
+        histogram gradient boosting and the installed boosting packages; for classification a random
+        forest, and for regression extremely randomised trees and a Gaussian process or kernel ridge
+        regression. "all" stands for every method of pliant, tuned in each fold. An estimator is
+        fitted with its own settings. Its input has no missing values, and text is encoded; features
+        and target are not scaled, so add a scaler to its pipeline if it needs one.
     task : {"classification", "regression"}, optional
-        Guessed from y: classification for text, and for few integers that recur.
+        Inferred from y by default: classification for text and for a few recurring integers.
     groups : array-like of shape (n_samples,), optional
-        Samples of one group stay together in every fold.
+        Keep the samples of each group in the same fold.
     time : array-like of shape (n_samples,), optional
-        Test on samples only that are later than the training samples.
+        Test only on samples later than the training samples.
     budget : float or None, default=300.0
-        Seconds for everything, the fit of the model to use included. It decides which cells are
-        run, and no score of a cell. Without `methods`, those leave after the first fold that cannot
-        get weight; with any, those that are too slow. None: every fold of every method.
+        Time limit in seconds, including the final fit. It limits which cells run and does not
+        affect their scores. Methods too slow for it are dropped after the first fold; so are
+        methods that cannot get weight in the blend, if `methods` is None. None: no limit.
     folds, repeats : int, default=5 and 2
-        Folds, and the number of draws of them; further draws begin as long as the budget lasts.
+        Number of folds, and of repetitions with new random folds. A repetition only starts if it is
+        expected to fit the budget.
     metric : str or callable, optional
-        The metric of ranks and searches: "r2" (default), "rmse", "mae", "accuracy" (default),
-        "balanced_accuracy", "auc", "log_loss" (default where a class has less than a tenth of the
-        rows), the name of a scorer of scikit-learn, or a scorer, which gets predictions and no
-        features. Weights minimise the squared error or the log loss whatever the metric.
+        Metric for ranking and tuning: "r2" (default), "rmse", "mae", "accuracy" (default),
+        "balanced_accuracy", "auc", "log_loss" (default if a class has less than a tenth of the
+        rows), the name of a scikit-learn scorer, or a scorer, which gets predictions but no
+        features. The blend weights always minimise the squared error or the log loss.
     random_state : int, default=0
-        Decides all draws.
+        Seed of all random draws.
     n_jobs : int, optional
-        Cells at a time; by default, and for -1, one for each core. They run in processes with one
-        thread each, which serve many cells.
+        Number of cells to run at the same time; None and -1 mean one per core. Cells run in
+        reusable processes of one thread.
     executor : object with ``submit``, optional
-        Runs the cells: an executor of ``concurrent.futures``, a Dask client. `n_jobs` is then how
-        many it has at a time. A cell that it has begun is not stopped when the budget ends.
+        Run the cells in an executor of ``concurrent.futures`` or a Dask client, at most `n_jobs` at
+        the same time. A running cell is not stopped when the budget ends.
     cache : path-like, optional
-        A file that takes each finished cell; use another one for each comparison at a time.
+        File to which finished cells are saved. Simultaneous comparisons need different files.
     resume : bool, default=False
-        Take finished cells from `cache`.
+        Reuse the finished cells in `cache`.
     feature_names : sequence of n_features str, optional
     progress : bool or callable, default=False
-        True prints a line after each fold to stderr. A function is called with a
-        `pliant.comparison.race.RaceState` when a cell begins or ends.
+        True prints a line to stderr after each fold. A function is called with a
+        `pliant.comparison.race.RaceState` whenever a cell starts or ends.
 
     Returns
     -------
     ComparisonResult
-        With Ctrl-C, of the cells that were finished by then.
+        After Ctrl-C, the result of the cells finished so far.
 
     Raises
     ------
     ValueError
-        For a value that cannot be used, or an estimator that cannot be cloned and pickled; the
-        message quotes it.
+        If a parameter is invalid, or an estimator cannot be cloned and pickled; the message quotes
+        the value.
     TypeError
         If an item of `methods` is neither a name nor an estimator.
     TableError
-        If a column cannot be used, or `cache` belongs to another comparison, is no journal, or
+        If a column is invalid, or `cache` belongs to another comparison, has another format, or
         cannot be written.
 
     References
@@ -163,19 +163,20 @@ def fit(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> Any:
-    """Fit LAB-RBF to a table, or with a budget the blend of a race.
+    """Fit LAB-RBF to a table or, given a budget, the blend of a comparison.
 
     Parameters
     ----------
     X, y, task, groups, metric, random_state, n_jobs
-        As in `compare`; groups and metric only with a budget.
+        As in `compare`; `groups` and `metric` require a budget.
     budget : float, optional
-        Seconds for a race and the fit of its blend. None: LAB-RBF alone, with its defaults.
+        Time limit in seconds for a comparison and the fit of its blend. None fits LAB-RBF alone,
+        with its default settings.
 
     Returns
     -------
     estimator
-        Fitted. It takes arrays, or data frames with the columns of X, whichever X was.
+        Fitted model for input of the same type as X: arrays, or data frames with its columns.
 
     Examples
     --------
@@ -186,24 +187,13 @@ def fit(
     >>> fit(X, y).predict_interval(X).shape
     (80, 2)
     """
+    protocol = Protocol(metric=metric, seed=random_state)
+    sample = sample_of(X, y, task=task, groups=groups)
     if budget is not None:
-        result = compare(
-            X,
-            y,
-            task=task,
-            groups=groups,
-            budget=budget,
-            metric=metric,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        return result.fit_best()
+        return compare_sample(sample, None, protocol, budget=budget, n_jobs=n_jobs).fit_best()
     if groups is not None or metric is not None:
-        raise ValueError("expected groups and metric with a budget only: LAB-RBF is fitted alone")
-    sample = sample_of(X, y, task=task)
-    (method,) = methods_of(["lab-rbf"], sample.task, len(sample.y))
-    rows, protocol = np.arange(len(sample.y)), Protocol(seed=random_state)
-    (fitted,) = fit_apart(sample, protocol, [method], rows)
+        raise ValueError("groups and metric require a budget: LAB-RBF alone does not use them")
+    (fitted,) = fit_apart(sample, protocol, [METHODS["lab-rbf"]], np.arange(len(sample.y)))
     return fitted.own if sample.schema is None else from_frames(fitted.own, sample.schema)
 
 
@@ -220,17 +210,17 @@ def compare_sample(
     progress: Progress | bool | None = False,
     command: str | None = None,
 ) -> ComparisonResult:
-    """Race methods on a sample; see `compare`.
+    """Compare methods on a sample; see `compare`.
 
     Parameters
     ----------
     sample : Sample
-        With a schema, estimators of the result take data frames.
+        If it has a schema, fitted models accept data frames.
     methods, budget, n_jobs, executor, cache, resume, progress
         As in `compare`.
     protocol : Protocol, optional
     command : str, optional
-        The command that repeats it, for the report.
+        Command that repeats the comparison, for the report.
     """
     start = time.perf_counter()
     if budget is not None:
@@ -253,47 +243,53 @@ def compare_sample(
         Journal(cache, key, resume=resume),
         budget=None if budget is None else budget - (time.perf_counter() - start),
         selective=methods is None and budget is not None,
-        final_fits=1.25,  # a fit on all rows takes about as long as 1.25 fits of a fold
+        final_fits=1.25,  # a fit on all rows takes about 1.25 times as long as on a fold
         n_jobs=n_jobs,
         executor=executor,
         progress=ProgressLines(metric, protocol) if progress is True else progress or None,
     )
     race.run()
-    order = [method.name for method in chosen]
+    order = list(refused)
     cells = sorted(race.records, key=lambda cell: (order.index(cell.method), cell))
     records = tuple(race.records[cell] for cell in cells)
+    rows = {row for record in records if (kept := record.get("kept")) for row in kept["rows"]}
     entries = [_entry_of(method, refused[method.name], race, sample.task) for method in chosen]
     return ComparisonResult(
         sample=_facts_of(sample),
-        truth=_truth_of(sample, records),
+        truth={str(row): sample.y[row].item() for row in sorted(rows)},
         protocol=protocol,
         methods=tuple(entries),
         records=records,
         seconds=time.perf_counter() - start,
         budget=budget,
         interrupted=race.interrupted,
-        environment=_environment_of(key),
+        environment={
+            "pliant": __version__,
+            "python": platform.python_version(),
+            **{package: version(package) for package in (*PACKAGES, "joblib")},
+            "cores": str(cpu_count()),
+            "system": f"{platform.system()} {platform.machine()}",
+            "key": key,
+        },
         command=command,
         source=Source(sample, tuple(chosen), n_jobs),
     )
 
 
 def _refusal(method: Method, sample: Sample, n_train: int) -> str:
-    """Return the reason to leave a method out; "" if it is tried."""
     if sample.task not in method.tasks:
-        return f"does {' and '.join(method.tasks)} only"
+        return f"supports {' and '.join(method.tasks)} only"
     if n_train > method.max_rows:
-        return f"takes at most {method.max_rows} training rows, there are {n_train}"
+        return f"accepts at most {method.max_rows} training rows, got {n_train}"
     if not available(method):
         return f"is not installed: pip install {method.paper}"
     return ""
 
 
 def _entry_of(method: Method, refused: str, race: Race, task: str) -> Entry:
-    """Return the entry of a method: refused for a reason, or run."""
     baseline = method.name in BASELINES or is_given(method)
     blends = method.name not in NOT_SAVED and not refused
-    if blends and is_given(method):  # a blend is a model that a file can hold
+    if blends and is_given(method):  # blends can be saved, so their members must be savable
         blends = holds(method.make_estimator(task, seed=0, n_rows=0))
     status, reason = _status_of(method.name, race, refused)
     kind: Literal["baseline", "learned kernel"] = "baseline" if baseline else "learned kernel"
@@ -301,7 +297,7 @@ def _entry_of(method: Method, refused: str, race: Race, task: str) -> Entry:
 
 
 def _status_of(name: str, race: Race, refused: str) -> tuple[Status, str]:
-    """Return the status of a method, and the reason of missing folds."""
+    """Return the status of a method and the reason for missing folds."""
     if refused:
         return "skipped", refused
     records = [record for cell, record in sorted(race.records.items()) if cell.method == name]
@@ -317,7 +313,7 @@ def _status_of(name: str, race: Race, refused: str) -> tuple[Status, str]:
 
 
 def _facts_of(sample: Sample) -> dict[str, Any]:
-    """Return the facts of a table."""
+    """Summarise a sample as plain data."""
     classes = sample.classes
     return {
         "name": sample.name,
@@ -333,22 +329,4 @@ def _facts_of(sample: Sample) -> dict[str, Any]:
         "groups": None if sample.groups is None else len(np.unique(sample.groups)),
         "ordered": sample.ordered,
         "notes": list(sample.notes),
-    }
-
-
-def _truth_of(sample: Sample, records: Sequence[Record]) -> dict[str, Any]:
-    """Return the targets of the rows with predictions, by row number."""
-    kept = [each["rows"] for record in records if (each := record.get("kept"))]
-    return {str(row): sample.y[row].item() for row in sorted({r for rows in kept for r in rows})}
-
-
-def _environment_of(key: str) -> dict[str, str]:
-    """Return versions, cores, and the key of a comparison."""
-    return {
-        "pliant": __version__,
-        "python": platform.python_version(),
-        **{package: version(package) for package in (*PACKAGES, "joblib")},
-        "cores": str(cpu_count()),
-        "system": f"{platform.system()} {platform.machine()}",
-        "key": key,
     }

@@ -1,14 +1,13 @@
-"""The contenders of a race: LAB-RBF, methods of scikit-learn and of boosting packages, estimators.
+"""Baselines from scikit-learn and boosting packages, default methods, and user estimators.
 
-Packages that need not be installed are imported where they are used. An estimator of the user's
-gets numbers: missing values are filled in and text is encoded. Features and target are not scaled,
-since its own pipeline may do that, and nothing is searched, unless it is a search itself.
+Optional packages are imported when they are used. User estimators get imputed and encoded features
+without scaling, which their own pipelines may do, and their settings are not searched.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -42,22 +41,22 @@ DECADES = tuple(10.0**power for power in range(-3, 4))
 SCIKIT = "scikit-learn"
 
 GP_WIDTH = 5.0
-"""First width of a Gaussian process: about the distance of standardised points in 12 features. From
-a width of 1, all points are far apart in many features, and the evidence is flat."""
+"""Initial length scale of a Gaussian process: the typical distance of standardised points in 12
+features. With length scale 1 and many features, the marginal likelihood is flat."""
 
 NOT_SAVED = ("xgboost", "lightgbm", "catboost", "xrfm")
-"""Baselines of packages of their own, whose models no model file holds: they are compiled code."""
+"""Optional packages; their models are compiled code, which model files cannot hold."""
 
 LIGHTGBM = {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1}
 CATBOOST = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
-"""One thread, no output, no files, and the same model in every run."""
+"""Settings for one thread, no output, no files and reproducible models."""
 
 SHOWN = 80
 """Maximum number of characters of a value in a message."""
 
 
 class _XGBoostClassifier(ClassifierMixin, BaseEstimator):
-    """XGBoost's classifier for labels of any kind; it takes only 0, 1, 2 and so on."""
+    """XGBoost's classifier with label encoding; XGBoost itself requires labels 0, 1, 2, ..."""
 
     def __init__(
         self,
@@ -83,12 +82,11 @@ class _XGBoostClassifier(ClassifierMixin, BaseEstimator):
         return probability / probability.sum(axis=1, keepdims=True)
 
     def predict(self, X: Array) -> npt.NDArray[Any]:
-        labels: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return labels
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
 class _XRFMRegressor(RegressorMixin, BaseEstimator):
-    """XRFM on the processor; a fifth of the rows chooses the iteration."""
+    """xRFM on the CPU, with a fifth of the rows for early stopping."""
 
     def __init__(
         self, bandwidth: float = 10.0, reg: float = 1e-3, random_state: int | None = None
@@ -98,10 +96,11 @@ class _XRFMRegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Array, y: Array) -> Self:
+        import torch
         from xrfm import xRFM
 
         parts = train_test_split(X, y[:, None], test_size=0.2, random_state=self.random_state)
-        X, validation, y, truth = map(_tensor, parts)
+        tensors = [torch.tensor(part, dtype=torch.float32) for part in parts]
         model = {"kernel": "l2", "bandwidth": self.bandwidth, "exponent": 1.0, "diag": False}
         fit = {"reg": self.reg, "iters": 5, "early_stop_rfm": True, "verbose": False}
         self.machine_ = xRFM(
@@ -111,28 +110,25 @@ class _XRFMRegressor(RegressorMixin, BaseEstimator):
             random_state=self.random_state,
             verbose=False,
         )
-        self.machine_.fit(X, y, validation, truth)
+        self.machine_.fit(*tensors[::2], *tensors[1::2])
         return self
 
     def predict(self, X: Array) -> Array:
-        return np.asarray(self.machine_.predict(_tensor(X)), dtype=np.float64).ravel()
+        import torch
 
-
-def _tensor(values: Array) -> Any:
-    import torch
-
-    return torch.tensor(values, dtype=torch.float32)
+        tensor = torch.tensor(X, dtype=torch.float32)
+        return np.asarray(self.machine_.predict(tensor), dtype=np.float64).ravel()
 
 
 def _imported(package: str, name: str, **parameters: Any) -> Maker:
-    """Return a function that imports an estimator's class from a package and makes one."""
+    """Return a factory that imports a class from a package and instantiates it."""
     return lambda: getattr(import_module(package), name)(**parameters)
 
 
 def _boosting(
     size: str, sizes: tuple[float, ...] = (7, 31), rounds: str = "n_estimators"
 ) -> Mapping[str, tuple[float | str, ...]]:
-    """Return the grid of gradient boosting: learning rates, sizes of trees, rounds."""
+    """Return the grid of gradient boosting: learning rate, tree size, number of rounds."""
     return {"learning_rate": (0.03, 0.1), size: sizes, rounds: (100, 300)}
 
 
@@ -141,7 +137,7 @@ BASELINES: dict[str, Method] = {
     for method in (
         Method(
             DUMMY, "Dummy", SCIKIT, dummy.DummyClassifier, dummy.DummyRegressor, {}, 10_000_000,
-            "the most frequent class or the mean, whatever the features",
+            "the most frequent class, or the mean of the target",
         ),
         Method(
             "linear", "Linear", SCIKIT, lambda: LogisticRegression(max_iter=2000), Ridge,
@@ -149,20 +145,20 @@ BASELINES: dict[str, Method] = {
         ),
         Method(
             REFERENCE, "Gaussian SVM", SCIKIT, SVC, SVR, SVM_GRID, 100_000,
-            "a support vector machine with one Gaussian kernel, its C and width tuned",
+            "a support vector machine with a Gaussian kernel, C and bandwidth tuned",
             rough={"max_iter": 30_000},
         ),
         Method(
             "kernel-ridge", "Kernel ridge", SCIKIT, None, lambda: KernelRidge(kernel="rbf"),
             {"alpha": tuple(10.0**power for power in range(-6, 2)), "gamma": SVM_GRID["gamma"]},
-            10_000, "ridge regression with one Gaussian kernel",
+            10_000, "ridge regression with a Gaussian kernel",
         ),
         Method(
             "sketched-ridge", "Sketched ridge",
             "Rudi, Carratino, Rosasco: FALKON: An Optimal Large Scale Kernel Method, NIPS (2017)",
             SketchedKernelRidgeClassifier, SketchedKernelRidge,
             {"alpha": tuple(10.0**power for power in range(-4, 2)), "gamma": SVM_GRID["gamma"]},
-            1_000_000, "ridge regression with one Gaussian kernel on 1000 rows as centres",
+            1_000_000, "ridge regression with a Gaussian kernel and 1000 training rows as centres",
             rough={"n_centers": 300, "tol": 1e-3},
         ),
         Method(
@@ -172,13 +168,13 @@ BASELINES: dict[str, Method] = {
                 ConstantKernel() * RBF(GP_WIDTH) + WhiteKernel(0.1, (1e-6, 1e2))
             ),
             {}, 1_500,
-            "one width and the noise chosen by the marginal likelihood",
+            "bandwidth and noise variance maximise the marginal likelihood",
         ),
         Method(
             "forest", "Random forest", SCIKIT, partial(ensemble.RandomForestClassifier, 200),
             partial(ensemble.RandomForestRegressor, 200),
             {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
-            "200 randomised trees, 100 from 20 000 rows on",
+            "200 randomised trees, or 100 for 20 000 rows and more",
             streams=True, many=(20_000, {"n_estimators": 100}), searched=False,
         ),
         Method(
@@ -186,7 +182,7 @@ BASELINES: dict[str, Method] = {
             partial(ensemble.ExtraTreesClassifier, 200, min_samples_leaf=2),
             partial(ensemble.ExtraTreesRegressor, 200),
             {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
-            "200 extremely randomised trees, 100 from 20 000 rows on",
+            "200 extremely randomised trees, or 100 for 20 000 rows and more",
             streams=True, many=(20_000, {"n_estimators": 100}), searched=False,
         ),
         Method(
@@ -197,28 +193,28 @@ BASELINES: dict[str, Method] = {
         Method(
             "xgboost", "XGBoost", "xgboost", _XGBoostClassifier,
             _imported("xgboost", "XGBRegressor", n_jobs=1), _boosting("max_depth", (3, 6)),
-            1_000_000, "gradient boosting of the package xgboost", streams=True, searched=False,
+            1_000_000, "gradient boosting from the package xgboost", streams=True, searched=False,
         ),
         Method(
             "lightgbm", "LightGBM", "lightgbm", _imported("lightgbm", "LGBMClassifier", **LIGHTGBM),
             _imported("lightgbm", "LGBMRegressor", **LIGHTGBM), _boosting("num_leaves"),
-            1_000_000, "gradient boosting of the package lightgbm", streams=True, searched=False,
+            1_000_000, "gradient boosting from the package lightgbm", streams=True, searched=False,
         ),
         Method(
             "catboost", "CatBoost", "catboost",
             _imported("catboost", "CatBoostClassifier", **CATBOOST),
             _imported("catboost", "CatBoostRegressor", **CATBOOST),
             {"learning_rate": (0.03, 0.1), "depth": (4, 6)}, 1_000_000,
-            "gradient boosting of the package catboost", streams=True, searched=False,
+            "gradient boosting from the package catboost", streams=True, searched=False,
         ),
         Method(
             "xrfm", "xRFM", "xrfm", None, _XRFMRegressor,
             {"bandwidth": (2.5, 5.0, 10.0, 20.0), "reg": (1e-5, 1e-3, 1e-1)}, 100_000,
-            "a kernel method with a learned metric, of the package xrfm",
+            "a kernel method with a learned metric, from the package xrfm",
         ),
     )
 }  # fmt: skip
-"""All baselines, by name."""
+"""All baselines by name."""
 
 
 def available(method: Method) -> bool:
@@ -235,16 +231,15 @@ def named(name: str) -> Method:
 
 
 def contenders_for(task: str, n_rows: int) -> list[Method]:
-    """Return the methods of a race on n_rows training rows, boosting packages if installed.
+    """Return the default methods for n_rows training rows, with the installed boosting packages.
 
-    On 23 tables, blends with a forest were better for classes than those with extremely randomised
-    trees, and worse for numbers; both together gained nothing.
+    On 23 tables, blends with a random forest beat blends with extremely randomised trees for
+    classification, and lost for regression; using both did not improve the blend.
     """
-    names = ["lab-rbf", REFERENCE, "linear", "boosting", DUMMY]
-    if task == "classification":
-        names += ["forest"]
-    else:
-        names += ["extra-trees", "gp" if n_rows <= 1000 else "kernel-ridge"]
+    trees = ["forest"]
+    if task == "regression":
+        trees = ["extra-trees", "gp" if n_rows <= 1000 else "kernel-ridge"]
+    names = ["lab-rbf", REFERENCE, "linear", "boosting", DUMMY, *trees]
     names += [name for name in ("catboost", "xgboost", "lightgbm") if available(named(name))]
     return [named(name) for name in names]
 
@@ -252,11 +247,11 @@ def contenders_for(task: str, n_rows: int) -> list[Method]:
 def methods_of(
     given: Sequence[Any] | Literal["all"] | None, task: str, n_rows: int
 ) -> list[Method]:
-    """Return methods from names, methods, estimators, and pairs of a name and an estimator.
+    """Convert names, methods, estimators and pairs (name, estimator) to methods.
 
-    None stands for the contenders of a race, "all" for all methods that are installed. Raises
-    TypeError for any other object; ValueError for an empty list, a method given twice, an unknown
-    name, or an estimator that cannot be copied or sent to another process.
+    None stands for the default methods, "all" for all installed methods. Raises TypeError for any
+    other object, and ValueError for an empty list, a duplicate, an unknown name, or an estimator
+    that cannot be cloned and pickled.
     """
     if given is None:
         return contenders_for(task, n_rows)
@@ -268,40 +263,49 @@ def methods_of(
             "expected methods to be a list of names and estimators, such as ['lab-rbf', SVC()], "
             f"got {one_line(given, SHOWN)}"
         )
-    chosen: list[Method] = []
+    chosen: dict[str, Method] = {}
     for each in given:
-        chosen.append(_method_of(each, [method.name for method in chosen]))
-    names = [method.name for method in chosen]
-    if not names:
+        method = _method_of(each, chosen)
+        if method.name in chosen:
+            raise ValueError(f"expected each method once, got {quoted(method.name)} twice")
+        chosen[method.name] = method
+    if not chosen:
         raise ValueError("expected at least one method, got none")
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"expected each method once, got {quoted(repeated[0])} twice")
-    return chosen
+    return list(chosen.values())
 
 
 def is_given(method: Method) -> bool:
-    """Return True if a method is an estimator of the user's."""
+    """Return True if a method wraps a user's estimator."""
     return getattr(method.classifier or method.regressor, "func", None) is clone
 
 
-def _method_of(given: Any, taken: Sequence[str]) -> Method:
-    """Return the method of a name, a method, an estimator or a pair.
+def _method_of(given: Any, taken: Collection[str]) -> Method:
+    """Convert a name, a method, an estimator or a pair to a method.
 
-    An estimator without a name gets that of its class; the second SVC is ``SVC-2``.
+    An unnamed estimator is named after its class; the second SVC is ``SVC-2``.
     """
     if isinstance(given, Method):
         return given
     if isinstance(given, str):
         return named(given)
     if isinstance(given, tuple) and len(given) == 2:
-        return _as_method(given[1], _checked_name(given[0]))
+        name, estimator = given
+        if not isinstance(name, str) or not name.strip():
+            raise TypeError(
+                f"expected a string as the name in ('name', estimator), got {one_line(name, SHOWN)}"
+            )
+        if name in METHODS | BASELINES:
+            raise ValueError(
+                f"{quoted(name)} is the name of a built-in method: choose another name"
+            )
+        return _as_method(estimator, printable(name, SHOWN))
     name = _class_name(given)
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 2))
     return _as_method(given, next(each for each in (name, *numbered) if each not in taken))
 
 
 def _as_method(given: Any, name: str) -> Method:
-    """Return an estimator as a method without a grid, which takes features as they are."""
+    """Wrap an estimator in a method without a grid and without scaling."""
     estimator = _checked(given)
     parameters = estimator.get_params().items()
     seeds = {key: seed for key, seed in parameters if key.rpartition("__")[2] == "random_state"}
@@ -312,15 +316,15 @@ def _as_method(given: Any, name: str) -> Method:
         classifier=partial(clone, estimator) if is_classifier(estimator) else None,
         regressor=partial(clone, estimator) if is_regressor(estimator) else None,
         grid={},
-        max_rows=10_000_000,  # the user knows
-        summary=f"{_class_name(estimator)}, as it was given",
+        max_rows=10_000_000,  # practically unlimited
+        summary=f"{_class_name(estimator)}, a user's estimator",
         streams=True,
         given={key: seed for key, seed in seeds.items() if seed is not None},
     )
 
 
 def _checked(given: Any) -> BaseEstimator:
-    """Return a copy of an estimator that can be sent to another process, or raise an error."""
+    """Return a clone of an estimator; raise unless it can be cloned and pickled."""
     is_class = isinstance(given, type)
     try:
         learns = not is_class and hasattr(given, "fit") and hasattr(given, "get_params")
@@ -330,36 +334,24 @@ def _checked(given: Any) -> BaseEstimator:
     if not learns:
         hint = f": expected {given.__name__}()" if is_class else ""
         raise TypeError(
-            "expected a method as its name, a classifier or a regressor with scikit-learn's "
-            f"interface, or a pair ('name', estimator), got {one_line(given, SHOWN)}{hint}"
+            "expected a method name, a classifier or a regressor with scikit-learn's interface, "
+            f"or a pair ('name', estimator), got {one_line(given, SHOWN)}{hint}"
         )
     try:
         copy: BaseEstimator = clone(given)
         pickle.dumps(copy)
-    except Exception as error:  # of the constructor or the parameters of others
+    except Exception as error:  # user code may raise anything
         reason = printable(" ".join(str(error).split()), 200)
         raise ValueError(
             "expected an estimator that can be cloned and pickled, got "
-            f"{one_line(given, SHOWN)}: {reason} (a named function can be pickled, a lambda "
-            "cannot)"
+            f"{one_line(given, SHOWN)}: {reason} (named functions can be pickled, a lambda cannot)"
         ) from None
     return copy
 
 
 def _class_name(given: object) -> str:
-    """Return the name of a class; of a pipeline, the names of its last two steps."""
+    """Return the class name of an estimator; for a pipeline, of its last two steps."""
     if isinstance(given, Pipeline):
         steps = [step for _, step in given.steps if step not in (None, "passthrough")]
         return " + ".join(map(_class_name, steps[-2:]))
     return type(given).__name__
-
-
-def _checked_name(name: object) -> str:
-    """Return a name from the user, or raise an error."""
-    if not isinstance(name, str) or not name.strip():
-        raise TypeError(
-            f"expected a pair ('name', estimator), got the name {one_line(name, SHOWN)}"
-        )
-    if name in METHODS | BASELINES:
-        raise ValueError(f"{quoted(name)} is the name of a method of pliant: choose another one")
-    return printable(name, SHOWN)

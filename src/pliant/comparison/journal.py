@@ -1,8 +1,8 @@
-"""The journal: finished cells in a file of JSON lines, to continue an interrupted comparison.
+"""The journal: a file of JSON lines with finished cells, to resume an interrupted comparison.
 
-The first line has the version of the format and the key: a hash of the table, the protocol, and
-the versions of the packages. A file of another key is refused. Each further line is a cell. A last
-line without an end, of a process that was killed, is dropped.
+The first line has the format version and the key, a hash of the table, the protocol and the package
+versions. Each further line is a cell. A file with a different key is refused. An incomplete last
+line, from a killed process, is ignored.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from pliant.core.text import printable, quoted
 from pliant.registry import Method
 
 FORMAT = "pliant comparison 6"
-"""The format in the first line of a file."""
+"""Format name in the first line of a file."""
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-"""Packages whose versions may change a score."""
+"""Packages that may change a score."""
 
 
 def key_of(sample: Sample, protocol: Protocol) -> str:
-    """Return a hash of everything but the method that decides the score of a cell."""
+    """Return a hash of the sample, the protocol and the package versions."""
     given = protocol.to_dict() | {"metric": _hash(protocol.metric)}
     versions = [__version__, *(version(package) for package in PACKAGES)]
     return _hash([FORMAT, sample.fingerprint(), given, versions])
 
 
 def method_key(method: Method, task: str) -> str:
-    """Return a hash of a method: all settings of its estimator, and its grid."""
+    """Return a hash of a method's estimator, with all its settings, and its grid."""
     try:
         learner = method.make_estimator(task, seed=0, n_rows=0)
     except (ValueError, ImportError):
@@ -50,19 +50,19 @@ def method_key(method: Method, task: str) -> str:
 
 
 def _hash(value: Any) -> str:
-    """Return a hash of a value, the same in every process; of its text if it cannot be pickled."""
+    """Return a hash of a value that is stable across processes; of its repr if not picklable."""
     try:
         return str(joblib.hash(value))
-    except (pickle.PicklingError, AttributeError, TypeError):  # such as a lambda
+    except (pickle.PicklingError, AttributeError, TypeError):  # e.g. a lambda
         return str(joblib.hash(re.sub(r" at 0x[0-9a-f]+", "", repr(value))))
 
 
 class Journal:
-    """The records of one comparison in memory and, with a path, in a file.
+    """The records of a comparison in memory and, given a path, in a file.
 
-    With `resume` the records of the file are taken over. Without it a file of an earlier comparison
-    is kept beside as ``NAME.old``, and a new one begins. Raises TableError if the file is of
-    another key, holds anything else, or cannot be read or written.
+    With `resume`, records are loaded from the file. Otherwise an existing file is renamed to
+    ``NAME.old`` and a new one is started. Raises TableError if the file has a different key or
+    format, or cannot be read or written.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, key: str, *, resume: bool) -> None:
@@ -83,11 +83,11 @@ class Journal:
             draft.write_text("".join([header, *lines]), encoding="utf-8", newline="\n")
 
     def find(self, method_key: str, cell: Cell) -> Record | None:
-        """Return the record of a cell, or None without one."""
+        """Return the record of a cell, or None."""
         return self._records.get((method_key, cell))
 
     def add(self, method_key: str, record: Record) -> None:
-        """Add a record; warn once if the file cannot be written any more."""
+        """Add a record; if the file cannot be written, warn and stop writing."""
         self._records[method_key, cell_of(record)] = record
         if self._path is None:
             return
@@ -95,14 +95,12 @@ class Journal:
             with self._path.open("ab") as file:
                 file.write(_line(method_key, record).encode())
         except OSError as error:
-            name = quoted(self._path, 200)
-            text = f"cannot write {name} any more: {_reason(error)}"
+            text = f"can no longer write {quoted(self._path, 200)}: {_reason(error)}"
             warnings.warn(text, UserWarning, stacklevel=2)
             self._path = None
 
 
 def _line(method_key: str, record: Record) -> str:
-    """Return the line of a cell."""
     content = {"method_key": method_key, "record": plain_data(record)}
     return json.dumps(content, allow_nan=False) + "\n"
 
@@ -112,15 +110,12 @@ def _reason(error: OSError) -> str:
 
 
 def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell], Record]:
-    """Return the records to resume from; raise TableError for a file that `Journal` refuses.
-
-    Nothing is written. Without `resume` only the first line is checked.
-    """
+    """Read the records of a journal or, without `resume`, check its first line."""
     try:
         if not path.exists():
             return {}
-        if not path.is_file():  # a pipe would wait for its other end
-            raise OSError("it is not a regular file")
+        if not path.is_file():  # reading a pipe would block
+            raise OSError("not a regular file")
         with path.open("rb") as file:
             first, lines = file.readline(), file.readlines() if resume else []
     except OSError as error:
@@ -130,17 +125,17 @@ def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell]
     header = _parsed(first)
     if not str(header.get("format")).startswith("pliant comparison "):
         raise TableError(
-            f"{quoted(path, 200)} is no file of a comparison (expected {FORMAT!r} in its first "
+            f"{quoted(path, 200)} is not a comparison file (expected {FORMAT!r} in its first "
             "line): choose another name"
         )
     if resume and header != {"format": FORMAT, "key": key}:
         raise TableError(
-            f"{quoted(path, 200)} is of another table, other options or other versions: choose "
-            "another file, or leave --resume out to start again"
+            f"{quoted(path, 200)} belongs to another table, other options or other versions: "
+            "choose another file, or drop --resume to start again"
         )
     records: dict[tuple[str, Cell], Record] = {}
-    whole = [line for line in lines if line.endswith(b"\n")]
-    for number, entry in enumerate(map(_parsed, whole), start=2):
+    complete = (line for line in lines if line.endswith(b"\n"))
+    for number, entry in enumerate(map(_parsed, complete), start=2):
         try:
             record: Record = entry["record"]
             records[str(entry["method_key"]), cell_of(record)] = record
@@ -148,14 +143,14 @@ def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell]
                 raise ValueError
         except (KeyError, TypeError, ValueError):
             raise TableError(
-                f"{quoted(path, 200)}, line {number}: expected a finished cell; leave --resume "
-                "out to start again"
+                f"{quoted(path, 200)}, line {number}: expected a finished cell; drop --resume to "
+                "start again"
             ) from None
     return records
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """Return the object of a line; an empty one for anything else."""
+    """Parse a line as a JSON object; return {} if it is not one."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,9 +1,10 @@
-"""Metrics of predictions for test rows: pliant's own, and any scorer of scikit-learn."""
+"""Metrics of predictions: built-in metrics and any scikit-learn scorer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy.typing as npt
 from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.utils.metaestimators import available_if
 
 from pliant.core.text import suggest
 from pliant.core.typing import Array
@@ -20,10 +20,10 @@ from pliant.core.validation import plain
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The predictions of a model for n test rows: labels or numbers, for k classes also scores.
+    """Predictions for n test rows: numbers, or labels of k classes with optional scores.
 
-    Decision values have the shape (n,), higher means the second class, or (n, k); probabilities
-    have the shape (n, k).
+    Decision values have shape (n,), where higher means the second class, or (n, k). Probabilities
+    have shape (n, k).
     """
 
     values: npt.NDArray[Any]
@@ -34,11 +34,10 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number for the quality of predictions.
+    """A metric with its name in options and data, and its title in tables.
 
-    It has a `name` in options and data, and a `title` in tables. The `task` is "" for a scorer of
-    scikit-learn. `measure` takes the true values and predictions, and returns None for an undefined
-    number. Searches use scikit-learn's `scorer`.
+    `task` is "" for a scikit-learn scorer. `measure` takes the true values and the predictions, and
+    returns None if the metric is undefined. Searches use scikit-learn's `scorer`.
     """
 
     name: str
@@ -49,18 +48,18 @@ class Metric:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the largest possible value."""
+        """The smallest and largest possible values."""
         shares = ("accuracy", "balanced_accuracy", "auc")
         bounded = self.name in shares or not self.higher_is_better
         return 0.0 if bounded else -np.inf, 1.0 if self.name in (*shares, "r2") else np.inf
 
     @property
     def higher_is_better(self) -> bool:
-        """True if larger numbers are better; scorers of scikit-learn negate the others."""
+        """True if larger values are better, as for every scikit-learn scorer."""
         return self.name not in ("log_loss", "rmse", "mae")
 
     def finite(self, y: npt.NDArray[Any], predictions: Predictions) -> float | None:
-        """Return the number; None if it is undefined or not finite."""
+        """Return the value of the metric; None if it is undefined or not finite."""
         value = self.measure(y, predictions)
         return value if value is not None and np.isfinite(value) else None
 
@@ -73,7 +72,7 @@ def _log_loss(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
 
 
 def _auc(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
-    """Area under the ROC curve; of more than two classes the mean over each against the rest."""
+    """Area under the ROC curve; for more than two classes, the one-vs-rest average."""
     classes, probability = predictions.classes, predictions.probability
     if classes is None or len(np.unique(y)) < len(classes) or not np.isin(y, classes).all():
         return None
@@ -88,7 +87,7 @@ def _auc(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
 
 
 def _values(function: Callable[..., Any]) -> Callable[..., float]:
-    """Return a measure that needs the predicted values only."""
+    """Wrap a function of true and predicted values as a measure."""
     return lambda y, predictions: float(function(y, predictions.values))
 
 
@@ -111,48 +110,37 @@ METRICS: dict[str, Metric] = {
     for task, rows in _BY_TASK.items()
     for name, title, measure, scorer in rows
 }
-"""All metrics, by name; the first of a task is the default for the search and the ranks."""
+"""All metrics by name; the first of each task is the default."""
 
 SCORERS = {metric.scorer: metric.name for metric in METRICS.values()}
-"""The metrics by the names that scikit-learn gives to their scorers."""
+"""Names of metrics by the names of their scikit-learn scorers."""
 
 
-class _Stored(BaseEstimator):
-    """Model with stored predictions, for scorers, which call models."""
+def _as_model(predictions: Predictions) -> Any:
+    """Return a model that returns stored predictions, because scorers require a model."""
 
-    def __init__(self, predictions: Predictions) -> None:
-        self.predictions = predictions
-
-    def predict(self, X: object) -> npt.NDArray[Any]:
-        return self.predictions.values
-
-
-class _StoredRegressor(RegressorMixin, _Stored):
-    pass
-
-
-class _StoredClassifier(ClassifierMixin, _Stored):
-    @property
-    def classes_(self) -> npt.NDArray[Any] | None:
-        return self.predictions.classes
-
-    @available_if(lambda self: self.predictions.probability is not None)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: object) -> Array | None:
-        return self.predictions.probability
-
-    @available_if(lambda self: self.predictions.decision is not None)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: object) -> Array | None:
-        return self.predictions.decision
+    kind = RegressorMixin if predictions.classes is None else ClassifierMixin
+    model: Any = type("StoredPredictions", (kind, BaseEstimator), {})()
+    model.classes_ = predictions.classes
+    outputs = {
+        "predict": predictions.values,
+        "predict_proba": predictions.probability,
+        "decision_function": predictions.decision,
+    }
+    for name, values in outputs.items():
+        if values is not None:
+            method = partial(lambda values, X: values, values)
+            method.__name__ = name  # type: ignore[attr-defined]  # read by scorers
+            setattr(model, name, method)
+    return model
 
 
 def _of_scorer(scorer: Callable[..., float], name: str | None = None) -> Metric:
-    """Return a scorer of scikit-learn as a metric; None if the model lacks what it needs."""
 
     def measure(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
-        kind = _StoredRegressor if predictions.classes is None else _StoredClassifier
         try:
-            return float(scorer(kind(predictions), np.empty((len(y), 0)), y))
-        except (AttributeError, ValueError):  # a model without the values that it takes
+            return float(scorer(_as_model(predictions), np.empty((len(y), 0)), y))
+        except (AttributeError, ValueError):  # the scorer needs values that the model lacks
             return None
 
     if name is not None:
@@ -160,16 +148,16 @@ def _of_scorer(scorer: Callable[..., float], name: str | None = None) -> Metric:
     function = getattr(scorer, "_score_func", scorer)
     name = str(getattr(function, "__name__", type(function).__name__))
     name = f"neg_{name}" if getattr(scorer, "_sign", 1) < 0 else name
-    if name in METRICS or name in SCORERS:  # whose direction is another one
+    if name in METRICS or name in SCORERS:  # the sign may differ from the built-in metric
         name = f"{name} (scorer)"
     return Metric(name, name, "", measure, scorer)
 
 
 def metric_of(given: str | Callable[..., float] | None, task: str | None = None) -> Metric:
-    """Return a metric from its name, from scikit-learn's name of a scorer, or from a scorer.
+    """Return the metric for a metric name, a scikit-learn scorer name, or a scorer.
 
-    None stands for the first metric of the task. Raises ValueError if there is no such metric, or
-    it is one of another task.
+    None stands for the default metric of the task. Raises ValueError if the metric is unknown or
+    belongs to another task.
 
     Examples
     --------
@@ -190,10 +178,10 @@ def metric_of(given: str | Callable[..., float] | None, task: str | None = None)
         raise ValueError(f"unknown metric {plain(given)!r}; {suggest(name, known)}")
     if task is not None and metric.task not in ("", task):
         names = ", ".join(each.name for each in metrics_of(task))
-        raise ValueError(f"expected a metric out of {names} to rank by, got {metric.name!r}")
+        raise ValueError(f"expected one of {names} as the metric, got {metric.name!r}")
     return metric
 
 
 def metrics_of(task: str) -> tuple[Metric, ...]:
-    """Return the metrics of a task, the default first."""
+    """Return the metrics of a task, default first."""
     return tuple(metric for metric in METRICS.values() if metric.task == task)

@@ -1,7 +1,7 @@
-"""The data of a finished comparison: standings, blend, models fitted on all rows, average ranks.
+"""The outcome of a comparison: standings, blend, final models; average ranks over tables.
 
-Over several tables, methods are ranked on each by their mean score, 1 the best, so that tables of
-different tasks and metrics can stand together.
+Over several tables, methods are ranked on each table by their mean score (1 is best), so tables of
+different tasks and metrics can be combined.
 """
 
 from __future__ import annotations
@@ -15,21 +15,16 @@ import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
+from pliant.comparison import statistics
 from pliant.comparison.blend import BlendClassifier, BlendOutcome, BlendRegressor, learn_blend
+from pliant.comparison.cells import fit_apart
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import Metric, metric_of
 from pliant.comparison.protocol import BLEND, DUMMY, Entry, Protocol, Record
 from pliant.comparison.reading import TableEncoder, TablePipeline
 from pliant.comparison.sample import Sample
 from pliant.comparison.standings import Standing, finished, held_out_share, interval_of, standings
-from pliant.comparison.statistics import (
-    FriedmanTest,
-    average_ranks,
-    friedman_test,
-    nemenyi_critical_difference,
-)
 from pliant.comparison.text import known
-from pliant.comparison.workers import fit_apart
 from pliant.core.text import listed, quoted, suggest
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
@@ -39,12 +34,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEVEL = 0.05
-"""Probability of a false alarm of the tests over several tables."""
+"""Significance level of the tests over several tables."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The table and the methods of a comparison, and its number of jobs."""
+    """The table, the methods and the number of jobs of a comparison."""
 
     sample: Sample
     methods: tuple[Method, ...]
@@ -55,9 +50,8 @@ class Source:
 class Expected:
     """The expected score of the recommended model on new rows.
 
-    The mean is over the common folds. `low` and `high` end the 90 % interval of the score on as
-    many new rows as the table has, None with one fold.
-    `means` has the mean of each metric.
+    `mean` is the mean over the common folds, and `low` and `high` the 90 % interval of the score on
+    as many new rows as the table has; None if unknown. `means` has the mean of each metric.
     """
 
     mean: float | None
@@ -84,21 +78,21 @@ class Outcome:
 
     @property
     def task(self) -> str:
-        """Classification or regression."""
+        """The task, "classification" or "regression"."""
         return str(self.sample["task"])
 
     @property
     def metric(self) -> Metric:
-        """The metric of searches and ranks."""
+        """The metric for tuning and ranking."""
         return self.protocol.metric_for(self.task)
 
     def standings(self, metric: str | None = None) -> list[Standing]:
-        """Return the place of every method, the best first; those without a score last.
+        """Return the standing of each method, best first; methods without a score are last.
 
         Parameters
         ----------
         metric : str, optional
-            By default that of the comparison; scikit-learn's names are known too.
+            Name of a metric or a scikit-learn scorer; by default the metric of the comparison.
         """
         if metric is None:
             return self._standings
@@ -110,7 +104,7 @@ class Outcome:
 
     @cached_property
     def blend(self) -> BlendOutcome | None:
-        """The weights and held-out predictions of the blend; None if nothing can be blended."""
+        """The weights and held-out predictions of the blend; None without a blend."""
         return learn_blend(
             self._standings,
             finished(self.methods, self.records),
@@ -122,20 +116,20 @@ class Outcome:
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights of the blend by the name of the method; empty without a blend."""
+        """The weights of the blend by method name; empty without a blend."""
         return {} if self.blend is None else self.blend.weights
 
     @property
     def best_single(self) -> Standing | None:
-        """The ranked method with the best mean, the dummy left aside."""
-        ranked = [s for s in self._standings if s.rank is not None and s.method.name != DUMMY]
-        return ranked[0] if ranked else None
+        """The method with the best mean, except the dummy."""
+        ranked = (s for s in self._standings if s.rank is not None and s.method.name != DUMMY)
+        return next(ranked, None)
 
     @property
     def best(self) -> str | None:
-        """The name of the model to use: "blend", or the only method that has weight.
+        """The name of the recommended model: "blend", or the only method with weight.
 
-        Without a blend it is the method with the best mean; None without a score.
+        Without a blend it is the method with the best mean; None without scores.
         """
         if self.blend is not None:
             return BLEND if len(self.weights) > 1 else next(iter(self.weights))
@@ -143,7 +137,7 @@ class Outcome:
 
     @cached_property
     def expected(self) -> Expected:
-        """The score of the model to use, on held-out rows."""
+        """The expected score of the recommended model, from held-out rows."""
         if self.blend is None or self.best != BLEND:
             single = next((s for s in self._standings if s.method.name == self.best), None)
             if single is None:
@@ -151,36 +145,36 @@ class Outcome:
             return Expected(single.mean, single.low, single.high, single.means)
         scores = list(self.blend.scores.values())
         names = dict.fromkeys(name for each in scores for name in each)
-        means = {name: _mean([each[name] for each in scores]) for name in names}
-        own = [s for each in scores if known(s := each[self.metric.name])]
+        values = {name: [s for each in scores if known(s := each[name])] for name in names}
+        means = {name: float(np.mean(some)) if some else None for name, some in values.items()}
         share = held_out_share(r for r in self.records if r["status"] == "done")
-        around = interval_of(own, share, self.metric)
+        around = interval_of(values.get(self.metric.name, []), share, self.metric)
         low, high = (None, None) if around is None else around[1:]
         return Expected(means.get(self.metric.name), low, high, means)
 
     def fit_best(self, method: str | None = None) -> Any:
-        """Fit the model to use on all rows.
+        """Fit the recommended model on all rows.
 
-        The members of a blend choose their settings once more, by the same search on inner folds
-        of all rows; no setting of a fold is taken over. The scores of the folds estimate how good
-        this procedure is.
+        Each method is tuned again, by the same search on inner folds of all rows; no settings
+        of the outer folds are reused. The scores of the comparison estimate the performance of this
+        procedure.
 
         Parameters
         ----------
         method : str, optional
-            "blend", or the name of a method that was compared; by default `best`.
+            "blend", or the name of a compared method; by default `best`.
 
         Returns
         -------
         estimator
-            Fitted. It takes what `pliant.compare` was given: arrays, or data frames with the same
-            columns in any order. `pliant.persistence.save_model` saves it.
+            Fitted model for input of the type given to `pliant.compare`: arrays, or data frames
+            with the same columns in any order. `pliant.persistence.save_model` saves it.
 
         Raises
         ------
         ValueError
-            If no method has a score, `method` was not compared, or the result was read from plain
-            data, which has no table.
+            If no method has a score, `method` was not compared, or the result was loaded from plain
+            data, without its table.
 
         Examples
         --------
@@ -196,64 +190,61 @@ class Outcome:
         return model if schema is None else from_frames(model, schema)
 
     def fit_numbers(self, method: str | None = None) -> Any:
-        """Fit the model to use; it takes the numbers of the sample. See `fit_best`."""
+        """Fit the model that `fit_best` fits, but for numeric features as in the sample."""
         sample = self._source().sample
         return self._fit(method or self.best, np.arange(len(sample.y)))
 
     @cached_property
     def best_estimator_(self) -> Any:
-        """The model to use, fitted on all rows by `fit_best` when it is first asked for."""
+        """The recommended model, fitted on all rows by `fit_best` on first access."""
         return self.fit_best()
 
     def fit_on_first_fold(self) -> Any:
-        """Fit the model to use on the training rows of the first fold, for pictures."""
+        """Fit the recommended model on the training rows of the first fold, for plots."""
         train, _ = outer_split(self._source().sample, self.protocol, 0, 0)
         return self._fit(self.best, train)
 
     def _fit(self, name: str | None, rows: Indices) -> Any:
-        """Fit a method, or the members of the blend, on some rows."""
-        source = self._source()
+        source, blend = self._source(), self.blend
         compared = {each.name: each for each in source.methods}
         if name is None:
-            raise ValueError("expected a method with a score, got none: no fold was finished")
+            raise ValueError("no method has a score: no fold was finished")
         if name != BLEND and name not in compared:
             told = suggest(name, compared)
             raise ValueError(f"unknown method {quoted(name)} in this comparison; {told}")
-        sample, protocol, blend = source.sample, self.protocol, self.blend
         names = list(blend.weights) if name == BLEND and blend is not None else [name]
         chosen = [compared[each] for each in names]
-        models = fit_apart(sample, protocol, chosen, rows, source.n_jobs)
+        models = fit_apart(source.sample, self.protocol, chosen, rows, source.n_jobs)
         if name != BLEND or blend is None:
             return models[0].own
         kind = BlendClassifier if self.task == "classification" else BlendRegressor
         members = [(each, fitted.model) for each, fitted in zip(names, models, strict=True)]
-        held_out = (blend.values, blend.y)
-        return kind.of(members, [*blend.weights.values()], held_out, sample.X[rows], sample.y[rows])
+        X, y = source.sample.X[rows], source.sample.y[rows]
+        return kind.of(members, [*blend.weights.values()], (blend.values, blend.y), X, y)
 
     def _source(self) -> Source:
         if self.source is None:
             raise ValueError(
-                "the result was read from plain data, without its table: call compare again, or "
+                "the result was loaded from plain data, without its table: call compare again, or "
                 "run pliant fit"
             )
         return self.source
 
     @property
     def scores(self) -> pd.DataFrame:
-        """Every score: method, repeat, fold, metric, value; a row each."""
+        """All scores, with columns method, repeat, fold, metric and value."""
         import pandas as pd
 
-        columns = ["method", "repeat", "fold", "metric", "value"]
         rows = [
-            [record["method"], record["repeat"], record["fold"], name, value]
+            (record["method"], record["repeat"], record["fold"], name, value)
             for record in self.records
             for name, value in record["scores"].items()
         ]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(rows, columns=["method", "repeat", "fold", "metric", "value"])
 
     @property
     def leaderboard(self) -> pd.DataFrame:
-        """A row for each method, the best first: means, intervals, tests, weights, time."""
+        """Means, intervals, tests, weights and times, one row per method, best first."""
         import pandas as pd
 
         weights = self.weights
@@ -262,8 +253,8 @@ class Outcome:
 
 
 def from_frames(model: Any, schema: TableSchema) -> Any:
-    """Return a fitted estimator of numbers with a first step that takes data frames."""
-    first = ("table", TableEncoder.of(schema))
+    """Prepend a step that encodes data frames to a fitted estimator."""
+    first = ("table", TableEncoder(schema.to_dict()))
     if isinstance(model, TransformedTargetRegressor):
         model.regressor_ = Pipeline([first, *model.regressor_.steps])
         return model
@@ -272,7 +263,7 @@ def from_frames(model: Any, schema: TableSchema) -> Any:
 
 
 def row_of(standing: Standing) -> dict[str, Any]:
-    """Return a standing with its method's facts as one flat row."""
+    """Return a standing as a flat row, with facts of its method."""
     row: dict[str, Any] = {}
     for name, value in asdict(standing).items():
         if name == "method":
@@ -284,12 +275,6 @@ def row_of(standing: Standing) -> dict[str, Any]:
     return row
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the known values; None of none."""
-    numbers = [value for value in values if known(value)]
-    return float(np.mean(numbers)) if numbers else None
-
-
 @dataclass(frozen=True, eq=False)
 class Across:
     """k methods over N tables.
@@ -297,34 +282,33 @@ class Across:
     Attributes
     ----------
     methods : tuple of Entry
-        The methods with a rank on all tables, the best average rank first; without the dummy,
-        from which all differ.
+        The methods with a rank on all tables, sorted by average rank, without the dummy.
     tables : tuple of str
-        Their names, numbered if two tables have the same.
+        Names of the tables; duplicates are numbered.
     left_out : dict of str to str
-        The reason of each other method, by name.
+        Reasons why other methods are excluded, by method name.
     friedman : FriedmanTest
-        With Iman and Davenport's F, its p-value, and the average ranks.
+        Friedman's test with Iman and Davenport's F, and the average ranks.
     critical_difference : float
-        Nemenyi's: average ranks further apart differ significantly.
+        Nemenyi's critical difference of average ranks.
     """
 
     methods: tuple[Entry, ...]
     tables: tuple[str, ...]
     left_out: dict[str, str]
-    friedman: FriedmanTest
+    friedman: statistics.FriedmanTest
     critical_difference: float
 
     @property
     def ranks(self) -> Array:
-        """The average rank of each method."""
+        """The average ranks of the methods."""
         return self.friedman.ranks
 
     def sentence(self) -> str:
-        """Return the result over all tables in words.
+        """Summarise the tests in a sentence.
 
         For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
-        the best average rank is DANK's, 2.1, and ranks more than 2.5 apart differ significantly."
+        DANK has the best average rank, 2.1, and ranks more than 2.5 apart differ significantly."
         """
         p = self.friedman.p_value
         shown = "p < 0.001" if p < 0.001 else f"p = {p:.3g}"
@@ -334,8 +318,8 @@ class Across:
             differ, far = "differ", f", and ranks more than {apart} apart differ significantly"
         return (
             f"Over {len(self.tables)} tables the {len(self.methods)} methods {differ} "
-            f"significantly (Friedman's test, {shown}); the best average "
-            f"rank is {self.methods[0].title}'s, {self.ranks[0]:.1f}{far}."
+            f"significantly (Friedman's test, {shown}); {self.methods[0].title} has the best "
+            f"average rank, {self.ranks[0]:.1f}{far}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -353,17 +337,17 @@ class Across:
 
 
 def across(results: Sequence[Outcome]) -> Across:
-    """Compare methods over tables.
+    """Compare methods over several tables.
 
     Parameters
     ----------
     results : sequence of N >= 2 ComparisonResult
-        A result for each table; their tasks and metrics may differ.
+        One result per table; tasks and metrics may differ.
 
     Raises
     ------
     ValueError
-        For less than two tables, or less than two methods with a rank on all of them.
+        For fewer than two tables, or fewer than two methods with a rank on all tables.
     """
     if len(results) < 2:
         raise ValueError(f"expected at least 2 tables, got {len(results)}")
@@ -379,22 +363,22 @@ def across(results: Sequence[Outcome]) -> Across:
             if name not in place:
                 reasons.setdefault(name, []).append(f"{table}: not compared")
             elif place[name].rank is None:
-                why = place[name].method.reason or "no score of all common folds"
+                why = place[name].method.reason or "no score on all common folds"
                 reasons.setdefault(name, []).append(f"{table}: {why}")
     left_out = {name: listed(causes) for name, causes in reasons.items()}
     names = [e.name for e in results[0].methods if e.name != DUMMY and e.name not in left_out]
-    if len(names) < 2:
+    if (k := len(names)) < 2:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise ValueError(f"expected 2 methods with a rank on all tables, got {len(names)} ({why})")
+        raise ValueError(f"expected at least 2 methods with a rank on all tables, got {k} ({why})")
     means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
     largest = np.abs(means).max(axis=1)
     signs = np.array([1.0 if each.metric.higher_is_better else -1.0 for each in results])
     scores = means * (signs / np.where(largest > 0, largest, 1.0))[:, None]  # higher is better
-    order = np.argsort(average_ranks(scores), kind="stable")
+    order = np.argsort(statistics.average_ranks(scores), kind="stable")
     return Across(
-        methods=tuple(places[0][names[k]].method for k in order),
+        methods=tuple(places[0][names[j]].method for j in order),
         tables=tables,
         left_out=left_out,
-        friedman=friedman_test(scores[:, order]),
-        critical_difference=nemenyi_critical_difference(len(names), len(tables), LEVEL),
+        friedman=statistics.friedman_test(scores[:, order]),
+        critical_difference=statistics.nemenyi_critical_difference(k, len(tables), LEVEL),
     )

@@ -1,104 +1,104 @@
-"""The page of a comparison: one HTML file that needs no network and runs no script.
+"""The HTML report of a comparison: one file without scripts or external resources.
 
-`tag` cleans and escapes all texts of the page.
+`tag` sanitises all text on the page, and ElementTree escapes it.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import TypeAlias, Union
+from xml.etree.ElementTree import Element, tostring
 
 from pliant._version import __version__
+from pliant.comparison import sentences
 from pliant.comparison.outcome import Outcome, across
 from pliant.comparison.pictures import Picture, can_draw, pictures_of, ranks_picture
 from pliant.comparison.protocol import BLEND, Record
-from pliant.comparison.sentences import (
-    digits_of,
-    leaderboard_rows,
-    missing_of,
-    note_on_tests,
-    sentence,
-    warnings_of,
-)
 from pliant.comparison.text import MISSING, bytes_of, fixed, gap, known, seconds
 from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
 from pliant.core.text import count, listed, printable
 
 MOST_TEXTS = 12
-"""Maximum number of different warnings, and of errors, of a method."""
+"""Maximum number of distinct warnings, and of distinct errors, per method."""
 
+SECTIONS = {
+    "leaderboard": (
+        "Leaderboard",
+        "Scores are means over the folds that all of these methods finished, on held-out rows.",
+    ),
+    "weights": ("Weights of the blend", ""),
+    "predictions": (
+        "Predictions against truth",
+        "Out-of-fold predictions of the recommended model.",
+    ),
+    "importance": (
+        "What matters",
+        "For the recommended model, fitted on the training rows of the first fold.",
+    ),
+    "costs": (
+        "Costs and settings",
+        "The gap is certified by the solver: no solution of the training problem improves its "
+        "objective by more than this fraction.",
+    ),
+    "messages": ("Warnings and errors", "Each message is listed once, with its number of folds."),
+    "protocol": ("How it was measured", ""),
+    "environment": ("Environment", ""),
+    "again": ("Repeat it", "Running the same command on the same table gives the same scores."),
+}
+"""Title and hint of each section, in order."""
 
-class Markup(str):
-    """Text that is HTML already, as `tag` makes it."""
-
-    __slots__ = ()
-
-
-Content: TypeAlias = Union[str, float, "Iterable[Content]", None]
-"""The content of an element: `Markup` as it is, other text escaped, None for nothing."""
+Content: TypeAlias = Union[Element, str, float, "Iterable[Content]", None]
+"""Content of an element; None is omitted."""
 
 
 def clean(value: object) -> str:
-    """Return text on one line, without control characters and marks that turn its direction."""
+    """Return text on one line, without control characters and bidirectional marks."""
     return printable(" ".join(str(value).split()), 2000)
 
 
-def tag(name: str, /, *children: Content, **attributes: object) -> Markup:
-    """Write an element; `Markup` stays as it is.
+def tag(name: str, /, *children: Content, **attributes: object) -> Element:
+    """Return an HTML element.
 
-    In names of attributes underscores stand for hyphens, and one at the end for nothing. An
-    attribute of value None is left out.
+    In attribute names, underscores become hyphens and a trailing underscore is dropped. Attributes
+    with value None are omitted.
     """
-    opened = f"<{name}{''.join(_attributes(attributes))}>"
-    content = "".join(_pieces(children))
-    return Markup(opened if name in ("img", "meta") else f"{opened}{content}</{name}>")
+    given = {key: clean(value) for key, value in attributes.items() if value is not None}
+    element = Element(name, {k.rstrip("_").replace("_", "-"): v for k, v in given.items()})
+    _append(element, children)
+    return element
 
 
-def _pieces(content: Content) -> Iterator[str]:
-    if content is None:
-        return
-    if isinstance(content, Markup):
-        yield content
-    elif isinstance(content, str) or not isinstance(content, Iterable):
-        text = str(content)  # a space at either end stays: it parts the pieces of a sentence
-        first, last = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
-        yield html.escape(f"{first}{clean(text)}{last}" if text.strip() else first)
-    else:
+def _append(element: Element, content: Content) -> None:
+    if isinstance(content, Element):
+        element.append(content)
+    elif isinstance(content, Iterable) and not isinstance(content, str):
         for child in content:
-            yield from _pieces(child)
-
-
-def _attributes(attributes: dict[str, object]) -> Iterator[str]:
-    for name, value in attributes.items():
-        written = name.rstrip("_").replace("_", "-")
-        if value is not None:
-            text = value if isinstance(value, Markup) else html.escape(clean(value))
-            yield f' {written}="{text}"'
+            _append(element, child)
+    elif content is not None:
+        text = str(content)  # keep a space at each end, which separates parts of a sentence
+        first, last = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
+        text = f"{first}{clean(text)}{last}" if text.strip() else first
+        if len(element):
+            element[-1].tail = (element[-1].tail or "") + text
+        else:
+            element.text = (element.text or "") + text
 
 
 def write_report(results: Sequence[Outcome], path: str | os.PathLike[str]) -> None:
-    """Write the page of one comparison, or of several, to a file, whole or not at all.
-
-    Raises ValueError without a result, TableError if the file cannot be written.
-    """
+    """Write the page of one or several comparisons to a file, atomically."""
     written = report_html(results).encode()
     with replacing(path, TableError) as draft:
         draft.write_bytes(written)
 
 
 def report_html(results: Sequence[Outcome]) -> str:
-    """Return the page of one comparison, or of several on different tables, as HTML.
-
-    Its policy lets no text from the results run or load anything. A result that was read from plain
-    data has no pictures that need a fit.
-    """
+    """Return the HTML page of one comparison, or of several on different tables."""
     if not results:
         raise ValueError("expected at least one result to report, got none")
     if len(results) == 1:
@@ -114,8 +114,8 @@ def report_html(results: Sequence[Outcome]) -> str:
     return _document(title, None, links, [_over_all_tables(results), *parts])
 
 
-def _document(title: str, opening: Content, links: Markup, content: Content) -> str:
-    """Return a document that can load nothing but its own style."""
+def _document(title: str, opening: Content, links: Element, content: Content) -> str:
+    """Return a document with a policy that forbids scripts and external resources."""
     style = files("pliant.comparison").joinpath("style.css").read_text("utf-8")
     allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
@@ -125,14 +125,15 @@ def _document(title: str, opening: Content, links: Markup, content: Content) -> 
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=Markup(policy)),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="referrer", content="no-referrer"),
         tag("title", title),
-        tag("style", Markup(style)),
+        sheet := tag("style"),
     )
-    no_pictures = "There are no pictures without matplotlib: pip install 'pliant[plots]'."
+    sheet.text = style
+    no_pictures = "The plots require matplotlib: pip install 'pliant[plots]'."
     body = tag(
         "body",
         tag("a", "Skip to the results", href="#results", class_="skip"),
@@ -147,32 +148,31 @@ def _document(title: str, opening: Content, links: Markup, content: Content) -> 
         tag("main", content, id="results", tabindex=-1),
         tag("footer", tag("p", f"Made by pliant {__version__}. This file needs no network.")),
     )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    page = tostring(tag("html", head, body, lang="en"), encoding="unicode", method="html")
+    return f"<!DOCTYPE html>\n{page}\n"
 
 
-def _links(parts: Iterable[tuple[str, str]]) -> Markup:
+def _links(parts: Iterable[tuple[str, str]]) -> Element:
     return tag("ul", [tag("li", tag("a", title, href=f"#{ident}")) for ident, title in parts])
 
 
 def _opening(result: Outcome) -> Content:
-    """Write the facts, the model to use, and warnings."""
-    warned = [text[0].upper() + text[1:] + "." for text in warnings_of(result)]
-    claim = sentence(result).removesuffix(" ".join(warned)).strip()
+    warned = [text[0].upper() + text[1:] + "." for text in sentences.warnings_of(result)]
+    claim = sentences.sentence(result).removesuffix(" ".join(warned)).strip()
     notice = tag("ul", [tag("li", text) for text in warned], class_="notice") if warned else None
     return _pairs(_facts(result), "facts"), tag("p", claim, class_="verdict"), notice
 
 
-def _pairs(pairs: Iterable[tuple[str, str]], look: str) -> Markup:
+def _pairs(pairs: Iterable[tuple[str, str]], look: str) -> Element:
     items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs]
     return tag("dl", items, class_=look)
 
 
 def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
-    """Yield the facts of the table and of the comparison, with their names."""
     sample, classes = result.sample, result.sample.get("classes")
     yield "Rows", str(sample["rows"])
-    coded = sample.get("categorical") or 0
-    yield "Features", str(sample["features"]) + (f", {coded} of them categories" if coded else "")
+    coded = sample.get("categorical")
+    yield "Features", f"{sample['features']}{f', {coded} of them categories' if coded else ''}"
     kind = "a number"
     if classes:
         named = listed([str(each) for each in classes], 6)
@@ -184,61 +184,30 @@ def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
     if sample.get("groups"):
         yield "Groups", str(sample["groups"])
     if sample.get("ordered"):
-        yield "Order", "rows are in the order of time"
+        yield "Order", "rows are ordered in time"
     better = "higher" if result.metric.higher_is_better else "lower"
     yield "Metric", f"{result.metric.title}, {better} is better"
     budget = "no limit" if result.budget is None else f"budget {seconds(result.budget)}"
     yield "Time", f"{seconds(result.seconds)} ({budget})"
 
 
-def _sections(result: Outcome, prefix: str, level: int) -> list[tuple[str, str, Markup]]:
-    """Return the id, the title and the content of each section with content."""
+def _sections(result: Outcome, prefix: str, level: int) -> list[tuple[str, str, Element]]:
+    """Return the id, title and content of each non-empty section."""
     drawn = {name: _gallery(pictures) for name, pictures in pictures_of(result).items()}
-    parts: list[tuple[str, str, str, Content]] = [
-        (
-            "leaderboard",
-            "Leaderboard",
-            "Scores are means over held-out rows, on the folds that all these methods have.",
-            [_leaderboard(result), drawn.get("scores")],
-        ),
-        ("weights", "Weights of the blend", "", drawn.get("weights") or _only_member(result)),
-        (
-            "predictions",
-            "Predictions against truth",
-            "The model to use on rows that it did not learn from.",
-            drawn.get("predictions"),
-        ),
-        (
-            "importance",
-            "What matters",
-            "Of the model to use, learned from the training rows of the first fold.",
-            drawn.get("importance"),
-        ),
-        (
-            "costs",
-            "Costs and settings",
-            "A certified gap is proved by the solver: no solution of the training problem is "
-            "better by more than this share of its objective.",
-            _costs(result),
-        ),
-        (
-            "messages",
-            "Warnings and errors",
-            "Each text once, with its number of folds.",
-            _messages(result),
-        ),
-        ("protocol", "How it was measured", "", _protocol(result)),
-        ("environment", "Environment", "", _pairs(result.environment.items(), "facts small")),
-        (
-            "again",
-            "Repeat it",
-            "The same command on the same table gives the same scores.",
-            _command(result),
-        ),
-    ]
+    contents: dict[str, Content] = {
+        "leaderboard": [_leaderboard(result), drawn.get("scores")],
+        "weights": drawn.get("weights", _only_member(result)),
+        "predictions": drawn.get("predictions"),
+        "importance": drawn.get("importance"),
+        "costs": _costs(result),
+        "messages": _messages(result),
+        "protocol": _protocol(result),
+        "environment": _pairs(result.environment.items(), "facts small"),
+        "again": _command(result),
+    }
     written = []
-    for key, title, hint, content in parts:
-        if content is not None:
+    for key, (title, hint) in SECTIONS.items():
+        if (content := contents[key]) is not None:
             heading = tag(f"h{level}", title, id=f"{prefix}{key}")
             told = tag("p", hint, class_="hint") if hint else None
             section = tag("section", heading, told, content, aria_labelledby=f"{prefix}{key}")
@@ -248,8 +217,8 @@ def _sections(result: Outcome, prefix: str, level: int) -> list[tuple[str, str, 
 
 def _table(
     caption: str, headings: Sequence[str], rows: Iterable[Sequence[Content]], look: str = ""
-) -> Markup:
-    """Write a table in a box that scrolls by itself; the first cell of a row is its head."""
+) -> Element:
+    """Return a scrollable table; the first cell of each row is a header."""
     heads = tag("thead", tag("tr", [tag("th", title, scope="col") for title in headings]))
     lines = [
         tag("tr", tag("th", first, scope="row"), [tag("td", cell) for cell in others])
@@ -259,32 +228,31 @@ def _table(
     return tag("div", whole, class_="scroll", role="group", aria_label=caption, tabindex=0)
 
 
-def _gallery(pictures: Iterable[Picture]) -> Markup:
+def _gallery(pictures: Iterable[Picture]) -> Element:
     shown = []
     for each in pictures:
-        source = Markup(f"data:image/png;base64,{each.png}")
-        image = tag("img", src=source, alt=each.title, width=each.width, height=each.height)
+        image = tag("img", alt=each.title, width=each.width, height=each.height)
+        image.set("src", f"data:image/png;base64,{each.png}")
         caption = tag("figcaption", each.title)
         shown.append(tag("figure", image, caption, class_="card picture"))
     return tag("div", shown, class_="gallery")
 
 
 def _leaderboard(result: Outcome) -> Content:
-    """Write the blend and every method with a score, and lines for those without all folds."""
-    rows = leaderboard_rows(result, every_metric=True)
-    missing = [tag("li", text) for text in missing_of(result)]
+    rows = sentences.leaderboard_rows(result, every_metric=True)
+    missing = [tag("li", text) for text in sentences.missing_of(result)]
     lines = tag("ul", missing, class_="prose missing") if missing else None
     if not rows:
         return tag("p", "No method finished a fold."), lines
     headings = [key for key in rows[0] if any(row[key] for row in rows)]
     cells = [[row[key] for key in headings] for row in rows]
     caption = f"Scores on held-out rows, best {result.metric.title} first"
-    note = tag("p", note_on_tests(result), class_="hint")
+    note = tag("p", sentences.note_on_tests(result), class_="hint")
     return _table(caption, headings, cells, "leaderboard"), note, lines
 
 
-def _only_member(result: Outcome) -> Markup | None:
-    """Write that one method has all the weight; nothing without a blend or with several."""
+def _only_member(result: Outcome) -> Element | None:
+    """Return a note if a single method has all the weight, or None."""
     if len(result.weights) != 1:
         return None
     (title,) = (entry.title for entry in result.methods if entry.name == result.best)
@@ -292,7 +260,6 @@ def _only_member(result: Outcome) -> Markup | None:
 
 
 def _costs(result: Outcome) -> Content:
-    """Write the time, size, certificate and settings of each method."""
     headings = ("method", "search", "fit", "predict", "model size", "support points", "largest gap")
     rows = [
         [
@@ -311,7 +278,6 @@ def _costs(result: Outcome) -> Content:
 
 
 def _settings(records: Sequence[Record]) -> Content:
-    """Write the settings that the search chose most often, and their number of folds."""
     chosen = Counter(
         ", ".join(f"{n} = {f'{v:.4g}' if isinstance(v, float) else v}" for n, v in settings.items())
         for record in records
@@ -325,7 +291,7 @@ def _settings(records: Sequence[Record]) -> Content:
 
 
 def _messages(result: Outcome) -> Content:
-    """List notes on the table, errors and warnings, method by method; nothing without any."""
+    """List notes on the table, and errors and warnings by method; None without any."""
     notes = [tag("dd", note) for note in result.sample.get("notes") or ()]
     items = [tag("div", tag("dt", "The table"), notes)] if notes else []
     for entry in result.methods:
@@ -338,58 +304,55 @@ def _messages(result: Outcome) -> Content:
     return tag("dl", items, class_="messages") if items else None
 
 
-def _lines(word: str, texts: Counter[str]) -> Iterator[Markup]:
+def _lines(word: str, texts: Counter[str]) -> Iterator[Element]:
     for text, times in texts.most_common(MOST_TEXTS):
         often = tag("span", f"in {count(times, 'fold')}", class_="note")
         yield tag("dd", tag("strong", word, class_=word.lower()), " ", text, " ", often)
     if len(texts) > MOST_TEXTS:
-        yield tag("dd", f"and {len(texts) - MOST_TEXTS} other texts", class_="note")
+        yield tag("dd", f"and {len(texts) - MOST_TEXTS} more", class_="note")
 
 
 def _protocol(result: Outcome) -> Content:
-    """Describe the folds, the weights, the intervals and the tests."""
     protocol, sample = result.protocol, result.sample
     again = f", up to {protocol.repeats} times" if protocol.repeats > 1 else ""
     folds = (
         f"The rows are split at random into {count(protocol.folds, 'fold')}{again} (seed "
-        f"{protocol.seed}). Models learn from all folds but one and predict that one."
+        f"{protocol.seed}). Models are fitted on all folds except one, and predict that fold."
     )
     if sample.get("ordered"):
         folds = (
-            f"Rows are in the order of time. Each of {count(protocol.folds, 'test')} is on rows "
-            "later than all rows that its model learned from."
+            f"Rows are ordered in time. In each of {count(protocol.folds, 'fold')}, the test rows "
+            "are later than all training rows."
         )
     elif sample.get("groups"):
-        folds += " Rows of one group stay in one fold."
+        folds += " Rows of the same group are in the same fold."
     texts = [
-        f"{folds} All methods have the same folds. Imputation, encoding, scaling and the search "
-        "for settings, on inner folds, see training rows only, so every score is of rows that "
-        "nothing was learned from.",
-        "A 90 % interval is for the score on as many new rows as the table has; it allows for "
-        "training rows that folds share (Nadeau and Bengio). p, where a difference is tested, is "
-        "the probability of such a difference between equal methods, by the corrected t test, "
-        "adjusted for the number of methods (Holm).",
+        f"{folds} All methods share the folds. Imputation, encoding, scaling and the search for "
+        "settings (on inner folds) use training rows only, so test rows never influence a model.",
+        "A 90 % interval is for the score on as many new rows as the table has, and allows for "
+        "training rows shared by folds (Nadeau and Bengio). p is the p-value of a difference under "
+        "the hypothesis of equal methods, by the corrected t test with Holm's adjustment for the "
+        "number of methods.",
     ]
     if result.blend is not None:
         loss = "squared error" if result.blend.classes is None else "log loss"
         texts.append(
-            f"The blend is a weighted mean of predictions. Its weights, non-negative and of sum "
-            f"one, minimise the {loss} of held-out predictions. Its score on a fold has weights "
-            "from the other folds, so it is as honest as that of a method."
+            "The blend is a weighted mean of predictions. Its weights are non-negative, sum to "
+            f"one, and minimise the {loss} of held-out predictions. Its score on a fold uses "
+            "weights learned from the other folds."
         )
     return [tag("p", text, class_="prose") for text in texts]
 
 
-def _command(result: Outcome) -> Markup:
-    """Write the command with its spaces; it may be longer than other texts."""
+def _command(result: Outcome) -> Element:
     if not result.command:
-        return tag("p", "This comparison was made in Python, by pliant.compare.")
-    code = tag("code", Markup(html.escape(printable(result.command, 20_000))))
+        return tag("p", "This comparison was run in Python by pliant.compare.")
+    code = tag("code")
+    code.text = printable(result.command, 20_000)  # with its spaces
     return tag("pre", code, class_="command", tabindex=0)
 
 
-def _table_part(result: Outcome, prefix: str) -> Markup:
-    """Write all of one result among several."""
+def _table_part(result: Outcome, prefix: str) -> Element:
     ident, name, sections = f"{prefix}top", result.sample["name"], _sections(result, prefix, 3)
     links = _links((ident, title) for ident, title, _ in sections)
     contents = tag("nav", links, class_="contents", aria_label=f"Parts of {name}")
@@ -398,8 +361,7 @@ def _table_part(result: Outcome, prefix: str) -> Markup:
     return tag("section", inside, aria_labelledby=ident, class_="table-part")
 
 
-def _over_all_tables(results: Sequence[Outcome]) -> Markup:
-    """Write ranks and tests over all tables, and the mean scores on each."""
+def _over_all_tables(results: Sequence[Outcome]) -> Element:
     titles = {entry.name: entry.title for result in results for entry in result.methods}
     ranks: dict[str, float] = {}
     try:
@@ -408,10 +370,13 @@ def _over_all_tables(results: Sequence[Outcome]) -> Markup:
         text = f"The methods cannot be ranked over all tables: {reason}."
         opening: list[Content] = [tag("p", text, class_="notice")]
     else:
-        hint = "Ranks on a table, 1 the best, are averaged. Those under one bar do not differ."
+        hint = (
+            "Average of the ranks on each table, 1 is best. Methods joined by a bar do not differ "
+            "significantly."
+        )
         opening = [tag("p", ranking.sentence(), class_="verdict"), tag("p", hint, class_="hint")]
         opening += [_gallery([picture]) if (picture := ranks_picture(ranking)) else None]
-        lines = [f"{name}: not ranked, {reason}" for name, reason in ranking.left_out.items()]
+        lines = [f"{name} is not ranked: {reason}" for name, reason in ranking.left_out.items()]
         opening += [tag("p", line, class_="missing") for line in lines]
         names = [entry.name for entry in ranking.methods]
         ranks = dict(zip(names, ranking.ranks.tolist(), strict=True))
@@ -422,7 +387,7 @@ def _over_all_tables(results: Sequence[Outcome]) -> Markup:
     for result in results:
         places = [s for s in result.standings() if s.rank is not None]
         means = {s.method.name: s.mean for s in places} | {BLEND: result.expected.mean}
-        columns.append([fixed(means.get(name), digits_of(places)) for name in titles])
+        columns.append([fixed(means.get(name), sentences.digits_of(places)) for name in titles])
     headings = [f"{result.sample['name']} ({result.metric.title})" for result in results]
     average = [fixed(ranks.get(name), 2) for name in titles]
     rows = zip(titles.values(), average, *columns, strict=True)

@@ -1,7 +1,7 @@
-"""Pictures of a comparison: scores, weights, held-out predictions, importance of features.
+"""Comparison plots: scores, weights, held-out predictions, feature importance.
 
-Held-out predictions are those of the result. Importance is that of a model fitted on the training
-rows of the first fold, on its test rows.
+Feature importance is measured on the test rows of the first fold, for a model fitted on its
+training rows.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from pliant.plots import CriticalDifferenceDisplay, RelevanceDisplay, WeightsDis
 from pliant.plots._common import BLUE, GREY, VERMILION, class_label, text
 
 SCALE, WIDTH = 1.8, 4.8
-"""Pixels of a file for each of the page, and inches of 100 pixels of a picture."""
+"""Image pixels per page pixel, and figure width in inches of 100 page pixels."""
 
 MOST_ROWS, REPEATS, MOST_FEATURES = 500, 3, 20
-"""Maximum number of test rows of an importance, its permutations, maximum number of features."""
+"""Maximum rows and number of permutations for the importance; maximum number of drawn features."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as PNG in base64, its title, and its size on the page."""
+    """A base64-encoded PNG with its title and its size on the page."""
 
     title: str
     png: str
@@ -57,9 +57,9 @@ def can_draw() -> bool:
 
 
 def pictures_of(result: Outcome) -> dict[str, list[Picture]]:
-    """Return the pictures by section: "scores", "weights", "predictions", "importance".
+    """Draw the pictures of each section: "scores", "weights", "predictions", "importance".
 
-    A picture that cannot be made, whatever the reason, is left out, with a warning.
+    A picture that fails for any reason is left out, with a warning.
     """
     found: dict[str, list[Picture]] = {}
     for section, drawer, *arguments in _plans(result) if can_draw() else ():
@@ -69,12 +69,12 @@ def pictures_of(result: Outcome) -> dict[str, list[Picture]]:
 
 
 def ranks_picture(ranking: Across) -> Picture | None:
-    """Draw average ranks on a line, with a bar over each group; None if it cannot be made."""
+    """Draw a critical difference diagram; return None if it fails."""
     return _drawn(_ranks, ranking) if can_draw() else None
 
 
 def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
-    """Yield the section of each picture, the function that draws it, and its arguments."""
+    """Yield the section, the drawing function and its arguments for each picture."""
     blend, best = result.blend, result.best
     if any(known(s.low) for s in result.standings()):
         yield "scores", _scores, result
@@ -93,9 +93,9 @@ def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
     expected = sum((each["search"] or 0.0) + (each["fit"] or 0.0) for each in places)
     try:
         if expected > 60.0:
-            raise TimeoutError(f"importance is not measured: a fit takes {seconds(expected)}")
+            raise TimeoutError(f"no feature importance: a fit takes {seconds(expected)}")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the folds have reported them
+            warnings.simplefilter("ignore")  # reported by the folds already
             model = result.fit_on_first_fold()
     except Exception as error:
         _left_out(error)
@@ -108,15 +108,14 @@ def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
 
 
 def _left_out(error: Exception) -> None:
-    """Warn that a picture is left out."""
     text = f"a picture is left out: {type(error).__name__}: {error}"
     warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def _drawn(drawer: Callable[..., str], *arguments: Any) -> Picture | None:
-    """Return a picture of few colours, sharp on fine screens; None, and a warning, if it fails.
+    """Draw a picture with a reduced palette; on failure, warn and return None.
 
-    `drawer` gets axes as its last argument, and returns the title.
+    `drawer` takes the axes as its last argument and returns the title.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -124,7 +123,7 @@ def _drawn(drawer: Callable[..., str], *arguments: Any) -> Picture | None:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a glyph that the font lacks, a class without rows
+            warnings.simplefilter("ignore")  # e.g. missing glyphs, classes without rows
             figure = Figure(layout="constrained", figsize=(WIDTH, 4.4), dpi=100 * SCALE)
             title = drawer(*arguments, figure.subplots())
             canvas: Any = FigureCanvasAgg(figure)
@@ -150,7 +149,6 @@ def _ranks(ranking: Across, ax: Any) -> str:
 
 
 def _scores(result: Outcome, ax: Any) -> str:
-    """Draw mean scores with their intervals, without methods far behind."""
     scored = [(s.method.title, s.mean, s.low, s.high) for s in result.standings()]
     if result.best == BLEND:
         expected = result.expected
@@ -165,7 +163,7 @@ def _scores(result: Outcome, ax: Any) -> str:
     ax.set_yticks(places, [text(name) for name in names[near]])
     ax.invert_yaxis()
     ax.set_xlabel(result.metric.title)
-    far = "" if near.all() else f"; far behind and not drawn: {', '.join(names[~near])}"
+    far = "" if near.all() else f"; not shown, as much worse: {', '.join(names[~near])}"
     return f"Mean {result.metric.title} on held-out rows with 90 % intervals{far}"
 
 
@@ -174,7 +172,7 @@ def _weights(result: Outcome, ax: Any) -> str:
     weights = list(result.weights.values())
     display = WeightsDisplay(weights, [titles[name] for name in result.weights]).plot(ax)
     ax.figure.set_size_inches(WIDTH, 0.9 + 0.3 * len(weights))
-    ax.set_title("")  # the caption has it
+    ax.set_title("")  # repeated by the caption
     ax.bar_label(display.bars_, fmt="%.2f", padding=3)
     ax.set_xlim(0.0, 1.15 * max(weights))
     return "Weights: the blend predicts the weighted mean of these methods"
@@ -198,12 +196,11 @@ def _scatter(blend: BlendOutcome, target: object, ax: Any) -> str:
     ax.set(xlabel="predicted", ylabel=text(target))
     ends = decimals([low, high], [])
     inside = f"90 % of the errors are between {fixed(low, ends)} and {fixed(high, ends)}"
-    wide = f"an interval {fixed(high - low, ends)} wide, in the units of the target"
-    return f"Truth against prediction for {count(len(y), 'held-out row')}: {inside}, {wide}"
+    wide = f"an interval of width {fixed(high - low, ends)}, in the units of the target"
+    return f"True against predicted values of {count(len(y), 'held-out row')}: {inside}, {wide}"
 
 
 def _calibration(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str:
-    """Draw the share of rows of a class over its predicted probability."""
     codes = np.searchsorted(classes, blend.y)
     frequent = np.argsort(-np.bincount(codes, minlength=len(classes)), kind="stable")
     chosen = frequent[1:] if len(classes) == 2 else frequent[:5]
@@ -223,15 +220,14 @@ def _calibration(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str
             marker="osD^v"[place],
         )
     ax.legend(loc="upper left", fontsize="small", frameon=False)
-    ax.set(xlabel="predicted probability", ylabel="share of rows of that class")
+    ax.set(xlabel="predicted probability", ylabel="observed frequency")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     some = f" of the {len(chosen)} most frequent classes" if len(chosen) < len(classes) > 2 else ""
     rows = count(len(codes), "held-out row")
-    return f"Calibration{some} on {rows}: on the dotted line, probabilities are right"
+    return f"Calibration{some} on {rows}: the dotted line marks perfect calibration"
 
 
 def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str:
-    """Draw the share of each true class by the predicted class."""
     said = classes[blend.values.argmax(axis=1)]
     counts = np.bincount(np.searchsorted(classes, blend.y), minlength=len(classes))
     kept = np.sort(np.argsort(-counts, kind="stable")[:30])
@@ -254,17 +250,17 @@ def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str:
     right = int(np.sum(said == blend.y))
     some = f", the {len(kept)} most frequent classes" if len(kept) < len(classes) else ""
     return (
-        f"Confusion matrix{some}, in % of the rows of each true class: {right} of "
-        f"{count(len(said), 'held-out row')} right"
+        f"Confusion matrix{some}, in % of each true class: {right} of "
+        f"{count(len(said), 'held-out row')} correct"
     )
 
 
 def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
-    """Draw the loss of score when a feature of test rows of the first fold is permuted."""
+    """Draw the decrease in score when a feature is permuted in test rows of the first fold."""
     random = np.random.default_rng(result.protocol.seed)
     test = outer_split(sample, result.protocol, 0, 0)[1]
     rows = np.sort(random.permutation(test)[:MOST_ROWS])
-    X, y, columns = sample.features(rows), sample.y[rows], _columns(sample)
+    X, y, columns = sample.X[rows], sample.y[rows], _columns(sample)
     fitted, metric = FittedMethod(model), result.metric
 
     def score(X: Array) -> float:
@@ -273,11 +269,11 @@ def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
 
     start = time.perf_counter()
     whole = score(X)
-    if np.isnan(whole):  # such as the AUC of a model without probabilities
+    if np.isnan(whole):  # e.g. the AUC of a model without probabilities
         metric = metrics_of(result.task)[0]
         whole = score(X)
     if (took := (time.perf_counter() - start) * REPEATS * len(columns)) > 20.0:
-        raise TimeoutError(f"the importance of {len(columns)} features takes {seconds(took)}")
+        raise TimeoutError(f"the importance of {len(columns)} features would take {seconds(took)}")
     drops = np.zeros((len(columns), REPEATS))
     for place, repeat in np.ndindex(drops.shape):
         permuted, features = X.copy(), columns[place][1]
@@ -288,23 +284,22 @@ def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
     first = _draw_features(
         ax, RelevanceDisplay(drops.mean(axis=1), spread=spread, feature_names=names)
     )
-    change = f"{'loss' if metric.higher_is_better else 'increase'} of {metric.title}"
+    change = f"{'decrease' if metric.higher_is_better else 'increase'} in {metric.title}"
     ax.set_xlabel(f"{change}, if permuted")
     return (
-        f"Importance: {change} on {count(len(rows), 'held-out row')}, if values are permuted. Most "
-        f"important: {first}"
+        f"Importance: {change} on {count(len(rows), 'held-out row')} if a feature is permuted. "
+        f"Most important: {first}"
     )
 
 
 def _columns(sample: Sample) -> list[tuple[str, list[int]]]:
-    """Return names and numbers of features; the hashed words of a text are one."""
+    """Return names and column indices of features; hashed words of a text are one feature."""
     names, inside = sample.feature_names, {j for a, b in sample.texts for j in range(a, b)}
     groups = [(names[j], [j]) for j in range(len(names)) if j not in inside]
     return groups + [(names[a].rpartition(" (")[0], [*range(a, b)]) for a, b in sample.texts]
 
 
 def _relevance(member: Any, sample: Sample, ax: Any) -> str:
-    """Draw the share of each feature in the change of the predictions of LAB-RBF."""
     machine, names = last_step(member), names_after(member, sample.feature_names)
     display = RelevanceDisplay(
         machine.feature_relevance_,
@@ -313,16 +308,16 @@ def _relevance(member: Any, sample: Sample, ax: Any) -> str:
         feature_names=names,
     )
     first = _draw_features(ax, display)
-    share = "the share of each feature in the change of its predictions"
+    share = "the share of each feature in the change of predictions by permutation"
     return f"Relevance in LAB-RBF: {share}. Most relevant: {first}"
 
 
 def _draw_features(ax: Any, display: RelevanceDisplay) -> str:
-    """Draw a bar for each of the first features, and return three of them with their values."""
+    """Draw bars for the leading features; return the first three with their values as text."""
     display.most_features = MOST_FEATURES
     ax.figure.set_size_inches(WIDTH, 1.4 + 0.26 * min(len(display.relevance), MOST_FEATURES))
     display.plot(ax)
-    ax.set_title("")  # the caption has it
+    ax.set_title("")  # repeated by the caption
     digits = decimals(display.relevance, display.spread)
     values = [fixed(value, digits) for value in display.relevance]
     return ", ".join(f"{quoted(display.feature_names[j])} {values[j]}" for j in display.order[:3])

@@ -1,4 +1,4 @@
-"""The protocol of a comparison, its cells, and their records and methods as plain data."""
+"""The protocol of a comparison, its cells, and the records of cells and methods."""
 
 from __future__ import annotations
 
@@ -11,25 +11,18 @@ from pliant.core.text import printable
 from pliant.core.validation import check_integer
 
 Place: TypeAlias = tuple[int, int]
-"""A repeat and a fold, from 0."""
+"""A repeat and a fold, counted from 0."""
 
 Status: TypeAlias = Literal["done", "cut", "left", "error", "skipped"]
 """The status of a method; see `Entry`."""
 
 REFERENCE, DUMMY, BLEND = "svm", "dummy", "blend"
-"""Names of the reference of all tests, of the method without learning, and of the blend."""
+"""Names of the reference method of the tests, of the dummy, and of the blend."""
 
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """A method on a fold: learned from the training rows, tested on the others.
-
-    Parameters
-    ----------
-    method : str
-    repeat, fold : int
-        From 0.
-    """
+    """A method on a fold, fitted on its training rows; `repeat` and `fold` count from 0."""
 
     method: str
     repeat: int
@@ -37,29 +30,30 @@ class Cell:
 
     @property
     def place(self) -> Place:
-        """The outer split, which all methods share."""
+        """The repeat and the fold, which determine the split."""
         return self.repeat, self.fold
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """Repeated cross-validation; methods with a grid are searched on inner folds.
+    """Repeated cross-validation; methods with a grid are tuned on inner folds.
 
     Parameters
     ----------
     folds, repeats : int
-        Outer folds, and the number of draws of them. Rows in the order of time have one repeat.
+        Number of outer folds, and of repetitions with new random folds. Time-ordered rows have one
+        repeat.
     metric : str, callable or None
-        The metric of searches and ranks: a name, or a scorer of scikit-learn. None stands for R2
-        or accuracy; for the log loss where a class has less than a tenth of the rows.
+        Metric for tuning and ranking: a name, or a scikit-learn scorer. None means R2 or accuracy,
+        or the log loss if a class has less than a tenth of the rows.
     inner_folds : int or None
-        Folds of a search; None stands for 5 below 1000 training rows, else 3.
+        Number of inner folds; None means 5 below 1000 training rows, else 3.
     candidates : int
-        Maximum number of settings that a search tries, drawn from the grid if it has more.
+        Maximum number of settings in a search, drawn at random from larger grids.
     search_rows : int
-        Maximum number of training rows of a search; the chosen settings are fitted on all rows.
+        Maximum number of training rows in a search; the best settings are refitted on all rows.
     seed : int
-        Decides every draw, together with the cell.
+        Seed of all random draws, combined with the cell.
     """
 
     folds: int = 5
@@ -81,40 +75,39 @@ class Protocol:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Self:
-        """Make a protocol from the dict of `to_dict`; scorers of the user's are forgotten."""
+        """Build a protocol from the dict of `to_dict`; a user's scorer becomes None."""
         try:
             return cls(**state)
         except ValueError:
             return cls(**{**state, "metric": None})
 
     def metric_for(self, task: str) -> Metric:
-        """Return the metric of searches and ranks for a task."""
+        """Return the metric for tuning and ranking in a task."""
         return metric_of(self.metric, task)
 
     def places(self) -> list[Place]:
-        """Return the outer splits in the order of the race."""
+        """Return all pairs (repeat, fold), in the order in which they run."""
         return [(repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the protocol as plain data; a scorer is its name."""
+        """Return the protocol as plain data, with the metric by name."""
         return asdict(self) | {"metric": metric_of(self.metric).name if self.metric else None}
 
 
 class Kept(TypedDict):
-    """Predictions of test rows: row numbers, and a number or the probabilities of each."""
+    """Stored predictions: row numbers, and a number or class probabilities for each row."""
 
     rows: list[int]
     values: list[Any]
 
 
 class Record(TypedDict):
-    """The result of one cell as plain data; a line of the journal holds one.
+    """The result of a cell as plain data, one line of the journal.
 
-    ``scores`` are by metric, None where one is not defined; a cell that failed has an ``error`` and
-    no scores. ``rows`` are the numbers of "train" and "test" rows, ``chosen`` the settings of a
-    search, ``kept`` the predictions for weights and pictures, ``support`` the number of points with
-    a coefficient, ``gap`` the largest certified relative gap, ``size_bytes`` the size of the
-    pickled model. The journal does not keep a cell that ``crashed``: it may succeed another time.
+    ``scores`` has a score per metric, None if undefined. ``rows`` has the numbers of "train" and
+    "test" rows, ``chosen`` the settings of a search, ``support`` the number of support points,
+    ``gap`` the largest certified relative gap, and ``size_bytes`` the size of the pickled model. A
+    cell that ``crashed`` is not written to the journal, so it is repeated on resume.
     """
 
     method: str
@@ -141,7 +134,7 @@ def cell_of(record: Record) -> Cell:
 
 @dataclass(frozen=True)
 class Entry:
-    """A method that was asked for, and its status.
+    """A requested method and its status.
 
     Parameters
     ----------
@@ -149,12 +142,12 @@ class Entry:
     kind : {"learned kernel", "baseline", ""}
         Empty for the blend.
     status : {"done", "cut", "left", "error", "skipped"}
-        All folds finished; stopped by the budget; left the race after the first fold; no fold
-        succeeded; not tried.
+        All folds finished; stopped by the budget; dropped after the first fold; no fold succeeded;
+        not run.
     reason : str
-        The reason of missing folds; "" if all are done.
+        Reason for missing folds, or "".
     blends : bool
-        True if the method may be a member of a blend.
+        True if the method can be a member of a blend.
     """
 
     name: str
@@ -166,7 +159,6 @@ class Entry:
     blends: bool = True
 
     def __post_init__(self) -> None:
-        """Make the texts, which may come from a file or an error, fit for one line."""
         for name, limit in (("title", 80), ("summary", 200), ("reason", 400)):
-            text = printable(" ".join(str(getattr(self, name)).split()), limit)
-            object.__setattr__(self, name, text)
+            text = " ".join(str(getattr(self, name)).split())  # from a file, a user or an error
+            object.__setattr__(self, name, printable(text, limit))

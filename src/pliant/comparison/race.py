@@ -1,9 +1,9 @@
-"""Run the cells of a comparison, fold by fold for all methods, in parallel, under a budget.
+"""Run the cells of a comparison fold by fold, in parallel, within a time budget.
 
-After the first fold, methods leave that cannot get weight in a blend or are too slow for the
-budget. All others have all folds of a repeat, in this order; a further repeat begins only if the
-time left is expected to hold it, so that no method has a fold that others lack. The budget decides
-which cells are run, and nothing about their scores.
+After the first fold, methods are dropped that are too slow for the budget or cannot get weight in a
+blend. The remaining methods run all folds of the first repeat. A further repeat starts only if the
+remaining time is expected to suffice, so that all methods have the same folds. The budget limits
+which cells run; it does not affect their scores.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import cpu_count
 
+from pliant.comparison.cells import close_all, perform_apart
 from pliant.comparison.contenders import BASELINES
 from pliant.comparison.journal import Journal, method_key
 from pliant.comparison.metrics import Metric
@@ -35,36 +37,34 @@ from pliant.comparison.protocol import (
 from pliant.comparison.sample import Sample
 from pliant.comparison.standings import standings
 from pliant.comparison.text import fixed, seconds
-from pliant.comparison.workers import close_all, perform_apart
 from pliant.core.text import count, remove_controls
 from pliant.core.typing import Array
 from pliant.registry import METHODS, Method
 
 Progress: TypeAlias = Callable[["RaceState"], object]
-"""Called when a cell begins or ends, and twice a second."""
+"""Callback for the start and end of cells, and for regular updates while cells run."""
 
-Ended: TypeAlias = "queue.SimpleQueue[Record | BaseException]"
 
 BEAT = 0.5
-"""Maximum number of seconds between two calls of a `Progress`."""
+"""Maximum time between two calls of a `Progress`, in seconds."""
 
 EARLY = ("lab-rbf", REFERENCE, DUMMY, "linear", "boosting")
-"""Methods that are run first on each fold; the others follow as given."""
+"""Methods that run first on each fold; the others follow in the given order."""
 
 FIRST_SHARE = 1 / 3
-"""Maximum share of a cell of the first fold in the budget, which may be 20 s in any case."""
+"""Maximum share of the budget for a cell of the first fold; 20 s are always allowed."""
 
 HOPELESS, KEPT = 1.5, 3
-"""A method leaves if its loss on the first fold is surely this many times the least one, that of
-the best three never."""
+"""Methods are dropped if their loss on the first fold is significantly above this multiple of the
+lowest loss, except this number of best methods."""
 
 
 @dataclass(frozen=True)
 class RaceState:
-    """The state of a race: records of finished cells, running cells, cells left, and seconds.
+    """The state of a comparison: finished and running cells, and times in seconds.
 
-    `left` counts cells as far as is known, `seconds` since the beginning, `seconds_left` of the
-    budget.
+    `left` is the current maximum number of cells that are running or waiting, `seconds` the elapsed
+    time, and `seconds_left` the remaining budget.
     """
 
     records: tuple[Record, ...]
@@ -76,20 +76,20 @@ class RaceState:
 
 @dataclass(eq=False)
 class Race:
-    """Run the cells of some methods that are not in the journal.
+    """Run the given methods' cells that are not in the journal.
 
-    The `budget` has seconds by the clock for all cells together, and for `final_fits` fits of each
-    method on all rows. In a `selective` race hopeless methods leave after the first fold. `n_jobs`
-    cells run at a time (None or -1: one for each core), in processes or by an `executor`.
+    The `budget` is the time in seconds for all cells plus `final_fits` fits of each method. If
+    `selective`, methods without a chance of weight are dropped after the first fold. `n_jobs` cells
+    run at the same time (None or -1: one per core), in processes or in an `executor`.
 
     Attributes
     ----------
     interrupted : bool
-        True if Ctrl-C ended the race.
+        True after Ctrl-C.
     records : dict of Cell to Record
         Finished cells.
     left : dict of str to str
-        Reasons of the methods that left after the first fold.
+        Reasons why methods were dropped after the first fold, by method name.
     """
 
     sample: Sample
@@ -110,10 +110,10 @@ class Race:
         self._methods = {method.name: method for method in in_order}
         self._keys = {name: method_key(m, self.sample.task) for name, m in self._methods.items()}
         self._running: dict[Cell, float] = {}
+        self._ended: queue.SimpleQueue[Record | BaseException] = queue.SimpleQueue()
         self._cut: dict[str, str] = {}
-        self._chosen = False
-        self._began = time.time()
-        self._ends: float | None = None
+        self._dropped = False
+        self._began, self._ends = time.time(), inf
         self.interrupted = False
         self.left: dict[str, str] = {}
         self.records: dict[Cell, Record] = {}
@@ -123,15 +123,14 @@ class Race:
                     self.records[cell_of(record)] = record
 
     def run(self) -> None:
-        """Run the cells that the journal lacks, until all are done or the time is up."""
+        """Run the missing cells until all are done or the budget ends."""
         self._began = time.time()
-        self._ends = None if self.budget is None else self._began + self.budget
-        ended: Ended = queue.SimpleQueue()
+        self._ends = inf if self.budget is None else self._began + self.budget
         threads = ThreadPoolExecutor(self._at_a_time)
         try:
-            while self._start_cells(threads, ended):
+            while self._start_cells(threads):
                 self._report()
-                self._store(self._next_record(ended))
+                self._store(self._next_record())
         except BaseException as stop:
             close_all()
             self.interrupted = True
@@ -142,35 +141,37 @@ class Race:
         self._report()
 
     def is_done(self, name: str) -> bool:
-        """Return True if a method has all folds of the repeats that were begun."""
+        """Return True if a method has all folds of the started repeats."""
         repeats = {cell.repeat for cell in self.records} or {0}
         places = [place for place in self.protocol.places() if place[0] in repeats]
         return all(Cell(name, *place) in self.records for place in places)
 
     def reason(self, name: str) -> str:
-        """Return the reason of missing cells of a method."""
-        if name in self._cut or name in self.left:
-            return self._cut.get(name) or self.left[name]
-        return "interrupted" if self.interrupted else "the budget ended"
+        """Return the reason for a method's missing cells."""
+        otherwise = "interrupted" if self.interrupted else "the budget ended"
+        return {**self.left, **self._cut}.get(name, otherwise)
 
-    def _start_cells(self, threads: ThreadPoolExecutor, ended: Ended) -> bool:
-        """Start as many cells as may run; return True if any is running."""
+    def _start_cells(self, threads: ThreadPoolExecutor) -> bool:
+        """Start cells up to `n_jobs`; return True if any cell is running."""
         while len(self._running) < self._at_a_time:
             now = time.time()
-            cell = None if self._ends is not None and now >= self._ends else self._next_cell()
+            cell = None if now >= self._ends else self._next_cell()
             if cell is None:
                 break
             self._running[cell] = now
-            threads.submit(self._perform, cell, self._deadline(cell, now), ended)
+            deadline = self._ends
+            if self.budget is not None and cell.place == self.protocol.places()[0]:
+                deadline = min(deadline, now + max(20.0, FIRST_SHARE * self.budget))
+            threads.submit(self._perform, cell, None if deadline == inf else deadline)
         return bool(self._running)
 
     def _next_cell(self) -> Cell | None:
-        """Return the next cell: fold by fold, and in the order of methods in each fold."""
+        """Return the next cell to run: fold by fold, methods in order within a fold."""
         first = self.protocol.places()[0]
         for place in self.protocol.places():
-            if place != first and not self._chosen:
+            if place != first and not self._dropped:
                 if self._running:
-                    return None  # methods leave when all have finished the first fold
+                    return None  # wait for the first fold of all methods before dropping any
                 self._drop_methods(first)
             if place[0] > 0 and place[1] == 0 and not self._repeat_fits(place[0]):
                 return None
@@ -184,27 +185,19 @@ class Race:
         gone = cell.method in self._cut or cell.method in self.left
         return not (gone or cell in self.records or cell in self._running)
 
-    def _deadline(self, cell: Cell, now: float) -> float | None:
-        """Return the deadline of a cell; the first fold leaves time to the other methods."""
-        if self._ends is None or self.budget is None:
-            return None
-        if cell.place != self.protocol.places()[0]:
-            return self._ends
-        return min(self._ends, now + max(20.0, FIRST_SHARE * self.budget))
-
-    def _perform(self, cell: Cell, ends: float | None, ended: Ended) -> None:
-        """Put the record of a cell, or an error of the engine, into the queue."""
+    def _perform(self, cell: Cell, ends: float | None) -> None:
+        """Put the record of a cell, or an unexpected error, into the queue."""
         task = self.sample, self.protocol, self._methods[cell.method], cell
         try:
-            ended.put(perform_apart(*task, ends, self.executor))
+            self._ended.put(perform_apart(*task, ends, self.executor))
         except BaseException as error:
-            ended.put(error)
+            self._ended.put(error)
 
-    def _next_record(self, ended: Ended) -> Record:
-        """Return the next record; wake up from time to time, so that Ctrl-C is noticed."""
+    def _next_record(self) -> Record:
+        """Wait for the next record, with timeouts so that Ctrl-C is handled."""
         while True:
             try:
-                record = ended.get(timeout=BEAT)
+                record = self._ended.get(timeout=BEAT)
             except queue.Empty:
                 self._report()
                 continue
@@ -213,12 +206,11 @@ class Race:
             return record
 
     def _store(self, record: Record) -> None:
-        """Keep the record of a cell, and the reason if its time was up."""
         cell = cell_of(record)
         took = time.time() - self._running.pop(cell)
         if record["status"] == "cut":
-            at_end = self._ends is not None and time.time() >= self._ends - BEAT
             slow = f"a fold takes more than {seconds(took)}"
+            at_end = time.time() >= self._ends - BEAT
             self._cut[cell.method] = "the budget ended" if at_end else slow
             return
         self.records[cell] = record
@@ -226,8 +218,8 @@ class Race:
             self.journal.add(self._keys[cell.method], record)
 
     def _drop_methods(self, first: Place) -> None:
-        """Drop hopeless and slow methods after the first fold."""
-        self._chosen = True
+        """Drop methods without a chance of weight and slow methods after the first fold."""
+        self._dropped = True
         losses = {
             name: row_losses(self.sample, record)
             for name in self._methods
@@ -235,11 +227,9 @@ class Race:
         }
         if self.selective and losses:
             self.left |= hopeless(losses)
-        if self._ends is None:
-            return
         best = min(losses, key=lambda name: float(losses[name].mean()), default=None)
         folds = self.protocol.folds - 1 + self.final_fits
-        while True:  # the slowest leave until the first repeat fits into the time left
+        while True:  # drop the slowest until the first repeat fits the remaining time
             took = {n: s for n in self._methods if (s := self._expected(n)) and n not in self.left}
             needed = sum(took.values()) * folds / self._at_a_time
             slow = sorted((name for name in took if name != best), key=lambda name: -took[name])
@@ -248,8 +238,8 @@ class Race:
             self.left[slow[0]] = f"too slow for the budget: {seconds(took[slow[0]])} for a fold"
 
     def _repeat_fits(self, repeat: int) -> bool:
-        """Return True if the time left is expected to hold a repeat and the final fits."""
-        if self._ends is None or any(cell.repeat == repeat for cell in self.records):
+        """Return True if a repeat and the final fits are expected to fit the remaining time."""
+        if any(cell.repeat == repeat for cell in self.records):
             return True
         active = [name for name in self._methods if name not in self.left | self._cut]
         fits = self.protocol.folds + self.final_fits
@@ -257,7 +247,7 @@ class Race:
         return needed <= self._ends - time.time()
 
     def _expected(self, name: str) -> float:
-        """Return the mean seconds of the cells of a method; 0 without finished cells."""
+        """Return the mean time of a method's cells in seconds; 0 without finished cells."""
         took = [
             record["seconds"].get("total", 0.0)
             for cell, record in self.records.items()
@@ -266,18 +256,17 @@ class Race:
         return float(np.mean(took)) if took else 0.0
 
     def _report(self) -> None:
-        """Call the progress with the state of the race."""
         if self.progress is None:
             return
         cells = [Cell(name, *place) for name in self._methods for place in self.protocol.places()]
-        left = None if self._ends is None else max(0.0, self._ends - time.time())
+        left = None if self.budget is None else max(0.0, self._ends - time.time())
         waiting = sum(map(self._is_open, cells)) + len(self._running)
         records, running = tuple(self.records.values()), tuple(self._running)
         self.progress(RaceState(records, running, waiting, time.time() - self._began, left))
 
 
 def row_losses(sample: Sample, record: Record) -> Array:
-    """Return the squared error, or minus the log of the probability, of each kept row."""
+    """Return the squared error or the log loss of each row with a stored prediction."""
     kept = record["kept"]
     assert kept is not None
     y, values = sample.y[kept["rows"]], np.asarray(kept["values"], dtype=np.float64)
@@ -289,11 +278,11 @@ def row_losses(sample: Sample, record: Record) -> Array:
 
 
 def hopeless(losses: dict[str, Array]) -> dict[str, str]:
-    """Return the methods that cannot get weight in a blend by their losses on a fold, with reasons.
+    """Return the methods to drop because of their losses on a fold, with reasons.
 
-    With the row losses l of a method and b of the best one, it is hopeless if
-    mean(l - b) - 2 se(l - b) > (HOPELESS - 1) mean(b). The best `KEPT` always stay, and so does
-    the dummy, as a yardstick.
+    With row losses l of a method and b of the best method, it is dropped if
+    mean(l - b) - 2 se(l - b) > (HOPELESS - 1) mean(b). The best `KEPT` methods always stay, and so
+    does the dummy, as a baseline.
     """
     ranked = sorted(losses, key=lambda name: float(losses[name].mean()))
     best = losses[ranked[0]]
@@ -302,12 +291,12 @@ def hopeless(losses: dict[str, Array]) -> dict[str, str]:
         d = losses[name] - best
         surely = float(d.mean()) - 2.0 * float(d.std()) / max(1.0, len(d) - 1) ** 0.5
         if surely > (HOPELESS - 1) * float(best.mean()) and name != DUMMY:
-            out[name] = "the loss on the first fold is far above the best one"
+            out[name] = "the loss on the first fold is much higher than the lowest loss"
     return out
 
 
 class ProgressLines:
-    """Print a line to stderr when all methods have finished a further fold, after a `title`."""
+    """Print a line to stderr, starting with `title`, each time all methods finish a fold."""
 
     def __init__(self, metric: Metric, protocol: Protocol, title: str = "") -> None:
         self._metric, self._protocol = metric, protocol
@@ -315,11 +304,11 @@ class ProgressLines:
         self._shown = -1
 
     def __call__(self, state: RaceState) -> None:
-        """Print a line if a fold is new."""
+        """Print a line if another fold is finished."""
         if self._shown < 0:
             self._shown = 0
             fits = count(len(state.records) + state.left, "fit")
-            self._print(f"{fits} at most on {count(self._protocol.folds, 'fold')}")
+            self._print(f"at most {fits} on {count(self._protocol.folds, 'fold')}")
         running = {cell.place for cell in state.running}
         folds = {(r["repeat"], r["fold"]) for r in state.records if r["status"] == "done"}
         if len(folds - running) <= self._shown:

@@ -1,7 +1,7 @@
-"""Tables, in files and as data frames, as samples to compare methods on.
+"""Convert tables, in files or data frames, to samples for comparing methods.
 
-Nothing is learned here from the rows: a missing number stays NaN, a text becomes the number of its
-category or hashed words. Each fold fills in gaps and encodes categories from its own training rows.
+No statistics are learned from the rows: missing numbers stay NaN, and text becomes category codes
+or hashed words. Imputation and encoding are fitted on the training rows of each fold.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from pliant.comparison.folds import without_rare_classes
 from pliant.comparison.sample import Sample, check_column
 from pliant.core.exceptions import TableError
 from pliant.core.text import listed, quoted
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array
 from pliant.tables import TableFormat, TableSchema
 from pliant.tables._columns import (
     DateOrder,
-    describe_cell,
     find_orders,
     infer_kind,
     read_dates,
     read_numbers,
+    refuse,
     refuse_missing,
 )
-from pliant.tables._names import check_present, check_unique, row_name
+from pliant.tables._names import check_present, check_unique
 from pliant.tables._schema import read_with_schema
 
 if TYPE_CHECKING:
@@ -53,55 +53,53 @@ def read_sample(
     folds: int | None = None,
     **choices: Any,
 ) -> Sample:
-    """Read a table of n rows into a sample.
+    """Read a table into a sample.
 
-    Numeric features stay as they are, booleans become 0 and 1, dates calendar features, texts the
-    numbers of their categories in alphabetical order, or hashed words; NaN where one is missing.
+    Numeric features are unchanged, booleans become 0 and 1, dates calendar features, and text
+    category codes in alphabetical order or hashed words. Missing values are NaN.
 
     Parameters
     ----------
     path : path-like
-        CSV or Parquet, as for `pliant.tables.read_table`.
+        CSV or Parquet file, as for `pliant.tables.read_table`.
     target : str
-        The column to learn.
+        Name of the target column.
     form : TableFormat, optional
-        The format of a CSV file; the rest is detected.
+        Format of a CSV file; unspecified parts are detected.
     group : str, optional
-        The column of groups, whose rows stay together; no feature.
+        Column of groups, whose rows stay in the same fold; not a feature.
     time : str, optional
-        The column by which rows are put in order: numbers or dates; no feature.
+        Column of numbers or dates by which rows are sorted; not a feature.
     most_rows : int, optional
-        Refuse a table with more rows.
+        Raise an error for a table with more rows.
     folds : int, optional
-        Leave out the rows of classes that are too rare for them.
+        Drop the rows of classes too rare for this number of folds.
     task : {"classification", "regression"}, optional
-        By default guessed from the target, as `pliant.tables.TableSchema.fit` does.
+        Inferred from the target by default, as in `pliant.tables.TableSchema.fit`.
     missing : {"impute", "error"}, default="impute"
-        Fill in missing features, from the training rows of each fold, or refuse them. A missing
-        target, group or time is always refused.
+        Impute missing features from the training rows of each fold, or raise an error. A missing
+        target, group or time always raises an error.
     drop, keep, categorical, date_order
         As for `pliant.tables.TableSchema.fit`.
 
     Raises
     ------
     TableError
-        If the file cannot be read, or a column is absent or cannot be used.
+        If the file cannot be read, or a column is absent or invalid.
     """
     if group is not None and time is not None:
-        raise TableError("expected groups (--group) or an order of time (--time), got both")
+        raise TableError("expected groups (--group) or a time order (--time), got both")
     aside = {role: name for role, name in (("group", group), ("time", time)) if name is not None}
     for role, name in aside.items():
         if name == target:
-            raise TableError(f"column {quoted(target)} is the target: it cannot be --{role} too")
+            raise TableError(f"column {quoted(target)} is the target and cannot be --{role} too")
     form = form or TableFormat()
     form = form if group is None else replace(form, texts=(*form.texts, group))
-    stop = None if most_rows is None else most_rows + 1
-    frame, schema = read_with_schema(
-        path, target, stop=stop, form=form, aside=[*aside.values()], **choices
-    )
+    stop, extra = None if most_rows is None else most_rows + 1, [*aside.values()]
+    frame, schema = read_with_schema(path, target, stop=stop, form=form, aside=extra, **choices)
     if most_rows is not None and len(frame) > most_rows:
         raise TableError(
-            f"the table has more than {most_rows} rows, the most that are taken: take a sample, or "
+            f"expected at most {most_rows} rows, the table has more: use a random sample, or "
             "another method (see pliant methods)"
         )
     columns = {role: frame[name] for role, name in aside.items()}
@@ -120,14 +118,14 @@ def sample_of(
     groups: Any = None,
     time: Any = None,
 ) -> Sample:
-    """Return arrays or a data frame as a sample; see `compare`."""
+    """Convert arrays or a data frame to a sample; see `compare`."""
     frame = as_frame(X)
     if frame is None:
         return Sample.of(X, y, task=task, feature_names=feature_names, groups=groups, time=time)
     if feature_names is not None:
         frame = frame.set_axis([str(name) for name in feature_names], axis=1)
     if groups is not None and time is not None:
-        raise ValueError("expected groups or an order of time, got both")
+        raise ValueError("expected groups or a time order, got both")
     target = _series("y", y, len(frame))
     name = str(target.name)
     if name in frame.columns and target.equals(frame[name].rename(name)):
@@ -142,10 +140,7 @@ def sample_of(
 
 
 def as_frame(X: Any) -> pd.DataFrame | None:
-    """Return a data frame of pandas, or of a library that converts to one; None for anything else.
-
-    The names of its columns are text, its rows are counted from 0.
-    """
+    """Convert a data frame to pandas, with string names and a new index; None for other objects."""
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
     if not (hasattr(X, "columns") and hasattr(X, "iloc")):
@@ -155,7 +150,6 @@ def as_frame(X: Any) -> pd.DataFrame | None:
 
 
 def _series(role: str, values: Any, n: int) -> pd.Series:
-    """Return n values as a column whose rows are counted from 0."""
     import pandas as pd
 
     if hasattr(values, "to_pandas"):
@@ -176,9 +170,11 @@ def _sample(
     time: pd.Series | None = None,
     date_order: DateOrder | None = None,
 ) -> Sample:
-    """Return a data frame as a sample."""
     assert schema.target is not None
-    target, order = schema.target, slice(None) if time is None else _order(time, date_order)
+    target = schema.target
+    order: Any = slice(None)
+    if time is not None:
+        order = _times(time, date_order).argsort(kind="stable").to_numpy(np.intp)
     try:
         return Sample(
             schema.features(frame)[order],
@@ -198,19 +194,18 @@ def _sample(
 
 
 def described_format(form: TableFormat) -> list[str]:
-    """Return the unusual parts of the format of a file, in a line or none."""
+    """Return a line about the unusual parts of a file's format, or no line."""
     return [f"read with {form.described}"] if form.described else []
 
 
 def table_name(path: str | os.PathLike[str]) -> str:
-    """Return the name of a file without its folder and its endings, such as ``.csv.gz``."""
+    """Return the name of a file without directory and extensions such as ``.csv.gz``."""
     name = Path(path).name
     unpacked = name[:-3] if name.lower().endswith(".gz") else name
     return Path(unpacked).stem
 
 
 def _numbered(cells: pd.Series) -> npt.NDArray[np.intp]:
-    """Return the number of each row's group, in the order in which groups appear."""
     import pandas as pd
 
     refuse_missing(cells, OTHER_ROWS)
@@ -218,36 +213,26 @@ def _numbered(cells: pd.Series) -> npt.NDArray[np.intp]:
         return pd.factorize(cells)[0]
     except TypeError:
         raise TableError(
-            f"column {quoted(cells.name)} cannot name groups: expected numbers, dates or text"
+            f"column {quoted(cells.name)}: expected numbers, dates or text as group labels"
         ) from None
 
 
-def _order(cells: pd.Series, date_order: DateOrder | None) -> Indices:
-    """Return the order of rows in time; rows of the same time keep theirs."""
-    refuse_missing(cells, OTHER_ROWS)
-    rising = _times(cells, date_order).argsort(kind="stable")
-    return np.asarray(rising, dtype=np.intp)
-
-
 def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
-    """Return numbers or dates as sortable values; raise TableError for anything else."""
+    """Convert numbers or dates to sortable values; raise TableError for other values."""
     import pandas as pd
 
+    refuse_missing(cells, OTHER_ROWS)
     types = pd.api.types
-    if types.is_datetime64_any_dtype(cells):
-        return cells
-    if types.is_numeric_dtype(cells) and not types.is_bool_dtype(cells):
+    numeric = types.is_numeric_dtype(cells) and not types.is_bool_dtype(cells)
+    if numeric or types.is_datetime64_any_dtype(cells):
         return cells
     if infer_kind(cells) == "numeric":
         return pd.Series(read_numbers(cells))
     texts = list(dict.fromkeys(map(str, cells)))
     orders, strange = find_orders(texts)
     if strange or not orders:
-        at = int((cells.astype(str) == (strange or texts)[0]).to_numpy().argmax())
-        raise TableError(
-            f"column {quoted(cells.name)}: expected a number or a date such as 2024-01-31 in "
-            f"{row_name(cells.index, at)}, got {describe_cell(cells.iloc[at])}"
-        )
+        wrong = (cells.astype(str) == (strange or texts)[0]).to_numpy()
+        refuse(cells, wrong, "a number or a date such as 2024-01-31")
     if date_order is None and len(orders) == 2:
         raise TableError(
             f"dates in {quoted(cells.name)} may have day or month first: "
@@ -255,64 +240,59 @@ def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
         )
     if "ymd" in orders:
         stamps = pd.to_datetime(cells, format="ISO8601", utc=True, errors="coerce")
-        if stamps.notna().all():  # also of two time zones
+        if stamps.notna().all():  # may mix time zones
             return stamps
     return pd.Series(read_dates(cells.astype(str), date_order or orders[0]))
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Turn data frames into the numbers that a comparison learns from, column by column.
+    """Encode data frames as numeric features, by the schema of a table.
 
-    Columns are found by name, in any order; others are left aside. Categories become their
-    numbers, an unknown one the number after the last, dates calendar features, texts hashed words,
-    and missing values NaN. Nothing is learned from the rows: the next steps of a pipeline do that.
+    Columns are found by name, in any order; other columns are ignored. Categories become codes,
+    with one more code for unknown categories, dates calendar features, text hashed words, and
+    missing values NaN. The encoder is stateless; later steps of a pipeline learn from the rows.
 
     Parameters
     ----------
     schema : dict
-        The meaning of the columns, as `pliant.tables.TableSchema.to_dict` returns it.
+        Schema of the columns, from `pliant.tables.TableSchema.to_dict`.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
 
-    @classmethod
-    def of(cls, schema: TableSchema) -> Self:
-        """Return an encoder of the columns of a schema."""
-        return cls(schema.to_dict())
-
     @property
     def feature_names_in_(self) -> npt.NDArray[np.object_]:
-        """The names of the columns, shape (n_features_in_,)."""
+        """Column names, shape (n_features_in_,)."""
         return np.array([column.name for column in self._schema().columns], dtype=object)
 
     @property
     def n_features_in_(self) -> int:
-        """The number of columns."""
+        """Number of columns."""
         return len(self._schema().columns)
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Check the columns of a data frame; nothing is learned from its rows."""
+        """Validate the columns of a data frame."""
         self._checked(X)
         return self
 
     def transform(self, X: Any) -> Array:
-        """Return the numbers of a data frame, shape (n_samples, n_features).
+        """Return the features of a data frame, shape (n_samples, n_features).
 
         Raises
         ------
         TableError
-            If X is no data frame, lacks a column, or has a value of another type.
+            If X is not a data frame, lacks a column, or has a value of another type.
 
         Warns
         -----
         UnknownCategoryWarning
-            If a text is none of the categories; the column and the text are named.
+            If a value is not a known category; the warning names the column and the value.
         """
         return self._schema().features(self._checked(X))
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
-        """Return the names of the features, such as ``day (year)``, shape (n_features_out,)."""
+        """Return feature names such as ``day (year)``, shape (n_features_out,)."""
         return np.array(self._schema().feature_names, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -322,14 +302,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return TableSchema.from_dict(self.schema)
 
     def _checked(self, X: Any) -> pd.DataFrame:
-        """Return a data frame that has all columns."""
+        """Validate that X is a data frame with all columns."""
         frame, names = as_frame(X), self.feature_names_in_.tolist()
         if frame is None:
-            expected = listed([quoted(name) for name in names], 10)
-            raise TableError(
-                f"expected a data frame with the columns {expected}, as the model was fitted on, "
-                f"got {type(X).__name__}"
-            )
+            expected = f"expected a data frame with the columns {listed([*map(quoted, names)], 10)}"
+            raise TableError(f"{expected}, got {type(X).__name__}")
         check_present(names, list(frame.columns))
         check_unique([name for name in frame.columns if name in set(names)], "the table")
         if frame.empty:
@@ -337,33 +314,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return frame
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if a file holds no columns."""
+        """Raise ValueError if the schema in a model file is invalid."""
         self._schema()
 
 
 class TablePipeline(Pipeline):
-    """Pipeline whose first step takes data frames, with the prediction intervals of its last one.
+    """Pipeline for data frames, with the prediction intervals of its last step.
 
     Parameters
     ----------
     steps : list of (str, estimator)
-        The first is a `TableEncoder`.
+        The first step is a `TableEncoder`.
     """
 
     @available_if(lambda self: hasattr(self[-1], "predict_interval"))  # type: ignore[untyped-decorator]
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
-        """Return an interval for each row that holds its target with a given probability.
+        """Return prediction intervals.
 
         Parameters
         ----------
         X : data frame of shape (n_samples, n_columns)
         coverage : float, default=0.9
-            Probability, in (0, 1).
+            Probability, in (0, 1), that an interval contains the target.
 
         Returns
         -------
         array of shape (n_samples, 2)
-            The lower and the upper end, with the guarantee of the last step.
+            Lower and upper ends, with the guarantee of the last step.
         """
         return np.asarray(self[-1].predict_interval(self[:-1].transform(X), coverage))
 

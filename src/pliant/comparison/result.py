@@ -1,4 +1,4 @@
-"""The result of a comparison for its users: in words, as a page, as plain data."""
+"""The result of a comparison, as text, HTML page, and plain data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pliant.comparison.protocol import Entry, Protocol
 from pliant.comparison.sentences import as_html, as_text, sentence
 
 PLAIN = ("sample", "truth", "seconds", "budget", "interrupted", "environment", "command")
-"""The parts of a result that are plain data as they are."""
+"""Attributes of a result that are plain data."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,41 +23,39 @@ class ComparisonResult(Outcome):
     Parameters
     ----------
     sample : dict
-        Facts of the table: name, target, task, rows, features, feature_names, classes, counts,
-        categorical, missing, groups, ordered.
+        Facts about the table: name, target, task, rows, features, feature_names, classes, counts,
+        categorical, missing, groups, ordered, notes.
     truth : dict
-        The target of the rows that have predictions, by row number as text.
+        Targets of the rows with stored predictions, by row number as a string.
     protocol : Protocol
     methods : tuple of Entry
-        All methods asked for, in order.
+        All requested methods, in order.
     records : tuple of Record
-        Finished cells, in the order of methods and folds; see `pliant.comparison.protocol.Record`.
+        Finished cells, ordered by method and fold; see `pliant.comparison.protocol.Record`.
     seconds : float
-        By the clock.
+        Elapsed time.
     budget : float or None
     interrupted : bool
     environment : dict
-        Versions, cores, and the key of the comparison.
+        Package versions, number of cores, and the key of the comparison.
     command : str or None
-        The command that repeats it.
+        Command that repeats the comparison.
     source : Source or None
-        The table and the methods, to fit models; None for a result that was read from plain data.
+        The table and the methods, to fit models; None for a result loaded from plain data.
     """
 
     def __repr__(self) -> str:
-        """Return the leaderboard in a few lines."""
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        """Return the leaderboard as a table for a notebook."""
         return as_html(self)
 
     def sentence(self) -> str:
-        """Return the model to use, its expected score, and warnings."""
+        """Return the recommended model, its expected score, and warnings, in words."""
         return sentence(self)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the result as one HTML file, which needs no network.
+        """Write the result as one HTML file without external resources.
 
         Raises
         ------
@@ -82,15 +80,15 @@ class ComparisonResult(Outcome):
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> ComparisonResult:
-        """Make a result from the plain data of `to_dict`.
+        """Build a result from the plain data of `to_dict`.
 
         Raises
         ------
         ValueError
-            If a part is absent.
+            If a key is missing.
         """
         if absent := {*PLAIN, "protocol", "methods", "records"} - set(state):
-            raise ValueError(f"expected the parts of a comparison, {sorted(absent)[0]!r} is absent")
+            raise ValueError(f"expected the data of a comparison, {sorted(absent)[0]!r} is missing")
         return cls(
             **{name: state[name] for name in PLAIN},
             protocol=Protocol.from_dict(state["protocol"]),

@@ -1,9 +1,9 @@
-"""A table as numbers, to compare methods on."""
+"""A numeric table for comparing methods."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, get_args
 
@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 
 from pliant.core.blocks import in_blocks
 from pliant.core.text import quoted
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.typing import Array, Mask
 from pliant.core.validation import check_choice, where_equal
 from pliant.tables import ColumnEncoder
 from pliant.tables._encoder import make_encoder
@@ -23,34 +23,34 @@ from pliant.tables._schema import MAX_CLASSES, MIN_ROWS_PER_CLASS, ROWS_PER_CLAS
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Samples with their target, and the groups or the order that folds must respect.
+    """Features and target, with groups or a time order for the folds.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Features; NaN where one is missing. A categorical feature holds the number of its text.
+        Features, with NaN for missing values. A categorical feature holds category codes.
     y : array of shape (n_samples,)
-        The target: float64 for regression, labels of one type for classification.
+        Target: float64 for regression, labels of one type for classification.
     task : {"classification", "regression"}
     feature_names : sequence of n_features str, optional
-        By default ``feature 0`` and so on.
+        By default ``feature 0``, ``feature 1``, ...
     categories : mapping of int to tuple of str
-        The texts of each categorical feature, by its column.
+        Categories of each categorical feature, by column index.
     groups : array of shape (n_samples,), optional
-        Rows of one group are never both learned from and tested on.
+        Rows of the same group are never split between training and test.
     ordered : bool, default=False
-        True if rows are in the order of time, so that only later rows are tested on.
+        True if rows are ordered in time, so that test rows are later than training rows.
     name, target : str
-        The names of the table and of its target.
+        Names of the table and the target.
     unlabeled : optional
-        The value of the target where the class is unknown. Such rows are learned from, and neither
-        scored nor counted as a class; None: all classes are known.
+        Target value that marks an unknown class. Such rows are used for training, but not for
+        scores or class counts. None: all classes are known.
     texts : tuple of (int, int)
-        The first column and the one after the last of each free text, as hashed words.
+        Start and stop columns of the hashed words of each text feature.
     notes : tuple of str
-        Notes for the user on the reading of the table.
+        Notes for the user about the parsed table.
     schema : TableSchema, optional
-        The columns of the data frame or the file that X was read from.
+        Schema of the data frame or file from which X was read.
     """
 
     X: Array
@@ -74,15 +74,14 @@ class Sample:
         if len(names) != self.X.shape[1]:
             raise ValueError(f"expected {self.X.shape[1]} feature names, got {len(names)}")
         distinct = np.unique(self.y)
-        if len(distinct) < 2:
+        n, k = len(self.y), len(distinct)
+        if k < 2:
             got = quoted(distinct[0])
-            raise ValueError(f"expected a target that varies, got {got} in all rows")
-        n, most = len(self.y), max(MAX_CLASSES, len(self.y) / MIN_ROWS_PER_CLASS)
-        if self.task == "classification" and len(distinct) > most:
-            got = f"{len(distinct)} different ones in {n} rows"
-            raise ValueError(f"expected classes that recur, got {got}")
+            raise ValueError(f"expected a non-constant target, got {got} in all rows")
+        if self.task == "classification" and k > max(MAX_CLASSES, n / MIN_ROWS_PER_CLASS):
+            raise ValueError(f"expected recurring classes, got {k} classes in {n} rows")
         if self.groups is not None and self.ordered:
-            raise ValueError("expected groups or an order of time, got both")
+            raise ValueError("expected groups or a time order, got both")
 
     @classmethod
     def of(
@@ -95,63 +94,53 @@ class Sample:
         groups: Any = None,
         time: Any = None,
     ) -> Sample:
-        """Check arrays or a data frame of numbers; rows are sorted by time if it is given.
-
-        The parameters are those of `pliant.compare`. Raises ValueError if a shape, a type or a
-        value cannot be used.
-        """
+        """Build a sample from arrays or a numeric data frame, sorted by `time`; see `compare`."""
         if task is not None:
             check_choice("task", task, get_args(Task))
         names = getattr(X, "columns", ()) if feature_names is None else feature_names
-        features = check_array(
-            X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X"
-        )
+        options = {"order": "C", "ensure_all_finite": "allow-nan", "input_name": "X"}
+        features = check_array(X, dtype=np.float64, **options)
         labels = _column("y", y, len(features))
         kind: Any = task or _guess_task(labels)
         if kind == "regression" and labels.dtype.kind not in "iufb":
             raise ValueError(f"expected numbers in y for regression, got {quoted(labels[0])}")
         labels = labels.astype(np.float64) if kind == "regression" else labels
         groups = None if groups is None else _column("groups", groups, len(features))
-        if time is not None:
-            order = np.argsort(_column("time", time, len(features)), kind="stable")
-            features, labels = features[order], labels[order]
-            groups = None if groups is None else groups[order]
-        ordered = time is not None
-        return cls(features, labels, kind, tuple(names), groups=groups, ordered=ordered)
+        sample = cls(features, labels, kind, tuple(names), groups=groups, ordered=time is not None)
+        if time is None:
+            return sample
+        order = np.argsort(_column("time", time, len(features)), kind="stable")
+        return replace(sample, X=features[order], y=labels[order])
 
     @property
     def classes(self) -> list[Any] | None:
-        """The classes in order; None for regression."""
+        """The sorted classes; None for regression."""
         return np.unique(self.y).tolist() if self.task == "classification" else None
 
     @cached_property
     def needs_encoder(self) -> bool:
-        """True if features are missing somewhere, or are categories or texts."""
+        """True if there are missing values, categorical features or text features."""
         if self.categories or self.texts:
             return True
         return bool(in_blocks(self.X, self.X.shape[1], lambda X: np.isnan(X).any(axis=1)).any())
 
     def encoder(self) -> ColumnEncoder:
-        """Build the step that fills in missing values and encodes the features, not fitted."""
+        """Build the unfitted step that imputes missing values and encodes the features."""
         return make_encoder(self.categories, self.texts, task=self.task)
 
-    def features(self, rows: Indices) -> Array:
-        """Return some rows of X."""
-        return self.X[rows]
-
     def labelled(self, y: npt.NDArray[Any]) -> Mask:
-        """Return a mask of the targets with a known class."""
+        """Return a mask of the targets with known classes."""
         return ~where_equal(y, self.unlabeled)
 
     def fingerprint(self) -> str:
-        """Return a hash of all parts that can change a score."""
+        """Return a hash of all data that can change a score."""
         arrays = [self.X, self.y, self.groups]
         plain = [self.task, self.feature_names, self.categories, self.ordered, self.texts]
         return str(joblib.hash([*arrays, *plain]))
 
 
 def _guess_task(y: npt.NDArray[Any]) -> Task:
-    """Guess the task of a target as `pliant.tables.TableSchema.fit` does."""
+    """Infer the task from the target, as in `pliant.tables.TableSchema.fit`."""
     if y.dtype.kind not in "iuf":
         return "classification"
     distinct = np.unique(y).size
@@ -161,15 +150,14 @@ def _guess_task(y: npt.NDArray[Any]) -> Task:
 
 
 def check_column(name: str, shape: tuple[int, ...], n: int) -> None:
-    """Raise ValueError unless a shape is that of n values."""
+    """Raise ValueError unless a shape is (n,)."""
     if shape != (n,):
-        several = name == "y" and len(shape) == 2
-        hint = ": compare one target at a time" if several else ""
+        hint = ": compare one target at a time" if name == "y" and len(shape) == 2 else ""
         raise ValueError(f"expected {name} of shape ({n},), got {shape}{hint}")
 
 
 def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
-    """Return n values as an array of numbers or texts, all finite."""
+    """Convert n values to an array of finite numbers or strings."""
     column = np.asarray(values)
     check_column(name, column.shape, n)
     if column.dtype.kind == "O":

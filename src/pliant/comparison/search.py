@@ -1,16 +1,13 @@
-"""Pipelines of methods, and the search for settings with the best score on inner folds.
+"""Pipelines of methods, and the search for the best settings on inner folds.
 
-All preprocessing is a step of the pipeline: medians and most frequent categories for missing
-values, columns for categories and texts, means and standard deviations, also those of a regression
-target. So each fold learns its own, from its training rows alone.
+All preprocessing is part of the pipeline: imputation, encoding of categories and text, scaling of
+the features and of a regression target. It is therefore fitted on the training rows of each fold.
 
-The search is scikit-learn's ``HalvingRandomSearchCV`` over rows: all candidates start on few rows,
-the best third of them continues with three times as many, and so on. Tables below 450 training
-rows, and grids of few settings, have one round with all rows. If the last round has fewer rows than
-the table, penalty parameters are scaled to all of them (`pliant.registry.Method.rescale`). A
-method's ``rough`` parameters hold in the search only.
-
-`cross_validate` tests one model on the folds of the first repeat of a comparison.
+The search is scikit-learn's ``HalvingRandomSearchCV`` with rows as the resource: all candidates
+start on few rows, and the best third of each round continues with three times as many rows. Below
+450 training rows, and for small grids, there is one round with all rows. If the last round has
+fewer rows than the table, penalty parameters are rescaled to all rows
+(`pliant.registry.Method.rescale`). The search alone uses a method's ``rough`` parameters.
 """
 
 from __future__ import annotations
@@ -38,35 +35,20 @@ from pliant.core.typing import Array, Indices
 from pliant.registry import Method
 
 FACTOR = 3
-"""Ratio of candidates, and of rows, of two rounds."""
+"""Ratio of candidates, and of rows, between consecutive rounds."""
 
 Tick: TypeAlias = Callable[[int], object]
-"""Called with the number of new fits."""
+"""Callback with the number of new fits."""
 
-
-def pipeline(
-    method: Method,
-    sample: Sample,
-    n_rows: int,
-    seed: int,
-    *,
-    rough: bool = False,
-    for_new_rows: bool = False,
-) -> Any:
-    """Build an estimator for n_rows training rows: preprocessing, then the learner; see `around`.
-
-    A rough one has the method's ``rough`` parameters, for a search.
-    """
-    learner = method.make_estimator(sample.task, seed=seed, n_rows=n_rows, rough=rough)
-    return around(learner, method, sample, for_new_rows=for_new_rows)
+Scorer: TypeAlias = Callable[[Any, Array, Array], float]
 
 
 def around(learner: Any, method: Method, sample: Sample, *, for_new_rows: bool = False) -> Any:
-    """Put the preprocessing of a method around its learner.
+    """Combine preprocessing and a learner in a pipeline.
 
-    Missing values are filled in, and categories and texts encoded by `pliant.tables.ColumnEncoder`;
-    then features are standardised, and for regression the target, unless the method takes features
-    on any scale. `for_new_rows`, gaps are filled in even if this sample has none.
+    `pliant.tables.ColumnEncoder` imputes missing values and encodes categories and text. Unless the
+    method is scale-invariant, features are standardised, and for regression the target, too.
+    `for_new_rows` adds the encoder even if this sample does not need it.
     """
     encoded = for_new_rows or sample.needs_encoder
     steps: list[tuple[str, Any]] = [("columns", sample.encoder())] if encoded else []
@@ -79,20 +61,20 @@ def around(learner: Any, method: Method, sample: Sample, *, for_new_rows: bool =
 
 
 def search_grid(method: Method, sample: Sample) -> dict[str, list[Any]]:
-    """Return the grid of a search, as parameters of the pipeline."""
+    """Return the grid of a method, as parameters of its pipeline."""
     inside = "regressor__" if _scales_target(method, sample) else ""
     grid = method.param_grid(_n_columns(sample), sample.task)
     return {f"{inside}machine__{name}": values for name, values in grid.items()}
 
 
 def last_step(model: Any) -> Any:
-    """Return a model, or the last step of a fitted pipeline, with or without a scaled target."""
+    """Return the last step of a fitted pipeline, or the model if it is not a pipeline."""
     inside = getattr(model, "regressor_", model)
     return inside[-1] if isinstance(inside, Pipeline) else inside
 
 
 def names_after(model: Any, names: Sequence[str]) -> list[str]:
-    """Return the names of the input features of the last step of a fitted pipeline."""
+    """Return the names of the features that the last step of a fitted pipeline receives."""
     inside = getattr(model, "regressor_", getattr(model, "regressor", model))
     if not isinstance(inside, Pipeline) or len(inside) == 1:
         return [str(name) for name in names]
@@ -100,12 +82,11 @@ def names_after(model: Any, names: Sequence[str]) -> list[str]:
 
 
 def _scales_target(method: Method, sample: Sample) -> bool:
-    """Return True if the target of a method is standardised."""
     return sample.task == "regression" and not method.streams
 
 
 def _n_columns(sample: Sample) -> int:
-    """Return the number of input columns of the learner if all categories occur."""
+    """Return the number of features that the learner receives if all categories occur."""
     encoder, n_classes = sample.encoder(), len(sample.classes or ())
     means = n_classes if n_classes > 2 else 1
     n_columns = sample.X.shape[1]
@@ -116,38 +97,50 @@ def _n_columns(sample: Sample) -> int:
     return n_columns
 
 
-def is_searched(method: Method, sample: Sample) -> bool:
-    """Return True if a comparison searches settings of a method."""
-    return method.searched and len(ParameterGrid(search_grid(method, sample))) > 1
-
-
-def defaults(method: Method, sample: Sample) -> dict[str, Any]:
-    """Return the settings without a search: the defaults, and the grid if it is one setting."""
-    grid = search_grid(method, sample)
-    alone = {name: values[0] for name, values in grid.items()}
-    return alone if len(ParameterGrid(grid)) == 1 else {}
-
-
 def search(
-    method: Method,
-    sample: Sample,
-    rows: Indices,
-    protocol: Protocol,
-    seed: int,
+    method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int
 ) -> dict[str, Any]:
-    """Choose the settings of a method by its scores on inner folds of some training rows.
+    """Tune a method by its scores on inner folds of the training rows.
 
-    Returned are parameters of the pipeline for all these rows. The seed decides candidates, folds,
-    and the rows of each round. Raises ValueError if there are too few rows for two inner folds, or
-    no candidate could be fitted.
+    Returns the pipeline's parameters for all these rows: {} for defaults, the only point of a
+    small grid, or the result of a search. The seed determines candidates, folds, and the rows of
+    each round. Raises ValueError for too few rows for two inner folds, or if all fits fail.
     """
-    halving = _build_search(method, sample, rows, protocol, seed)
-    if halving is None:
-        return defaults(method, sample)
+    grid = search_grid(method, sample)
+    size = len(ParameterGrid(grid))
+    if size == 1:
+        return {name: values[0] for name, values in grid.items()}
+    if not method.searched:
+        return {}
+    n_folds = inner_count(sample, rows, protocol)
+    if n_folds < 2:
+        raise ValueError("tuning requires at least 4 rows, and 2 rows of each class")
+    (metric, scorer), rarest = _scoring(method, sample, protocol), 1.0
+    if sample.task == "classification":
+        y = sample.y[rows]
+        counts = np.unique(y[sample.labelled(y)], return_counts=True)[1]
+        rarest = float(counts.min() / len(rows)) / (n_folds if metric.name == "auc" else 1)
+    candidates = min(size, protocol.candidates)
+    fewest, most = rounds(len(rows), candidates, rarest, protocol)
+    learner = method.make_estimator(sample.task, seed=seed, n_rows=most, rough=True)
+    halving = HalvingRandomSearchCV(
+        around(learner, method, sample),
+        grid,
+        n_candidates=candidates,
+        factor=FACTOR,
+        min_resources=fewest,
+        max_resources=most,
+        scoring=scorer,
+        cv=inner_splits(sample, rows, n_folds, seed),
+        refit=False,
+        return_train_score=False,
+        error_score=np.nan,
+        random_state=seed,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
-            halving.fit(sample.features(rows), sample.y[rows])
+            halving.fit(sample.X[rows], sample.y[rows])
         except ValueError as error:
             text = str(error).strip()
             if "fits failed" not in text:
@@ -156,57 +149,17 @@ def search(
             raise ValueError(f"every fit of the search failed: {last}") from None
     if not math.isfinite(halving.best_score_):
         raise ValueError(
-            "no setting has a score on every inner fold: too few rows, or a rare class"
+            "no candidate has a score on every inner fold: too few rows, or a rare class"
         )
-    share = len(rows) / halving.max_resources
-    chosen: dict[str, Any] = method.rescale(halving.best_params_, share)
-    return chosen
-
-
-def _build_search(
-    method: Method,
-    sample: Sample,
-    rows: Indices,
-    protocol: Protocol,
-    seed: int,
-) -> Any:
-    """Build a search, not fitted; None for a grid of one setting."""
-    grid = search_grid(method, sample)
-    size = len(ParameterGrid(grid))
-    if size == 1:
-        return None
-    n_folds = inner_count(sample, rows, protocol)
-    if n_folds < 2:
-        raise ValueError("tuning needs at least 4 rows, and 2 of each class; there are fewer")
-    metric, rarest = _search_metric(method, sample, protocol), 1.0
-    if sample.task == "classification":
-        y = sample.y[rows]
-        counts = np.unique(y[sample.labelled(y)], return_counts=True)[1]
-        rarest = float(counts.min() / len(rows)) / (n_folds if metric.name == "auc" else 1)
-    candidates = min(size, protocol.candidates)
-    fewest, most = rounds(len(rows), candidates, rarest, protocol)
-    return HalvingRandomSearchCV(
-        pipeline(method, sample, most, seed, rough=True),
-        grid,
-        n_candidates=candidates,
-        factor=FACTOR,
-        min_resources=fewest,
-        max_resources=most,
-        scoring=_scorer(metric, sample),
-        cv=inner_splits(sample, rows, n_folds, seed),
-        refit=False,
-        return_train_score=False,
-        error_score=np.nan,
-        random_state=seed,
-    )
+    return dict(method.rescale(halving.best_params_, len(rows) / most))
 
 
 def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
-    """Return the rows of the first and of the last round.
+    """Return the numbers of rows of the first and the last round.
 
-    The last has all rows, at most ``search_rows``. Each one before has a third of them, as long
-    as candidates are left to drop and no round has less than 150 rows, or less than ten of the
-    rarest class on average. Its share is `rarest`; for "auc" that in one test part of a fold.
+    The last round has all rows, at most ``search_rows``, and each previous round a third. The first
+    round has at least 150 rows, and on average ten rows of the rarest class; there are no more
+    rounds than candidates allow. `rarest` is the share of this class, for "auc" per test fold.
     """
     most = min(n_rows, protocol.search_rows)
     least = max(150, math.ceil(10 / rarest))
@@ -216,43 +169,32 @@ def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> t
     return most // FACTOR ** (n_rounds - 1), most
 
 
-def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric:
-    """Return the metric of a search: accuracy if a method lacks the probabilities for another.
+def _scoring(method: Method, sample: Sample, protocol: Protocol) -> tuple[Metric, Scorer]:
+    """Return the metric for tuning and its scorer on labelled rows.
 
-    Probabilities are calibrated once the settings are chosen.
+    If the metric needs probabilities that the learner lacks before calibration, it is accuracy.
     """
-    metric = protocol.metric_for(sample.task)
-    learner = method.make_estimator(sample.task, seed=0, n_rows=0)
-    ways = getattr(_scorer_of(metric, sample), "_response_method", "predict")
-    many = len(sample.classes or ()) > 2
+    metric, many = protocol.metric_for(sample.task), len(sample.classes or ()) > 2
+    scorer = get_scorer("roc_auc_ovr" if many and metric.name == "auc" else metric.scorer)
+    ways = getattr(scorer, "_response_method", "predict")
     needs = ways == "predict_proba" or (many and "predict_proba" in ways)
-    return metrics_of(sample.task)[0] if needs and not hasattr(learner, "predict_proba") else metric
-
-
-def _scorer_of(metric: Metric, sample: Sample) -> Callable[..., float]:
-    """Return scikit-learn's scorer of a metric."""
-    by_class = metric.name == "auc" and len(sample.classes or ()) > 2
-    scorer: Callable[..., float] = get_scorer("roc_auc_ovr" if by_class else metric.scorer)
-    return scorer
-
-
-def _scorer(metric: Metric, sample: Sample) -> Callable[[Any, Array, Array], float]:
-    """Return scikit-learn's scorer of a metric, on rows of known class."""
-    scorer = _scorer_of(metric, sample)
+    if needs and not hasattr(method.make_estimator(sample.task, seed=0, n_rows=0), "predict_proba"):
+        metric = metrics_of(sample.task)[0]
+        scorer = get_scorer(metric.scorer)
 
     def score(model: Any, X: Array, y: Array) -> float:
         known = sample.labelled(y)
         return float(scorer(model, X[known], y[known]))
 
-    return score
+    return metric, score
 
 
 def cross_validate(
     model: BaseEstimator, sample: Sample, protocol: Protocol, tick: Tick
 ) -> list[dict[str, float]]:
-    """Return the scores of a model on each fold of the first repeat, fitted on the other folds.
+    """Cross-validate a model on the folds of the first repeat.
 
-    Scores are those of predicted values, by the title of the metric, on rows of known class.
+    Returns the scores of the predicted values on labelled rows, by metric title, for each fold.
     """
     folds = []
     for fold in range(protocol.folds):

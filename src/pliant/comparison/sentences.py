@@ -1,4 +1,4 @@
-"""A result in words: the model to use, its expected score, the leaderboard as text and HTML."""
+"""Results in words: the recommendation, warnings, and the leaderboard as text and HTML."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from pliant.comparison.text import (
 from pliant.core.text import count, listed, printable, quoted
 
 LONGEST = 40
-"""Maximum number of characters of a name."""
+"""Maximum length of a name in characters."""
 
-STATUS = {"skipped": "not tried", "error": "failed", "cut": "cut short", "left": "left early"}
+STATUS = {"skipped": "not tried", "error": "failed", "cut": "cut short", "left": "dropped early"}
 
 
 def sentence(result: Outcome) -> str:
-    """Return the model to use, its expected score, and warnings.
+    """Return the recommended model, its expected score, and warnings.
 
     For example "Predict with the blend: R2 0.83 (0.79 to 0.86); best single method LAB-RBF 0.81."
     """
@@ -38,7 +38,7 @@ def sentence(result: Outcome) -> str:
 
 
 def warnings_of(result: Outcome) -> list[str]:
-    """Return the warnings about a result, a sentence each."""
+    """Return the warnings about a result, one sentence each."""
     sample, ranked = result.sample, [s for s in result.standings() if s.rank is not None]
     classes, counts = [str(each) for each in sample.get("classes") or ()], sample.get("counts")
     texts = []
@@ -46,28 +46,29 @@ def warnings_of(result: Outcome) -> list[str]:
         name = quoted(classes[counts.index(min(counts))], LONGEST)
         rare, most = (extreme(counts) / sum(counts) for extreme in (min, max))
         texts.append(
-            f"class {name} has {rare:.1%} of the rows: predicting the most frequent class alone "
-            f"has accuracy {most:.3f}, so look at probabilities (--proba, --threshold), log loss "
-            "and balanced accuracy"
+            f"class {name} has {rare:.1%} of the rows, and always predicting the most frequent "
+            f"class has accuracy {most:.3f}: consider probabilities (--proba, --threshold), log "
+            "loss and balanced accuracy"
         )
     if len(classes) >= 6 and all(each.lstrip("-").isdigit() for each in classes):
         texts.append(
-            f"the {len(classes)} values of {quoted(sample['target'], LONGEST)} are taken for "
-            "classes: --task regression (task='regression' in Python) predicts a number"
+            f"the {len(classes)} values of {quoted(sample['target'], LONGEST)} are treated as "
+            "classes: use --task regression (task='regression' in Python) to predict a number"
         )
     if ranked and ranked[0].folds < FEWEST_FOLDS:
         longer = ranked[0].folds < ranked[0].planned and result.budget is not None
         how = "a larger budget" if longer else "more folds"
-        texts.append(f"scores on {count(ranked[0].folds, 'fold')} are unsure: {how} would help")
+        folds = count(ranked[0].folds, "fold")
+        texts.append(f"scores on {folds} are uncertain: {how} would help")
     elif sample["rows"] < 200:
-        texts.append(f"{sample['rows']} rows are few: scores on new rows may differ a lot")
+        texts.append(f"with only {sample['rows']} rows, scores on new rows may differ a lot")
     if result.interrupted:
         texts.append("the comparison was interrupted, so some methods are missing")
     return texts
 
 
 def _claim(result: Outcome) -> str:
-    """Return the model to use with its expected score, and the best single method."""
+    """Return the recommended model with its expected score, and the best single method."""
     best, metric, expected = result.best, result.metric, result.expected
     if best is None:
         return "no method finished a fold, so none can be recommended"
@@ -76,24 +77,24 @@ def _claim(result: Outcome) -> str:
     around = f" ({ends})" if ends else ""
     score = f"{metric.title} {fixed(expected.mean, digits)}{around} on held-out rows"
     if best != BLEND:
-        title = next(s.method.title for s in result.standings() if s.method.name == best)
+        title = next(entry.title for entry in result.methods if entry.name == best)
         return f"predict with {title}: {score}"
     single = result.best_single
     assert single is not None
     assert single.mean is not None
     other = f"best single method {single.method.title} {fixed(single.mean, digits)}"
-    if expected.mean is None:  # its weights and its score need different folds
-        return f"predict with the blend, whose score needs a second fold; {other}"
+    if expected.mean is None:  # weights and scores need different folds
+        return f"predict with the blend; its score requires a second fold; {other}"
     ahead = single.mean - expected.mean
     seen = fixed(single.mean, digits) != fixed(expected.mean, digits)
     if seen and ahead * (1 if metric.higher_is_better else -1) > 0:
         n = sum(s.rank is not None and s.method.name != DUMMY for s in result.standings())
-        other += f", the best of {n} on these folds and so likely to be worse on new rows"
+        other += f", selected as the best of {n} and therefore likely to be worse on new rows"
     return f"predict with the blend: {score}; {other}"
 
 
 def missing_of(result: Outcome) -> list[str]:
-    """Return one line for each reason of missing folds, with its methods."""
+    """Return one line per reason for missing folds, with the methods concerned."""
     titles: dict[tuple[str, str], list[str]] = {}
     for entry in result.methods:
         if entry.status != "done":
@@ -105,25 +106,23 @@ def missing_of(result: Outcome) -> list[str]:
     ]
 
 
-def leaderboard_rows(result: Outcome, *, every_metric: bool = False) -> list[dict[str, str]]:
-    """Return the cells of the blend and of each method with a score, by column, the best first."""
+def leaderboard_rows(result: Outcome, every_metric: bool = False) -> list[dict[str, str]]:
+    """Return the rows of the leaderboard as text: the blend, then methods with scores in order."""
     places = [s for s in result.standings() if s.mean is not None and s.method.status != "left"]
-    digits, metric = digits_of(places), result.metric
+    digits, metric, weights = digits_of(places), result.metric, result.weights
     score = f"{metric.title}{'' if metric.higher_is_better else ' (lower is better)'}"
-    rows = []
-    for each in places:
-        weight, difference = result.weights.get(each.method.name), each.difference
-        rows.append(
-            {
-                "method": each.method.title,
-                score: fixed(each.mean, digits),
-                "90 % interval": interval_text(each, digits),
-                "weight": "" if weight is None else f"{weight:.2f}",
-                "better by": "" if difference is None else signed(difference, digits),
-                "p": "" if each.p_value is None else p_value(each.p_value),
-                "one fit": seconds(each.seconds["fit"]),
-            }
-        )
+    rows = [
+        {
+            "method": each.method.title,
+            score: fixed(each.mean, digits),
+            "90 % interval": interval_text(each, digits),
+            "weight": f"{weights[each.method.name]:.2f}" if each.method.name in weights else "",
+            "better by": "" if each.difference is None else signed(each.difference, digits),
+            "p": "" if each.p_value is None else p_value(each.p_value),
+            "one fit": seconds(each.seconds["fit"]),
+        }
+        for each in places
+    ]
     means = [each.means for each in places]
     if result.best == BLEND:
         mean, around = fixed(result.expected.mean, digits), interval_text(result.expected, digits)
@@ -140,36 +139,35 @@ def leaderboard_rows(result: Outcome, *, every_metric: bool = False) -> list[dic
 
 
 def note_on_tests(result: Outcome) -> str:
-    """Return the reference of differences and the test of the leaderboard; "" without any."""
-    against = [s.method.title for s in result.standings() if s.is_reference]
-    tested = any(s.p_value is not None for s in result.standings())
-    differ = any(s.difference is not None for s in result.standings())
-    note = f"better by: than {against[0]} on the same rows" if against and differ else ""
+    """Return a note on the reference method and the test, or ""."""
+    places = result.standings()
+    note = ""
+    if any(s.difference is not None for s in places):
+        reference = next(s.method.title for s in places if s.is_reference)
+        note = f"better by: than {reference} on the same folds"
+    tested = any(s.p_value is not None for s in places)
     return note + ("; p: corrected t test, Holm" if tested else "")
 
 
 def leaderboard_text(result: Outcome) -> str:
     """Return the leaderboard as plain text, with a note on differences and tests."""
-    rows = [
-        {key: cell.replace("−", "-") for key, cell in row.items()}  # for ASCII terminals
-        for row in leaderboard_rows(result)
-    ]
+    rows = leaderboard_rows(result)
     if not rows:
         return "No method finished a fold."
-    keys = [key for key in rows[0] if any(row[key] for row in rows)]
-    table = text_table(rows, [TextColumn(key, missing="") for key in keys]).rstrip()
+    columns = [TextColumn(key, missing="") for key in rows[0] if any(row[key] for row in rows)]
+    table = text_table(rows, columns).replace("−", "-").rstrip()  # for ASCII terminals
     return f"{table}\n{note_on_tests(result)}".rstrip()
 
 
 def as_text(result: Outcome) -> str:
-    """Return the table, the model to use, the leaderboard, and the methods without all folds."""
+    """Return a headline, the recommendation, the leaderboard, and methods with missing folds."""
     claim = f"{_claim(result)}."
     lines = [_headline(result), claim[0].upper() + claim[1:], leaderboard_text(result)]
     return "\n".join([*lines, *missing_of(result)])
 
 
 def as_html(result: Outcome) -> str:
-    """Return the result in words and the leaderboard, as HTML that stands alone."""
+    """Return the result in words and the leaderboard as an HTML fragment."""
     import pandas as pd
 
     with pd.option_context("display.max_colwidth", None):
@@ -180,18 +178,17 @@ def as_html(result: Outcome) -> str:
 
 
 def digits_of(places: Sequence[Standing]) -> int:
-    """Return the decimals of scores."""
+    """Return the number of decimals for the mean scores."""
     return decimals((each.mean for each in places), (each.error for each in places))
 
 
 def interval_text(standing: Standing | Expected, digits: int) -> str:
-    """Return the 90 % interval of a mean, "" without one."""
+    """Return the 90 % interval of a score as text, or ""."""
     low, high = standing.low, standing.high
     return f"{fixed(low, digits)} to {fixed(high, digits)}" if known(low) and known(high) else ""
 
 
 def _headline(result: Outcome) -> str:
-    """Return the metric, the target and the size of the table."""
     sample = result.sample
     size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}"
     target = quoted(sample.get("target", "y"), LONGEST)

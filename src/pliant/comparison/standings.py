@@ -1,20 +1,20 @@
-"""The place of each method: mean scores with intervals, and tests against one reference.
+"""Standings of methods: mean scores with intervals, and tests against a reference method.
 
-With the scores s_1, ..., s_r of a method's finished folds, the standard error of their mean is
-Nadeau and Bengio's, sqrt((1/r + n_test / n_train) var(s)): training rows of different folds
-overlap, so their scores are not independent. n_test / n_train is the mean over the folds. The
-interval of a mean is that of Student's t with r - 1 degrees of freedom.
+For scores s_1, ..., s_r of a method's finished folds, the standard error of their mean is Nadeau
+and Bengio's sqrt((1/r + n_test / n_train) var(s)), because the training sets overlap and the scores
+are dependent. n_test / n_train is averaged over the folds. Intervals for the score on as many new
+rows as the table has use Student's t distribution with r - 1 degrees of freedom.
 
-Methods are ranked, and tested against the reference, on the folds that all ranked methods have.
-Tests need `FEWEST_FOLDS` of them; p-values are adjusted by Holm's method.
+Methods are ranked and tested on their common folds. Tests require `FEWEST_FOLDS` common folds, and
+p-values are adjusted by Holm's method.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from math import fsum, sqrt
-from statistics import median, variance
+from math import sqrt
+from statistics import fmean, median, variance
 from typing import Any, TypeAlias
 
 from scipy import stats
@@ -25,50 +25,45 @@ from pliant.comparison.statistics import corrected_t_test, holm
 from pliant.comparison.text import known
 
 Cells: TypeAlias = dict[Place, Record]
-"""Records of one method by repeat and fold, ascending."""
+"""Records of a method by (repeat, fold), sorted."""
 
 Scores: TypeAlias = dict[Place, float]
-"""Scores of one method by repeat and fold, ascending."""
+"""Scores of a method by (repeat, fold), sorted."""
 
 FEWEST_FOLDS = 5
-"""Minimum number of common folds of a test."""
+"""Minimum number of common folds for a test."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """The place of a method.
+    """Rank, scores, test and costs of a method.
 
     Attributes
     ----------
     method : Entry
-    mean : float or None
-        Of the metric over the common folds; of a method without a rank, over its own. None without
-        a score.
-    error : float or None
-        The standard error of the mean; None for fewer than two folds.
-    low, high : float or None
-        The 90 % interval of the score on as many new rows.
+    mean, error, low, high : float or None
+        Mean score over the common folds, or over the method's own folds if it has no rank, its
+        standard error, and a 90 % interval of the score on as many new rows as the table has.
+        None without scores, or for fewer than two folds.
     folds, planned : int
-        Folds of the mean, and of the protocol.
+        Number of folds in the mean, and in the protocol.
     rank : int or None
-        1 is the best mean; methods of one mean share the smaller number. None for a method without
-        a score of all common folds.
+        1 is the best mean; ties share the smaller number. None for a method without a score on all
+        common folds.
     is_reference : bool
-        True if the others are tested against this method.
+        True if the other methods are tested against this method.
     difference, difference_error : float or None
-        The mean difference to the reference over the common folds, positive where this method is
-        better, and its standard error.
+        Mean difference to the reference over the common folds, positive if this method is better,
+        and its standard error.
     p_value : float or None
-        Of the corrected t test of difference = 0, adjusted by Holm's method. None below five common
-        folds, for the reference, and for the dummy.
+        p-value of the corrected t test, adjusted by Holm's method. None below five common folds,
+        for the reference, and for the dummy.
     means, errors : dict of str to float or None
         Mean and standard error of each metric, by name.
     seconds : dict of str to float or None
-        Medians over the folds: "search", "fit", "predict", "total".
-    size_bytes, support : float or None
-        Medians over the folds that have them.
-    gap : float or None
-        The largest certified gap.
+        Median times over the folds: "search", "fit", "predict", "total".
+    size_bytes, support, gap : float or None
+        Medians over the folds, and the largest certified gap, where known.
     """
 
     method: Entry
@@ -94,9 +89,9 @@ class Standing:
 def standings(
     methods: Sequence[Entry], records: Iterable[Record], metric: Metric, protocol: Protocol
 ) -> list[Standing]:
-    """Return the place of every method, the best first; those without a score last.
+    """Return the standing of each method, best first; methods without a score are last.
 
-    Records may be in any order; those of other methods, and unfinished ones, are left aside.
+    Records may be in any order. Unfinished records and records of other methods are ignored.
     """
     cells = finished(methods, records)
     scored = {name: scores_of(mine, metric.name) for name, mine in cells.items()}
@@ -126,7 +121,7 @@ def standings(
 
 
 def finished(methods: Iterable[Entry], records: Iterable[Record]) -> dict[str, Cells]:
-    """Return the records of finished cells by method and place, places ascending."""
+    """Return the records of finished cells by method, sorted by (repeat, fold)."""
     cells: dict[str, Cells] = {entry.name: {} for entry in methods}
     for record in sorted(records, key=lambda each: (each["repeat"], each["fold"])):
         if record["status"] == "done" and record["method"] in cells:
@@ -135,17 +130,17 @@ def finished(methods: Iterable[Entry], records: Iterable[Record]) -> dict[str, C
 
 
 def scores_of(cells: Cells, metric: str) -> Scores:
-    """Return the scores by one metric, of the cells that have it."""
+    """Return the scores of a metric for the cells that have it."""
     scores = {place: record["scores"].get(metric) for place, record in cells.items()}
-    # bounded, so that squares are finite
+    # bounded so that squares are finite
     return {place: min(max(float(s), -1e100), 1e100) for place, s in scores.items() if known(s)}
 
 
 def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], frozenset[str]]:
-    """Return the folds to compare methods on, and the methods that have all of them.
+    """Return the common folds, and the methods that have all of them.
 
-    A method with few folds is left out if without it there are at least twice as many common folds,
-    and half of the methods remain. `places` are the scored folds of each method.
+    Methods with few folds are excluded if this at least doubles the number of common folds, and
+    half of the methods remain. `places` maps each method to its scored folds.
     """
     have = {name: frozenset(mine) for name, mine in places.items() if mine}
     if not have:
@@ -164,39 +159,37 @@ def interval_of(
 ) -> tuple[float, float, float] | None:
     """Return the standard error of a mean score and a 90 % interval; None below two scores.
 
-    `share` is n_test / n_train. The interval is for the score on as many new rows as the table
-    has. It ends where the range of the metric ends.
+    The interval is for the score on as many new rows as the table has, clipped to the range of the
+    metric. `share` is n_test / n_train.
     """
     if len(scores) < 2:
         return None
-    mean, r, spread = fsum(scores) / len(scores), len(scores), variance(scores)
+    mean, r, spread = fmean(scores), len(scores), variance(scores)
     error = sqrt((1 / r + share) * spread)
-    of_new_rows = share / (1 + share) * spread  # n_test / n of the variance of a fold
-    reach = float(stats.t.ppf(0.95, r - 1)) * sqrt(error**2 + of_new_rows)
+    new_rows = share / (1 + share) * spread  # n_test / n times the variance over folds
+    reach = float(stats.t.ppf(0.95, r - 1)) * sqrt(error**2 + new_rows)
     least, largest = metric.range
     return error, max(mean - reach, least), min(mean + reach, largest)
 
 
 def held_out_share(records: Iterable[Record]) -> float:
-    """Return n_test / n_train, the mean over records."""
-    shares = [record["rows"]["test"] / record["rows"]["train"] for record in records]
-    return fsum(shares) / len(shares)
+    """Return n_test / n_train, averaged over the records."""
+    return fmean(record["rows"]["test"] / record["rows"]["train"] for record in records)
 
 
 def _sort_key(scores: Scores, metric: Metric, ranked: bool) -> tuple[int, int, float]:
-    """Return the sort key of a method, with its mean to 12 digits against rounding errors."""
-    mean = _mean(scores.values())
-    if mean is None:
+    """Return the sort key of a method, with its mean rounded to 12 digits."""
+    if not scores:
         return 2, 0, 0.0
-    better_first = float(f"{mean:.12g}") * (-1 if metric.higher_is_better else 1)
+    better_first = float(f"{fmean(scores.values()):.12g}") * (-1 if metric.higher_is_better else 1)
     return (0, 0, better_first) if ranked else (1, -len(scores), better_first)
 
 
 def _difference(cells: Cells, mine: Scores, others: Scores, metric: Metric) -> dict[str, Any]:
-    """Return the mean difference to the reference with its error and its p-value."""
+    """Return the mean difference to the reference, its standard error, and its p-value."""
     sign = 1 if metric.higher_is_better else -1
     first, second = ([sign * score for score in s.values()] for s in (mine, others))
-    difference = fsum(first) / len(first) - fsum(second) / len(second)
+    difference = fmean(first) - fmean(second)
     if len(first) < 2:
         return {"difference": difference}
     rows = min(record["rows"]["test"] for record in cells.values())
@@ -207,23 +200,23 @@ def _difference(cells: Cells, mine: Scores, others: Scores, metric: Metric) -> d
 
 
 def _standing(entry: Entry, cells: Cells, metric: Metric, **place: Any) -> Standing:
-    """Return the place of a method with its scores and costs."""
     records = list(cells.values())
     kind = "regression" if records and "r2" in records[0]["scores"] else "classification"
     named = {each.name: each for each in (*metrics_of(metric.task or kind), metric)}
     scores = {name: list(scores_of(cells, name).values()) for name in named}
+    means = {name: fmean(values) if values else None for name, values in scores.items()}
     share = held_out_share(records) if records else 0.0
     intervals = {name: interval_of(values, share, named[name]) for name, values in scores.items()}
     error, low, high = intervals[metric.name] or (None, None, None)
     return Standing(
         method=entry,
-        mean=_mean(scores[metric.name]),
+        mean=means[metric.name],
         error=error,
         low=low,
         high=high,
         folds=len(cells),
         **place,
-        means={name: _mean(values) for name, values in scores.items()},
+        means=means,
         errors={name: each and each[0] for name, each in intervals.items()},
         seconds={
             part: _median(each["seconds"].get(part) for each in records)
@@ -235,13 +228,6 @@ def _standing(entry: Entry, cells: Cells, metric: Metric, **place: Any) -> Stand
     )
 
 
-def _mean(values: Iterable[float]) -> float | None:
-    """Return the mean, the same in any order; None of no values."""
-    numbers = list(values)
-    return fsum(numbers) / len(numbers) if numbers else None
-
-
 def _median(values: Iterable[float | None]) -> float | None:
-    """Return the median of the known values, or None."""
     numbers = [float(value) for value in values if known(value)]
     return median(numbers) if numbers else None

@@ -1,12 +1,12 @@
 """Paired tests, Holm's adjustment, average ranks, Friedman's test, Nemenyi's critical difference.
 
-A paired test takes the scores of two methods, split by split, and compares their differences
-d_k = first_k - second_k with zero, two-sided. Differences are rounded at 1e-12 of the largest
-score, so that 0.9 - 0.8 and 0.8 - 0.7 are the same difference, and equal scores are a tie.
+A paired test takes the scores of two methods on the same splits and tests, two-sided, whether their
+differences d_k = first_k - second_k are centred at zero. Differences are rounded at 1e-12 of the
+largest score, so that 0.9 - 0.8 equals 0.8 - 0.7.
 
-Over N data sets, k methods are ranked on each, 1 the best, equal scores sharing the mean of their
-ranks. R_j is the mean rank of method j. If Friedman's test rejects that all methods are equivalent,
-those differ significantly whose mean ranks are further apart than Nemenyi's critical difference.
+Over N data sets, k methods are ranked on each data set: 1 is the best, and ties share their mean
+rank. R_j is the mean rank of method j. If Friedman's test rejects equivalence, two methods differ
+significantly if their mean ranks differ by more than Nemenyi's critical difference.
 
 References
 ----------
@@ -28,7 +28,7 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_integer, check_real
 
 DIGITS = 12
-"""Digits of the largest score up to which scores are told apart."""
+"""Significant digits, relative to the largest score, at which scores are compared."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,12 @@ class PairedTest:
 
     Attributes
     ----------
-    statistic : float
-        Student's t, or for Wilcoxon the difference between the rank sums of wins and losses.
-    p_value : float
-        Two-sided.
-    mean_difference : float
-        Mean of first - second.
-    standard_error : float
-        The standard error of that mean, as the test estimates it.
+    statistic, p_value : float
+        Student's t, or Wilcoxon's rank sum of wins minus losses, and the two-sided p-value.
+    mean_difference, standard_error : float
+        Mean of first - second, and its standard error as estimated by the test.
     wins, ties, losses : int
-        Splits on which the first method scored higher, equal, lower.
+        Number of splits on which the first method scored higher, equal and lower.
     """
 
     statistic: float
@@ -64,16 +60,14 @@ class FriedmanTest:
 
     Attributes
     ----------
-    statistic : float
-        Iman and Davenport's F = (N - 1) chi2 / (N (k - 1) - chi2).
-    p_value : float
-        The probability of a larger F if all methods are equivalent.
+    statistic, p_value : float
+        Iman and Davenport's F = (N - 1) chi2 / (N (k - 1) - chi2), and its p-value.
     chi2 : float
         Friedman's chi2 = 12 N / (k (k + 1)) (sum_j R_j^2 - k (k + 1)^2 / 4).
     degrees : tuple of int
-        The degrees of freedom of F: (k - 1, (k - 1) (N - 1)).
+        Degrees of freedom of F: (k - 1, (k - 1) (N - 1)).
     ranks : ndarray of shape (k,)
-        The mean ranks R_j.
+        Mean ranks R_j.
     """
 
     statistic: float
@@ -93,23 +87,22 @@ def corrected_t_test(
 ) -> PairedTest:
     """Test mean(d) = 0 with Nadeau and Bengio's corrected resampled t test.
 
-    The variance of the mean over r resampled splits is taken as
-    (1/r + n_test / n_train) var(d), because their training sets overlap.
+    The variance of the mean is (1/r + n_test / n_train) var(d), because training sets overlap.
 
     Parameters
     ----------
     first, second : array-like of shape (r,)
         Scores on the same r >= 2 splits.
     n_train, n_test : float
-        Rows on either side of each split; only n_test / n_train counts.
+        Training and test rows of each split; only their ratio matters.
     least_rows : float, default=inf
-        Test rows of a split. The standard deviation of d is taken as at least the largest score
-        over them, as if one row had another result; so equal differences are not certain.
+        Number of test rows per split. The standard deviation of d is at least the largest score
+        divided by `least_rows`, the effect of one row, so equal differences do not give p = 0.
 
     Raises
     ------
     ValueError
-        If the scores don't pair up, one is not finite, or a row count is not positive.
+        If the scores differ in shape or are not finite, or a number of rows is not positive.
 
     References
     ----------
@@ -120,13 +113,11 @@ def corrected_t_test(
             raise ValueError(f"expected {name} > 0, got {rows}")
     d = _differences(first, second)
     spread = 0.0 if np.ptp(d) == 0 else float(np.std(d, ddof=1))
-    largest = float(np.abs(np.array([first, second], dtype=np.float64)).max())
+    largest = _largest(np.array([first, second], dtype=np.float64))
     error = sqrt(1 / len(d) + n_test / n_train) * max(spread, largest / least_rows)
     mean = float(np.mean(d))
-    certain = 0.0 if mean == 0 else float(np.copysign(inf, mean))
-    t = mean / error if error > 0 else certain
-    p_value = 2 * float(stats.t.sf(abs(t), len(d) - 1))
-    return _paired(d, t, p_value, error)
+    t = mean / error if error > 0 else float(np.sign(mean)) * inf if mean else 0.0
+    return _paired(d, t, 2 * float(stats.t.sf(abs(t), len(d) - 1)), error)
 
 
 def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
@@ -135,12 +126,12 @@ def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
     Parameters
     ----------
     first, second : array-like of shape (r,)
-        Scores on the same r >= 2 splits or tables. Ties are left out; if all are ties, p = 1.
+        Scores on the same r >= 2 splits or tables. Ties are ignored; with ties only, p = 1.
 
     Raises
     ------
     ValueError
-        If the scores don't pair up, or one is not a finite number.
+        If the scores differ in shape or are not finite.
     """
     d = _differences(first, second)
     moved = d[d != 0]
@@ -155,9 +146,9 @@ def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm's method (1979), in the same order.
 
-    The i-th smallest of m p-values becomes the largest of (m - j + 1) p_(j) over j <= i, at most 1.
-    Calling those below a level significant is wrong about one or more of them with at most that
-    probability, however the tests depend on each other. Raises ValueError outside [0, 1].
+    The i-th smallest of m p-values becomes the maximum of (m - j + 1) p_(j) over j <= i, at most 1.
+    Rejecting the hypotheses below a level keeps the family-wise error rate at most that level,
+    under any dependence of the tests. Raises ValueError outside [0, 1].
 
     Examples
     --------
@@ -170,18 +161,17 @@ def holm(p_values: Sequence[float]) -> list[float]:
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(len(p))
     adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    bounded: list[float] = np.minimum(adjusted, 1.0).tolist()
-    return bounded
+    return [min(float(value), 1.0) for value in adjusted]
 
 
 def average_ranks(scores: npt.ArrayLike) -> Array:
-    """Return the mean rank of each method, R_j = 1/N sum_i r_ij, 1 the best.
+    """Return the mean rank of each method, R_j = 1/N sum_i r_ij; 1 is the best rank.
 
     Parameters
     ----------
     scores : array-like of shape (N, k)
-        A row per data set, a column per method; higher is better, so errors are negated. Scores
-        that agree to 1e-12 of the largest are equal, and share the mean of their ranks.
+        One row per data set and one column per method. Higher is better, so negate errors. Scores
+        that agree to 1e-12 of the largest score are ties, and share their mean rank.
 
     Returns
     -------
@@ -190,17 +180,12 @@ def average_ranks(scores: npt.ArrayLike) -> Array:
     Raises
     ------
     ValueError
-        If there is less than one data set or two methods, or a score is not finite.
+        If there is no data set, fewer than two methods, or a score is not finite.
     """
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
-        raise ValueError(
-            "expected scores of shape (n_sets >= 1, n_methods >= 2), a row per data set, "
-            f"got {table.shape}"
-        )
-    if not np.isfinite(table).all():
-        raise ValueError("expected finite scores, got nan or inf")
-    largest = float(np.abs(table).max())
+        raise ValueError(f"expected scores of shape (n_sets, n_methods >= 2), got {table.shape}")
+    largest = _largest(table)
     rounded = np.round(table / largest, DIGITS) if largest > 0 else table
     return np.asarray(stats.rankdata(-rounded, axis=1).mean(axis=0), dtype=np.float64)
 
@@ -208,19 +193,19 @@ def average_ranks(scores: npt.ArrayLike) -> Array:
 def friedman_test(scores: npt.ArrayLike) -> FriedmanTest:
     """Test whether k methods are equivalent on average, by F = (N - 1) chi2 / (N (k - 1) - chi2).
 
-    F follows Fisher's distribution with k - 1 and (k - 1) (N - 1) degrees of freedom if they are.
-    chi2 is not corrected for equal ranks, as in Demšar's paper. Where all data sets rank the
-    methods alike, F is infinite and the p-value 0.
+    If they are, F follows Fisher's distribution with k - 1 and (k - 1) (N - 1) degrees of freedom.
+    As in Demšar's paper, chi2 is not corrected for ties. If all data sets rank the methods in the
+    same order, F is infinite and the p-value is 0.
 
     Parameters
     ----------
     scores : array-like of shape (N, k)
-        As for `average_ranks`, N >= 2.
+        As for `average_ranks`, with N >= 2.
 
     Raises
     ------
     ValueError
-        If there are less than two data sets or methods, or a score is not finite.
+        If there are fewer than two data sets or methods, or a score is not finite.
     """
     ranks = average_ranks(scores)
     n_sets, k = np.shape(scores)
@@ -234,22 +219,21 @@ def friedman_test(scores: npt.ArrayLike) -> FriedmanTest:
 
 
 def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05) -> float:
-    """Return q sqrt(k (k + 1) / (6 N)): mean ranks further apart differ significantly.
+    """Return Nemenyi's critical difference of mean ranks, q sqrt(k (k + 1) / (6 N)).
 
-    q is the studentised range of k methods with infinitely many degrees of freedom, exceeded with
-    probability `level`, divided by sqrt(2).
+    q is the 1 - `level` quantile of the studentised range (k, inf), divided by sqrt(2).
 
     Parameters
     ----------
     n_methods, n_sets : int
         k >= 2 methods, N >= 1 data sets.
     level : float
-        Probability of calling any of the differences significant when there is none.
+        Significance level: probability of any significant difference between equivalent methods.
 
     Raises
     ------
     ValueError
-        If there are too few methods or data sets, or the level is not in (0, 1).
+        If there are too few methods or data sets, or the level is outside (0, 1).
     """
     k = check_integer("n_methods", n_methods, least=2)
     n = check_integer("n_sets", n_sets, least=1)
@@ -260,31 +244,33 @@ def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05
 
 
 def _differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
-    """Subtract scores pair by pair, rounded at 1e-12 of the largest score."""
+    """Return the differences of scores, rounded at 1e-12 of the largest score."""
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(
-            f"expected two score arrays of one shape (r,), got {a.shape} and {b.shape}"
-        )
+        raise ValueError(f"expected scores of the same shape (r,), got {a.shape} and {b.shape}")
     if len(a) < 2:
         raise ValueError(f"expected at least 2 pairs of scores, got {len(a)}")
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError("expected finite scores, got nan or inf")
-    largest = float(max(np.abs(a).max(), np.abs(b).max()))
+    largest = _largest(np.array([a, b]))
     return np.round(a / largest - b / largest, DIGITS) * largest if largest > 0 else a - b
 
 
+def _largest(scores: Array) -> float:
+    """Return the largest absolute score; raise ValueError unless all scores are finite."""
+    if not np.isfinite(scores).all():
+        raise ValueError("expected finite scores, got nan or inf")
+    return float(np.abs(scores).max())
+
+
 def _signed_rank_p(moved: Array, ranks: Array) -> float:
-    """Return SciPy's p-value; of at most 13 differences with equal ranks that of all 2^n signs."""
+    """Return SciPy's p-value, or the exact one for at most 13 differences with tied ranks."""
     n = len(moved)
     if n > 13 or len(np.unique(ranks)) == n:
         return float(stats.wilcoxon(moved).pvalue)
-    signs = np.arange(2**n)[:, None] >> np.arange(n) & 1  # scipy takes them one after the other
+    signs = np.arange(2**n)[:, None] >> np.arange(n) & 1  # all sign patterns; SciPy's loop is slow
     sums, observed = signs @ ranks, float(ranks[moved > 0].sum())
     return min(1.0, 2 * min(float(np.mean(sums >= observed)), float(np.mean(sums <= observed))))
 
 
 def _paired(d: Array, statistic: float, p_value: float, error: float) -> PairedTest:
-    """Return a result with the mean difference, wins, ties and losses."""
     wins, ties, losses = (int(np.sum(np.sign(d) == sign)) for sign in (1, 0, -1))
     return PairedTest(statistic, p_value, float(np.mean(d)), error, wins, ties, losses)

@@ -1,7 +1,7 @@
-"""Numbers in tables and sentences, with few digits and units, and tables as plain text.
+"""Formatting of numbers for tables and sentences, and plain-text tables.
 
-A table is a sequence of rows, each a mapping from column key to cell. Cells are numbers, text,
-`Score` (mean ± spread) or None for a missing one; text is made harmless first.
+A table is a sequence of rows, and a row maps column keys to cells. A cell is a number, text, a
+`Score` (mean ± standard deviation), or None if missing. Control characters are removed from text.
 """
 
 from __future__ import annotations
@@ -22,15 +22,12 @@ MISSING, MINUS = "–", "−"
 
 
 def known(value: float | None) -> TypeGuard[float]:
-    """Return True for a finite number, False for None."""
+    """Return True if `value` is a finite number."""
     return value is not None and isfinite(value)
 
 
 def decimals(values: Iterable[float | None], errors: Iterable[float | None]) -> int:
-    """Return the number of decimals that distinguish the values, at most four.
-
-    They show three digits of the largest value and one of the median standard error.
-    """
+    """Return the decimals, up to 4, for 3 digits of the values and 1 of the median error."""
     largest = max((abs(value) for value in values if known(value)), default=0.0)
     spread = median([error for error in errors if known(error) and error > 0] or [1.0])
     wanted = 2 - floor(log10(largest)) if largest > 0 else 3
@@ -38,30 +35,26 @@ def decimals(values: Iterable[float | None], errors: Iterable[float | None]) -> 
 
 
 def fixed(value: float | None, digits: int) -> str:
-    """Write a number with `digits` decimals; powers of ten where they would not fit."""
+    """Format a number with `digits` decimals, or with an exponent if too small or too large."""
     if not known(value):
         return MISSING
     awkward = value != 0 and not 0.5 * 10.0**-digits <= abs(value) < 1e7
     return _power(value) if awkward else f"{value:.{digits}f}".replace("-", MINUS)
 
 
-def signed(value: float | None, digits: int) -> str:
-    """Write a difference with its sign; zero after rounding has none."""
-    if not known(value):
-        return MISSING
+def signed(value: float, digits: int) -> str:
+    """Format a difference with its sign, except for a rounded zero."""
     text = f"{value:+.{digits}f}"
     return text.replace("-", MINUS) if any(digit in text for digit in "123456789") else text[1:]
 
 
-def p_value(value: float | None) -> str:
-    """Write a probability with digits that show its side of 0.05."""
-    if not known(value):
-        return MISSING
+def p_value(value: float) -> str:
+    """Format a p-value with enough digits to compare it with 0.05."""
     return "< 0.001" if value < 0.001 else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
 
 
 def seconds(value: float | None) -> str:
-    """Write a time, with one unit or two: "12 ms", "4.2 s", "2 min 5 s", "2 h"."""
+    """Format a time with one or two units: "12 ms", "4.2 s", "2 min 5 s", "2 h"."""
     if not known(value):
         return MISSING
     if value < 1:
@@ -74,7 +67,7 @@ def seconds(value: float | None) -> str:
 
 
 def bytes_of(value: float | None) -> str:
-    """Write a number of bytes with a unit: "512 B", "20 kB", "3.2 MB"."""
+    """Format a number of bytes with a unit: "512 B", "20 kB", "3.2 MB"."""
     if not known(value):
         return MISSING
     units = ["B", "kB", "MB", "GB", "TB"]
@@ -84,7 +77,7 @@ def bytes_of(value: float | None) -> str:
 
 
 def gap(value: float | None) -> str:
-    """Write a relative gap with two digits and a power of ten."""
+    """Format a relative gap with two digits and an exponent."""
     if not known(value):
         return MISSING
     return "0" if value == 0 else _power(value)
@@ -96,30 +89,27 @@ def _power(value: float) -> str:
 
 
 def share_text(value: float, spread: float) -> str:
-    """Write a share with its standard deviation if known: "40% ± 3%"."""
+    """Format a share with its standard deviation if known: "40% ± 3%"."""
     return f"{value:.0%} ± {spread:.0%}" if isfinite(spread) else f"{value:.0%}"
 
 
 def shortage(error: MemoryError) -> str:
-    """Return one sentence with the bytes that were refused, and what to change.
-
-    An error without a number of bytes (only NumPy's has one) gets the peak of the process.
-    """
+    """Return a message with remedies and the requested bytes (from NumPy) or the peak memory."""
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is not None and dtype is not None:
         size = prod(shape) * np.dtype(dtype).itemsize
         needed = f"{size} bytes ({bytes_of(size)}) for an array of shape {printable(shape)}"
     else:
         text = printable(" ".join(str(error).split()), 200).rstrip(".")
-        needed = " - ".join(filter(None, (_peak_memory(), text))) or "more than there is"
+        needed = " - ".join(filter(None, (_peak_memory(), text))) or "unknown size"
     return (
-        f"not enough memory: {needed}; take fewer rows, a smaller cache (cache_mb) or lab-rbf, "
-        "whose memory grows with the rows and not with their square, or allow more memory"
+        f"not enough memory: {needed}; use fewer rows, a smaller cache (cache_mb), more memory, or "
+        "lab-rbf, which needs memory proportional to the rows and not to their square"
     )
 
 
 def _peak_memory() -> str:
-    """Write the largest memory of this process so far; "" where the system does not tell."""
+    """Return the peak memory usage of this process as text, or "" if unavailable."""
     try:
         import resource
     except ImportError:
@@ -130,7 +120,7 @@ def _peak_memory() -> str:
 
 
 class Score(NamedTuple):
-    """A mean with its spread, in the same units, shown as ``0.871 ± 0.020``."""
+    """A mean with its standard deviation, formatted as ``0.871 ± 0.020``."""
 
     mean: float
     std: float
@@ -141,18 +131,16 @@ TextCell: TypeAlias = str | float | Score | None
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of a plain-text table: its key, heading and format.
+    """A column of a plain-text table.
 
     Attributes
     ----------
-    key : str
-        The key of its cells in the rows.
-    title : str or None
-        The heading; None takes the key.
+    key, title : str
+        Key of the column's cells in the rows, and heading (by default the key).
     digits : int
-        Decimals of floats; integers have none.
+        Decimals of floats.
     missing : str
-        The text of a missing cell.
+        Text for a missing cell.
     """
 
     key: str
@@ -164,25 +152,17 @@ class TextColumn:
 def text_table(
     rows: Sequence[Mapping[str, TextCell]], columns: Sequence[TextColumn | str] | None = None
 ) -> str:
-    """Render rows as plain text, with two spaces between columns.
+    """Format rows as a plain-text table.
+
+    Numbers are right-aligned, control characters are removed, and text is truncated to 350
+    characters with an ellipsis.
 
     Parameters
     ----------
     rows : sequence of mappings
-        One mapping from column key to cell for each row.
+        Rows, which map column keys to cells.
     columns : sequence of TextColumn or str, optional
-        The columns, in order; by default every key, in the order of first appearance.
-
-    Returns
-    -------
-    str
-        Lines ending in a newline. Columns of numbers are aligned to the right, control characters
-        are removed, and texts of more than 350 characters end in an ellipsis.
-
-    Raises
-    ------
-    ValueError
-        Without a column.
+        Columns, in order; by default all keys, in order of first appearance. ValueError if empty.
     """
     lines = [[head, "-" * len(head), *body] for head, _, body in laid_out(rows, columns, str)]
     return "".join(f"{'  '.join(line).rstrip()}\n" for line in zip(*lines, strict=True))
@@ -193,10 +173,7 @@ def laid_out(
     columns: Sequence[TextColumn | str] | None,
     escape: Callable[[str], str],
 ) -> list[tuple[str, bool, list[str]]]:
-    """Return the heading of each column, True if it holds numbers, and its cells, equally wide.
-
-    `escape` is applied to all texts, after control characters are removed.
-    """
+    """Return heading, True for numbers, and cells of each column, escaped and of equal width."""
     keys = dict.fromkeys(key for row in rows for key in row)
     shown = [TextColumn(c) if isinstance(c, str) else c for c in (columns or keys)]
     if not shown:
@@ -208,7 +185,7 @@ def laid_out(
         numeric = bool(words) and not any(words)
         title = _clean(column.key if column.title is None else column.title)
         head, *body = [escape(text) for text in (title, *(_written(c, column) for c in cells))]
-        if numeric:  # the signs of spreads stand below each other
+        if numeric:  # align the ± signs
             parts = [text.partition(" ±") for text in body]
             widest = max(len(sign + spread) for _, sign, spread in parts)
             body = [f"{value}{(sign + spread).rjust(widest)}" for value, sign, spread in parts]
@@ -219,7 +196,6 @@ def laid_out(
 
 
 def _written(cell: object, column: TextColumn) -> str:
-    """Write a cell in one line."""
     if cell is None:
         return _clean(column.missing)
     if isinstance(cell, Score):
@@ -232,5 +208,5 @@ def _written(cell: object, column: TextColumn) -> str:
 
 
 def _clean(text: str) -> str:
-    """Turn runs of white space into single spaces, drop control and format characters, and cut."""
-    return printable(" ".join(text.split()), 350)  # the largest float has 313 with three decimals
+    """Collapse white space, drop control characters, and truncate."""
+    return printable(" ".join(text.split()), 350)  # the longest float has 313 characters

@@ -1,4 +1,4 @@
-"""Results made by hand, for the tests of the report."""
+"""Synthetic results for the tests of the report."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from pliant.comparison.protocol import Entry, Protocol
+from pliant.comparison.cells import failed
+from pliant.comparison.protocol import Cell, Entry, Protocol
 from pliant.comparison.result import ComparisonResult
+from tests.comparison.comparison_cases import record
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -17,7 +19,6 @@ HOSTILE = (
     "{{constructor}}${7*7}&lt;b&gt;",
 )
 
-LEARNED, BASELINE = "learned kernel", "baseline"
 LEARNED, BASELINE = "learned kernel", "baseline"
 
 METHODS = (
@@ -33,16 +34,8 @@ METHODS = (
     Entry("dummy", "Dummy", BASELINE, "", "done"),
 )
 
-GOODNESS = {
-    "dank": 0.952,
-    "lab-rbf": 0.957,
-    "tkl": 0.949,
-    "svm": 0.948,
-    "forest": 0.951,
-    "boosting": 0.944,
-    "linear": 0.921,
-    "dummy": 0.58,
-}
+GOODNESS = {"dank": 0.952, "lab-rbf": 0.957, "tkl": 0.949, "svm": 0.948}
+GOODNESS |= {"forest": 0.951, "boosting": 0.944, "linear": 0.921, "dummy": 0.58}
 
 SCORES = {
     "classification": lambda s: {
@@ -55,8 +48,8 @@ SCORES = {
 }
 
 
-def record(method, repeat, fold, task, truth, rng):
-    """Return a finished cell whose scores and predictions are about as good as the method."""
+def scored(method, repeat, fold, task, truth, rng):
+    """Return a finished cell with scores and predictions of the method's level."""
     level = GOODNESS[method] + 0.012 * rng.standard_normal()
     rows = range(fold, len(truth), 5)
     if task == "regression":
@@ -66,34 +59,14 @@ def record(method, repeat, fold, task, truth, rng):
         codes = [sorted(set(truth.values())).index(truth[str(row)]) for row in rows]
         true = np.where(rng.random(len(rows)) < level, codes, rng.integers(0, 3, len(rows)))
         values = (0.1 + 0.7 * np.eye(3)[true]).tolist()
-    return {
-        "method": method,
-        "repeat": repeat,
-        "fold": fold,
-        "status": "done",
-        "error": None,
-        "scores": SCORES[task](level),
+    facts = {
         "chosen": {} if method == "dummy" else {"C": 8.0, "gamma": 2.0 ** -(fold % 2)},
-        "rows": {"train": 400, "test": 100},
         "kept": {"rows": [*rows], "values": values},
         "support": 80 + 7 * fold if method != "dummy" else None,
         "gap": 10.0 ** -(5 + fold) if method in ("dank", "tkl", "svm") else None,
-        "seconds": {"search": 9.0, "fit": 0.4 + 0.1 * fold, "predict": 0.003, "total": 9.7},
-        "size_bytes": 34_000,
         "warnings": ["ConvergenceWarning: raise max_iter"] if method == "tkl" else [],
     }
-
-
-def failed(method, fold, text):
-    return {
-        "method": method,
-        "repeat": 0,
-        "fold": fold,
-        "status": "error",
-        "error": text,
-        "scores": {},
-        "warnings": [],
-    }
+    return record(method, repeat, fold, SCORES[task](level), train=400, test=100, **facts)
 
 
 def result(
@@ -106,7 +79,7 @@ def result(
     seed=0,
     **changes,
 ):
-    """Return a comparison of ten methods over ten folds; two of them have no score."""
+    """Return a comparison of ten methods over ten folds; two methods have no score."""
     rng = np.random.default_rng(seed)
     if task == "regression":
         truth = {str(row): float(50 + 20 * rng.standard_normal()) for row in range(500)}
@@ -116,10 +89,10 @@ def result(
     for entry in methods:
         places = [(repeat, fold) for repeat in range(2) for fold in range(5)]
         if entry.name == "scg-ldk":
-            records += [failed(entry.name, fold, error) for fold in range(5)]
+            records += [failed(Cell(entry.name, 0, fold), error) for fold in range(5)]
         elif entry.name in GOODNESS:
             records += [
-                record(entry.name, *place, task, truth, rng)
+                scored(entry.name, *place, task, truth, rng)
                 for place in places[: 7 if entry.status == "cut" else None]
             ]
     if warning is not None:
@@ -139,23 +112,23 @@ def result(
         "ordered": False,
         "notes": [],
     }
-    facts = {
-        "sample": sample,
-        "truth": truth,
-        "protocol": Protocol(),
-        "methods": tuple(methods),
-        "records": tuple(records),
-        "seconds": 583.2,
-        "budget": 600.0,
-        "interrupted": False,
-        "environment": {"pliant": "0.1.0", "python": "3.11.2", "cores": "2"},
-        "command": "pliant compare table.csv --target kind --report report.html",
-    }
-    return ComparisonResult(**{**facts, **changes})
+    made = ComparisonResult(
+        sample=sample,
+        truth=truth,
+        protocol=Protocol(),
+        methods=tuple(methods),
+        records=tuple(records),
+        seconds=583.2,
+        budget=600.0,
+        interrupted=False,
+        environment={"pliant": "0.1.0", "python": "3.11.2", "cores": "2"},
+        command="pliant compare table.csv --target kind --report report.html",
+    )
+    return replace(made, **changes)
 
 
 def hostile(text, task="classification", **changes):
-    """Return a result with one text wherever a text can stand."""
+    """Return a result with `text` in all places that may hold text."""
     methods = tuple(
         replace(entry, title=text, reason=entry.reason and text, summary=text) for entry in METHODS
     )

@@ -1,4 +1,4 @@
-"""A report taken apart, for tests that ask what it holds."""
+"""A parser of reports for the tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ EMPTY = {"br", "img", "meta"}
 
 
 class Page(HTMLParser):
-    """The elements of a page and the text inside them; complains of tags that don't match."""
+    """The elements of a page with their text; fails if tags do not match."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -27,7 +27,7 @@ class Page(HTMLParser):
             self._open.append(element)
 
     def _place(self, element):
-        """Put a table's rows and their cells into it."""
+        """Add rows and cells to their table."""
         if element["name"] == "table":
             element["rows"] = []
         tables = [each for each in self._open if each["name"] == "table"]
@@ -45,7 +45,7 @@ class Page(HTMLParser):
             element["text"] += data
 
     def all(self, name, **wanted):
-        """Return the elements of a name with these attributes; class_ for one of its classes."""
+        """Return the elements of a name with the given attributes; `class_` matches one class."""
         found = [each for each in self.elements if each["name"] == name]
         for key, value in wanted.items():
             key = key.rstrip("_").replace("_", "-")

@@ -1,4 +1,4 @@
-"""Pictures of the model to use, which is fitted once more: importance and relevance."""
+"""Pictures of the recommended model: importance and relevance of features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from pliant import LABRBFRegressor, compare
 from pliant.comparison import pictures as module
 from pliant.comparison.page import report_html
 from pliant.comparison.pictures import pictures_of
-from pliant.comparison.sample import Sample
 
 NAMES = ["age", "dose $", "<script>"]
 LAB = LABRBFRegressor(n_support=8, n_members=2, max_iter=3, random_state=0)
@@ -35,10 +34,10 @@ def compared(data):
     return compare(X, y, methods=methods, **options)
 
 
-def test_what_matters_is_drawn_in_units_of_the_metric(compared):
+def test_importance_picture(compared):
     found = pictures_of(compared)
     importance = found["importance"][0]
-    assert "loss of R2 on 30 held-out rows" in importance.title
+    assert "decrease in R2 on 30 held-out rows" in importance.title
     assert "Most important: 'dose $'" in importance.title
     for picture in [each for section in found.values() for each in section]:
         image = Image.open(io.BytesIO(base64.b64decode(picture.png, validate=True)))
@@ -47,7 +46,7 @@ def test_what_matters_is_drawn_in_units_of_the_metric(compared):
         assert 300 < picture.width < 900
 
 
-def test_permuting_a_feature_costs_twice_its_share_of_the_variance():
+def test_importance_of_linear_model():
     """R2 of y = 2 x_0 + x_1 with x_j permuted is 1 - 2 b_j^2 / var(y)."""
     X = np.random.default_rng(0).normal(size=(1500, 3))
     y = X @ np.array([2.0, 1.0, 0.0])
@@ -58,14 +57,7 @@ def test_permuting_a_feature_costs_twice_its_share_of_the_variance():
     assert float(dose) == pytest.approx(2 / 5, rel=0.15)
 
 
-def test_the_words_of_a_text_are_permuted_together():
-    names = ("age", "note (hash 0)", "note (hash 1)")
-    y = np.arange(4) % 2
-    sample = Sample(np.zeros((4, 3)), y, "classification", names, texts=((1, 3),))
-    assert module._columns(sample) == [("age", [0]), ("note", [1, 2])]
-
-
-def test_a_member_with_a_relevance_has_its_picture(data):
+def test_relevance_picture(data):
     X, y = data
     found = compare(X, y, methods=[("local", LAB)], folds=3, repeats=1, n_jobs=1)
     pictures = pictures_of(found)["importance"]
@@ -73,15 +65,15 @@ def test_a_member_with_a_relevance_has_its_picture(data):
     assert "Most relevant: 'feature 1'" in pictures[1].title
 
 
-def test_the_log_loss_increases():
+def test_importance_by_log_loss():
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = np.where(X[:, 0] > 0, "high", "low")
     model = LogisticRegression()
     found = compare(X, y, methods=[model], metric="log_loss", folds=3, repeats=1, n_jobs=1)
-    assert "increase of log loss" in pictures_of(found)["importance"][0].title
+    assert "increase in log loss" in pictures_of(found)["importance"][0].title
 
 
-def test_a_picture_that_fails_is_left_out_and_the_page_is_written(compared, monkeypatch):
+def test_failed_picture_is_left_out(compared, monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("no picture")
 

@@ -1,4 +1,4 @@
-"""No text from a table, a method or an error can do anything on the page but be read."""
+"""Text from tables, methods and errors cannot inject HTML or control characters."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import hashlib
 import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pliant import TableError
+from pliant.comparison import TextColumn, text_table
 from pliant.comparison.page import report_html, write_report
 from tests.comparison.report.report_cases import HOSTILE, hostile, result
 from tests.comparison.report.report_page import Page
@@ -16,7 +19,7 @@ from tests.comparison.report.report_page import Page
 
 @pytest.fixture
 def plain(monkeypatch):
-    """Leave out pictures, which take most of the time."""
+    """Disable the pictures, which take most of the time."""
     monkeypatch.setattr("pliant.comparison.page.pictures_of", lambda result: {})
 
 
@@ -26,11 +29,11 @@ def clean():
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_texts_are_only_text(text, plain):
+def test_hostile_text_is_escaped(text, plain):
     compare_with_clean(text, Page(report_html([result()])))
 
 
-def test_hostile_texts_are_only_text_in_captions(clean):
+def test_hostile_text_in_captions(clean):
     compare_with_clean(HOSTILE[1], clean)
 
 
@@ -46,13 +49,13 @@ def compare_with_clean(text, clean):
     assert attacked.all("h1")[0]["text"] == f"{shown}: methods compared"
 
 
-def test_no_control_or_direction_mark_reaches_the_page(plain):
+def test_no_control_characters_on_page(plain):
     written = report_html([hostile(HOSTILE[3], "regression")])
     assert {c for c in written if unicodedata.category(c)[0] == "C" and c != "\n"} == set()
     assert "safeevil[31m" in written
 
 
-def test_the_page_runs_nothing_and_loads_its_own_style_only(clean):
+def test_content_security_policy(clean):
     (policy,) = [
         e["attributes"]["content"] for e in clean.all("meta", http_equiv="Content-Security-Policy")
     ]
@@ -68,7 +71,7 @@ def test_the_page_runs_nothing_and_loads_its_own_style_only(clean):
     assert "@import" not in style["text"]
 
 
-def test_a_failure_leaves_the_old_file(tmp_path, plain):
+def test_failure_keeps_old_file(tmp_path, plain):
     path = tmp_path / "report.html"
     path.write_text("old")
     with pytest.raises(ValueError, match="at least one result"):
@@ -77,3 +80,20 @@ def test_a_failure_leaves_the_old_file(tmp_path, plain):
         write_report([result()], tmp_path / "absent" / "report.html")
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+COLUMNS = ["data", TextColumn("paper", digits=1), TextColumn("measured", digits=2)]
+COLUMNS.append(TextColumn("baseline", missing="later"))
+
+
+def test_control_characters_are_removed():
+    lines = text_table([{"a\nb\x1b[2J": "one\r\ntwo\x00\u202ethree\u2028four\tfive"}]).splitlines()
+    assert lines[0] == "a b[2J"
+    assert lines[2] == "one twothree four five"
+
+
+@given(st.lists(st.one_of(st.integers(-999, 999), st.floats(-99, 99)), min_size=1))
+def test_numbers_are_right_aligned(cells):
+    lines = text_table([{"x": cell} for cell in cells]).splitlines()
+    assert len({len(line) for line in lines}) == 1
+    assert [line[-1].isdigit() for line in lines[2:]] == [True] * len(cells)
