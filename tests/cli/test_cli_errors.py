@@ -114,7 +114,7 @@ def test_a_fault_in_a_late_row_leaves_no_file(pliant, models, folder):
 def test_predictions_that_cannot_be_written(refused, models):
     predict = ("predict", models["sick"], "patients.csv")
     assert "missing folder" in refused(*predict, "--out", "none/p.csv")
-    assert "expected a name that ends in .csv" in refused(*predict, "--out", "p.txt")
+    assert "expected a name ending in .csv" in refused(*predict, "--out", "p.txt")
     assert "is already in use" in refused(*predict, "--out", "patients.csv")
     assert "is already in use" in refused(*predict, "--out", models["sick"])
 
@@ -127,7 +127,7 @@ def forged(**parts):
 
 FILES = {
     "pickle": (lambda good: pickle.dumps(print), "this is a pickle, which is never loaded"),
-    "truncated": (lambda good: good[: len(good) // 2], "expected a whole zip archive"),
+    "truncated": (lambda good: good[: len(good) // 2], "expected a complete zip archive"),
     "hostile": (
         lambda good: forged(model=FunctionTransformer(print), schema="null", metadata="null"),
         "cannot load",

@@ -89,7 +89,7 @@ def test_a_comparison_is_told(run):
     assert {"DANK", "Linear", "Dummy"} <= {line.split()[0] for line in told[5:9]}
     assert re.search(r"Predict with .*: accuracy .* on held-out rows", unwrapped(done.out))
     notes = done.err.splitlines()
-    assert notes[0].startswith(f"Note: finished folds are kept in '{files['cells.jsonl']}'")
+    assert notes[0].startswith(f"Note: finished folds are saved in '{files['cells.jsonl']}'")
     assert notes[1] == "t: at most 9 fits on 3 folds"
     assert [line.startswith(f"t: {k} fold") for k, line in enumerate(notes[2:], 1)] == [True] * 3
 
@@ -563,8 +563,8 @@ REFUSED = {
     ("--report", "-"): "expected a file name, got '-': only --json can be written to stdout",
     ("--json", "r", "--report", "r"): "'r' is already in use: choose another name",
     ("patients.csv",): "expected each table once, got 'patients.csv' twice",
-    ("other.csv", "--cache", "c"): "--cache names the file of one table: leave it out for several",
-    ("other.csv", "--out", "m"): "--out saves one model: give one table",
+    ("other.csv", "--cache", "c"): "--cache is the file of a single table",
+    ("other.csv", "--out", "m"): "--out saves a single model: expected one table, got 2",
     ("--cache", "thesis.txt"): "'thesis.txt' is not a comparison file",
     ("--cache", "thesis.txt", "--resume"): "'thesis.txt' is not a comparison file",
 }

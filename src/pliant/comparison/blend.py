@@ -404,7 +404,8 @@ class BlendClassifier(ClassifierMixin, _Blend):
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the most probable classes, shape (n_samples,)."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[most_probable])
 
 
 for _kind in (BlendRegressor, BlendClassifier):

@@ -20,9 +20,9 @@ WAYS = {
 
 
 def held(call):
-    """Return the minimum peak of three calls, as threads of other tests may add to a peak."""
+    """Return the minimum peak of eight calls, as threads of other tests may add to a peak."""
     peaks = []
-    for _ in range(3):
+    for _ in range(8):
         tracemalloc.start()
         call()
         peaks.append(tracemalloc.get_traced_memory()[1])
