@@ -9,7 +9,7 @@ proportional to (L / L_j)^4 for the three best models and 0 for the others. Weig
 become 0.
 
 In a comparison, the score of the blend on a fold uses weights learned from the other folds of the
-same repeat, so it is unbiased like the score of a method. With time-ordered rows the weights use
+same repeat, so it is unbiased like a method's score. With time-ordered rows, the weights use
 earlier folds only, and the first fold has no score. The final weights use all folds.
 """
 
@@ -37,7 +37,7 @@ from pliant.core.validation import check_share
 SHRINKAGE, BEST, POWER, LEAST = 30.0, 3, 4, 0.05
 """Strength of the penalty in rows, number of best models in u, exponent in u, minimum weight.
 
-On 24 tables of 150 to 1000 rows, strengths of 10 and 100 rows were no better, nor was a penalty
+On 24 tables of 150 to 1000 rows, strengths of 10 and 100 rows were no better, nor was shrinkage
 towards all models. A model below the minimum weight is not worth its prediction time."""
 
 SMALLEST = 1e-4
@@ -302,8 +302,8 @@ class _Blend(BaseEstimator):
 class BlendRegressor(RegressorMixin, _Blend):
     """Weighted mean of regressors, with weights learned from out-of-fold predictions.
 
-    The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, plus a penalty
-    towards the best three members; p_ij is member j's prediction for the held-out sample i.
+    The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, plus a shrinkage
+    penalty towards the best three members; p_ij is member j's prediction for the held-out sample i.
 
     Parameters
     ----------
@@ -372,8 +372,8 @@ class BlendRegressor(RegressorMixin, _Blend):
 class BlendClassifier(ClassifierMixin, _Blend):
     """Weighted mean of class probabilities, with weights learned from out-of-fold predictions.
 
-    The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, plus a penalty
-    towards the best three members; p_ij are member j's probabilities for the held-out sample i.
+    The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, plus a shrinkage
+    penalty towards the best three members; p_ij are member j's probabilities for held-out sample i.
 
     Parameters
     ----------

@@ -76,9 +76,9 @@ def compare(
     task : {"classification", "regression"}, optional
         Inferred from y by default: classification for text and for a few recurring integers.
     groups : array-like of shape (n_samples,), optional
-        Keep the samples of each group in the same fold.
+        Group labels; samples of the same group stay in the same fold.
     time : array-like of shape (n_samples,), optional
-        Test only on samples later than the training samples.
+        Times; test samples are later than all training samples.
     budget : float or None, default=300.0
         Time limit in seconds, including the final fit. It limits which cells run but does not
         affect their scores. After the first fold, methods too slow for it are dropped and, if

@@ -1,7 +1,7 @@
 """The journal: a file of JSON lines with finished cells, to resume an interrupted comparison.
 
 The first line has the format version and the key, a hash of the table, the protocol and the package
-versions. Each further line is a cell. A file with a different key is refused. An incomplete last
+versions. Each further line has one cell. A file with a different key is refused. An incomplete last
 line, from a killed process, is ignored.
 """
 

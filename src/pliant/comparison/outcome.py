@@ -121,7 +121,7 @@ class Outcome:
 
     @property
     def best_single(self) -> Standing | None:
-        """The method with the best mean, except the dummy."""
+        """The method with the best mean, other than the dummy."""
         ranked = (s for s in self._standings if s.rank is not None and s.method.name != DUMMY)
         return next(ranked, None)
 

@@ -58,7 +58,7 @@ Content: TypeAlias = Union[Element, str, float, "Iterable[Content]", None]
 
 
 def clean(value: object) -> str:
-    """Return text on one line, without control characters and bidirectional marks."""
+    """Return text on one line, without control characters or bidirectional marks."""
     return printable(" ".join(str(value).split()), 2000)
 
 

@@ -38,7 +38,7 @@ SCALE, WIDTH = 1.8, 4.8
 """Image pixels per page pixel, and figure width in inches of 100 page pixels."""
 
 MOST_ROWS, REPEATS, MOST_FEATURES = 500, 3, 20
-"""Maximum rows and number of permutations for permutation importance; maximum number of drawn features."""
+"""Maximum rows and number of permutations of the importance; maximum number of drawn features."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str:
 
 
 def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
-    """Draw the decrease in score when a feature is permuted in test rows of the first fold."""
+    """Draw the decrease in score when each feature is permuted in test rows of the first fold."""
     random = np.random.default_rng(result.protocol.seed)
     test = outer_split(sample, result.protocol, 0, 0)[1]
     rows = np.sort(random.permutation(test)[:MOST_ROWS])
