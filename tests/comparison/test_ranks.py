@@ -132,6 +132,6 @@ def test_unranked_methods_are_excluded_with_reasons():
     assert found.tables == ("a", "b (1)", "b (2)")
     assert found.left_out == {
         "tkl": "b (1): 1 of 2 folds: the budget ended and b (2): not compared",
-        "osk": "a: no score on all common folds",
+        "osk": "a: some common folds have no score",
         "ldk": "a: not compared and b (1): not compared",
     }

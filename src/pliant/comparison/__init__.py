@@ -1,10 +1,10 @@
 """Compare methods on a table: cross-validation, a blend of the best methods, a report.
 
 `compare` evaluates methods fold by fold on one table (`comparing`, `race`, `cells`) and learns the
-weights of a blend (`blend`). It returns a `ComparisonResult`, which fits models and writes a page
+weights of a blend (`blend`). It returns a `ComparisonResult`, which fits models and writes a report
 (`result`, `page`).
 
-Submodules are imported on first use to keep the start of other commands fast.
+Submodules are imported on first use, so that other commands start fast.
 """
 
 from importlib import import_module
@@ -62,7 +62,7 @@ __all__ = [
 ]
 
 _MODULES = "text statistics protocol sample standings contenders reading blend outcome comparing"
-"""Modules that define the public names, those with few imports first."""
+"""Modules that define the public names, lightest imports first."""
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ proportional to (L / L_j)^4 for the three best models and 0 for the others. Weig
 become 0.
 
 In a comparison, the score of the blend on a fold uses weights learned from the other folds of the
-same repeat, so it is unbiased like the score of a method. With time-ordered rows the weights use
+same repeat, so it is unbiased like a method's score. With time-ordered rows, the weights use
 earlier folds only, and the first fold has no score. The final weights use all folds.
 """
 
@@ -37,14 +37,14 @@ from pliant.core.validation import check_share
 SHRINKAGE, BEST, POWER, LEAST = 30.0, 3, 4, 0.05
 """Strength of the penalty in rows, number of best models in u, exponent in u, minimum weight.
 
-On 24 tables of 150 to 1000 rows, strengths of 10 and 100 rows were no better, nor was a penalty
-towards all models. A model with less than the minimum weight costs more time than it gains."""
+On 24 tables of 150 to 1000 rows, strengths of 10 and 100 rows were no better, nor was shrinkage
+towards all models. A model below the minimum weight is not worth its prediction time."""
 
 SMALLEST = 1e-4
 """Lower bound of probabilities in the log loss."""
 
 Loss: TypeAlias = Callable[[Any, Array], tuple[float, Array]]
-"""Function of targets and predictions that returns the loss and its gradient in predictions."""
+"""Function that maps targets and predictions to the loss and its gradient in the predictions."""
 
 
 def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
@@ -54,7 +54,7 @@ def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
 
 
 def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
-    """Return the log loss of probabilities (n, k) at the true class codes, and its gradient."""
+    """Return the log loss of (n, k) probabilities for the true class codes, and its gradient."""
     rows = np.arange(len(codes))
     true = np.maximum(values[rows, codes], SMALLEST)
     gradient = np.zeros_like(values)
@@ -87,7 +87,7 @@ def blend_weights(
     pulled, best = np.zeros(len(stacked)), np.zeros(len(stacked))
     best[best_first[0]] = 1.0
     strength = SHRINKAGE / len(target)
-    # L, bounded below by the rounding error of the largest loss
+    # L, kept above the rounding error of the largest loss
     unit = max(alone.min(), 1e-12 * alone.max(), np.finfo(np.float64).tiny)
     near = best_first[:BEST]
     pulled[near] = (unit / np.maximum(alone[near], unit)) ** POWER
@@ -102,7 +102,7 @@ def blend_weights(
 
     found: Any = minimize(  # type: ignore[call-overload]
         objective,
-        best,  # starting at equal weights, the first step is too long if the losses differ widely
+        best,  # from equal weights, the first step is too long if the losses differ widely
         jac=True,
         method="SLSQP",
         bounds=[(0.0, 1.0)] * len(stacked),
@@ -120,8 +120,8 @@ class BlendOutcome:
     """The weights of a blend and its held-out predictions.
 
     `weights` maps method names to weights, in descending order with sum 1. `scores` maps each
-    (repeat, fold) to the scores by metric, with weights from the other folds; with one fold it is
-    empty. `values` are the predictions, or probabilities of shape (n, n_classes), averaged over
+    (repeat, fold) to scores by metric, with weights from the other folds; it is empty for a single
+    fold. `values` are the predictions, or probabilities of shape (n, n_classes), averaged over
     repeats, for the n sorted `rows` with targets `y`.
     """
 
@@ -261,7 +261,7 @@ class _Blend(BaseEstimator):
     def _importances(self, X: Array, y: npt.NDArray[Any]) -> Array:
         """Return each feature's share of the total increase in loss by a permutation of rows."""
         n_features = X.shape[1]
-        rows = min(len(X), max(20, 20_000 // n_features))  # bounded time
+        rows = min(len(X), max(20, 20_000 // n_features))  # bounds the time
         chosen = np.linspace(0, len(X) - 1, rows).astype(np.intp)
         points, target = X[chosen], y[chosen]
         order = np.random.default_rng(0).permutation(rows)
@@ -286,7 +286,7 @@ class _Blend(BaseEstimator):
         return np.asarray(sum(w * getattr(member, method)(X) for w, (_, member) in parts if w > 0))
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if the weights of a model file are invalid for the members."""
+        """Raise ValueError if the weights in a model file are invalid for the members."""
         w, k = self.weights_, len(self.members_)
         if w.shape != (k,) or not (w >= 0).all() or abs(w.sum() - 1) > 1e-6:
             raise ValueError(f"expected {k} weights >= 0 with sum 1, got {w!r:.80}")
@@ -302,14 +302,14 @@ class _Blend(BaseEstimator):
 class BlendRegressor(RegressorMixin, _Blend):
     """Weighted mean of regressors, with weights learned from out-of-fold predictions.
 
-    The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, plus a penalty
-    towards the best three members; p_ij is member j's prediction for the held-out sample i.
+    The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, plus a shrinkage
+    penalty towards the best three members; p_ij is member j's prediction for the held-out sample i.
 
     Parameters
     ----------
     estimators : sequence of (str, estimator)
     cv : int or splitter, default=5
-        Cross-validation that gives the out-of-fold predictions for the weights.
+        Cross-validation for the out-of-fold predictions.
 
     Attributes
     ----------
@@ -317,14 +317,14 @@ class BlendRegressor(RegressorMixin, _Blend):
         The estimators, fitted on all samples.
     weights_ : array of shape (n_members,)
     feature_importances_ : array of shape (n_features,)
-        Shares of the features in the increase of the squared error by permutation.
+        Share of each feature in the total increase of the squared error under permutation.
     errors_ : array of shape (n_samples,)
         Sorted errors y - prediction of the blend for held-out samples.
     n_features_in_ : int
 
     See Also
     --------
-    sklearn.ensemble.StackingRegressor : Fits any estimator to the predictions.
+    sklearn.ensemble.StackingRegressor : Combines the predictions with a fitted final estimator.
 
     Examples
     --------
@@ -372,15 +372,15 @@ class BlendRegressor(RegressorMixin, _Blend):
 class BlendClassifier(ClassifierMixin, _Blend):
     """Weighted mean of class probabilities, with weights learned from out-of-fold predictions.
 
-    The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, plus a penalty
-    towards the best three members; p_ij are member j's probabilities for the held-out sample i.
+    The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, plus a shrinkage
+    penalty towards the best three members; p_ij are member j's probabilities for held-out sample i.
 
     Parameters
     ----------
     estimators : sequence of (str, estimator)
         Classifiers with ``predict_proba``.
     cv : int or splitter, default=5
-        Cross-validation that gives the out-of-fold predictions for the weights.
+        Cross-validation for the out-of-fold predictions.
 
     Attributes
     ----------
@@ -389,7 +389,7 @@ class BlendClassifier(ClassifierMixin, _Blend):
         The estimators, fitted on all samples.
     weights_ : array of shape (n_members,)
     feature_importances_ : array of shape (n_features,)
-        Shares of the features in the increase of the log loss by permutation.
+        Share of each feature in the total increase of the log loss under permutation.
     n_features_in_ : int
 
     See Also

@@ -1,10 +1,10 @@
 """Run cells of a comparison, and final fits, in single-threaded processes.
 
-A cell searches settings, fits, predicts and scores. `pliant.comparison.folds.cell_seed` seeds all
+A cell tunes a method, fits it, predicts and scores. `pliant.comparison.folds.cell_seed` seeds all
 its random draws, so that its scores do not depend on other cells. A loky process runs many cells,
-one at a time, is killed at a deadline, and ends after a minute without work. A process that cannot
-start children runs the cells itself; a user's executor, such as a Dask client, runs them on its
-workers.
+one at a time; it is killed at a cell's deadline, and exits after a minute without work. A daemonic
+process, which cannot start children, runs the cells itself. A user's executor, such as a Dask
+client, runs them on its workers.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _FREE: list[ProcessPoolExecutor] = []
 _BUSY: set[ProcessPoolExecutor] = set()
 
 MOST_KEPT = 2000
-"""Maximum number of predictions that are stored per fold."""
+"""Maximum number of stored predictions per fold."""
 
 CALIBRATION_FOLDS = 3
-"""Number of inner folds for the calibration of decision values by Platt's sigmoid."""
+"""Number of inner folds for Platt's calibration of decision values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +83,9 @@ def fit_method(
     *,
     for_new_rows: bool = False,
 ) -> FittedMethod:
-    """Search settings on the given rows, then fit preprocessing, learner and calibration.
+    """Tune the settings on the given rows, then fit preprocessing, learner and calibration.
 
-    `for_new_rows` imputes missing values of new rows even if the sample has none.
+    With `for_new_rows`, missing values in new rows are imputed even if the sample has none.
     """
     start = time.perf_counter()
     chosen = search(method, sample, rows, protocol, seed)
@@ -243,7 +243,7 @@ def perform_apart(
 ) -> Record:
     """Run a cell in another process, or in an executor with ``submit``.
 
-    At the time `ends`, by ``time.time``, the process is killed, and the record's status is "cut".
+    After `ends`, a value of ``time.time``, the process is killed and the record has status "cut".
     """
     if executor is None and multiprocessing.current_process().daemon:
         return perform(sample, protocol, method, cell)
@@ -261,7 +261,7 @@ def perform_apart(
     except TimeoutError:
         return failed(cell, "the deadline passed", "cut")
     except TerminatedWorkerError:
-        reason = "the process died: out of memory, or a crash"
+        reason = "the process died (out of memory, or a crash)"
         return failed(cell, reason) | {"crashed": True}
     except Exception as error:  # e.g. the method cannot be pickled, or no memory for a process
         return failed(cell, f"{type(error).__name__}: {error}") | {"crashed": True}
@@ -275,7 +275,7 @@ def fit_apart(
     rows: Indices,
     n_jobs: int | None = None,
 ) -> list[FittedMethod]:
-    """Fit methods to the given rows, in processes if there are several methods and jobs."""
+    """Fit methods to the given rows, in parallel if there are several methods and jobs."""
     given = sample, rows, protocol, protocol.seed
     at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
     if at_a_time < 2 or multiprocessing.current_process().daemon:
@@ -297,7 +297,7 @@ def fit_apart(
 
 @contextmanager
 def _lent_process() -> Iterator[ProcessPoolExecutor]:
-    """Reserve a process for a block; kill it if the block raises."""
+    """Reserve a process for a ``with`` block; kill it if the block raises."""
     with _LOCK:
         process = _FREE.pop() if _FREE else _started()
         _BUSY.add(process)

@@ -70,22 +70,22 @@ def compare(
         scikit-learn's interface. By default LAB-RBF, a tuned Gaussian SVM, a linear model,
         histogram gradient boosting and the installed boosting packages; for classification a random
         forest, and for regression extremely randomised trees and a Gaussian process or kernel ridge
-        regression. "all" stands for every method of pliant, tuned in each fold. An estimator is
-        fitted with its own settings. Its input has no missing values, and text is encoded; features
-        and target are not scaled, so add a scaler to its pipeline if it needs one.
+        regression. "all" stands for every method of pliant, tuned in each fold. An estimator keeps
+        its own settings. Its input is imputed and encoded; features and target are not scaled, so
+        add a scaler to its pipeline if it needs one.
     task : {"classification", "regression"}, optional
         Inferred from y by default: classification for text and for a few recurring integers.
     groups : array-like of shape (n_samples,), optional
-        Keep the samples of each group in the same fold.
+        Group labels; samples of the same group stay in the same fold.
     time : array-like of shape (n_samples,), optional
-        Test only on samples later than the training samples.
+        Times; test samples are later than all training samples.
     budget : float or None, default=300.0
-        Time limit in seconds, including the final fit. It limits which cells run and does not
-        affect their scores. Methods too slow for it are dropped after the first fold; so are
-        methods that cannot get weight in the blend, if `methods` is None. None: no limit.
+        Time limit in seconds, including the final fit. It limits which cells run but does not
+        affect their scores. After the first fold, methods too slow for it are dropped and, if
+        `methods` is None, methods too inaccurate for the blend. None means no limit.
     folds, repeats : int, default=5 and 2
-        Number of folds, and of repetitions with new random folds. A repetition only starts if it is
-        expected to fit the budget.
+        Number of folds, and of repetitions with new random folds. A repetition starts only if it is
+        expected to fit into the budget.
     metric : str or callable, optional
         Metric for ranking and tuning: "r2" (default), "rmse", "mae", "accuracy" (default),
         "balanced_accuracy", "auc", "log_loss" (default if a class has less than a tenth of the
@@ -95,12 +95,12 @@ def compare(
         Seed of all random draws.
     n_jobs : int, optional
         Number of cells to run at the same time; None and -1 mean one per core. Cells run in
-        reusable processes of one thread.
+        reused single-threaded processes.
     executor : object with ``submit``, optional
         Run the cells in an executor of ``concurrent.futures`` or a Dask client, at most `n_jobs` at
         the same time. A running cell is not stopped when the budget ends.
     cache : path-like, optional
-        File to which finished cells are saved. Simultaneous comparisons need different files.
+        File for finished cells. Concurrent comparisons need separate files.
     resume : bool, default=False
         Reuse the finished cells in `cache`.
     feature_names : sequence of n_features str, optional
@@ -243,7 +243,7 @@ def compare_sample(
         Journal(cache, key, resume=resume),
         budget=None if budget is None else budget - (time.perf_counter() - start),
         selective=methods is None and budget is not None,
-        final_fits=1.25,  # a fit on all rows takes about 1.25 times as long as on a fold
+        final_fits=1.25,  # a fit on all rows takes about 1.25 times as long as a fit in a fold
         n_jobs=n_jobs,
         executor=executor,
         progress=ProgressLines(metric, protocol) if progress is True else progress or None,

@@ -1,7 +1,7 @@
 """Baselines from scikit-learn and boosting packages, default methods, and user estimators.
 
 Optional packages are imported when they are used. User estimators get imputed and encoded features
-without scaling, which their own pipelines may do, and their settings are not searched.
+without scaling, which is left to their own pipelines; their settings are not tuned.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ DECADES = tuple(10.0**power for power in range(-3, 4))
 SCIKIT = "scikit-learn"
 
 GP_WIDTH = 5.0
-"""Initial length scale of a Gaussian process: the typical distance of standardised points in 12
-features. With length scale 1 and many features, the marginal likelihood is flat."""
+"""Initial length scale of a Gaussian process: the typical distance between standardised points in
+12 features. With length scale 1 and many features, the marginal likelihood is flat."""
 
 NOT_SAVED = ("xgboost", "lightgbm", "catboost", "xrfm")
 """Optional packages; their models are compiled code, which model files cannot hold."""
@@ -174,7 +174,7 @@ BASELINES: dict[str, Method] = {
             "forest", "Random forest", SCIKIT, partial(ensemble.RandomForestClassifier, 200),
             partial(ensemble.RandomForestRegressor, 200),
             {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
-            "200 randomised trees, or 100 for 20 000 rows and more",
+            "200 randomised trees (100 for 20 000 or more rows)",
             streams=True, many=(20_000, {"n_estimators": 100}), searched=False,
         ),
         Method(
@@ -182,7 +182,7 @@ BASELINES: dict[str, Method] = {
             partial(ensemble.ExtraTreesClassifier, 200, min_samples_leaf=2),
             partial(ensemble.ExtraTreesRegressor, 200),
             {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
-            "200 extremely randomised trees, or 100 for 20 000 rows and more",
+            "200 extremely randomised trees (100 for 20 000 or more rows)",
             streams=True, many=(20_000, {"n_estimators": 100}), searched=False,
         ),
         Method(
@@ -231,10 +231,10 @@ def named(name: str) -> Method:
 
 
 def contenders_for(task: str, n_rows: int) -> list[Method]:
-    """Return the default methods for n_rows training rows, with the installed boosting packages.
+    """Return the default methods for n_rows training rows, including installed boosting packages.
 
     On 23 tables, blends with a random forest beat blends with extremely randomised trees for
-    classification, and lost for regression; using both did not improve the blend.
+    classification, and lost to them for regression; using both did not improve the blend.
     """
     trees = ["forest"]
     if task == "regression":
@@ -350,7 +350,7 @@ def _checked(given: Any) -> BaseEstimator:
 
 
 def _class_name(given: object) -> str:
-    """Return the class name of an estimator; for a pipeline, of its last two steps."""
+    """Return the class name of an estimator; for a pipeline, the names of its last two steps."""
     if isinstance(given, Pipeline):
         steps = [step for _, step in given.steps if step not in (None, "passthrough")]
         return " + ".join(map(_class_name, steps[-2:]))

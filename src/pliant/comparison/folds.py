@@ -25,7 +25,7 @@ Split: TypeAlias = tuple[Indices, Indices]
 """Training and test row numbers."""
 
 RARE = 0.1
-"""Class share below which methods are ranked by the log loss and the result has a warning."""
+"""Class share below which methods are ranked by the log loss and the result includes a warning."""
 
 
 def settled(protocol: Protocol, sample: Sample) -> Protocol:
@@ -71,7 +71,7 @@ def inner_splits(sample: Sample, rows: Indices, n_folds: int, seed: int) -> list
 
 
 def inner_count(sample: Sample, rows: Indices, protocol: Protocol) -> int:
-    """Return the number of inner folds: the protocol's, limited by the rows of each class."""
+    """Return the number of inner folds: the protocol's, limited by the smallest class."""
     wanted = protocol.inner_folds or (5 if len(rows) < 1000 else 3)
     known = rows[sample.labelled(sample.y[rows])]
     y, groups = _target_of(sample, known)
@@ -104,12 +104,12 @@ def check_folds(sample: Sample, protocol: Protocol) -> None:
         if not len(test) or most_folds(y, sample.task, groups) < 2:
             raise ValueError(
                 f"expected more {what}: fold {fold + 1} of {protocol.folds} has {len(train)} "
-                f"training rows and {len(test)} test rows, too few in total or of a class"
+                f"training rows and {len(test)} test rows, too few in total or in a class"
             )
 
 
 def most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None = None) -> int:
-    """Return the maximum number of folds: one row or group per class, or two rows, in each."""
+    """Return the fold limit: the smallest class size, the number of groups, or half the rows."""
     if task == "regression":
         return len(np.unique(groups)) if groups is not None else len(y) // 2
     sizes = _class_sizes(y, groups)
@@ -117,7 +117,7 @@ def most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None =
 
 
 def _least_size(folds: int) -> int:
-    """Return the minimum rows or groups per class that leave two in each training set."""
+    """Return the minimum class size, in rows or groups, that leaves two in each training set."""
     return 4 if folds == 2 else folds
 
 

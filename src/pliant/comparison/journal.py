@@ -1,7 +1,7 @@
 """The journal: a file of JSON lines with finished cells, to resume an interrupted comparison.
 
 The first line has the format version and the key, a hash of the table, the protocol and the package
-versions. Each further line is a cell. A file with a different key is refused. An incomplete last
+versions. Each further line has one cell. A file with a different key is refused. An incomplete last
 line, from a killed process, is ignored.
 """
 
@@ -30,7 +30,7 @@ FORMAT = "pliant comparison 6"
 """Format name in the first line of a file."""
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-"""Packages that may change a score."""
+"""Packages whose versions may change a score."""
 
 
 def key_of(sample: Sample, protocol: Protocol) -> str:
@@ -50,7 +50,7 @@ def method_key(method: Method, task: str) -> str:
 
 
 def _hash(value: Any) -> str:
-    """Return a hash of a value that is stable across processes; of its repr if not picklable."""
+    """Hash a value, or its repr if it cannot be pickled; the hash is stable across processes."""
     try:
         return str(joblib.hash(value))
     except (pickle.PicklingError, AttributeError, TypeError):  # e.g. a lambda
@@ -110,7 +110,7 @@ def _reason(error: OSError) -> str:
 
 
 def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell], Record]:
-    """Read the records of a journal or, without `resume`, check its first line."""
+    """Read the records of a journal or, without `resume`, only check its first line."""
     try:
         if not path.exists():
             return {}

@@ -72,7 +72,7 @@ def _log_loss(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
 
 
 def _auc(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
-    """Area under the ROC curve; for more than two classes, the one-vs-rest average."""
+    """Return the area under the ROC curve; the one-vs-rest average for more than two classes."""
     classes, probability = predictions.classes, predictions.probability
     if classes is None or len(np.unique(y)) < len(classes) or not np.isin(y, classes).all():
         return None
@@ -113,11 +113,11 @@ METRICS: dict[str, Metric] = {
 """All metrics by name; the first of each task is the default."""
 
 SCORERS = {metric.scorer: metric.name for metric in METRICS.values()}
-"""Names of metrics by the names of their scikit-learn scorers."""
+"""Metric names by the names of their scikit-learn scorers."""
 
 
 def _as_model(predictions: Predictions) -> Any:
-    """Return a model that returns stored predictions, because scorers require a model."""
+    """Wrap stored predictions in a model, which scorers require."""
 
     kind = RegressorMixin if predictions.classes is None else ClassifierMixin
     model: Any = type("StoredPredictions", (kind, BaseEstimator), {})()

@@ -50,8 +50,8 @@ class Source:
 class Expected:
     """The expected score of the recommended model on new rows.
 
-    `mean` is the mean over the common folds, and `low` and `high` the 90 % interval of the score on
-    as many new rows as the table has; None if unknown. `means` has the mean of each metric.
+    `mean` is the mean over the common folds, `low` and `high` the ends of a 90 % interval for the
+    score on as many new rows as the table has; None if unknown. `means` maps metrics to means.
     """
 
     mean: float | None
@@ -104,7 +104,7 @@ class Outcome:
 
     @cached_property
     def blend(self) -> BlendOutcome | None:
-        """The weights and held-out predictions of the blend; None without a blend."""
+        """The weights and held-out predictions of the blend, or None."""
         return learn_blend(
             self._standings,
             finished(self.methods, self.records),
@@ -121,13 +121,13 @@ class Outcome:
 
     @property
     def best_single(self) -> Standing | None:
-        """The method with the best mean, except the dummy."""
+        """The method with the best mean, other than the dummy."""
         ranked = (s for s in self._standings if s.rank is not None and s.method.name != DUMMY)
         return next(ranked, None)
 
     @property
     def best(self) -> str | None:
-        """The name of the recommended model: "blend", or the only method with weight.
+        """The name of the recommended model: "blend", or the only method with nonzero weight.
 
         Without a blend it is the method with the best mean; None without scores.
         """
@@ -190,7 +190,7 @@ class Outcome:
         return model if schema is None else from_frames(model, schema)
 
     def fit_numbers(self, method: str | None = None) -> Any:
-        """Fit the model that `fit_best` fits, but for numeric features as in the sample."""
+        """Fit the model of `fit_best` for numeric input, encoded as in the sample."""
         sample = self._source().sample
         return self._fit(method or self.best, np.arange(len(sample.y)))
 
@@ -253,7 +253,7 @@ class Outcome:
 
 
 def from_frames(model: Any, schema: TableSchema) -> Any:
-    """Prepend a step that encodes data frames to a fitted estimator."""
+    """Prepend an encoder of data frames to a fitted estimator."""
     first = ("table", TableEncoder(schema.to_dict()))
     if isinstance(model, TransformedTargetRegressor):
         model.regressor_ = Pipeline([first, *model.regressor_.steps])
@@ -263,7 +263,7 @@ def from_frames(model: Any, schema: TableSchema) -> Any:
 
 
 def row_of(standing: Standing) -> dict[str, Any]:
-    """Return a standing as a flat row, with facts of its method."""
+    """Return a standing as a flat row, with fields of its method."""
     row: dict[str, Any] = {}
     for name, value in asdict(standing).items():
         if name == "method":
@@ -277,7 +277,7 @@ def row_of(standing: Standing) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Across:
-    """k methods over N tables.
+    """Comparison of k methods over N tables.
 
     Attributes
     ----------
@@ -347,7 +347,7 @@ def across(results: Sequence[Outcome]) -> Across:
     Raises
     ------
     ValueError
-        For fewer than two tables, or fewer than two methods with a rank on all tables.
+        If there are fewer than two tables, or fewer than two methods with a rank on all tables.
     """
     if len(results) < 2:
         raise ValueError(f"expected at least 2 tables, got {len(results)}")
@@ -363,7 +363,7 @@ def across(results: Sequence[Outcome]) -> Across:
             if name not in place:
                 reasons.setdefault(name, []).append(f"{table}: not compared")
             elif place[name].rank is None:
-                why = place[name].method.reason or "no score on all common folds"
+                why = place[name].method.reason or "some common folds have no score"
                 reasons.setdefault(name, []).append(f"{table}: {why}")
     left_out = {name: listed(causes) for name, causes in reasons.items()}
     names = [e.name for e in results[0].methods if e.name != DUMMY and e.name not in left_out]

@@ -25,12 +25,12 @@ from pliant.core.files import replacing
 from pliant.core.text import count, listed, printable
 
 MOST_TEXTS = 12
-"""Maximum number of distinct warnings, and of distinct errors, per method."""
+"""Maximum number of distinct warnings, and of distinct errors, listed per method."""
 
 SECTIONS = {
     "leaderboard": (
         "Leaderboard",
-        "Scores are means over the folds that all of these methods finished, on held-out rows.",
+        "Mean scores on held-out rows, over the folds that all of these methods finished.",
     ),
     "weights": ("Weights of the blend", ""),
     "predictions": (
@@ -43,10 +43,10 @@ SECTIONS = {
     ),
     "costs": (
         "Costs and settings",
-        "The gap is certified by the solver: no solution of the training problem improves its "
+        "The gap is certified by the solver: no solution of the training problem improves the "
         "objective by more than this fraction.",
     ),
-    "messages": ("Warnings and errors", "Each message is listed once, with its number of folds."),
+    "messages": ("Warnings and errors", "Each message is listed once, with its fold count."),
     "protocol": ("How it was measured", ""),
     "environment": ("Environment", ""),
     "again": ("Repeat it", "Running the same command on the same table gives the same scores."),
@@ -58,7 +58,7 @@ Content: TypeAlias = Union[Element, str, float, "Iterable[Content]", None]
 
 
 def clean(value: object) -> str:
-    """Return text on one line, without control characters and bidirectional marks."""
+    """Return text on one line, without control characters or bidirectional marks."""
     return printable(" ".join(str(value).split()), 2000)
 
 
@@ -81,7 +81,7 @@ def _append(element: Element, content: Content) -> None:
         for child in content:
             _append(element, child)
     elif content is not None:
-        text = str(content)  # keep a space at each end, which separates parts of a sentence
+        text = str(content)  # keep a space at either end, which separates adjacent texts
         first, last = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
         text = f"{first}{clean(text)}{last}" if text.strip() else first
         if len(element):
@@ -91,7 +91,7 @@ def _append(element: Element, content: Content) -> None:
 
 
 def write_report(results: Sequence[Outcome], path: str | os.PathLike[str]) -> None:
-    """Write the page of one or several comparisons to a file, atomically."""
+    """Write the report of one or several comparisons to a file, atomically."""
     written = report_html(results).encode()
     with replacing(path, TableError) as draft:
         draft.write_bytes(written)
@@ -146,7 +146,7 @@ def _document(title: str, opening: Content, links: Element, content: Content) ->
         ),
         tag("nav", links, class_="contents", aria_label="Contents"),
         tag("main", content, id="results", tabindex=-1),
-        tag("footer", tag("p", f"Made by pliant {__version__}. This file needs no network.")),
+        tag("footer", tag("p", f"Made by pliant {__version__}. This file works offline.")),
     )
     page = tostring(tag("html", head, body, lang="en"), encoding="unicode", method="html")
     return f"<!DOCTYPE html>\n{page}\n"
@@ -172,7 +172,7 @@ def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
     sample, classes = result.sample, result.sample.get("classes")
     yield "Rows", str(sample["rows"])
     coded = sample.get("categorical")
-    yield "Features", f"{sample['features']}{f', {coded} of them categories' if coded else ''}"
+    yield "Features", f"{sample['features']}{f', {coded} of them categorical' if coded else ''}"
     kind = "a number"
     if classes:
         named = listed([str(each) for each in classes], 6)
@@ -252,7 +252,7 @@ def _leaderboard(result: Outcome) -> Content:
 
 
 def _only_member(result: Outcome) -> Element | None:
-    """Return a note if a single method has all the weight, or None."""
+    """Return a note if a single method has all the weight, else None."""
     if len(result.weights) != 1:
         return None
     (title,) = (entry.title for entry in result.methods if entry.name == result.best)
@@ -291,7 +291,7 @@ def _settings(records: Sequence[Record]) -> Content:
 
 
 def _messages(result: Outcome) -> Content:
-    """List notes on the table, and errors and warnings by method; None without any."""
+    """List notes on the table, and errors and warnings by method, or return None."""
     notes = [tag("dd", note) for note in result.sample.get("notes") or ()]
     items = [tag("div", tag("dt", "The table"), notes)] if notes else []
     for entry in result.methods:
@@ -329,10 +329,9 @@ def _protocol(result: Outcome) -> Content:
     texts = [
         f"{folds} All methods share the folds. Imputation, encoding, scaling and the search for "
         "settings (on inner folds) use training rows only, so test rows never influence a model.",
-        "A 90 % interval is for the score on as many new rows as the table has, and allows for "
-        "training rows shared by folds (Nadeau and Bengio). p is the p-value of a difference under "
-        "the hypothesis of equal methods, by the corrected t test with Holm's adjustment for the "
-        "number of methods.",
+        "A 90 % interval is for the score on as many new rows as the table has, and accounts for "
+        "training rows shared by folds (Nadeau and Bengio). p is the p-value of the corrected t "
+        "test for equal mean scores, with Holm's adjustment for the number of methods.",
     ]
     if result.blend is not None:
         loss = "squared error" if result.blend.classes is None else "log loss"
@@ -348,7 +347,7 @@ def _command(result: Outcome) -> Element:
     if not result.command:
         return tag("p", "This comparison was run in Python by pliant.compare.")
     code = tag("code")
-    code.text = printable(result.command, 20_000)  # with its spaces
+    code.text = printable(result.command, 20_000)  # keep its spaces
     return tag("pre", code, class_="command", tabindex=0)
 
 
@@ -371,7 +370,7 @@ def _over_all_tables(results: Sequence[Outcome]) -> Element:
         opening: list[Content] = [tag("p", text, class_="notice")]
     else:
         hint = (
-            "Average of the ranks on each table, 1 is best. Methods joined by a bar do not differ "
+            "Average rank over the tables; 1 is best. Methods joined by a bar do not differ "
             "significantly."
         )
         opening = [tag("p", ranking.sentence(), class_="verdict"), tag("p", hint, class_="hint")]

@@ -38,7 +38,7 @@ SCALE, WIDTH = 1.8, 4.8
 """Image pixels per page pixel, and figure width in inches of 100 page pixels."""
 
 MOST_ROWS, REPEATS, MOST_FEATURES = 500, 3, 20
-"""Maximum rows and number of permutations for the importance; maximum number of drawn features."""
+"""Maximum rows and number of permutations of the importance; maximum number of drawn features."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
         if expected > 60.0:
             raise TimeoutError(f"no feature importance: a fit takes {seconds(expected)}")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # reported by the folds already
+            warnings.simplefilter("ignore")  # already reported for the folds
             model = result.fit_on_first_fold()
     except Exception as error:
         _left_out(error)
@@ -163,7 +163,7 @@ def _scores(result: Outcome, ax: Any) -> str:
     ax.set_yticks(places, [text(name) for name in names[near]])
     ax.invert_yaxis()
     ax.set_xlabel(result.metric.title)
-    far = "" if near.all() else f"; not shown, as much worse: {', '.join(names[~near])}"
+    far = "" if near.all() else f"; not shown because much worse: {', '.join(names[~near])}"
     return f"Mean {result.metric.title} on held-out rows with 90 % intervals{far}"
 
 
@@ -175,7 +175,7 @@ def _weights(result: Outcome, ax: Any) -> str:
     ax.set_title("")  # repeated by the caption
     ax.bar_label(display.bars_, fmt="%.2f", padding=3)
     ax.set_xlim(0.0, 1.15 * max(weights))
-    return "Weights: the blend predicts the weighted mean of these methods"
+    return "Weights: the blend is the weighted mean of these methods' predictions"
 
 
 def _scatter(blend: BlendOutcome, target: object, ax: Any) -> str:
@@ -256,7 +256,7 @@ def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str:
 
 
 def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
-    """Draw the decrease in score when a feature is permuted in test rows of the first fold."""
+    """Draw the decrease in score when each feature is permuted in test rows of the first fold."""
     random = np.random.default_rng(result.protocol.seed)
     test = outer_split(sample, result.protocol, 0, 0)[1]
     rows = np.sort(random.permutation(test)[:MOST_ROWS])
@@ -285,7 +285,7 @@ def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
         ax, RelevanceDisplay(drops.mean(axis=1), spread=spread, feature_names=names)
     )
     change = f"{'decrease' if metric.higher_is_better else 'increase'} in {metric.title}"
-    ax.set_xlabel(f"{change}, if permuted")
+    ax.set_xlabel(f"{change} if permuted")
     return (
         f"Importance: {change} on {count(len(rows), 'held-out row')} if a feature is permuted. "
         f"Most important: {first}"
@@ -293,7 +293,7 @@ def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
 
 
 def _columns(sample: Sample) -> list[tuple[str, list[int]]]:
-    """Return names and column indices of features; hashed words of a text are one feature."""
+    """Return names and column indices of features; the hashed words of a text form one feature."""
     names, inside = sample.feature_names, {j for a, b in sample.texts for j in range(a, b)}
     groups = [(names[j], [j]) for j in range(len(names)) if j not in inside]
     return groups + [(names[a].rpartition(" (")[0], [*range(a, b)]) for a, b in sample.texts]
@@ -308,12 +308,12 @@ def _relevance(member: Any, sample: Sample, ax: Any) -> str:
         feature_names=names,
     )
     first = _draw_features(ax, display)
-    share = "the share of each feature in the change of predictions by permutation"
+    share = "each feature's share of the change in predictions under permutation"
     return f"Relevance in LAB-RBF: {share}. Most relevant: {first}"
 
 
 def _draw_features(ax: Any, display: RelevanceDisplay) -> str:
-    """Draw bars for the leading features; return the first three with their values as text."""
+    """Draw bars for the leading features; return names and values of the first three as text."""
     display.most_features = MOST_FEATURES
     ax.figure.set_size_inches(WIDTH, 1.4 + 0.26 * min(len(display.relevance), MOST_FEATURES))
     display.plot(ax)

@@ -17,7 +17,7 @@ Status: TypeAlias = Literal["done", "cut", "left", "error", "skipped"]
 """The status of a method; see `Entry`."""
 
 REFERENCE, DUMMY, BLEND = "svm", "dummy", "blend"
-"""Names of the reference method of the tests, of the dummy, and of the blend."""
+"""Names of the reference method for tests, the dummy, and the blend."""
 
 
 @dataclass(frozen=True, order=True)
@@ -41,7 +41,7 @@ class Protocol:
     Parameters
     ----------
     folds, repeats : int
-        Number of outer folds, and of repetitions with new random folds. Time-ordered rows have one
+        Number of outer folds, and of repetitions with new random folds. Time-ordered rows get one
         repeat.
     metric : str, callable or None
         Metric for tuning and ranking: a name, or a scikit-learn scorer. None means R2 or accuracy,
@@ -53,7 +53,7 @@ class Protocol:
     search_rows : int
         Maximum number of training rows in a search; the best settings are refitted on all rows.
     seed : int
-        Seed of all random draws, combined with the cell.
+        Seed from which the seeds of folds and cells are derived.
     """
 
     folds: int = 5
@@ -142,8 +142,8 @@ class Entry:
     kind : {"learned kernel", "baseline", ""}
         Empty for the blend.
     status : {"done", "cut", "left", "error", "skipped"}
-        All folds finished; stopped by the budget; dropped after the first fold; no fold succeeded;
-        not run.
+        In order: all folds finished; stopped by the budget; dropped after the first fold; no fold
+        succeeded; not run.
     reason : str
         Reason for missing folds, or "".
     blends : bool

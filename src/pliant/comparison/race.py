@@ -1,7 +1,7 @@
 """Run the cells of a comparison fold by fold, in parallel, within a time budget.
 
-After the first fold, methods are dropped that are too slow for the budget or cannot get weight in a
-blend. The remaining methods run all folds of the first repeat. A further repeat starts only if the
+After the first fold, methods too slow for the budget or too inaccurate for the blend are dropped.
+The remaining methods run all folds of the first repeat. A further repeat starts only if the
 remaining time is expected to suffice, so that all methods have the same folds. The budget limits
 which cells run; it does not affect their scores.
 """
@@ -55,16 +55,16 @@ FIRST_SHARE = 1 / 3
 """Maximum share of the budget for a cell of the first fold; 20 s are always allowed."""
 
 HOPELESS, KEPT = 1.5, 3
-"""Methods are dropped if their loss on the first fold is significantly above this multiple of the
-lowest loss, except this number of best methods."""
+"""A method is dropped if its loss on the first fold is significantly above `HOPELESS` times the
+lowest loss; the `KEPT` best methods always stay."""
 
 
 @dataclass(frozen=True)
 class RaceState:
     """The state of a comparison: finished and running cells, and times in seconds.
 
-    `left` is the current maximum number of cells that are running or waiting, `seconds` the elapsed
-    time, and `seconds_left` the remaining budget.
+    `left` counts the cells that are running or may still run, `seconds` is the elapsed time, and
+    `seconds_left` the remaining budget.
     """
 
     records: tuple[Record, ...]
@@ -79,7 +79,7 @@ class Race:
     """Run the given methods' cells that are not in the journal.
 
     The `budget` is the time in seconds for all cells plus `final_fits` fits of each method. If
-    `selective`, methods without a chance of weight are dropped after the first fold. `n_jobs` cells
+    `selective`, methods too inaccurate for a blend are dropped after the first fold. `n_jobs` cells
     run at the same time (None or -1: one per core), in processes or in an `executor`.
 
     Attributes
@@ -141,7 +141,7 @@ class Race:
         self._report()
 
     def is_done(self, name: str) -> bool:
-        """Return True if a method has all folds of the started repeats."""
+        """Return True if a method has records of all folds in the started repeats."""
         repeats = {cell.repeat for cell in self.records} or {0}
         places = [place for place in self.protocol.places() if place[0] in repeats]
         return all(Cell(name, *place) in self.records for place in places)
@@ -218,7 +218,7 @@ class Race:
             self.journal.add(self._keys[cell.method], record)
 
     def _drop_methods(self, first: Place) -> None:
-        """Drop methods without a chance of weight and slow methods after the first fold."""
+        """After the first fold, drop methods that are slow or too inaccurate for a blend."""
         self._dropped = True
         losses = {
             name: row_losses(self.sample, record)
@@ -280,9 +280,9 @@ def row_losses(sample: Sample, record: Record) -> Array:
 def hopeless(losses: dict[str, Array]) -> dict[str, str]:
     """Return the methods to drop because of their losses on a fold, with reasons.
 
-    With row losses l of a method and b of the best method, it is dropped if
-    mean(l - b) - 2 se(l - b) > (HOPELESS - 1) mean(b). The best `KEPT` methods always stay, and so
-    does the dummy, as a baseline.
+    A method with row losses l is dropped if mean(l - b) - 2 se(l - b) > (HOPELESS - 1) mean(b),
+    where b are the row losses of the best method. The best `KEPT` methods always stay, and so does
+    the dummy, as a baseline.
     """
     ranked = sorted(losses, key=lambda name: float(losses[name].mean()))
     best = losses[ranked[0]]

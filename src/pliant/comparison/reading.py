@@ -39,7 +39,7 @@ from pliant.tables._schema import read_with_schema
 if TYPE_CHECKING:
     import pandas as pd
 
-OTHER_ROWS = "leave these rows out"
+LEAVE_OUT = "leave these rows out"
 
 
 def read_sample(
@@ -55,8 +55,8 @@ def read_sample(
 ) -> Sample:
     """Read a table into a sample.
 
-    Numeric features are unchanged, booleans become 0 and 1, dates calendar features, and text
-    category codes in alphabetical order or hashed words. Missing values are NaN.
+    Numbers are unchanged; booleans become 0 and 1, dates become calendar features, and text becomes
+    hashed words or category codes in alphabetical order. Missing values are NaN.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def read_sample(
     form : TableFormat, optional
         Format of a CSV file; unspecified parts are detected.
     group : str, optional
-        Column of groups, whose rows stay in the same fold; not a feature.
+        Column of group labels, not a feature; rows of a group stay in the same fold.
     time : str, optional
         Column of numbers or dates by which rows are sorted; not a feature.
     most_rows : int, optional
@@ -77,7 +77,7 @@ def read_sample(
     task : {"classification", "regression"}, optional
         Inferred from the target by default, as in `pliant.tables.TableSchema.fit`.
     missing : {"impute", "error"}, default="impute"
-        Impute missing features from the training rows of each fold, or raise an error. A missing
+        Impute missing values from the training rows of each fold, or raise an error. A missing
         target, group or time always raises an error.
     drop, keep, categorical, date_order
         As for `pliant.tables.TableSchema.fit`.
@@ -140,7 +140,7 @@ def sample_of(
 
 
 def as_frame(X: Any) -> pd.DataFrame | None:
-    """Convert a data frame to pandas, with string names and a new index; None for other objects."""
+    """Convert a data frame to pandas, with string names and a new index, or return None."""
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
     if not (hasattr(X, "columns") and hasattr(X, "iloc")):
@@ -194,7 +194,7 @@ def _sample(
 
 
 def described_format(form: TableFormat) -> list[str]:
-    """Return a line about the unusual parts of a file's format, or no line."""
+    """Describe any unusual parts of a file's format, in at most one line."""
     return [f"read with {form.described}"] if form.described else []
 
 
@@ -208,7 +208,7 @@ def table_name(path: str | os.PathLike[str]) -> str:
 def _numbered(cells: pd.Series) -> npt.NDArray[np.intp]:
     import pandas as pd
 
-    refuse_missing(cells, OTHER_ROWS)
+    refuse_missing(cells, LEAVE_OUT)
     try:
         return pd.factorize(cells)[0]
     except TypeError:
@@ -221,7 +221,7 @@ def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
     """Convert numbers or dates to sortable values; raise TableError for other values."""
     import pandas as pd
 
-    refuse_missing(cells, OTHER_ROWS)
+    refuse_missing(cells, LEAVE_OUT)
     types = pd.api.types
     numeric = types.is_numeric_dtype(cells) and not types.is_bool_dtype(cells)
     if numeric or types.is_datetime64_any_dtype(cells):
@@ -246,11 +246,11 @@ def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode data frames as numeric features, by the schema of a table.
+    """Encode data frames as numeric features, using a table schema.
 
-    Columns are found by name, in any order; other columns are ignored. Categories become codes,
-    with one more code for unknown categories, dates calendar features, text hashed words, and
-    missing values NaN. The encoder is stateless; later steps of a pipeline learn from the rows.
+    Columns are found by name, in any order; other columns are ignored. Categories become codes, and
+    unknown categories an extra code. Dates become calendar features, text hashed words, and missing
+    values NaN. The encoder is stateless; statistics are learned by later steps of a pipeline.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         TableError
-            If X is not a data frame, lacks a column, or has a value of another type.
+            If X is not a data frame, lacks a column, or has a value of the wrong type.
 
         Warns
         -----
@@ -340,7 +340,7 @@ class TablePipeline(Pipeline):
         Returns
         -------
         array of shape (n_samples, 2)
-            Lower and upper ends, with the guarantee of the last step.
+            Lower and upper ends, with the coverage guarantee of the last step.
         """
         return np.asarray(self[-1].predict_interval(self[:-1].transform(X), coverage))
 

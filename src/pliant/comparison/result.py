@@ -1,4 +1,4 @@
-"""The result of a comparison, as text, HTML page, and plain data."""
+"""The result of a comparison, as text, an HTML page, and plain data."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Sample:
         Names of the table and the target.
     unlabeled : optional
         Target value that marks an unknown class. Such rows are used for training, but not for
-        scores or class counts. None: all classes are known.
+        scores or class counts. None means that all classes are known.
     texts : tuple of (int, int)
         Start and stop columns of the hashed words of each text feature.
     notes : tuple of str

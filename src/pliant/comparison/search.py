@@ -6,8 +6,8 @@ the features and of a regression target. It is therefore fitted on the training 
 The search is scikit-learn's ``HalvingRandomSearchCV`` with rows as the resource: all candidates
 start on few rows, and the best third of each round continues with three times as many rows. Below
 450 training rows, and for small grids, there is one round with all rows. If the last round has
-fewer rows than the table, penalty parameters are rescaled to all rows
-(`pliant.registry.Method.rescale`). The search alone uses a method's ``rough`` parameters.
+fewer rows than the training set, penalty parameters are rescaled to all rows
+(`pliant.registry.Method.rescale`). Only the search uses a method's ``rough`` parameters.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FACTOR = 3
 """Ratio of candidates, and of rows, between consecutive rounds."""
 
 Tick: TypeAlias = Callable[[int], object]
-"""Callback with the number of new fits."""
+"""Callback that receives the number of new fits."""
 
 Scorer: TypeAlias = Callable[[Any, Array, Array], float]
 
@@ -47,7 +47,7 @@ def around(learner: Any, method: Method, sample: Sample, *, for_new_rows: bool =
     """Combine preprocessing and a learner in a pipeline.
 
     `pliant.tables.ColumnEncoder` imputes missing values and encodes categories and text. Unless the
-    method is scale-invariant, features are standardised, and for regression the target, too.
+    method is scale-invariant, features are standardised, and so is a regression target.
     `for_new_rows` adds the encoder even if this sample does not need it.
     """
     encoded = for_new_rows or sample.needs_encoder
@@ -102,9 +102,9 @@ def search(
 ) -> dict[str, Any]:
     """Tune a method by its scores on inner folds of the training rows.
 
-    Returns the pipeline's parameters for all these rows: {} for defaults, the only point of a
-    small grid, or the result of a search. The seed determines candidates, folds, and the rows of
-    each round. Raises ValueError for too few rows for two inner folds, or if all fits fail.
+    Returns pipeline parameters for a fit to all these rows: {} for defaults, the point of a
+    one-point grid, or the result of a search. The seed determines candidates, folds, and the rows
+    of each round. Raises ValueError if rows are too few for two inner folds, or if all fits fail.
     """
     grid = search_grid(method, sample)
     size = len(ParameterGrid(grid))
@@ -157,9 +157,9 @@ def search(
 def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
     """Return the numbers of rows of the first and the last round.
 
-    The last round has all rows, at most ``search_rows``, and each previous round a third. The first
-    round has at least 150 rows, and on average ten rows of the rarest class; there are no more
-    rounds than candidates allow. `rarest` is the share of this class, for "auc" per test fold.
+    The last round has all rows, at most ``search_rows``, and each earlier round a third of the next
+    one. The first has at least 150 rows and, on average, ten of the rarest class; the candidates
+    limit the rounds. `rarest` is the share of this class, for "auc" divided by the number of folds.
     """
     most = min(n_rows, protocol.search_rows)
     least = max(150, math.ceil(10 / rarest))
@@ -172,7 +172,7 @@ def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> t
 def _scoring(method: Method, sample: Sample, protocol: Protocol) -> tuple[Metric, Scorer]:
     """Return the metric for tuning and its scorer on labelled rows.
 
-    If the metric needs probabilities that the learner lacks before calibration, it is accuracy.
+    Accuracy replaces a metric that needs probabilities if the uncalibrated learner has none.
     """
     metric, many = protocol.metric_for(sample.task), len(sample.classes or ()) > 2
     scorer = get_scorer("roc_auc_ovr" if many and metric.name == "auc" else metric.scorer)

@@ -107,7 +107,7 @@ def missing_of(result: Outcome) -> list[str]:
 
 
 def leaderboard_rows(result: Outcome, every_metric: bool = False) -> list[dict[str, str]]:
-    """Return the rows of the leaderboard as text: the blend, then methods with scores in order."""
+    """Return the rows of the leaderboard as text: the blend, then scored methods, best first."""
     places = [s for s in result.standings() if s.mean is not None and s.method.status != "left"]
     digits, metric, weights = digits_of(places), result.metric, result.weights
     score = f"{metric.title}{'' if metric.higher_is_better else ' (lower is better)'}"
@@ -144,9 +144,9 @@ def note_on_tests(result: Outcome) -> str:
     note = ""
     if any(s.difference is not None for s in places):
         reference = next(s.method.title for s in places if s.is_reference)
-        note = f"better by: than {reference} on the same folds"
+        note = f"better by: compared with {reference} on the same folds"
     tested = any(s.p_value is not None for s in places)
-    return note + ("; p: corrected t test, Holm" if tested else "")
+    return note + ("; p: corrected t test with Holm's adjustment" if tested else "")
 
 
 def leaderboard_text(result: Outcome) -> str:

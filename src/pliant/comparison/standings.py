@@ -42,9 +42,9 @@ class Standing:
     ----------
     method : Entry
     mean, error, low, high : float or None
-        Mean score over the common folds, or over the method's own folds if it has no rank, its
-        standard error, and a 90 % interval of the score on as many new rows as the table has.
-        None without scores, or for fewer than two folds.
+        Mean score over the common folds (own folds if unranked), its standard error, and a 90 %
+        interval for the score on as many new rows as the table has. None without scores; only
+        `mean` is known for a single fold.
     folds, planned : int
         Number of folds in the mean, and in the protocol.
     rank : int or None
@@ -139,8 +139,8 @@ def scores_of(cells: Cells, metric: str) -> Scores:
 def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], frozenset[str]]:
     """Return the common folds, and the methods that have all of them.
 
-    Methods with few folds are excluded if this at least doubles the number of common folds, and
-    half of the methods remain. `places` maps each method to its scored folds.
+    Methods with few folds are excluded if this at least doubles the number of common folds, and at
+    least half of the methods remain. `places` maps each method to its scored folds.
     """
     have = {name: frozenset(mine) for name, mine in places.items() if mine}
     if not have:
@@ -157,7 +157,7 @@ def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], fr
 def interval_of(
     scores: Sequence[float], share: float, metric: Metric
 ) -> tuple[float, float, float] | None:
-    """Return the standard error of a mean score and a 90 % interval; None below two scores.
+    """Return the standard error of a mean score and a 90 % interval, or None below two scores.
 
     The interval is for the score on as many new rows as the table has, clipped to the range of the
     metric. `share` is n_test / n_train.

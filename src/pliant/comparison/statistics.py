@@ -1,7 +1,7 @@
 """Paired tests, Holm's adjustment, average ranks, Friedman's test, Nemenyi's critical difference.
 
 A paired test takes the scores of two methods on the same splits and tests, two-sided, whether their
-differences d_k = first_k - second_k are centred at zero. Differences are rounded at 1e-12 of the
+differences d_k = first_k - second_k are centred at zero. Differences are rounded to 1e-12 of the
 largest score, so that 0.9 - 0.8 equals 0.8 - 0.7.
 
 Over N data sets, k methods are ranked on each data set: 1 is the best, and ties share their mean
@@ -28,7 +28,7 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_integer, check_real
 
 DIGITS = 12
-"""Significant digits, relative to the largest score, at which scores are compared."""
+"""Number of decimals to which scores, relative to the largest, are rounded for comparison."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class PairedTest:
     Attributes
     ----------
     statistic, p_value : float
-        Student's t, or Wilcoxon's rank sum of wins minus losses, and the two-sided p-value.
+        Student's t, or Wilcoxon's signed rank sum, and the two-sided p-value.
     mean_difference, standard_error : float
         Mean of first - second, and its standard error as estimated by the test.
     wins, ties, losses : int
-        Number of splits on which the first method scored higher, equal and lower.
+        Number of splits on which the first method scored higher, equal or lower.
     """
 
     statistic: float
@@ -126,7 +126,7 @@ def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
     Parameters
     ----------
     first, second : array-like of shape (r,)
-        Scores on the same r >= 2 splits or tables. Ties are ignored; with ties only, p = 1.
+        Scores on the same r >= 2 splits or tables. Ties are ignored; p = 1 if all are ties.
 
     Raises
     ------
@@ -147,8 +147,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm's method (1979), in the same order.
 
     The i-th smallest of m p-values becomes the maximum of (m - j + 1) p_(j) over j <= i, at most 1.
-    Rejecting the hypotheses below a level keeps the family-wise error rate at most that level,
-    under any dependence of the tests. Raises ValueError outside [0, 1].
+    Rejecting hypotheses with adjusted p-values below a level bounds the family-wise error rate by
+    this level, for any dependence of the tests. Raises ValueError for p-values outside [0, 1].
 
     Examples
     --------
@@ -244,7 +244,7 @@ def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05
 
 
 def _differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
-    """Return the differences of scores, rounded at 1e-12 of the largest score."""
+    """Return the differences of scores, rounded to 1e-12 of the largest score."""
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"expected scores of the same shape (r,), got {a.shape} and {b.shape}")
@@ -262,7 +262,7 @@ def _largest(scores: Array) -> float:
 
 
 def _signed_rank_p(moved: Array, ranks: Array) -> float:
-    """Return SciPy's p-value, or the exact one for at most 13 differences with tied ranks."""
+    """Return SciPy's p-value, or the exact p-value for at most 13 differences with tied ranks."""
     n = len(moved)
     if n > 13 or len(np.unique(ranks)) == n:
         return float(stats.wilcoxon(moved).pvalue)

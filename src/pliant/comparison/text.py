@@ -27,7 +27,7 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def decimals(values: Iterable[float | None], errors: Iterable[float | None]) -> int:
-    """Return the decimals, up to 4, for 3 digits of the values and 1 of the median error."""
+    """Return decimals, at most 4, for 3 digits of the largest value and 1 of the median error."""
     largest = max((abs(value) for value in values if known(value)), default=0.0)
     spread = median([error for error in errors if known(error) and error > 0] or [1.0])
     wanted = 2 - floor(log10(largest)) if largest > 0 else 3
@@ -43,7 +43,7 @@ def fixed(value: float | None, digits: int) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """Format a difference with its sign, except for a rounded zero."""
+    """Format a difference with its sign, omitted if it rounds to zero."""
     text = f"{value:+.{digits}f}"
     return text.replace("-", MINUS) if any(digit in text for digit in "123456789") else text[1:]
 
@@ -94,7 +94,7 @@ def share_text(value: float, spread: float) -> str:
 
 
 def shortage(error: MemoryError) -> str:
-    """Return a message with remedies and the requested bytes (from NumPy) or the peak memory."""
+    """Return an error message with the requested bytes or the peak memory, and with remedies."""
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is not None and dtype is not None:
         size = prod(shape) * np.dtype(dtype).itemsize
@@ -104,7 +104,7 @@ def shortage(error: MemoryError) -> str:
         needed = " - ".join(filter(None, (_peak_memory(), text))) or "unknown size"
     return (
         f"not enough memory: {needed}; use fewer rows, a smaller cache (cache_mb), more memory, or "
-        "lab-rbf, which needs memory proportional to the rows and not to their square"
+        "lab-rbf, whose memory is linear, not quadratic, in the number of rows"
     )
 
 
@@ -162,7 +162,7 @@ def text_table(
     rows : sequence of mappings
         Rows, which map column keys to cells.
     columns : sequence of TextColumn or str, optional
-        Columns, in order; by default all keys, in order of first appearance. ValueError if empty.
+        Columns in order; by default all keys by first appearance. Raises ValueError if empty.
     """
     lines = [[head, "-" * len(head), *body] for head, _, body in laid_out(rows, columns, str)]
     return "".join(f"{'  '.join(line).rstrip()}\n" for line in zip(*lines, strict=True))
@@ -173,7 +173,7 @@ def laid_out(
     columns: Sequence[TextColumn | str] | None,
     escape: Callable[[str], str],
 ) -> list[tuple[str, bool, list[str]]]:
-    """Return heading, True for numbers, and cells of each column, escaped and of equal width."""
+    """Return heading, numeric flag and cells of each column, escaped and padded to equal width."""
     keys = dict.fromkeys(key for row in rows for key in row)
     shown = [TextColumn(c) if isinstance(c, str) else c for c in (columns or keys)]
     if not shown:
