@@ -126,9 +126,9 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     Notes
     -----
     The solver uses cyclic Bregman projections. For m pairs of a = ``len(members_)`` points, a
-    sweep costs at most O(m a^2), and memory is O(a^2), independent of the number n of fit points. A
-    new point costs O(n a) to transform. `SCGLogDetLearner` uses all pairs in closed form, at a lower
-    cost for many labels.
+    sweep costs at most O(m a^2) and memory is O(a^2), independent of the number n of fit points.
+    Transforming a new point costs O(n a). `SCGLogDetLearner` uses all pairs in closed form, at a
+    lower cost for many labels.
 
     If all pairs have the same distance, they satisfy the bounds, and K = K0.
 
