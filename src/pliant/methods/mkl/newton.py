@@ -17,8 +17,8 @@ decreasing in each d_m, and d_m = e_m^(1/p) is concave.
 
 Each iterate d costs the solution of the SVMs at K(d), warm-started from the last iterate, and one
 pass over the kernels for the bounds. The next iterate minimises the second-order model of J in e,
-a small quadratic problem on the simplex. Near the optimum the free coordinates of the SVMs no
-longer change, and the error of the model is of third order. For larger norms the next iterate is
+a small quadratic problem on the simplex. Near the optimum the set of free coordinates no
+longer changes, and the error of the model is of third order. For larger norms the next iterate is
 the closed form of Kloft et al. (2011), an alternating minimisation, as long as it converges fast.
 """
 
@@ -44,16 +44,16 @@ from pliant.methods.svm import smo
 from pliant.methods.svm.dual import DenseRows, MarginDual, Rows
 
 COARSEST, FINEST, INNER_SHARE = 1e-3, 1e-10, 0.03
-"""Maximum and minimum relative tolerance of an SVM; in between, its ratio to the relative gap of
-the weights. Slopes of J need more digits than J."""
+"""Maximum and minimum relative tolerance of an SVM, and the ratio of the tolerance to the relative
+gap of the weights in between. Slopes of J need more digits than J."""
 
 MAX_EXHAUSTED = 5
-"""Number of SVMs that reach their step limit before the fit stops as stalled (C around 1e6)."""
+"""Number of SVMs at their step limit before the fit stops as stalled, as for C around 1e6."""
 
 CLOSED_FORM_NORM, CLOSED_FORM_GAP = 1.5, 0.5
 """For norms >= the first value, Kloft's closed form is used while each step reduces the gap to
 the second value times the previous gap. It takes no more steps than Newton's method, and each step
-is cheaper. (Steps to a relative gap of 1e-3: 5 to 7 for norm 2, 15 for norm 1.2, with 117 and 442
+is cheaper. (A relative gap of 1e-3 takes 5 to 7 steps for norm 2, 15 for norm 1.2, with 117 and 442
 kernels.)"""
 
 CLOSED_FORM_OBJECTIVE = 0.7

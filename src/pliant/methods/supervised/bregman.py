@@ -28,7 +28,7 @@ The projection onto the bound of pair k, with squared distance p and slack x,
     K += b w w',  w = K (e_i - e_j),  b = s a/(1 - s a p)
 
 maximises the dual over lam_k exactly. Each sweep draws a new order of the pairs: successive pairs
-in a list often share a point, and each projection would undo the last one. A single
+in a list often share a point, and each projection would undo the previous one. A single
 matrix product updates K after up to `MAX_PENDING` projections. Until then w is computed from the
 old K and the pending updates.
 

@@ -6,8 +6,8 @@ points, -1 for dissimilar points and 0 for unknown pairs:
     W = exp(beta T) entrywise,  D = diag(W 1),  S = I - D^{-1/2} W D^{-1/2}
 
 (Pan, Chen, Chen, Xu, section 3, with beta = 1). S is positive semi-definite, and S D^{1/2} 1 = 0.
-(n, n) arrays are formed only on request. With labels, W_ij depends only on two classes; with
-pairs, it is 11' plus a sparse matrix.
+(n, n) arrays are formed only on request. With labels, W_ij depends only on the classes of i and j;
+with pairs, W is 11' plus a sparse matrix.
 """
 
 from __future__ import annotations

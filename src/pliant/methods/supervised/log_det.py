@@ -101,8 +101,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     duals_ : array of shape (n_pairs,)
         Multipliers lam >= 0 of the bounds; 0 for inactive bounds.
     n_skipped_ : int
-        Number of omitted pairs, whose points k0 does not separate: their squared distance is at
-        most 1e-10 (k0(x, x) + k0(x', x')), the rounding error.
+        Number of omitted pairs, whose points k0 does not separate: their squared distance is within
+        rounding error, at most 1e-10 (k0(x, x) + k0(x', x')).
     similar_bound_, dissimilar_bound_ : float
         The bounds u and l.
     objective_ : float

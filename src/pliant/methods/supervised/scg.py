@@ -229,8 +229,8 @@ def draw_sample(
 ) -> tuple[Indices, SideInformation]:
     """Return the row indices of a sample of the points, and its side information.
 
-    The sample has at most `max_points` known points. For labels and the complete graph, it also has
-    at most `max_points` unknown points.
+    The sample has at most `max_points` known points and, with labels and the complete graph, at
+    most `max_points` unknown points.
     """
     if information.labels is None:
         drawn = _draw_stratified(information.signs, max_points // 4, rng)
@@ -262,7 +262,7 @@ def score_candidates(
     """Return the mean score of each candidate over the folds; nan if no fold has a score.
 
     The score is the accuracy on held-out labels of a support vector machine with C = 1 or, with
-    `embed`, of nearest neighbours in the components. For pairs it is the area under the ROC curve
+    `embed`, of nearest neighbours in the components. For pairs, it is the area under the ROC curve
     of distances. `gram` is the base kernel matrix of the points of `known`. `graph` and
     `scale_strength` are parameters of `SCGLogDetLearner`.
     """
@@ -315,7 +315,7 @@ def _score_labels(
             components = embed(train_inputs)
             train_inputs, test_inputs = components(train_inputs), components(test_inputs)
             model = KNeighborsClassifier(min(5, len(train)))
-        with warnings.catch_warnings():  # warns of small classes
+        with warnings.catch_warnings():  # about classes with few points
             warnings.simplefilter("ignore", UserWarning)
             return float(model.fit(train_inputs, labels[train]).score(test_inputs, labels[test]))
     except ValueError:  # too few components, or values that SVC rejects

@@ -10,7 +10,7 @@ Without its inverse, R = (I + gamma K0)^{-1} and M = K0 R give
 
 The optimal value is log det(I + gamma S K0) = log det(I + gamma K0) + log det(S + (I - S) R). With
 labels, the rank q of I - S = U H U' is the number of classes, plus one if there are unlabelled
-points; all steps except the computation of R are products of rank q.
+points; all steps except the computation of R need only products of rank q.
 
 With a bound tr(K S) <= tau instead of the penalty (Eq. 30), K has the same form, with the bound's
 multiplier as gamma (Theorem 2); tr(K S) strictly decreases with gamma.
@@ -173,7 +173,7 @@ class GraphCoupling(NamedTuple):
     """R and G in the q coordinates of the graph, shapes (q, a) and (q, q).
 
     `log_det` is log det(S + (I - S) R). If gamma K0 is large, R is small, so the null vector of S
-    must be exact. With labels S has an eigenvalue of exactly 0, which avoids cancellation.
+    must be exact. With labels, S has an eigenvalue of exactly 0, which avoids cancellation.
     """
 
     left: Array
@@ -312,7 +312,7 @@ class SCGLogDetPath:
         if len(excluded) <= len(edges):  # otherwise a problem on the members is cheaper
             with suppress(np.linalg.LinAlgError):  # rounding may make R singular on these points
                 return self._columns_without(excluded, edges, gamma, j)
-        # K = K0 + K0(:, A) Q K0(A, j) for the members A, as the other points are new points
+        # K = K0 + K0(:, A) Q K0(A, j) for the members A, as the other points count as new
         problem = SCGLogDet(self._gram[np.ix_(edges.members, edges.members)], edges, gamma)
         left, right = self._gram.take(edges.members, axis=1), self._gram[np.ix_(edges.members, j)]
         return self._gram.take(j, axis=1) + (left @ problem.solve().matrix) @ right
