@@ -331,7 +331,7 @@ class WeightLearning:
     ) -> tuple[Array, list[tuple[Indices, Array]]]:
         """Compute the Hessian of J, assuming that no b_i reaches or leaves a bound.
 
-        The free coordinates F of b lie between their bounds and are not zero. Their derivatives are
+        The free coordinates F of b lie inside their bounds and are not zero. Their derivatives are
         d(b_F)/d(d_m) = -S (K_m b)_F, where S is the inverse of K(d)_FF on vectors that sum to zero.
         The Hessian is the mean over t of (K_m b)_F' S (K_n b)_F.
 

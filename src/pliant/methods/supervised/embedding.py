@@ -144,7 +144,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
         f(x) = \Lambda^{-1/2} U' \left( k(X, x) - \frac{1}{n} k(X, X) 1 \right),
 
-    where :math:`\Lambda` holds the largest eigenvalues, and U the eigenvectors, of the centred
+    where :math:`\Lambda` and U hold the leading eigenvalues and eigenvectors of the centred
     kernel matrix on n points X: the fit points in the learner's graph or pairs, or all fit points
     for an `OrderSpectralLearner`. Points of the same class, or in similar pairs, are mapped
     close together, and so are similar new points.

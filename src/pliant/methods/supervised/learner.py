@@ -239,7 +239,7 @@ def base_kernel(
 ) -> Kernel:
     """Return the kernel for a parameter ``kernel``; raise ValueError unless it is symmetric PSD.
 
-    Valid names are the names of `pliant.kernels.as_kernel`, and "graph" for the
+    Valid names are those that `pliant.kernels.as_kernel` accepts, and "graph" for the
     `pliant.kernels.NeighborGraphKernel` of the points.
     """
     if isinstance(kernel, str) and kernel == "graph":
