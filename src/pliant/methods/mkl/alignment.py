@@ -8,14 +8,14 @@ with the Frobenius inner product <A, B>, the norm |A|^2 = <A, A>, K_c = H K H an
 Y = T T' is the Gram matrix of the target. Its factor T holds the signs of two classes, one
 indicator column per class for more classes, or the centred target of a regression.
 
-Sample weights s count sample i s_i times: <A, B> = sum_ij s_i s_j A_ij B_ij, and
+With sample weights s, sample i counts s_i times: <A, B> = sum_ij s_i s_j A_ij B_ij, and
 H = I - 1 s'/(sum s). With S = diag(sqrt(s)) and the unit vector u along sqrt(s), <K_c, Y_c> equals
 
     <G_K, G_Y>,    G_K = P S K S P,    P = I - u u',
 
 so sample weights add no cost.
 
-Journal of Machine Learning Research 13, 795-828: its abstract gives the definition and the
+The abstract (Journal of Machine Learning Research 13, 795-828) gives the definition and the
 quadratic program for the weights; the section numbers below are unverified.
 """
 
@@ -77,7 +77,7 @@ class Alignments(NamedTuple):
     target_norm: float
 
     def alignment(self, weights: Array) -> float:
-        """Compute the alignment of sum_m weights_m K_m with the target, or 0 if it is constant."""
+        """Compute the alignment of sum_m weights_m K_m with the target, or 0 for a zero norm."""
         norm = math.sqrt(max(0.0, float(weights @ self.products @ weights))) * self.target_norm
         return float(weights @ self.targets) / norm if norm > 0.0 else 0.0
 
@@ -97,7 +97,7 @@ def normalize_weights(raw: Array, reason: str = "no kernel is aligned with the t
 
 
 def align(grams: Grams, target: Array, sample_weight: Array | None = None) -> Weighting:
-    """Compute weights proportional to the alignment of each kernel: d_m ~ max(0, <G_m, Y>)/|G_m|.
+    """Compute weights proportional to each kernel's alignment: d_m ~ max(0, <G_m, G_Y>)/|G_m|.
 
     This is the rule "align" of Cortes et al. (2012, section 4.1), for a target T of shape (n,) or
     (n, q). The value is the alignment of the *best single* kernel. Constant kernels get weight
@@ -207,7 +207,7 @@ def _norm(matrix: Array) -> float:
 
 
 def _upper_bound(inner: Alignments, weights: Array) -> float:
-    """Compute an upper bound of all alignments with non-negative weights.
+    """Compute an upper bound on the alignment over all non-negative weights.
 
     M >= 0 entrywise, as the kernels are positive semi-definite. If t M v >= a, the Cauchy-Schwarz
     inequality gives a'w <= t v'Mw <= t sqrt(v'Mv) sqrt(w'Mw) for every w >= 0: no alignment

@@ -59,12 +59,12 @@ WIDTHS, DEGREES = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0), (1, 2
 polynomials, as in the experiments of Rakotomamonjy et al. (2008)."""
 
 MAX_DEFAULT_KERNELS = 1000
-"""Maximum number of default kernels; with more features, kernels of single features are omitted."""
+"""Maximum number of default kernels; above it, kernels of single features are omitted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Kernels, and their Gram matrices on `samples`, the training samples of positive weight."""
+    """Kernels, and their Gram matrices on `samples`, the training samples with positive weight."""
 
     kernels: list[Kernel]
     grams: Grams
@@ -128,7 +128,7 @@ class BaseMKL(BaseSVM[Candidates]):
     ) -> list[LearnedFunction]:
         """Learn the shared kernel weights, and one function per problem."""
         deadline = Deadline(callback, self.max_seconds)
-        learning = self._state_learning(kernel, problems)
+        learning = self._build_learning(kernel, problems)
         tol, max_iter = float(self.tol), int(self.max_iter)
         if self.weights == "simple":
             start = None if kernel.grams.whole else self._start(kernel, problems, deadline)
@@ -140,7 +140,7 @@ class BaseMKL(BaseSVM[Candidates]):
             self._warn_of_gap(result, late=deadline.expired)
         proof = result.certificate
         assert proof is not None
-        # K = sum_m d_m K_m over the kernels of positive weight
+        # K = sum_m d_m K_m over the kernels with positive weight
         learned = WeightedSum(list(compress(kernel.kernels, result.x)), result.x[result.x != 0.0])
         attributes = {
             "kernels_": kernel.kernels,
@@ -162,10 +162,10 @@ class BaseMKL(BaseSVM[Candidates]):
             solutions.append(solution)
         return solutions
 
-    def _state_learning(
+    def _build_learning(
         self, candidates: Candidates, problems: Sequence[SVMProblem]
     ) -> WeightLearning:
-        """State the problem of the shared weights."""
+        """Build the problem for the shared weights."""
         places, duals = [], []
         for problem in problems:
             # rows of the SVM's points in the Gram matrices
@@ -176,7 +176,7 @@ class BaseMKL(BaseSVM[Candidates]):
     def _start(
         self, candidates: Candidates, problems: Sequence[SVMProblem], callback: Callback
     ) -> Array | None:
-        """Learn initial weights on a stratified sample; None if it is small or lacks a class."""
+        """Learn initial weights on a stratified sample; None for few samples or a missing class."""
         n = len(candidates.samples)
         if n < 2 * START_SAMPLES:
             return None
@@ -193,7 +193,7 @@ class BaseMKL(BaseSVM[Candidates]):
         members = np.unique(np.concatenate([part.members for part in parts]))
         points = candidates.grams.points[np.searchsorted(candidates.samples, members)]
         grams = Grams(candidates.kernels, points, float(self.cache_mb), self.n_jobs)
-        learning = self._state_learning(Candidates(candidates.kernels, grams, members), parts)
+        learning = self._build_learning(Candidates(candidates.kernels, grams, members), parts)
         # a coarse solution is sufficient
         return newton.solve(learning, tol=0.03, max_iter=30, callback=callback).x
 
@@ -214,8 +214,8 @@ class BaseMKL(BaseSVM[Candidates]):
         -------
         Summary
             With ``weights``, and one function for regression or two classes, or one per pair of
-            classes. The detail ``kernels`` is the number of kernels of positive weight, and
-            ``mean_objective`` marks objectives and gaps of the mean over pairs. The convergence
+            classes. The detail ``kernels`` is the number of kernels with positive weight, and
+            ``mean_objective`` marks objectives and gaps that are means over pairs. The convergence
             has one entry per weight vector evaluated.
         """
         summary = super().summary()
@@ -282,13 +282,13 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         1'\alpha - \tfrac12 \sum_m d_m \, \beta' K_m \beta, \qquad \beta = \alpha \circ y,
 
     the problem of [1]_ for p = 1, where most weights are zero, and of [2]_ for p > 1. The other
-    rules compute the weights and then solve the support vector machine (SVM) with them.
+    rules set the weights before the support vector machine (SVM) is solved.
 
     Parameters
     ----------
     kernels : "auto" or list of str, Kernel or callable, default="auto"
-        The kernels. "auto" stands for Gaussians of ten bandwidths and polynomials of degree 1 to
-        3, of all standardised features and of each feature (of all features only, if there would
+        The kernels. "auto" stands for Gaussians of ten bandwidths and polynomials of degrees 1 to
+        3, on all standardised features and on each feature (only on all features if there would
         be more than 1000 kernels). `pliant.kernels` lists the names. ``On(kernel, columns)`` is a
         kernel of some features, and a callable is a function of two matrices. For Gram matrices,
         pass ``Precomputed(gram)`` for each, and row numbers of shape (n_samples, 1) as X.
@@ -297,7 +297,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         p = ``norm``. "uniform": equal weights, hard to beat if most kernels are useful. "align":
         proportional to the alignment of each kernel with the labels [3]_. "alignf": the weights of
         the sum best aligned with the labels [3]_. "easy", for classification only: EasyMKL, from
-        the margin of the sum of all kernels [4]_.
+        the margin for the sum of all kernels [4]_.
     norm : float, default=1.0
         The p of "simple", >= 1. With p > 1 all kernels have positive weight.
     C : float, default=1.0
@@ -319,7 +319,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         float32 if only that fits. Otherwise some are kept, and the others are recomputed at each
         step. The memory must hold at least one matrix in float64.
     class_weight : dict or "balanced", optional
-        Factors of C, each > 0.
+        Factor of C for each class, > 0.
     n_jobs : int, optional
         Number of threads that compute Gram matrices; None for one, -1 for all cores.
     verbose : bool, default=False
@@ -328,14 +328,14 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        The labels.
+        The class labels.
     kernels_ : list of Kernel
         The normalised kernels.
     kernel_names_ : list of str
         Short names of the kernels, such as "Gaussian(gamma=0.5) of petal length".
     weights_ : array of shape (n_kernels,)
-        Weights d of the kernels. All pairs of classes share the weights, which minimise the mean
-        objective.
+        Weights d of the kernels. All pairs of classes share the weights; "simple" minimises their
+        mean objective.
     kernel_ : WeightedSum
         The learned kernel, a function of two sets of points.
     support_ : array of shape (n_support,)
@@ -345,14 +345,14 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     dual_coef_ : array of shape (n_support,)
         Coefficients beta = alpha y of the support vectors.
     intercept_ : float
-        The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_.
+        Constant of f(x) = ``kernel_(x, support_vectors_) @ dual_coef_ + intercept_``.
     objective_ : float
         The primal objective of the SVM (the mean over pairs of classes), an upper bound on the
         optimum.
     lower_bound_ : float
-        Lower bound on the optimum: over all weights for "simple", for these weights otherwise.
+        Lower bound on the optimum: over all weights for "simple", at these weights otherwise.
     dual_gap_ : float
-        Difference of `objective_` and `lower_bound_`.
+        Difference between `objective_` and `lower_bound_`.
     objective_history_, gap_history_ : arrays of shape (n_iter_,)
         Upper bound and gap at the initial weights, and after each step.
     n_iter_ : int
@@ -366,9 +366,9 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
 
     Notes
     -----
-    For M kernels of n samples, the Gram matrices take 8 M n^2 bytes, 4 M n^2 in float32, or the
-    limit ``cache_mb``. Each step costs an SVM, O(M n n_support) for bounds, and O(k^2 n_support)
-    with k kernels of positive weight; five to fifteen steps are usual. Norms below 1.5 use Newton
+    For M kernels of n samples, the Gram matrices take 8 M n^2 bytes, or 4 M n^2 in float32, up to
+    ``cache_mb``. Each step costs an SVM fit, O(M n n_support) for the bounds, and O(k^2 n_support)
+    for k kernels with positive weight; five to fifteen steps are usual. Norms below 1.5 use Newton
     steps, and larger norms the closed form of [2]_.
 
     References
@@ -426,7 +426,7 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
         y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \sum_m d_m \, \beta' K_m \beta,
 
     the problem of [1]_ for p = 1, where most weights are zero, and of [2]_ for p > 1. The other
-    rules compute the weights before the SVM is solved, as for `MKLClassifier`.
+    rules set the weights before the SVM is solved, as for `MKLClassifier`.
 
     Parameters
     ----------
@@ -448,13 +448,13 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
     weights_ : array of shape (n_kernels,)
         Weights d of the kernels.
     lower_bound_ : float
-        Lower bound on the optimum, in the same units: over all weights for "simple", for these
-        weights otherwise.
+        Lower bound on the optimum, in units of the scaled target: over all weights for "simple",
+        at these weights otherwise.
     n_iter_ : int
         Number of weight vectors evaluated, one more than the steps.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: the prediction is
-        kernel_(X, support_vectors_) @ dual_coef_ + intercept_.
+        ``kernel_(X, support_vectors_) @ dual_coef_ + intercept_``.
     intercept_ : float
         Intercept in the units of y.
     objective_ : float
@@ -491,7 +491,7 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
 
 
 def default_kernels(X: Array) -> list[Kernel]:
-    """Return Gaussians and polynomials of all standardised features, and of each that varies."""
+    """Return Gaussians and polynomials on all standardised features, and on each that varies."""
     # exp(-|z - z'|^2 / (2 w^2)) with z = (x - mean)/std: gamma = 1/(2 w^2)
     centre, spread = X.mean(axis=0), X.std(axis=0)
     varies = spread > 1e-12 * np.abs(X).max(axis=0)
@@ -510,7 +510,7 @@ def default_kernels(X: Array) -> list[Kernel]:
 def candidate_kernels(
     kernels: Any, X: Array, feature_names: Sequence[str] | None = None
 ) -> list[Kernel]:
-    """Build the kernels of the list ``kernels`` for training points X.
+    """Build the kernels from the list ``kernels`` for training points X.
 
     `feature_names` are the column names that `On` may refer to.
     """
@@ -564,7 +564,7 @@ def normalized_kernels(kernels: Sequence[Kernel], X: Array, normalize: bool) -> 
         if made_of(kernel, Precomputed):
             mean = float(diagonal.mean())
             if mean <= 0.0:
-                raise ValueError(f"expected a Gram matrix with a positive trace, got 0 at {m}")
+                raise ValueError(f"expected a positive trace, got 0 for Gram matrix {m}")
             scaled.append(Scaled(kernel, 1.0 / mean))
         elif (diagonal == 1.0).all():
             scaled.append(kernel)

@@ -4,9 +4,9 @@ r"""Newton's method for the weights of the kernels in support vector machines (S
     J_t(d) = max_b  kappa_t(b) - 1/2 b' K(d) b,    K(d) = sum_m d_m K_m
 
 for the SVMs t of one fit (one, or one for each pair of classes with shared weights), with
-kappa_t(b) and the constraints on b as in `pliant.methods.svm.dual`. J is convex. Its slopes at the
-optimal b_t are -q_m/2, with q_m = mean_t b_t' K_m b_t (Danskin). By Hölder's inequality, the
-maximum of d'q over d is |q|_{p*}, 1/p + 1/p* = 1. So for all feasible b_t and d
+kappa_t(b) and the constraints on b as in `pliant.methods.svm.dual`. J is convex. By Danskin's
+theorem its gradient is -q/2, with q_m = mean_t b_t' K_m b_t at the optimal b_t. By Hölder's
+inequality, the maximum of d'q over d is |q|_{p*}, 1/p + 1/p* = 1. So for all feasible b_t and d
 
     mean_t kappa_t(b_t) - 1/2 |q|_{p*}  <=  min J  <=  mean_t (primal objective of SVM t at K(d)).
 
@@ -15,10 +15,10 @@ These two bounds are the certificate; they hold for any accuracy of the SVMs.
 With e = d^p, entrywise, the constraint is the simplex, and J is also convex in e: J is convex and
 decreasing in each d_m, and d_m = e_m^(1/p) is concave.
 
-Each iterate d takes the solution of the SVMs at K(d), warm-started from the last iterate, and one
+Each iterate d costs the solution of the SVMs at K(d), warm-started from the last iterate, and one
 pass over the kernels for the bounds. The next iterate minimises the second-order model of J in e,
-a small quadratic problem on the simplex. Near the optimum the free coordinates of the SVMs no
-longer change, and the error of the model is of third order. For larger norms the next iterate is
+a small quadratic problem on the simplex. Near the optimum the set of free coordinates no
+longer changes, and the error of the model is of third order. For larger norms the next iterate is
 the closed form of Kloft et al. (2011), an alternating minimisation, as long as it converges fast.
 """
 
@@ -44,33 +44,33 @@ from pliant.methods.svm import smo
 from pliant.methods.svm.dual import DenseRows, MarginDual, Rows
 
 COARSEST, FINEST, INNER_SHARE = 1e-3, 1e-10, 0.03
-"""Maximum and minimum tolerance of an SVM, relative to its objective, and its ratio to the relative
-gap of the weights in between: slopes of J need more digits than J."""
+"""Maximum and minimum relative tolerance of an SVM, and the ratio of the tolerance to the relative
+gap of the weights in between. Slopes of J need more digits than J."""
 
 MAX_EXHAUSTED = 5
-"""Number of SVMs that reach their step limit before the fit stops as stalled (C of about 1e6)."""
+"""Number of SVMs at their step limit before the fit stops as stalled, as for C around 1e6."""
 
 CLOSED_FORM_NORM, CLOSED_FORM_GAP = 1.5, 0.5
-"""For norms from the first value on, Kloft's closed form is used while each step reduces the gap to
+"""For norms >= the first value, Kloft's closed form is used while each step reduces the gap to
 the second value times the previous gap. It takes no more steps than Newton's method, and each step
-is cheaper. (Steps to a relative gap of 1e-3: 5 to 7 for norm 2, 15 for norm 1.2, with 117 and 442
+is cheaper. (A relative gap of 1e-3 takes 5 to 7 steps for norm 2, 15 for norm 1.2, with 117 and 442
 kernels.)"""
 
 CLOSED_FORM_OBJECTIVE = 0.7
 """For smaller norms, the first steps use the closed form, while each reduces J to this fraction.
 For poor initial weights, J is about proportional to 1/d: a Newton step removes a third of it, the
-closed form all. (This saves a quarter of the time over 18 problems.)"""
+closed form nearly all. (This saves a quarter of the time over 18 problems.)"""
 
 TINY = float(np.finfo(np.float64).tiny)
-"""Smallest normal float, a lower limit of divisors."""
+"""Smallest normal float, a lower limit on divisors."""
 
 
 class Grams:
     """Gram matrices K_1, ..., K_M of n points.
 
     All are kept in float64 if they fit into `cache_mb`, or in float32 if only that fits. Otherwise
-    some are kept in float32, preferably those with weight, and the others are recomputed at each
-    use. Sums are computed in float64.
+    some are kept in float32, preferably those with weight > 0, and the others are recomputed at
+    each use. Sums are computed in float64.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Grams:
         if m in self._kept:
             return self._kept[m]
         gram = self._compute(m)
-        if self._weighted[m]:  # it replaces a kept matrix without weight
+        if self._weighted[m]:  # replace a kept matrix of zero weight
             unweighted = [k for k in self._kept if not self._weighted[k]]
             if unweighted:
                 del self._kept[unweighted[0]]
@@ -317,7 +317,7 @@ class WeightLearning:
         (d_m^2 q_m)^(1/(p+1)) minimises sum_mt |w_mt|^2 / d_m on |d|_p = 1 (Kloft et al. 2011).
         """
         sizes = (d * d * np.maximum(q, 0.0)) ** (1.0 / (self.norm + 1.0))
-        if self.norm == 1.0:  # set small weights to zero, which the formula never reaches
+        if self.norm == 1.0:  # the formula never reaches zero, so set small weights to zero
             sizes[sizes < 1e-6 * sizes.max()] = 0.0
         total = float((sizes**self.norm).sum())
         return sizes / total ** (1.0 / self.norm) if total > 0.0 else d
@@ -331,18 +331,18 @@ class WeightLearning:
     ) -> tuple[Array, list[tuple[Indices, Array]]]:
         """Compute the Hessian of J, assuming that no b_i reaches or leaves a bound.
 
-        The free coordinates F of b lie between their bounds and are not zero. Their derivatives are
+        The free coordinates F of b lie inside their bounds and are not zero. Their derivatives are
         d(b_F)/d(d_m) = -S (K_m b)_F, where S is the inverse of K(d)_FF on vectors that sum to zero.
         The Hessian is the mean over t of (K_m b)_F' S (K_n b)_F.
 
         Returns
         -------
         hessian : array of shape (n_kernels, n_kernels)
-        slopes : for each SVM, the free coordinates and the derivatives of b_F by the weights,
-            shape (n_free, n_kernels)
+        changes : for each SVM, the free coordinates and the derivatives of b_F with respect to
+            the weights, shape (n_free, n_kernels)
         """
         count = len(products[0])
-        hessian, slopes = np.zeros((count, count)), []
+        hessian, changes = np.zeros((count, count)), []
         for places, b, product, dual in zip(self.places, solutions, products, duals, strict=True):
             free = np.flatnonzero((b > dual.lower) & (b < dual.upper) & (b != 0.0))
             right = product[:, free].T  # columns (K_m b)_F
@@ -351,12 +351,12 @@ class WeightLearning:
                 chosen = places[free]
                 change = -_solve_constrained(gram[np.ix_(chosen, chosen)], right)
                 hessian -= right.T @ change  # (K_m b)_F' S (K_n b)_F
-            slopes.append((free, change))
-        return hessian / len(products), slopes
+            changes.append((free, change))
+        return hessian / len(products), changes
 
 
 def _solve_constrained(matrix: Array, right: Array) -> Array:
-    """Return the X with matrix X = right + 1 c' for some c, and with zero column sums."""
+    """Solve matrix X = right + 1 c' for the X with zero column sums, where c is unknown."""
     matrix = matrix.copy()
     # a ridge of 1e-10 times the mean diagonal, since points can coincide
     matrix[np.diag_indices_from(matrix)] += 1e-10 * max(float(matrix.trace()), 1.0) / len(matrix)
@@ -404,7 +404,7 @@ class WeightPoint(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """Search direction: changes of e for the weights `some`, and the slope of J along them."""
+    """Search direction: changes of e for the weights `some`, and the slope of J along it."""
 
     some: Indices
     change: Array
@@ -588,9 +588,9 @@ def _take_newton_step(
     some = np.flatnonzero(chosen)
     parts = [product[some] for product in products]
     hessian, changes = problem.curvature(point.gram, point.solutions, parts, point.duals)
-    # The Hessian holds for the current free coordinates of the SVMs only. If they are few, J has
-    # a larger curvature, so a fraction of the diagonal and of its mean is added. (On wdbc with
-    # C = 100, traces of 1 and 10 free coordinates, this halves the time.)
+    # The Hessian holds only for the current free coordinates of the SVMs. If they are few, J curves
+    # more, so a fraction of the diagonal and of its mean is added. (This halves the time on wdbc
+    # with C = 100 and Gram matrices of trace 1, where 10 coordinates are free.)
     diagonal = hessian.diagonal()
     damping = state.damping * (diagonal + 0.1 * diagonal.mean())
     hessian[np.diag_indices_from(hessian)] += damping
@@ -604,7 +604,7 @@ def _search_line(
     direction: Direction,
     changes: list[tuple[Indices, Array]],
 ) -> WeightPoint:
-    """Solve the SVMs along a direction, until the slope of J is at most half the initial slope.
+    """Solve the SVMs along a direction until the slope of J has at most half its initial size.
 
     J is convex: its minimum along the direction lies between the largest step size of negative
     slope and the smallest step size of positive slope.

@@ -61,8 +61,8 @@ def easy(
         g* = argmin (1 - lam) g'Y (sum_m K_m) Y g + lam |g|^2   over g >= 0, sum over each class 1
         d_m proportional to g*'Y K_m Y g*,    Y = diag(y)
 
-    Yg are the coefficients of the difference of two points, one in the convex hull of each class.
-    These are the closest points for lam near 0, and the class means for lam = 1. The weight of a
+    Yg holds the coefficients of the difference of two points, one in the convex hull of each class.
+    The points are the closest ones for lam near 0, and the class means for lam = 1. The weight of a
     kernel is its share of their squared distance. The kernels are *summed*, as in MKLpy, so the
     effect of lam decreases with the number of kernels.
 
@@ -70,12 +70,12 @@ def easy(
 
         max 1'alpha - 1/2 alpha'Y H Y alpha    over alpha >= 0, y'alpha = 0
 
-    in other units: alpha = t g, with sum t in each class. Over t the objective has the maximum 2/q
+    up to scale: alpha = t g, with sum t in each class. Over t the objective has the maximum 2/q
     at t = 2/q, where q is the EasyMKL objective at g. Bounds h and h + gap on the SVM's optimum
     therefore enclose min q between 2/(h + gap) and 2/h.
 
-    Neurocomputing 169, 215-224. The problem follows MKLpy's code, by one of the authors; the paper
-    was not available, so its equations are unverified.
+    Neurocomputing 169, 215-224. The problem follows MKLpy's code, by one of the authors; the
+    equations have not been checked against the paper.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _nearest_points(
     H = (1.0 - lam) * gram
     H[np.diag_indices_from(H)] += lam  # H = (1 - lam) K + lam I
     unit = float(H.diagonal().mean())
-    # alpha <= t = 2/q <= n/(2 lam), as q >= lam (1/n_+ + 1/n_-) >= 4 lam/n: no active bound
+    # alpha <= t = 2/q <= n/(2 lam), as q >= lam (1/n_+ + 1/n_-) >= 4 lam/n, so no bound is active
     bound = unit * len(signs) / lam
     dual = svc_dual(DenseRows(H / unit), signs, bound)
     result = smo.solve(dual, tol=tol, max_iter=-1)

@@ -17,27 +17,27 @@ The gap is a sum of non-negative terms,
     gap = sum_k [ nu d_IS(x_k, b_k) - s_k lam_k p_k - nu log(1 - s_k lam_k b_k/nu) ],
 
 with the optimal slack for K, x_k = max(p_k, b_k) or min(p_k, b_k). With hard bounds the gap is
-sum_k s_k lam_k (b_k - p_k) if K satisfies all bounds, otherwise unknown. K0 is never inverted: with
+sum_k s_k lam_k (b_k - p_k) if K meets all bounds, and unknown otherwise. K0 is never inverted: with
 K0 = R'R and the positive definite M = I + R L R',
 
-    K = R'M^{-1}R,   Q = -L + L R'M^{-1}R L,   log det(I + L K0) = log det M.
+    K = R'M^{-1}R = K0 + K0 Q K0,   Q = -L + L R'M^{-1}R L,   log det(I + L K0) = log det M.
 
-The projection on the bound of pair k, with squared distance p and slack x,
+The projection onto the bound of pair k, with squared distance p and slack x,
 
     a = min(lam, s nu/(nu+1) (1/p - 1/x)),  lam -= a,  1/x += s a/nu,
     K += b w w',  w = K (e_i - e_j),  b = s a/(1 - s a p)
 
-maximises the dual over lam_k exactly. Each sweep draws a new order of the pairs, because
-successive pairs of a list share a point, and each projection undoes the last one. A single
+maximises the dual over lam_k exactly. Each sweep draws a new order of the pairs: successive pairs
+in a list often share a point, and each projection would undo the previous one. A single
 matrix product updates K after up to `MAX_PENDING` projections. Until then w is computed from the
 old K and the pending updates.
 
-1/x follows from lam, and is not stored. K is recomputed from lam, in O(a^3), every few sweeps,
+1/x is computed from lam, not stored. K is recomputed from lam, in O(a^3), every few sweeps,
 more often after rounding errors, and before the solver returns. A sweep over m pairs of a points
 costs at most O(m a^2).
 
 The projections satisfy hard bounds only in the limit. The solver therefore tightens the bounds by
-a fraction that costs half the allowed gap, so that finitely many sweeps satisfy the true bounds.
+a fraction that uses half the allowed gap, so that finitely many sweeps satisfy the true bounds.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class BoundsCertificate(NamedTuple):
     """The objective of K for given duals, and a lower bound on the optimum.
 
     `gram` is K for these duals, shape (a, a). `value` is its objective with the optimal slack, or
-    D_ld(K, K0) for hard bounds. `lower_bound` is g(lam). `gap` is the difference of these values,
+    D_ld(K, K0) for hard bounds. `lower_bound` is g(lam). `gap` is `value` - `lower_bound`,
     or nan if K violates a hard bound. `max_violation` is the largest violation of a bound,
     relative to the bound.
     """
@@ -102,7 +102,7 @@ class DistanceBounds:
         return factor
 
     def laplacian(self, duals: Array) -> Array:
-        """Return L = D - W, shape (a, a), where W_ij is the sum of s_k lam_k over pairs (i, j)."""
+        """Return L = diag(W 1) - W, shape (a, a), where W_ij sums s_k lam_k over pairs (i, j)."""
         a = len(self.gram)
         i, j = self.pairs.T
         # bincount adds the weights of repeated pairs
@@ -122,7 +122,7 @@ class DistanceBounds:
         return half.T @ half, 2.0 * float(np.log(lower.diagonal()).sum())
 
     def matrix(self, duals: Array) -> Array:
-        """Compute the Q of K = K0 + K0 Q K0, shape (a, a), in O(a^3)."""
+        """Compute Q in K = K0 + K0 Q K0, shape (a, a), in O(a^3)."""
         # Q = -L + L R'M^{-1}R L = half'half - L with M = C C', half = C^{-1} R L
         laplacian = self.laplacian(duals)
         product = self.factor @ laplacian
@@ -164,7 +164,7 @@ def squared_distances(gram: Array, pairs: Indices) -> Array:
 
 
 def separated_pairs(gram: Array, pairs: Indices) -> Mask:
-    """Return a mask of the pairs with a squared distance above rounding, 1e-10 (K_ii + K_jj)."""
+    """Return a mask of the pairs whose squared distance exceeds rounding, 1e-10 (K_ii + K_jj)."""
     sums = gram.diagonal()[pairs].sum(axis=1)
     return np.asarray(squared_distances(gram, pairs) > 1e-10 * sums)
 
@@ -197,7 +197,7 @@ def solve(
 class ProjectionState:
     """The duals, their K and log det(K0 K^{-1}), and the history of the solver.
 
-    `age` is the number of sweeps since K was recomputed from the duals, with the limit `lifetime`.
+    `age` is the number of sweeps since K was recomputed from the duals, at most `lifetime`.
     `idle` is the number of consecutive sweeps without progress. `safe` holds the latest duals with
     an exact K.
     """
@@ -261,7 +261,7 @@ class ProjectionState:
         self.history.append(Progress(self.n_iter, proof.value, proof.gap))
 
     def sweep(self, tol: float, rng: RandomState) -> None:
-        """Project on every bound once, in a random order."""
+        """Project onto every bound once, in a random order."""
         problem, targets = self.problem, self._tighten_bounds(tol)
         order = rng.permutation(len(self.duals))
         while len(order):
@@ -281,7 +281,7 @@ class ProjectionState:
         self.age += 1
 
     def _tighten_bounds(self, tol: float) -> Array:
-        """Return the bounds to project on: hard bounds are tightened by at most a tenth."""
+        """Return the bounds to project onto: hard bounds are tightened by at most a tenth."""
         bounds = self.problem.bounds
         load = float(self.duals @ bounds)
         if math.isfinite(self.problem.slack) or load == 0.0:
@@ -303,7 +303,7 @@ def _project_pairs(
     order: Indices,
     duals: Array,
 ) -> tuple[int, int, float]:
-    """Project on the bounds in `order` until `rows` is full, and update the duals.
+    """Project onto the bounds in `order` until `rows` is full, and update the duals.
 
     Returns the number of projections, the number of rows used, and the change of log det. K becomes
     gram + W' diag(factors) W for the used rows W. `per_slack` is 1/nu.

@@ -52,10 +52,10 @@ from pliant.methods.supervised.scg import (
 
 STRENGTHS = tuple(10.0**power for power in range(8))
 BETAS = (1.0, 2.0, 4.0)
-"""Candidate settings of an `SCGLogDetLearner` with strength="auto"."""
+"""Candidate settings for an `SCGLogDetLearner` with strength="auto"."""
 
 MAX_POINTS = 1000
-"""Maximum number of points with side information for the cross-validation of settings."""
+"""Maximum number of points with side information used to cross-validate the settings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class Components:
 def _leading_eigenpairs(matrix: Array, n_components: int, rounding: float) -> tuple[Array, Array]:
     """Return the largest eigenvalues, and eigenvectors with a positive largest entry.
 
-    Eigenvalues up to 64 `rounding`, or up to 1e-12 times the largest, count as zero.
+    Eigenvalues up to 64 times `rounding`, or up to 1e-12 times the largest, count as zero.
     """
     values, vectors = top_eigenpairs(matrix, min(n_components, len(matrix)))
     positive = int((values > max(1e-12 * values[0], 64.0 * rounding)).sum())
@@ -144,20 +144,20 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
         f(x) = \Lambda^{-1/2} U' \left( k(X, x) - \frac{1}{n} k(X, X) 1 \right),
 
-    where :math:`\Lambda` holds the largest eigenvalues, and U the eigenvectors, of the centred
-    kernel matrix on n points X. These are the fit points in the graph or the pairs of the learner,
-    or all fit points if all are labelled. Points of the same class, or in similar pairs, are mapped
-    close to each other, as are new points similar to them.
+    where :math:`\Lambda` and U hold the leading eigenvalues and eigenvectors of the centred
+    kernel matrix on n points X: the fit points in the learner's graph or pairs, or all fit points
+    for an `OrderSpectralLearner`. Points of the same class, or in similar pairs, are mapped
+    close together, and so are similar new points.
 
     Cross-validation on the training points chooses the strength and the exponent beta of an
-    `SCGLogDetLearner`. The score is the accuracy of nearest neighbours in f on held-out labels. For
-    pairs it is the area under the ROC curve of held-out distances in f.
+    `SCGLogDetLearner`. The score is the accuracy of a nearest-neighbour classifier on f for
+    held-out labels. For held-out pairs, it is the area under the ROC curve of distances in f.
 
     Parameters
     ----------
     learner : estimator, optional
         Kernel learner: `SCGLogDetLearner`, `OrderSpectralLearner` or `LogDetLearner`.
-        None means the better of two `SCGLogDetLearner`, with ``kernel="graph"`` and
+        None chooses between two `SCGLogDetLearner`, with ``kernel="graph"`` and with
         ``kernel="gaussian"``.
     n_components : int, default=2
         Number of coordinates.
@@ -166,7 +166,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         is "auto", otherwise its own beta.
     center : bool, default=True
         If False, the kernel is not centred: :math:`f(x) = \Lambda^{-1/2} U' k(X, x)`, with the
-        largest eigenvectors of the kernel matrix, as in Figure 1 of [1]_.
+        leading eigenpairs of the kernel matrix, as in Figure 1 of [1]_.
     random_state : int, RandomState or None, default=None
         Random seed of the folds.
 
@@ -189,8 +189,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Notes
     -----
     The supervised graph damps a nearly constant direction least. This direction would be the first
-    coordinate if the kernel matrix were not centred. With kernel="graph" the neighbour graph
-    contains all training points in each fold; it uses no labels.
+    coordinate if the kernel matrix were not centred. With kernel="graph", the neighbour graph
+    of each fold contains all training points; it uses no labels.
 
     References
     ----------
@@ -334,14 +334,14 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         )
 
     def _compute_components(self, learned: LearnedGram) -> Components:
-        """Compute the components from the points in the graph or in pairs, or from all points.
+        """Compute the components from the kernel matrix of the learner's members.
 
         The components of a `LogDetKernel` are functions of its base kernel.
         """
         kernel, gram = self.learner_.kernel_, learned(self.learner_._members())
         if not isinstance(kernel, LogDetKernel):
             return Components.of_gram(gram, self.n_components, center=self.center)
-        # for a strong learner K is a small difference of numbers of the size of k0(x, x)
+        # for a large strength K is a small difference between numbers as large as k0(x, x)
         size = float(kernel.base.diag(kernel.points).max())
         components = Components.of_gram(gram, self.n_components, size, center=self.center)
         return components.on_base(kernel, center=self.center)
@@ -354,7 +354,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Return the coordinates f of points, shape (n_samples, n_components).
+        """Return the coordinates f(x) of each point, shape (n_samples, n_components).
 
         Parameters
         ----------

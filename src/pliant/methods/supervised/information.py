@@ -6,8 +6,8 @@ points, -1 for dissimilar points and 0 for unknown pairs:
     W = exp(beta T) entrywise,  D = diag(W 1),  S = I - D^{-1/2} W D^{-1/2}
 
 (Pan, Chen, Chen, Xu, section 3, with beta = 1). S is positive semi-definite, and S D^{1/2} 1 = 0.
-(n, n) arrays are formed only on request. With labels, W is constant on pairs of classes; with
-pairs, it is 11' plus a sparse matrix.
+(n, n) arrays are formed only on request. With labels, W_ij depends only on the classes of i and j;
+with pairs, W is 11' plus a sparse matrix.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ class SideInformation:
     n_samples : int
         Number of points, n.
     labels, classes : array of shape (n_samples,) or None, array of shape (n_classes,) or None
-        For labels: the class index of each point, -1 for an unknown class, and the sorted classes.
+        With labels, the class index of each point (-1 if unknown), and the sorted classes.
         T_ii = 1 for labelled points.
     pairs : array of shape (n_pairs, 2)
-        The known pairs, i < j. For labels these are all pairs of labelled points.
+        The known pairs, i < j. With labels, these are all pairs of labelled points.
     signs : array of shape (n_pairs,)
         +1.0 for similar pairs, -1.0 for dissimilar pairs.
 
@@ -98,8 +98,8 @@ class SideInformation:
         y : array-like of shape (n_samples,)
             Class labels, numbers or strings.
         unlabeled : object, optional
-            The value in `y` that marks an unknown class. None means -1; it must be given if `y`
-            contains only -1 and +1, which may be two classes.
+            The value in `y` that marks an unknown class. None means -1, but a value is required if
+            `y` contains only -1 and +1, which may be two classes.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class SideInformation:
         if len(numbers) < len(pairs):
             both = set(map(tuple, alike.tolist())) & set(map(tuple, unlike.tolist()))
             raise ValueError(
-                f"expected a pair to be similar or dissimilar, got {min(both)} as both"
+                f"expected each pair to be either similar or dissimilar, got {min(both)} as both"
             )
         return cls(n, _pairs=pairs[order], _signs=np.where(order < len(alike), 1.0, -1.0))
 
@@ -208,7 +208,7 @@ class SideInformation:
     def sample_pairs(self, max_pairs: int, rng: np.random.RandomState) -> tuple[Indices, Array]:
         """Draw at most `max_pairs` known pairs without replacement; return pairs and signs.
 
-        For labels the known pairs are not enumerated: memory is O(max_pairs).
+        With labels, the known pairs are not enumerated: memory is O(max_pairs).
         """
         check_integer("max_pairs", max_pairs, least=1)
         n_pairs = len(self.known) * (len(self.known) - 1) // 2 if self.labels is not None else 0
@@ -293,7 +293,7 @@ class SupervisedGraph(ABC):
     """Base class of supervised complete graphs over a subset of the points, the members.
 
     `members`, shape (a,), holds row indices, and `degrees` holds D_ii = sum_j W_ij. The methods
-    work in q coordinates, outside of which S is the identity. By default these are the members:
+    work in q coordinates, outside which S is the identity. By default these are the members:
     q = a, and S is a dense array.
     """
 
@@ -336,7 +336,7 @@ class SupervisedGraph(ABC):
         return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
 
     def root(self, B: Array) -> Array:
-        """Return S^{1/2} B for B of shape (a, m); it maps the null vector of S to zero."""
+        """Return S^{1/2} B for B of shape (a, m), which is zero for the null vector of S."""
         return np.asarray(self._square_root @ B)
 
 
@@ -369,7 +369,7 @@ class LabelGraph(SupervisedGraph):
 
     @cached_property
     def reduced(self) -> Array:
-        """S in the eigenvectors of H, the diagonal matrix of `damping`, shape (q, q)."""
+        """S in the basis U V, for the eigenvectors V of H: diag(`damping`), shape (q, q)."""
         return np.diag(self.damping)
 
     @cached_property
@@ -385,13 +385,13 @@ class LabelGraph(SupervisedGraph):
         return np.asarray((self._between @ (self._indicator @ B))[self.groups])
 
     def coordinates(self, B: Array) -> Array:
-        """Return V'U'B, the coordinates of B in the eigenvectors V of H, shape (q, m)."""
+        """Return V'U'B, the coordinates of B in the basis U V, shape (q, m)."""
         scaled = scale_rows(1.0 / np.sqrt(self.sizes), np.asarray(self._indicator @ B))
         return np.asarray(self.modes.T @ scaled)
 
     def root(self, B: Array) -> Array:
         """Return S^{1/2} B for B of shape (a, m), in O((a + q^2) m)."""
-        # S^{1/2} B = B - U V (I - damping^{1/2}) V'U'B, as S = I outside of the q coordinates
+        # S^{1/2} B = B - U V (I - damping^{1/2}) V'U'B, as S = I outside the q coordinates
         change = self.modes @ scale_rows(1.0 - np.sqrt(self.damping), self.coordinates(B))
         return B - scale_rows(1.0 / np.sqrt(self.sizes), change)[self.groups]
 
@@ -406,7 +406,7 @@ class PairGraph(SupervisedGraph):
     def __init__(self, members: Indices, pairs: Indices, signs: Array, beta: float = 1.0) -> None:
         self.members = members
         i, j = pairs.T
-        # W_ij = exp(beta T_ij) is 1 outside of the pairs, so the sparse part is exp(beta T) - 1
+        # W_ij = exp(beta T_ij) is 1 outside the pairs, so the sparse part is exp(beta T) - 1
         entries = np.expm1(check_exponent("beta", beta) * signs)
         indices = (np.concatenate([i, j]), np.concatenate([j, i]))
         a = len(members)

@@ -39,7 +39,7 @@ from pliant.methods.supervised.scg import SCGLogDetLearner, unit_scale
 
 def _has(name: str) -> Callable[[Any], bool]:
     """Return a check for `available_if` that the classifier on the kernel has a method."""
-    # getattr raises the AttributeError of the classifier
+    # getattr raises the classifier's AttributeError
     return lambda self: bool(getattr(vars(self).get("machine_", self._machine()), name))
 
 
@@ -50,9 +50,9 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     Cross-validation thus learns the kernel again in each fold. A kernel learned once from all
     labels would leak the held-out labels.
 
-    The learned kernel is scaled to unit variance of the fit points in its feature space,
+    The learned kernel is scaled to unit variance of the labelled points in feature space,
     mean_i k(x_i, x_i) - mean_ij k(x_i, x_j) = 1. Without scaling, the effect of the classifier's C
-    would depend on the strength of the learner, as a strong learner shrinks the kernel.
+    would depend on the strength of the learner, as a large strength shrinks the kernel.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
 
     @blas_limited
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Learn the kernel from all samples, then fit the classifier on those with a label.
+        """Learn the kernel from all samples, then fit the classifier on the labelled samples.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         machine = self._machine()
         if not hasattr(machine, "fit") or isinstance(machine, type):
             raise TypeError(f"expected machine to be an estimator, got {one_line(machine)}")
-        # nearest neighbours with metric="precomputed" are also pairwise, but take distances
+        # nearest-neighbour classifiers with metric="precomputed" are pairwise, but take distances
         names, tags = machine.get_params(deep=False), get_tags(machine)
         if "metric" in names or not tags.input_tags.pairwise:
             raise TypeError(

@@ -1,7 +1,7 @@
 """The base class of kernel learners, their base kernels, and the kernel of LogDet learners.
 
-The method ``_fit`` of a learner validates, states the problem, solves it and stores the kernel. A
-LogDet learner corrects a base kernel k0 by a matrix Q on some fit points (`LogDetKernel`).
+The method ``_fit`` of a learner validates the data, solves the problem and stores the kernel. A
+LogDet learner corrects a base kernel k0 with a matrix Q on some fit points (`LogDetKernel`).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ------
         ValueError
             If a parameter is out of range, the data or the side information are unsuitable, or
-            unless exactly one of `y` and pairs is given.
+            not exactly one of `y` and pairs is given.
         """
         self._fit(X, y, similar, dissimilar)
         return self
@@ -119,7 +119,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def fit_gram(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any) -> Array:
         """Fit, and return the learned kernel matrix of the fit points, (n_samples, n_samples).
 
-        This is cheaper than ``kernel_(X)`` after a fit, and equal up to rounding. The parameters
+        This equals ``kernel_(X)`` after a fit, up to rounding, but is cheaper. The parameters
         are the same as in `fit`.
         """
         learned = self._fit(X, y, **pairs)
@@ -187,16 +187,16 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return base_kernel(self.kernel, points, self.gamma, names)
 
     def _members(self) -> Indices:
-        """Return the row indices of the fit points that determine principal components.
+        """Return the row indices of the fit points whose kernel matrix gives the components.
 
-        These are the points with side information if a strong learner shrinks the kernel only
-        there, otherwise all fit points.
+        These are `members_`, the only points where a large strength shrinks the kernel, or all
+        fit points if the learner has no `members_`.
         """
         rows = np.arange(len(self.support_vectors_))
         return np.asarray(getattr(self, "members_", rows))
 
     def summary(self) -> Summary:
-        """Return the learned kernel, the base kernel (None on a neighbour graph), and the results.
+        """Return the learned kernel, the base kernel (or None for a `SpectralKernel`), the results.
 
         The results include the number of ``rows``, the fit points.
         """
@@ -239,7 +239,7 @@ def base_kernel(
 ) -> Kernel:
     """Return the kernel for a parameter ``kernel``; raise ValueError unless it is symmetric PSD.
 
-    Valid names are the names of `pliant.kernels.as_kernel`, and "graph" for the
+    Valid names are those that `pliant.kernels.as_kernel` accepts, and "graph" for the
     `pliant.kernels.NeighborGraphKernel` of the points.
     """
     if isinstance(kernel, str) and kernel == "graph":
@@ -299,7 +299,7 @@ class PSDPart(NamedTuple):
         if not np.isfinite(gram).all():
             raise ValueError(f"expected finite kernel values, got inf or NaN from {one_line(base)}")
         smallest = None
-        # the other kernels are symmetric and PSD by construction
+        # the kernels listed here are symmetric and PSD by construction
         if not isinstance(
             base, (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)
         ):

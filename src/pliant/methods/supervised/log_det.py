@@ -73,15 +73,15 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         three points cannot form two similar pairs and a dissimilar pair if l > 4 u.
     max_pairs : int, optional
         Maximum number of pairs, by default 5000, drawn at random from the known pairs. None means
-        all: labels of m points make m (m - 1)/2 pairs.
+        all; m labelled points give m (m - 1)/2 pairs.
     tol : float, default=1e-3
         Certified gap at which the solver stops, relative to 1 + abs(objective), > 0.
     max_iter : int, default=200
         Maximum number of sweeps over the pairs. If the solver has not converged, it issues a
         ConvergenceWarning; ``dual_gap_`` then bounds the distance from the optimum.
     unlabeled : object, optional
-        The value in y that marks an unknown class. None means -1; it must be given if y contains
-        only -1 and +1.
+        The value in y that marks an unknown class. None means -1, but a value is required if y
+        contains only -1 and +1.
     random_state : int, RandomState or None, default=None
         Random seed for drawing pairs, and for their order in each sweep.
     verbose : bool, default=False
@@ -101,8 +101,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     duals_ : array of shape (n_pairs,)
         Multipliers lam >= 0 of the bounds; 0 for inactive bounds.
     n_skipped_ : int
-        Number of omitted pairs. k0 does not separate their points: the squared distance is at most
-        1e-10 (k0(x, x) + k0(x', x')), the rounding error.
+        Number of omitted pairs, whose points k0 does not separate: their squared distance is within
+        rounding error, at most 1e-10 (k0(x, x) + k0(x', x')).
     similar_bound_, dissimilar_bound_ : float
         The bounds u and l.
     objective_ : float
@@ -111,7 +111,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     lower_bound_ : float
         The dual objective, a lower bound on the optimum. It diverges if hard bounds are infeasible.
     dual_gap_ : float
-        Difference of `objective_` and `lower_bound_`; nan if K violates a hard bound.
+        Difference between `objective_` and `lower_bound_`; nan if K violates a hard bound.
     max_violation_ : float
         The largest violation of a bound by K, relative to the bound.
     n_iter_ : int
@@ -125,10 +125,10 @@ class LogDetLearner(CallbackSupport, KernelLearner):
 
     Notes
     -----
-    The solver uses cyclic Bregman projections. For a points in m pairs, a sweep costs at most
-    O(m a^2), and memory is O(a^2), independent of the number n of fit points. Transforming a new
-    point costs O(n a). `SCGLogDetLearner` uses all pairs in closed form, at a lower cost for many
-    labels.
+    The solver uses cyclic Bregman projections. For m pairs of a = ``len(members_)`` points, a
+    sweep costs at most O(m a^2) and memory is O(a^2), independent of the number n of fit points.
+    Transforming a new point costs O(n a). `SCGLogDetLearner` uses all pairs in closed form, at a
+    lower cost for many labels.
 
     If all pairs have the same distance, they satisfy the bounds, and K = K0.
 
@@ -179,11 +179,11 @@ class LogDetLearner(CallbackSupport, KernelLearner):
                 pairs, signs = information.pairs, information.signs
             else:
                 pairs, signs = information.sample_pairs(int(self.max_pairs), rng)
-            # the problem contains only the points in a pair; `positions` are pairs of these
+            # the problem contains only the points in pairs; `positions` indexes them
             self.members_, positions = np.unique(pairs, return_inverse=True)
             members = self.support_vectors_[self.members_]
             part = PSDPart.of(kernel, members)
-            problem = self._state_problem(part.gram, positions.reshape(-1, 2), signs)
+            problem = self._build_problem(part.gram, positions.reshape(-1, 2), signs)
             result = solve(
                 problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=progress
             )
@@ -196,8 +196,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         learned, support = self.kernel_, self.support_vectors_
         return lambda rows: learned(support[rows])
 
-    def _state_problem(self, gram: Array, pairs: Indices, signs: Array) -> DistanceBounds:
-        """State the problem for the pairs separated by k0; store the bounds u and l."""
+    def _build_problem(self, gram: Array, pairs: Indices, signs: Array) -> DistanceBounds:
+        """Build the problem for the pairs separated by k0; store the bounds u and l."""
         used = separated_pairs(gram, pairs)
         if not used.any():
             raise ValueError(
@@ -243,7 +243,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         }
 
     def summary(self) -> Summary:
-        """Return the summary of a learner, with the convergence of the solver.
+        """Return the learner's summary, with the convergence of the solver.
 
         The convergence is omitted if a hard bound was violated, as the gap is then unknown.
         """

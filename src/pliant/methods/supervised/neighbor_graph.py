@@ -4,8 +4,8 @@
     D = diag(A 1),   L = I - D^{-1/2} A D^{-1/2},   L v_i = lambda_i v_i,   0 <= lambda_i <= 2
 
 L is the normalised Laplacian. Its null space is spanned by the vectors D^{1/2} 1_c of the connected
-components c. The other eigenvectors are computed from I - L after the eigenvalue of the null
-vectors is shifted from 1 to -2, below the rest of the spectrum, which keeps them separate.
+components c. The other eigenvectors are computed from I - L after shifting the eigenvalue of the
+null vectors from 1 to -2, below the rest of the spectrum, so that the null vectors do not recur.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class NeighborGraph:
     def smoothest(self, n_vectors: int, *, drop_null: bool) -> SmoothVectors:
         """Compute at most `n_vectors` >= 1 of the smallest eigenvalues of L, and eigenvectors.
 
-        `drop_null` omits the null space.
+        If `drop_null` is True, the null space is omitted.
         """
         n_null = 0 if drop_null else min(n_vectors, self.n_components)
         r = min(n_vectors - n_null, len(self.degrees) - self.n_components)
@@ -104,7 +104,7 @@ class NeighborGraph:
         pairs = [self._decompose_component(rows, min(r, len(rows) - 1)) for rows in components]
         all_values = np.concatenate([values for values, _ in pairs])
         chosen = np.argsort(all_values, kind="stable")[:r]
-        # an eigenvector of a component is extended by zeros; `start` is its first eigenvalue
+        # an eigenvector of a component is extended by zeros; `start` indexes its first eigenvalue
         vectors, start = np.zeros((len(self.degrees), r)), 0
         for rows, (values, own_vectors) in zip(components, pairs, strict=True):
             columns = np.flatnonzero((chosen >= start) & (chosen < start + len(values)))
@@ -132,7 +132,7 @@ class NeighborGraph:
 def _iterate_lanczos(
     similarity: scipy.sparse.csr_array, null: Array, r: int
 ) -> tuple[Array, Array] | None:
-    """Compute the r largest eigenpairs of I - L besides the null vector; None on failure."""
+    """Compute the r largest eigenpairs of I - L except the null vector; None on failure."""
     m = len(null)
 
     def multiply(b: Array) -> Array:
@@ -180,8 +180,8 @@ def _find_nearest(distances: Array, k: int) -> tuple[Mask, Array]:
 def link_points(X: Array, points: Array, radii: Array, n_neighbors: int) -> Mask:
     """Return a mask of the links between n new points X and the points of the graph, shape (n, m).
 
-    As in the graph, a new point is linked to its k nearest points, and to the points nearer than
-    `radii`, the distances to their k-th neighbours. New points are never linked to each other.
+    As in the graph, a new point is linked to its k nearest points, and to each point j nearer than
+    radii_j, the distance from j to its k-th neighbour. New points are never linked to each other.
     """
     distances = cdist(X, points)
     return np.asarray(_find_nearest(distances, n_neighbors)[0] | (distances < radii))
@@ -191,7 +191,7 @@ def link_points(X: Array, points: Array, radii: Array, n_neighbors: int) -> Mask
 class SpectralKernel(Kernel):
     r"""k(x, y) = sum_i mu_i v_i(x) v_i(y), for eigenvectors v_i of a neighbour graph's Laplacian.
 
-    At a point of the graph (an exactly equal point), v_i(x) is the entry of the eigenvector. At a
+    If x exactly equals a point of the graph, v_i(x) is the entry of the eigenvector. At a
     new point it follows from the eigenvalue equation of the Laplacian (Nystroem extension),
 
     .. math::
@@ -200,7 +200,7 @@ class SpectralKernel(Kernel):
         \qquad d(x) = \sum_j a(x, x_j),
 
     where a(x, x_j), as in the graph, is 1 if x_j is among the k nearest points of x, or x is
-    nearer to x_j than its k-th neighbour, and 0 otherwise. The value at a new point does not depend
+    nearer to x_j than x_j's k-th neighbour, and 0 otherwise. Values at a new point do not depend
     on other new points. For 1 - lambda_i < 0.1 the value at new points is zero: such a v_i
     oscillates between neighbours and cannot be interpolated.
 
@@ -253,7 +253,7 @@ class SpectralKernel(Kernel):
         return np.divide(1.0, similarity, out=np.zeros_like(similarity), where=similarity >= 0.1)
 
     def _features(self, X: Array) -> Array:
-        """Return the features sqrt(mu_i) v_i(x), with the inner product k."""
+        """Return the features sqrt(mu_i) v_i(x), whose inner product is k."""
         return self.eigenfunctions(X) * np.sqrt(np.asarray(self.spectrum, dtype=np.float64))
 
     def _check_pair(self, X: Array, Y: Array) -> None:
@@ -287,7 +287,7 @@ class SpectralKernel(Kernel):
 
 
 class NeighborGraphKernel(SpectralKernel):
-    r"""The regularised Laplacian kernel of the random walk on a graph of nearest neighbours.
+    r"""The regularised Laplacian kernel of the random walk on a nearest-neighbour graph.
 
     .. math::
 
@@ -316,7 +316,7 @@ class NeighborGraphKernel(SpectralKernel):
     def from_points(
         cls, X: npt.ArrayLike, n_neighbors: int = 5, n_components: int = 100, epsilon: float = 0.01
     ) -> Self:
-        """Build the kernel of the graph of points X, in O(n^2 d), and O(n^3) for small n.
+        """Build the kernel of the nearest-neighbour graph of X, in O(n^2 d), or O(n^3) for small n.
 
         Parameters
         ----------
@@ -325,9 +325,9 @@ class NeighborGraphKernel(SpectralKernel):
         n_neighbors : int, default=5
             Two points are linked if one is among the `n_neighbors` nearest of the other.
         n_components : int, default=100
-            Maximum number of functions, in order of smoothness.
+            Maximum number of functions u_i; the smoothest are used.
         epsilon : float, default=0.01
-            Regularization, > 0; functions with much smaller eigenvalues have nearly equal weights.
+            Regularization, > 0; functions with far smaller eigenvalues have nearly equal weights.
 
         Raises
         ------

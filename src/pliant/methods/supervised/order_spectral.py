@@ -1,4 +1,4 @@
-"""OSK and SCG-OSK: the weights of a neighbour graph's eigenvectors, under order constraints.
+"""OSK and SCG-OSK: weights for the eigenvectors of a neighbour graph, under order constraints.
 
     K = sum_i mu_i v_i v_i',   mu >= 0,  sum_i mu_i = 1,   and
 
@@ -9,15 +9,15 @@ Each set is the convex hull of r extreme points. For "strict" these are (1/k, ..
 k = 1 to r. `OrderCone.rays` holds multiples of the extreme points.
 
 Alignment (OSK, problem (2) of Pan et al.): maximise <K, T>/(|K| |T|) on the known points. The
-alignment does not depend on the length of mu. The projection of T on a cone has the largest cosine
-with T, unless it is zero. With mu = E t for the rays E,
+alignment does not depend on the length of mu. Within a cone, the projection of T has the largest
+cosine with T, unless it is zero. With mu = E t for the rays E,
 
     min_{t >= 0} |sum_k t_k K_k - T|^2 = t'H t - 2 c't + const.,
     H = E'G E,  G = (V'V) o (V'V),   c = E'b,  b_i = v_i'T v_i,
 
 is a non-negative least squares problem. Its solution is zero only if c <= 0. Then no alignment is
 positive, and an extreme ray is optimal: -<K, T> is linear and >= 0 on the cone, and on the slice
--<K, T> = 1 the alignment grows with |K|, which is convex. If some K has <K, T> = 0, so has a ray.
+-<K, T> = 1 the alignment grows with |K|, which is convex. If some K has <K, T> = 0, so does a ray.
 
 Loss of the supervised graph (SCG-OSK, problem (26)): minimise <K, S> = sum_i s_i mu_i, with
 s_i = v_i'S v_i. An extreme point minimises this linear function.
@@ -50,7 +50,7 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 
 @dataclass(frozen=True)
 class OrderCone:
-    """The cone of r = `size` ordered weights mu >= 0; the first `n_null` are of null vectors."""
+    """The cone of r = `size` ordered weights mu >= 0; the first `n_null` belong to null vectors."""
 
     size: int
     order: Order = "strict"
@@ -79,7 +79,7 @@ class SpectralAlignment:
 
     @classmethod
     def of(cls, vectors: Array, information: SideInformation) -> SpectralAlignment:
-        """State the problem for eigenvectors of shape (n, r), in O(a r^2) for a known points."""
+        """Build the problem for eigenvectors of shape (n, r), in O(len(known) r^2)."""
         known = vectors[information.known]
         # <v_i v_i', v_j v_j'> = (v_i'v_j)^2 on the known points
         products = (known.T @ known) ** 2
@@ -112,7 +112,7 @@ class SpectralAlignment:
         rays = cone.rays[:, nonzero]
         H, c = rays.T @ self.products @ rays, rays.T @ self.agreement
         norms = np.sqrt(np.diagonal(H))  # normalised rays improve the conditioning
-        # the projection of T on the cone, or the best-aligned ray if the projection is zero
+        # the projection of T onto the cone, or the best-aligned ray if the projection is zero
         t = _solve_nonnegative(H / np.outer(norms, norms), c / norms)
         mu = rays @ (t / norms) if t.any() else rays[:, int(np.argmax(c / norms))]
         return np.asarray(mu / mu.sum())
@@ -133,7 +133,7 @@ def _solve_nonnegative(H: Array, c: Array) -> Array:
 
 
 def graph_losses(vectors: Array, graph: SupervisedGraph) -> Array:
-    """Compute s_i = v_i'S v_i >= 0 for vectors of shape (n, r); labels take O(n r)."""
+    """Compute s_i = v_i'S v_i >= 0 for vectors of shape (n, r), in O(n r) for labels."""
     members = vectors[graph.members]
     losses = np.einsum("ij,ij->j", members, graph.laplacian(members))
     return np.asarray(np.maximum(losses, 0.0))
@@ -190,11 +190,11 @@ class OrderSpectralLearner(KernelLearner):
     drop_null : bool, default=True
         If True, the null space of the Laplacian is omitted: one vector per connected component,
         nearly constant on it. Keeping it gives the "scg" loss a trivial minimum, with all weight
-        on nearly the null vector of S. Keep it, with the "alignment" loss, if classes largely
-        coincide with components, as only null vectors separate components.
+        on a vector close to the null vector of S. Keep it, with the "alignment" loss, if classes
+        largely coincide with components, as only null vectors separate components.
     unlabeled : object, optional
-        The value in y that marks an unknown class. None means -1; it must be given if y contains
-        only -1 and +1.
+        The value in y that marks an unknown class. None means -1, but a value is required if y
+        contains only -1 and +1.
 
     Attributes
     ----------
@@ -207,9 +207,9 @@ class OrderSpectralLearner(KernelLearner):
     eigenvalues_, eigenvectors_ : arrays of shape (r,) and (n_samples, r)
         Eigenvalues of the Laplacian in ascending order, and unit eigenvectors.
     objective_ : float
-        The alignment, or the loss <K, S> of the kernel matrix with trace 1.
+        The alignment, or the loss <K, S> of the kernel matrix scaled to trace 1.
     alignment_ : float
-        The alignment with T on the known points, for both losses.
+        The alignment with T on the known points, for either loss.
     n_kept_ : int
         Number of non-zero weights.
     n_connected_components_ : int
@@ -222,12 +222,12 @@ class OrderSpectralLearner(KernelLearner):
     Notes
     -----
     Equal points are merged into one point of the graph, so that the kernel is a function of the
-    points. The graph takes O(n^2 n_features). Few points then take O(n^3) for all eigenvectors;
-    many points take Lanczos iterations for some of them.
+    points. The graph takes O(n^2 n_features). Its eigenvectors take O(n^3) for few points, or
+    Lanczos iterations for many.
 
-    The values at a new point follow from its links to points of the graph by the Nystroem formula,
-    see `SpectralKernel`. They are zero for eigenvectors with 1 - lambda < 0.1. If new points are
-    available during fit, pass them to `fit` without a label.
+    At a new point, the Nystroem formula gives the values from its links to points of the graph
+    (see `SpectralKernel`). They are zero for eigenvectors with 1 - lambda < 0.1. If new points are
+    available during fit, pass them to `fit` unlabelled.
 
     S is the Laplacian of the supervised graph of all points, as in the paper. On a graph of the
     labelled points only, an eigenvector concentrated on unlabelled points would have zero loss.
@@ -272,7 +272,7 @@ class OrderSpectralLearner(KernelLearner):
     ) -> LearnedGram:
         with fresh(self):
             points, information = self._validate(X, y, similar, dissimilar)
-            # a node is the first of a set of equal points; node_of is the node of each point
+            # a node is the first of a set of equal points; node_of holds each point's node
             twins = CoordinateNeighbors(points).duplicates(points)
             nodes, node_of = np.unique(twins, return_inverse=True)
             graph = NeighborGraph(points[nodes], int(self.n_neighbors))

@@ -83,8 +83,8 @@ class SCGLogDetLearner(KernelLearner):
     strength : float or "auto", default="auto"
         Weight of the labels or pairs, > 0. "auto" selects the power of ten from 1e-1 to 1e6 with
         the best score in 5-fold cross-validation over the labels. The score is the accuracy of a
-        support vector machine with C = 1 on the learned kernel. For pairs it is the area under the
-        ROC curve of held-out distances.
+        support vector machine with C = 1 on the learned kernel. For pairs, it is the area under the
+        ROC curve of distances of held-out pairs.
     scale_strength : bool, default=True
         If True, the strength is divided by the sum of k0(x, x) over the points in the graph, which
         is their number for a Gaussian kernel. A good strength then depends neither on this number
@@ -97,8 +97,8 @@ class SCGLogDetLearner(KernelLearner):
         points, as in the paper. It whitens the kernel at unlabelled points, which reduces the
         accuracy if few labels are known.
     unlabeled : object, optional
-        The value in y that marks an unknown class. None means -1; it must be given if y contains
-        only -1 and +1.
+        The value in y that marks an unknown class. None means -1, but a value is required if y
+        contains only -1 and +1.
     random_state : int, RandomState or None, default=None
         Random seed of the folds of ``strength="auto"``.
 
@@ -121,10 +121,10 @@ class SCGLogDetLearner(KernelLearner):
 
     Notes
     -----
-    For a points in the graph, a fit takes one Cholesky factorisation, O(a^3), for any number of
+    With a = ``len(members_)``, a fit takes one Cholesky factorisation, O(a^3), for any number of
     labels or pairs, and memory O(a^2). Each new point costs O(n a). For large data, fit a sample of
     several thousand points: the learned kernel is a function of any two points.
-    Select the strength together with the parameters that depend on it, by a search over a
+    Select the strength together with the parameters that interact with it, by a search over a
     `LearnedKernelClassifier`, which learns the kernel in each fold, or by a `KernelEmbedding`.
 
     As S D^{1/2} 1 = 0, the direction D^{1/2} 1 is damped least. Centre the kernel before computing
@@ -229,8 +229,8 @@ def draw_sample(
 ) -> tuple[Indices, SideInformation]:
     """Return the row indices of a sample of the points, and its side information.
 
-    The sample has at most `max_points` known points. For labels and the complete graph, it also has
-    at most `max_points` unknown points.
+    The sample has at most `max_points` known points and, with labels and the complete graph, at
+    most `max_points` unknown points.
     """
     if information.labels is None:
         drawn = _draw_stratified(information.signs, max_points // 4, rng)
@@ -261,8 +261,8 @@ def score_candidates(
 ) -> Array:
     """Return the mean score of each candidate over the folds; nan if no fold has a score.
 
-    The score is the accuracy on held-out labels, for a support vector machine with C = 1 or, with
-    `embed`, for nearest neighbours in the components. For pairs it is the area under the ROC curve
+    The score is the accuracy on held-out labels of a support vector machine with C = 1 or, with
+    `embed`, of nearest neighbours in the components. For pairs, it is the area under the ROC curve
     of distances. `gram` is the base kernel matrix of the points of `known`. `graph` and
     `scale_strength` are parameters of `SCGLogDetLearner`.
     """
@@ -315,7 +315,7 @@ def _score_labels(
             components = embed(train_inputs)
             train_inputs, test_inputs = components(train_inputs), components(test_inputs)
             model = KNeighborsClassifier(min(5, len(train)))
-        with warnings.catch_warnings():  # classes with few points
+        with warnings.catch_warnings():  # about classes with few points
             warnings.simplefilter("ignore", UserWarning)
             return float(model.fit(train_inputs, labels[train]).score(test_inputs, labels[test]))
     except ValueError:  # too few components, or values that SVC rejects
@@ -344,7 +344,7 @@ def _score_pairs(
 
 
 def _draw_stratified(strata: Indices | Array, max_items: int, rng: RandomState) -> Indices:
-    """Return the positions of at most `max_items` items, in proportion to their strata.
+    """Return the positions of at most `max_items` items, in proportion to the size of their strata.
 
     The first `N_FOLDS` items of each stratum, in random order, are drawn before all others.
     """

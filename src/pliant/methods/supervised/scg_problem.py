@@ -3,17 +3,17 @@ r"""The LogDet problem with the loss of the supervised complete graph, and its c
     min_K  D_ld(K, K0) + gamma tr(K S),     D_ld(K, K0) = tr(K K0^{-1}) - log det(K K0^{-1}) - n
 
 (Pan, Chen, Chen, Xu, Eq. 27) has the solution K = (K0^{-1} + gamma S)^{-1}, and K extends to new
-points with Q = K0^{-1} (K - K0) K0^{-1}. These formulas invert K0, which is singular or nearly
-singular for smooth kernels. With R = (I + gamma K0)^{-1} and M = K0 R, the equivalent formulas
+points with Q = K0^{-1} (K - K0) K0^{-1}. K0 is singular or nearly singular for smooth kernels.
+Without its inverse, R = (I + gamma K0)^{-1} and M = K0 R give
 
-    K = M + gamma M G M,   Q = -gamma (R - R G R),   G = (S + (I - S) R)^{-1} (I - S)
+    K = M + gamma M G M,   Q = -gamma (R - R G R),   G = (S + (I - S) R)^{-1} (I - S).
 
-do not. The optimal value is log det(I + gamma S K0) = log det(I + gamma K0) +
-log det(S + (I - S) R). With labels, the rank q of I - S = U H U' is the number of classes, plus one
-if there are unlabelled points; all steps except R take products of rank q.
+The optimal value is log det(I + gamma S K0) = log det(I + gamma K0) + log det(S + (I - S) R). With
+labels, the rank q of I - S = U H U' is the number of classes, plus one if there are unlabelled
+points; all steps except the computation of R need only products of rank q.
 
-With a bound tr(K S) <= tau instead of the penalty (Eq. 30), K is the same, where gamma is the
-multiplier of the bound (Theorem 2): tr(K S) is strictly decreasing in gamma.
+With a bound tr(K S) <= tau instead of the penalty (Eq. 30), K has the same form, with the bound's
+multiplier as gamma (Theorem 2); tr(K S) strictly decreases with gamma.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from pliant.methods.supervised.information import (
 )
 
 MAX_STABLE_STRENGTH = 1e5
-"""Maximum gamma |K0| for which the formulas with differences are used if K0 is singular."""
+"""Maximum gamma |K0| at which a singular K0 uses the formulas above, despite cancellation."""
 
 
 @dataclass(frozen=True, eq=False)
 class SCGLogDet:
-    """The problem on the members of a graph, with a PSD K0, shape (a, a), S, and gamma > 0."""
+    """The problem for a PSD K0, shape (a, a), the S of a graph on its points, and gamma > 0."""
 
     gram: Array
     graph: SupervisedGraph
@@ -66,7 +66,7 @@ class SCGLogDet:
 
         With K0 = B B' of numerical rank r and the singular value decomposition S^{1/2} B = U s V',
         the result is -(B^+)' V diag(gamma s^2 / (1 + gamma s^2)) V' B^+. The vectors k0(x, P) of a
-        PSD k0 are in the range. Outside of it, Q is of size gamma and would only amplify rounding.
+        PSD k0 are in the range. Outside it, Q is of size gamma and only amplifies rounding errors.
         """
         if self.strength * float(np.abs(self.gram).max()) * len(self.gram) <= MAX_STABLE_STRENGTH:
             return None
@@ -132,9 +132,9 @@ class Resolvent(NamedTuple):
 
 
 class SCGSpectrum(NamedTuple):
-    """Eigenvalues of K0 >= 0, shape (r,), and eigenvectors, shape (a, r).
+    """Eigenvalues of a PSD K0, shape (r,), and eigenvectors, shape (a, r).
 
-    If less than half of the eigenvalues exceed rounding, the others are omitted.
+    If fewer than half of the eigenvalues exceed rounding, the others are omitted.
     """
 
     values: Array
@@ -173,7 +173,7 @@ class GraphCoupling(NamedTuple):
     """R and G in the q coordinates of the graph, shapes (q, a) and (q, q).
 
     `log_det` is log det(S + (I - S) R). If gamma K0 is large, R is small, so the null vector of S
-    must be exact. With labels S has an eigenvalue of exactly 0, which avoids cancellation.
+    must be exact. With labels, S has an eigenvalue of exactly 0, which avoids cancellation.
     """
 
     left: Array
@@ -185,7 +185,7 @@ class GraphCoupling(NamedTuple):
         """Compute the coupling for R of shape (a, a)."""
         left = graph.coordinates(inverse)
         within = _symmetrize(graph.coordinates(left.T))
-        # G = (S + (I - S) R)^{-1} (I - S) in the q coordinates, outside of which I - S is zero
+        # G = (S + (I - S) R)^{-1} (I - S) in the q coordinates, outside which I - S is zero
         complement = np.eye(len(within)) - graph.reduced
         system = graph.reduced + complement @ within
         lu = scipy.linalg.lu_factor(system, overwrite_a=True, check_finite=False)
@@ -230,8 +230,8 @@ class SCGLogDetPath:
 
     (see `SCGLogDetLearner`) with the same K0, for different :math:`\gamma`, weights and labels. The
     eigendecomposition of K0 is computed once. Each new strength costs two matrix products, and
-    each labelling O(n^2 q) for q classes. A graph without h of the points, such as a held-out
-    fold, costs an additional O(h^3 + n h^2). With pairs q is the number of points in the graph.
+    each labelling O(n^2 q) for q classes. A graph that omits h points, such as a held-out
+    fold, costs an additional O(h^3 + n h^2). For pairs, q is the number of points in the graph.
 
     Parameters
     ----------
@@ -270,12 +270,12 @@ class SCGLogDetPath:
         Parameters
         ----------
         information : SideInformation
-            Side information on the same points. If the graph is "labeled", points without side
-            information are treated as new points, such as a held-out fold.
+            Side information on the same points. If the graph is "labeled", points without any,
+            such as a held-out fold, are treated as new points.
         strength : float
             Weight of the side information, > 0.
         beta : float, default=1.0
-            The weights of the graph are exp(beta T).
+            Exponent of the weights exp(beta T), in (0, 100].
         graph : {"labeled", "complete"}, default="labeled"
             The points of the graph: those with side information, or all points.
         scale_strength : bool, default=True
@@ -312,7 +312,7 @@ class SCGLogDetPath:
         if len(excluded) <= len(edges):  # otherwise a problem on the members is cheaper
             with suppress(np.linalg.LinAlgError):  # rounding may make R singular on these points
                 return self._columns_without(excluded, edges, gamma, j)
-        # K = K0 + K0(:, A) Q K0(A, j) for the members A, as the other points are new points
+        # K = K0 + K0(:, A) Q K0(A, j) for the members A, as the other points count as new
         problem = SCGLogDet(self._gram[np.ix_(edges.members, edges.members)], edges, gamma)
         left, right = self._gram.take(edges.members, axis=1), self._gram[np.ix_(edges.members, j)]
         return self._gram.take(j, axis=1) + (left @ problem.solve().matrix) @ right
@@ -333,9 +333,9 @@ class SCGLogDetPath:
         """Compute the columns j of K for a singular K0 from a product, which avoids cancellation.
 
         With K0 = B B', B of shape (n, r), and its rows B_A in the graph,
-        K = B (I + gamma B_A'S B_A)^{-1} B'. Rounding errors are eps |B| in the singular values s of
-        S^{1/2} B_A, and at most sqrt(gamma) |B| eps, relatively, in 1 + gamma s^2: 1e-10 for
-        gamma |K0| = 1e12.
+        K = B (I + gamma B_A'S B_A)^{-1} B'. The singular values s of S^{1/2} B_A have rounding
+        errors of eps |B|, so the relative error of 1 + gamma s^2 is at most sqrt(gamma) |B| eps:
+        1e-10 for gamma |K0| = 1e12.
         """
         spectrum = self._spectrum
         B = spectrum.vectors[:, kept] * np.sqrt(spectrum.values[kept])
@@ -351,7 +351,7 @@ class SCGLogDetPath:
     ) -> Array:
         """Compute the columns j of K if the points `excluded` are not in the graph.
 
-        R and M are of all points. For B = excluded, the resolvent of the members A is
+        R and M are the matrices on all points. For B = excluded, the resolvent of the members A is
         R_A = R_AA - R_AB R_BB^{-1} R_BA. K without its G term is M + gamma M_:B R_BB^{-1} M_B:.
         """
         resolvent, members = self._resolvent_for(gamma), edges.members
