@@ -23,7 +23,7 @@ Cs = np.logspace(-3, 4, 29)
 path = C_path(DANKClassifier(gamma=1.0), X, y, Cs)
 
 # %%
-# The accuracy on the training samples finally increases with C; the accuracy on new samples does
+# The accuracy on the training samples eventually increases with C; the accuracy on new samples does
 # not.
 
 import matplotlib.pyplot as plt

@@ -34,7 +34,7 @@ result = compare(X, y, methods=methods, folds=5, repeats=1, metric="r2", budget=
 print(result.leaderboard[["title", "mean", "error"]].round(3).to_string())
 
 # %%
-# The scores of each fold: all methods have the same folds, so their scores vary together,
+# The scores of each fold: all methods use the same folds, so their scores vary together,
 # and differences can be tested.
 
 import matplotlib.pyplot as plt
@@ -50,8 +50,8 @@ ax.set(xlabel="R2 on each of five folds")
 plt.show()
 
 # %%
-# The best model is a blend of methods that can be saved. ``fit_best`` fits it to all rows,
-# or any other compared method.
+# The best model is a blend of methods that can be saved. ``fit_best`` fits it, or any other
+# compared method, to all rows.
 
 print(result.sentence())
 model, trees = result.fit_best(), result.fit_best("trees")

@@ -13,7 +13,7 @@ feature, and the reasons for a single prediction.
 # the standard deviation over the four members of the model, which have different support points and
 # held-out samples. An asterisk marks features that are correlated with another one
 # (``correlated_features_``), here two pairs of blood serum measurements: the model may use either
-# of a pair. For s1 and s2 the members disagree: the error bar of s1 is longer than its bar.
+# feature of a pair. For s1 and s2 the members disagree: the error bar of s1 is longer than its bar.
 #
 # The right panel shows scikit-learn's permutation importance on held-out samples: the decrease of
 # R2 if a feature is permuted. It measures a different quantity and needs the targets, but both have
@@ -97,8 +97,8 @@ for ax, effects, shares, prediction in zip(
 plt.show()
 
 # %%
-# The kernel part is a sum over support points, which are training samples. These are the nearest
-# ones to the first patient, with their distances in units of their bandwidths (a Gaussian at
+# The kernel part is a sum over support points, which are training samples. Here are those
+# nearest to the first patient, with their distances in units of their bandwidths (a Gaussian at
 # distance 1 has the value .37), and their contributions. A sample may be a support point of several
 # members. A single contribution may be large: neighbours may contribute with opposite signs that
 # cancel.

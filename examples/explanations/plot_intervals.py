@@ -35,7 +35,7 @@ calibrated = LABRBFRegressor(20, n_members=8, calibration=0.2, random_state=0).f
 # %%
 # Each band contains 90 % of the targets. It is wider in the gap, where the members of the model
 # disagree. The guarantee of the calibrated intervals is for new samples from the same distribution,
-# which has no samples in the gap, where no method can give a guarantee.
+# and not for the gap, where no method can give a guarantee.
 #
 # The right panel shows the share of new targets in intervals of each coverage.
 
@@ -69,7 +69,7 @@ plt.show()
 
 # %%
 # With more features such a band cannot be drawn. `IntervalDisplay` draws the intervals of new
-# samples against their targets: intervals that cross the diagonal contain them.
+# samples against their targets: intervals that cross the diagonal contain the target.
 
 from pliant.plots import IntervalDisplay
 

@@ -2,8 +2,8 @@
 Irrelevant features
 ===================
 
-A kernel with one width treats all features equally, so every uninformative feature makes its
-distances worse. LAB-RBF learns bandwidths, and the bandwidths of useless features become zero.
+A kernel with one width treats all features equally, so every uninformative feature distorts
+its distances. LAB-RBF learns bandwidths, and the bandwidths of useless features become zero.
 """
 
 # %%

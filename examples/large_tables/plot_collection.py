@@ -69,7 +69,7 @@ right.set(xlabel="function", ylabel="prediction", title="2000 rows of the first 
 plt.show()
 
 # %%
-# More rows improve the coefficients. A cluster only needs a client in addition,
+# More rows improve the coefficients. For a cluster, only add a client,
 # ``dask.distributed.Client("tcp://host:8786")``: see :doc:`/cluster`.
 
 print(f"error with {counts[0]} partition {errors[0]:.3f}, with {counts[-1]} {errors[-1]:.3f}")

@@ -2,7 +2,7 @@
 Many rows, in parts
 ===================
 
-The work of a kernel machine grows faster than its number of rows. DANK can divide the rows by
+The work of a kernel machine grows faster than the number of rows. DANK can divide the rows by
 k-means and solve each part separately; the loss occurs near the borders between parts, and can be
 corrected.
 """
@@ -59,7 +59,7 @@ for name, machine in machines.items():
 # of another problem, in which the kernel between different parts is zero. Therefore its objective
 # and gap cannot be compared with the others.
 #
-# The left panel shows the parts; the part of the nearest centre predicts a new point. The right
+# The left panel shows the parts; the part with the nearest centre predicts a new point. The right
 # panel shows the boundary of the parts (solid) and of the exact model (dashed), and the new points
 # that they classify differently: most lie where the boundary is close to a border between parts,
 # since each part contains only one side of the border.

@@ -26,8 +26,8 @@ X, y = make_table(100_000, seed=0)
 X_new, y_new = make_table(10_000, seed=1)
 
 # %%
-# MKL learns the weights of a Gaussian for each feature from 2000 rows. ``kernel_`` is their sum;
-# kernels of weight 0 cost nothing.
+# MKL learns the weights of a Gaussian for each feature from 2000 rows. ``kernel_`` is the weighted
+# sum; kernels of weight 0 cost nothing.
 
 from pliant import MKLRegressor, SketchedKernelRidge
 from pliant.kernels import Gaussian, On
@@ -57,8 +57,8 @@ for name, kernel in (("one Gaussian", "gaussian"), ("learned kernel", learned.ke
 # %%
 # The left panel shows the avoidable error, the share of the variance that is neither noise nor
 # explained. The dashed line is the model that learned the weights, on its 2000 rows. With the same
-# kernel, more rows reduce the error many times; without it, they help little. The right panel shows
-# the weights, largest for the three relevant features.
+# kernel, more rows greatly reduce the error; with one Gaussian, they help little. The right
+# panel shows the weights, largest for the three relevant features.
 
 from matplotlib import pyplot as plt
 

@@ -2,7 +2,7 @@
 Continue where a fit ended
 ==========================
 
-When new rows arrive, a model should learn from them without a new fit. With
+When new rows arrive, a model should learn from them without starting over. With
 ``warm_start=True``, a fit of LAB-RBF continues from the support points and bandwidths of the
 previous fit.
 """
@@ -46,7 +46,7 @@ ax.legend()
 plt.show()
 
 # %%
-# The continued model is as accurate in less processor time.
+# The continued model is equally accurate in less processor time.
 
 print(f"R2: again {scores['again'][-1]:.4f}, continued {scores['continued'][-1]:.4f}")
 print(f"processor seconds: again {seconds['again']:.1f}, continued {seconds['continued']:.1f}")

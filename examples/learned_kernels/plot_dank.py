@@ -25,7 +25,7 @@ svm = SVC(C=1.0, gamma="scale").fit(X, y)
 dank = DANKClassifier(C=1.0, gamma="scale", eta_scale=0.1).fit(X, y)
 
 # %%
-# The top panel shows the decision boundary before (dashed) and after; the bottom panel shows F - 1.
+# The first figure shows the decision boundary before (dashed) and after; the second shows F - 1.
 # Support points of one class become more similar than in the base kernel, pairs of different
 # classes less. Points with zero coefficients share one row of F, near 1, and are not shown.
 

@@ -2,7 +2,7 @@
 Kernels for images: features first
 ==================================
 
-Kernel methods classify images by precomputed features. The DANK paper compares
+Kernel methods classify images from precomputed features. The DANK paper compares
 learned kernels in this way on CIFAR-10, with the 4096 outputs of a VGG16 network (its Figure 3).
 Neither that network nor its features are available here. This example makes the same comparison on
 scikit-learn's handwritten digits, with two kinds of features that take a few lines of NumPy.
@@ -26,7 +26,7 @@ def hog(images, n_directions=8):
     """Return a histogram of directions for each window, shape (n, 9 * n_directions)."""
     down, right = np.gradient(images, axis=(1, 2))
     place = (np.arctan2(down, right) / (2 * np.pi) % 1) * n_directions
-    # A direction between two bins counts for both, with weights by its distance.
+    # A direction between two bins counts for both, weighted by its distance.
     away = np.abs(place[..., None] - np.arange(n_directions))
     shares = np.maximum(0, 1 - np.minimum(away, n_directions - away))
     votes = np.hypot(down, right)[..., None] * shares

@@ -31,8 +31,8 @@ svm = SVC(C=8.0, gamma=0.5).fit(X, y)
 knpl = KNPLClassifier(C=8.0, gamma=0.5, eta_scale=0.1).fit(X, y)
 
 # %%
-# The top panel shows the decision boundary before (dashed) and after: KNPL draws islands around
-# points among the other class. The bottom panel shows F - 1 between the support points.
+# The first figure shows the decision boundary before (dashed) and after: KNPL draws islands around
+# points among the other class. The second figure shows F - 1 between the support points.
 
 from matplotlib import pyplot as plt
 from sklearn.inspection import DecisionBoundaryDisplay

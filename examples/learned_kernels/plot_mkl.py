@@ -79,7 +79,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=600, random_
 
 
 def tuned(grams, weights="simple"):
-    """Return the model of some Gram matrices, with C selected by cross-validation."""
+    """Return a model of these Gram matrices, with C selected by cross-validation."""
     model = MKLClassifier([Precomputed(gram) for gram in grams.values()], weights=weights)
     return GridSearchCV(model, {"C": [0.1, 0.3, 1, 3, 10, 100]}, cv=5).fit(X_train, y_train)
 
@@ -128,8 +128,8 @@ print(learned.kernel_)
 
 # %%
 # Columns of a table can be combined in the same way, without Gram matrices: ``On(kernel, columns)``
-# is a kernel of some columns. Here one kernel uses the upper half of the images, and one the lower
-# half:
+# applies a kernel to some columns. Here one kernel uses the upper half of the images, and one the
+# lower half:
 
 from pliant.kernels import On
 
