@@ -198,7 +198,7 @@ DATES = {
 
 
 def parse_date(text: str, order: DateOrder) -> float:
-    """Parse a date to days since 1970, without its time zone; return NaN for other text."""
+    """Parse a date to days since 1970, ignoring its time zone; return NaN for other text."""
     text = text.strip()
     if (match := DATES["year first"].fullmatch(text)) is not None:
         day = (match[1], match[3], match[4] or "1")
@@ -368,7 +368,7 @@ class Column:
         return (read_booleans if self.kind == "boolean" else read_numbers)(column)[:, None]
 
     def _codes(self, cells: npt.NDArray[np.object_], reported: set[str]) -> Array:
-        """Return the code of each cell; an unknown ``1.0`` is ``1``, since pandas may add ``.0``."""
+        """Return the code of each cell; an unknown ``1.0`` is ``1`` (pandas may add ``.0``)."""
         known: dict[str | None, float] = {None: np.nan}
         known |= {text: float(j) for j, text in enumerate(self.categories)}
         unknown = float(len(self.categories))
