@@ -234,7 +234,7 @@ def _check_folds(sample: Sample, n_folds: int) -> None:
     if n_folds > most:
         classes = sample.task == "classification"
         needed = f"{n_folds} rows of each class" if classes else "2 rows per fold"
-        there = f"the smallest has {most}" if classes else f"there are {len(y)}"
+        there = f"but the smallest has {most}" if classes else f"but there are {len(y)}"
         raise ValueError(
-            f"--cv {n_folds} needs {needed}, but {there}: lower it or skip cross-validation (--cv 0)"
+            f"--cv {n_folds} needs {needed}, {there}: lower it, or skip cross-validation (--cv 0)"
         )
