@@ -58,7 +58,7 @@ def _placeholder() -> None:
 
 
 def import_command(argv: Sequence[str]) -> None:
-    """Import the modules of the commands in a command line."""
+    """Import the modules of the commands named in a command line."""
     for name in COMMANDS:
         if name in argv:
             import_module(f"pliant.cli.{name}")

@@ -249,7 +249,6 @@ class TablePredictor:
         return {"decision": values} if values.ndim == 1 else self._class_columns("decision", values)
 
     def _class_columns(self, what: str, values: Array) -> dict[str, Array]:
-
         labels = self._model.classes_.tolist()
         return {f"{what} {label}": values[:, k] for k, label in enumerate(labels)}
 

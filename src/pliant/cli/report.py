@@ -82,7 +82,7 @@ def describe_kernel(estimator: BaseEstimator, feature_names: Sequence[str] = ())
 
 
 def plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters, nested ones as STEP__NAME; values that are not plain become text."""
+    """Return parameters, nested ones as STEP__NAME; convert all but scalars and dicts to text."""
     plain = (str, int, float, bool, type(None), Mapping)
     return {
         name: value if isinstance(value, plain) else repr(value)
@@ -134,7 +134,7 @@ def format_fit(result: Mapping[str, Any]) -> str:
 
 
 def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
-    """Return the facts about a kernel learned from labels or a weighted sum of kernels."""
+    """Return the facts about a kernel learned from labels, or about a weighted sum of kernels."""
     if not kernel:
         return []
     if "weights" in kernel:

@@ -1,4 +1,4 @@
-"""Synthetic problems for speed measurements, and small ones in the plane."""
+"""Synthetic problems for speed measurements, and small problems in the plane."""
 
 from __future__ import annotations
 

@@ -213,8 +213,8 @@ def _convert_errors(prefix: str) -> Iterator[None]:
 def _import_skops() -> Any:
     """Import skops; if it is missing, raise an ImportError that names the extra to install.
 
-    skops imports all modules of scikit-learn, including adapters that slowly import PyTorch, Dask
-    and pytest. No model file needs these packages, so their imports are blocked meanwhile.
+    skops imports all modules of scikit-learn; some of them import CuPy, Dask, PyTorch or pytest,
+    which is slow. No model file needs these packages, so their imports are blocked meanwhile.
     """
     adapters = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
     blocked = [name for name in (*adapters, "pytest") if name not in sys.modules]

@@ -71,7 +71,7 @@ def infer_kind(column: pd.Series) -> Kind:
 
 
 def read_numbers(column: pd.Series) -> Array:
-    """Return the cells as float64, NaN if missing; raise TableError for infinite or huge ones."""
+    """Return the cells as float64, NaN if missing; raise TableError if infinite or too large."""
     from pandas.api.types import is_numeric_dtype
 
     infer_kind(column)
@@ -437,7 +437,7 @@ class ColumnProfile:
                 return LeftOut(self.name, "id")
         if kind == "numeric" and CODE_NAME.fullmatch(self.name) and is_integer(known).all():
             self.notes.append(
-                f"integers in {quoted(self.name)} look like codes and are used as numbers "
+                f"integers in {quoted(self.name)} look like codes but are used as numbers "
                 f"(--categorical {quoted(self.name)} for categories)"
             )
         return Column(self.name, kind)

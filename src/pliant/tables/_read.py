@@ -35,7 +35,7 @@ Files: TypeAlias = Sequence[PathLike]
 SEPARATORS = (",", ";", "\t", "|")
 
 BLOCK = 1 << 20
-"""Bytes per block, and at most per record; Arrow reads up to 32 blocks ahead."""
+"""Bytes per block, and maximum bytes per record; Arrow reads up to 32 blocks ahead."""
 
 MAX_CELLS = 1_000_000
 """Maximum number of cells in a chunk of several rows."""
@@ -320,7 +320,7 @@ def _detect_encoding(path: PathLike) -> str:
 
 
 def _detect_separator(path: PathLike, encoding: str) -> str:
-    """Return the separator that splits the most records into as many cells as the header, >= 2.
+    """Return the separator that splits the most records into as many cells as the header (>= 2).
 
     Ties go to the separator with the largest share of numeric cells: ``1,5;2,5`` has two cells.
     The first 256 KB decide, up to 1000 records.
