@@ -31,7 +31,7 @@ TABLES = {
     "ragged": (["a,y", "1,p", "2"], "'t.csv', line 3: expected 2 cells as in the header, got 1"),
     "twice": (["a,a,y", "1,2,p"], "has more than one column named 'a'"),
     "no target": (["a,y", "1,", "2,"], "column 'y' has 2 missing values, the first in row 1"),
-    "few": (["a,y", "1,p", "2,q", "3,p", "4,q"], "--cv 5 needs 5 rows of each class, the smalles"),
+    "few": (["a,y", "1,p", "2,q", "3,p", "4,q"], "--cv 5 needs 5 rows of each class, but the sm"),
     "control": (["a\x1b[31m,y", "1,p", "inf,q"], "column 'a[31m': expected a finite number in"),
 }
 
@@ -68,9 +68,9 @@ OPTIONS = {
     ("--param", "C=1", "--param", "C=2"): "--param 'C' is given twice",
     ("--single",): "--single needs --budget: add --budget TIME, or drop --single",
     ("--budget", "5s"): "--budget selects methods and parameters: drop --method",
-    ("--target", "grade"): "expected one --target, got 'sick' and 'grade': learn one at a time",
+    ("--target", "grade"): "expected one --target, got 'sick' and 'grade': fit one model per t",
     ("--cv", "1"): "expected --cv >= 2, or 0 for no cross-validation, got 1",
-    ("--cv", "31"): "--cv 31 needs 31 rows of each class, the smallest has 30: lower it",
+    ("--cv", "31"): "--cv 31 needs 31 rows of each class, but the smallest has 30: lower it",
     ("--cv", "x"): "'--cv': expected an integer, got 'x' (see pliant fit --help)",
     ("--seed", "-1"): "'--seed': expected an integer from 0 to 4294967295, got '-1'",
     ("--out", "-"): "expected --out FILE, got '-': a model cannot be written to stdout",
@@ -160,7 +160,7 @@ def test_a_schema_of_another_model(refused, models):
     del schema["columns"][0]
     save_model(loaded.model, "m.pliant", schema=schema)
     line = refused("predict", "m.pliant", "patients.csv")
-    assert line == "'m.pliant' is inconsistent: its schema has 2 features, its model expects 3"
+    assert line == "'m.pliant' is inconsistent: its schema has 2 features, but its model expects 3"
 
 
 def test_a_model_whose_parts_do_not_fit(refused, models):

@@ -453,7 +453,7 @@ def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
     assert done.code == 130
     assert "Scores on 2 held-out folds" in done.out
     assert "The comparison was interrupted" in unwrapped(done.out)
-    assert "  the same command and --resume: runs the missing folds\n" in done.out
+    assert "  the same command with --resume: runs the missing folds\n" in done.out
     assert Path("r.html").stat().st_size > 1000
     assert len(Path("patients.compare.jsonl").read_text("utf-8").splitlines()) == 5
     again = pliant("compare", "patients.csv", *words, "--resume")

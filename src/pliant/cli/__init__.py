@@ -27,8 +27,8 @@ def main(argv: list[str] | None = None) -> int:
     Parameters
     ----------
     argv : list of str, optional
-        The arguments after ``pliant``. By default, the arguments of this process; signals then
-        terminate it as for any command.
+        The arguments after ``pliant``. By default, the arguments of this process, with handlers for
+        SIGINT and SIGTERM.
 
     Returns
     -------
@@ -38,15 +38,15 @@ def main(argv: list[str] | None = None) -> int:
     """
     if argv is not None or threading.current_thread() is not threading.main_thread():
         return _run(sys.argv[1:] if argv is None else argv)
-    obeys = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not under nohup
-    if obeys:
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not under nohup
+    if interruptible:
         signal.signal(signal.SIGINT, _exit_at_once)
     try:
-        gc.disable()  # imports create almost no garbage, and collecting it takes .7 s
+        gc.disable()  # imports create almost no garbage, and collecting it takes 0.7 s
         _import_command(sys.argv[1:])
         gc.freeze()
         gc.enable()
-        if obeys:
+        if interruptible:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, _terminate)
         return _run(sys.argv[1:])
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
         return ExitCode.TERMINATED
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
-            if callable(signal.getsignal(number)):  # there is nothing more to clean up
+            if callable(signal.getsignal(number)):  # no cleanup remains
                 signal.signal(number, signal.SIG_DFL)
 
 
@@ -97,7 +97,7 @@ def _import_command(argv: list[str]) -> str:
 
 
 def _exit_at_once(*_: object) -> None:
-    """Exit during imports, where an exception would be replaced by other exceptions."""
+    """Exit at once: during imports, KeyboardInterrupt may be masked by other exceptions."""
     try:
         os.write(2, b"interrupted\n")
     finally:

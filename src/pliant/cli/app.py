@@ -27,7 +27,7 @@ COMMANDS = {
     "methods": "List the methods with their tasks, limits, tuning grids and references.",
     "demo": "Compare LAB-RBF with a tuned SVM, boosting and a forest, and write a report.",
 }
-"""The first sentence of the help of each command; the module has the name of the command."""
+"""First help sentence of each command; its module has the same name."""
 
 USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
 """Base class of usage errors: from click, or from its copy in newer versions of typer."""
@@ -58,7 +58,7 @@ def _placeholder() -> None:
 
 
 def import_command(argv: Sequence[str]) -> None:
-    """Import the modules of the commands in a command line."""
+    """Import the modules of the commands named in a command line."""
     for name in COMMANDS:
         if name in argv:
             import_module(f"pliant.cli.{name}")
@@ -103,7 +103,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _invoke(argv: list[str]) -> int:
-    """Parse and run a command; usage errors are raised."""
+    """Parse and run a command; let usage errors propagate."""
     command, code = get_command(application(argv)), 0
     try:
         with command.make_context("pliant", argv) as context:

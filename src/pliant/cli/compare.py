@@ -61,7 +61,7 @@ from pliant.persistence import save_model
 class Plan:
     """Options of `compare`.
 
-    `budget` is a text for `parse_duration`. Without `cache`, the finished cells of each table are
+    `budget` is parsed by `parse_duration`. Without `cache`, the finished cells of each table are
     stored in the current folder; with ``journal=False`` they are not stored.
     """
 
@@ -84,7 +84,7 @@ class Plan:
 
     @property
     def names(self) -> list[str]:
-        """The names of the tables from their files; repeated names are numbered."""
+        """Table names derived from the file names; repeated names are numbered."""
         names = [table_name(path) for path in self.tables]
         numbers = [names[: place + 1].count(name) for place, name in enumerate(names)]
         return [name if k == 1 else f"{name}-{k}" for name, k in zip(names, numbers, strict=True)]
@@ -131,10 +131,10 @@ def compare(
     *,
     target: Target,
     methods: Annotated[Text, option("NAME,NAME|all", "Default: seven; see pliant methods.")] = None,
-    budget: Annotated[str, option("TIME|none", "Such as 90s, 10m, 1h; for all tables.")] = "5m",
+    budget: Annotated[str, option("TIME|none", "Total time, such as 90s, 10m or 1h.")] = "5m",
     folds: Annotated[int, option("K", "Number of test folds.", parser=int_parser(2, 100))] = 5,
-    repeats: Annotated[int, option("N", "Maximum draws of folds.", parser=int_parser(1, 100))] = 2,
-    group: Annotated[Text, option("COLUMN", "Keep rows of a group in the same fold.")] = None,
+    repeats: Annotated[int, option("N", "Maximum CV repeats.", parser=int_parser(1, 100))] = 2,
+    group: Annotated[Text, option("COLUMN", "Keep the rows of each group in one fold.")] = None,
     time: Annotated[Text, option("COLUMN", "Test on later rows only, by number or date.")] = None,
     options: TableOptions,
     metric: Annotated[Text, option("NAME", "Ranking metric: r2, log_loss, f1_macro, ...")] = None,
@@ -244,7 +244,7 @@ def race(plan: Plan) -> list[ComparisonResult]:
     results: list[ComparisonResult] = []
     for sample, cache in zip(tables, plan.caches, strict=True):
         share = (ends - time.monotonic()) / (len(tables) - len(results))
-        # After the budget is spent, a millisecond remains: all cells are then listed as cut.
+        # Once the budget is spent, pass a millisecond, so that all cells are listed as cut.
         seconds_left = budget and max(share, 1e-3)
         results.append(_race_table(plan, sample, cache, seconds_left))
         if results[-1].interrupted:
@@ -253,7 +253,7 @@ def race(plan: Plan) -> list[ComparisonResult]:
 
 
 def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> None:
-    """Fit the blend, or the best single method, on all rows and save it.
+    """Fit the blend or the best single method on all rows, and save it.
 
     Raises
     ------
@@ -301,7 +301,7 @@ def _check_options(plan: Plan) -> None:
     if twice := [path for path, times in Counter(plan.tables).items() if times > 1]:
         raise TableError(f"expected each table once, got {quoted(twice[0], 200)} twice")
     if plan.cache is not None and len(plan.tables) > 1:
-        raise ValueError("--cache is the file of a single table: drop it, or give one table")
+        raise ValueError("--cache applies to a single table: drop it, or give one table")
     if STDOUT in (plan.report, plan.cache, plan.out):
         raise ValueError("expected a file name, got '-': only --json can be written to stdout")
     if plan.group is not None and plan.time is not None:
@@ -411,7 +411,7 @@ def _format_headline(result: ComparisonResult) -> str:
 
 
 def _format_ranks(results: Sequence[ComparisonResult]) -> str:
-    """Format the average ranks over all tables, or the reason for their absence."""
+    """Format the average ranks over all tables, or the reason why there are none."""
     title = f"Over {len(results)} tables"
     try:
         ranking = across(results)
@@ -438,14 +438,14 @@ def format_ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
     steps = []
     cut = any(entry.status == "cut" for result in results for entry in result.methods)
     if plan.journal and (cut or results[-1].interrupted):
-        longer = "" if results[-1].interrupted else ", with a larger --budget,"
-        steps.append(f"the same command{longer} and --resume: runs the missing folds")
+        longer = "" if results[-1].interrupted else " and a larger --budget"
+        steps.append(f"the same command with --resume{longer}: runs the missing folds")
     if plan.out is not None:
         steps.append(
             f"{program_name()} predict {quote_path(plan.out)} NEW_TABLE --out predictions.csv"
         )
     elif len(results) == 1:
-        resume = ", --resume" if plan.journal else ""
-        steps.append(f"the same command{resume} and --out model.pliant: saves the model")
+        resume = "--resume " if plan.journal else ""
+        steps.append(f"the same command with {resume}--out model.pliant: saves the model")
     following = ["Next:\n" + "\n".join(f"  {step}" for step in steps)] if steps else []
     return "\n\n".join([*([format_facts(named_files)] if named_files else []), *following])

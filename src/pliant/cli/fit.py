@@ -81,7 +81,7 @@ def fit(
     """Learn a model from a table.
 
     Dates, categories and free text are encoded as numbers, missing values are imputed, and ids are
-    dropped. For methods that do not scale their inputs, features and the target of a regression are
+    dropped. For methods that do not scale their inputs, features and regression targets are
     standardised to mean 0 and standard deviation 1. The table is read into memory.
 
     With --budget several methods race, as in pliant compare, and their blend is saved.
@@ -207,7 +207,7 @@ def _make_learner(
     if method.many is not None and n_rows >= method.many[0]:
         fewest, many = method.many
         if chosen := [f"{name}={value}" for name, value in many.items() if name not in given]:
-            print_status(f"Note: {', '.join(chosen)} is set for {fewest} or more rows")
+            print_status(f"Note: {', '.join(chosen)} is the default for {fewest} or more rows")
     return replace(method, given=given).make_estimator(sample.task, seed=seed, n_rows=n_rows)
 
 
@@ -234,7 +234,7 @@ def _check_folds(sample: Sample, n_folds: int) -> None:
     if n_folds > most:
         classes = sample.task == "classification"
         needed = f"{n_folds} rows of each class" if classes else "2 rows per fold"
-        there = f"the smallest has {most}" if classes else f"there are {len(y)}"
+        there = f"but the smallest has {most}" if classes else f"but there are {len(y)}"
         raise ValueError(
             f"--cv {n_folds} needs {needed}, {there}: lower it, or skip cross-validation (--cv 0)"
         )

@@ -18,7 +18,7 @@ def _facts(method: Method) -> list[Fact]:
     how = f", {method.many_rows}" if method.many_rows else ""
     grid = [f"{name} in {_format_values(name, each)}" for name, each in method.grid.items()]
     absent = "" if available(method) else f" (not installed: pip install {method.paper})"
-    # the paper of a baseline is the name of its package
+    # for a baseline, `paper` is the name of its package
     source = "package" if method.name in BASELINES and ":" not in method.paper else "paper"
     return [
         (method.name, method.summary),

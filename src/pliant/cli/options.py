@@ -75,7 +75,7 @@ Texts: TypeAlias = list[str] | None
 
 
 def option(metavar: str, text: str, **more: Any) -> Any:
-    """Return a typer option with the metavar and the text of its help."""
+    """Return a typer option with a metavar and a help text."""
     return typer.Option(metavar=metavar, help=text, **more)
 
 
@@ -95,7 +95,7 @@ def single_target(targets: Sequence[str]) -> str:
     """Return the target, or raise ValueError if there are several."""
     if len(targets) > 1:
         named = listed([quoted(name) for name in targets])
-        raise ValueError(f"expected one --target, got {named}: learn one at a time")
+        raise ValueError(f"expected one --target, got {named}: fit one model per target")
     return targets[0]
 
 
@@ -140,7 +140,7 @@ def _table_format(
     decimal: Annotated[Text, option(".|,", "Decimal mark; default: detected.")] = None,
     thousands: Annotated[Text, option("CHARACTER", "Thousands mark; default: detected.")] = None,
     encoding: Annotated[Text, option("NAME", "Such as utf-8 or cp1252; default: detected.")] = None,
-    na_values: Annotated[Texts, option("WORD", "Marks a missing value; repeatable.")] = None,
+    na_values: Annotated[Texts, option("WORD", "Read WORD as missing; repeatable.")] = None,
     no_header: Annotated[
         bool, flag("--no-header", "The first line is data; columns are 'column 1', ...")
     ] = False,
@@ -200,4 +200,4 @@ def with_table_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 MAKERS: dict[Any, Callable[..., Any]] = {TableFormat: _table_format}
 MAKERS[TableOptions] = with_table_options(_table_options)
-"""Functions that make a parameter of each type from options."""
+"""Functions that build each type of parameter from options."""

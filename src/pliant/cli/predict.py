@@ -55,7 +55,7 @@ def predict(
     decision: Annotated[bool, flag("--decision", "Add decision values of a classifier.")] = False,
     interval: Annotated[
         float | None,
-        option("SHARE", "Add columns low and high: an interval with this coverage of the target."),
+        option("SHARE", "Add columns low and high: a prediction interval with this coverage."),
     ] = None,
     threshold: Annotated[
         Text,
@@ -70,7 +70,7 @@ def predict(
 
     The table is read in chunks, so it may be larger than memory. Columns are found by name.
     Columns treated as ids, or named by --columns, are copied to the output.
-    A label that a spreadsheet could interpret as a formula is prefixed with a single quote.
+    Labels that a spreadsheet could interpret as formulas get a leading single quote.
 
     Example:  pliant predict model.pliant new.csv --out predictions.csv
     """
@@ -113,7 +113,7 @@ def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
     if features != expected:
         raise ModelFileError(
             f"{quoted(path, 200)} is inconsistent: its schema has {features} features, "
-            f"its model expects {expected}"
+            f"but its model expects {expected}"
         )
     _check_prediction(loaded.model, features, path)
     return loaded, schema
@@ -165,7 +165,7 @@ class TablePredictor:
         self.n_rows = 0
 
     def _parse_threshold(self, threshold: str) -> tuple[int, float]:
-        """Return a class index, by default 1, and the minimum probability of the class."""
+        """Return the class index (1 if no class is named) and its minimum probability."""
         labels = [str(label) for label in getattr(self._model, "classes_", ())]
         name, equals, share = threshold.rpartition("=")
         n_classes = len(labels)
@@ -217,7 +217,7 @@ class TablePredictor:
         )
 
     def _predict(self, X: Array) -> npt.NDArray[Any]:
-        """Predict rows; with a threshold, compare the probability of its class to it."""
+        """Predict rows; a threshold applies to the probability of its class."""
         if self._threshold is None:
             return np.asarray(self._model.predict(X))
         place, least = self._threshold
@@ -249,7 +249,6 @@ class TablePredictor:
         return {"decision": values} if values.ndim == 1 else self._class_columns("decision", values)
 
     def _class_columns(self, what: str, values: Array) -> dict[str, Array]:
-
         labels = self._model.classes_.tolist()
         return {f"{what} {label}": values[:, k] for k, label in enumerate(labels)}
 

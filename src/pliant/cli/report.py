@@ -35,12 +35,12 @@ Fact: TypeAlias = tuple[str, str]
 def describe_functions(
     estimator: BaseEstimator, feature_names: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return the facts about each real function of an estimator.
+    """Describe each real-valued function of an estimator.
 
-    Each function has ``n_support`` and ``n_iter``, its two ``classes`` if there are more, and with
-    a certificate ``objective``, ``gap`` and ``relative_gap`` (in the units of ``tol``). Other facts
-    depend on the method. With feature names, they include the ``relevance`` of each feature, its
-    ``relevance_spread`` over the members and the pairs of ``correlated`` features.
+    Each function has ``n_support`` and ``n_iter``; with more than two classes, its two ``classes``;
+    with a certificate, ``objective``, ``gap`` and ``relative_gap`` (in the units of ``tol``). Other
+    facts depend on the method. With feature names, they include the ``relevance`` of each feature,
+    its ``relevance_spread`` over the members and the pairs of ``correlated`` features.
     """
     return [_describe(function, feature_names) for function in summarize(estimator).functions]
 
@@ -66,10 +66,10 @@ def _describe(function: FunctionSummary, feature_names: Sequence[str]) -> dict[s
 
 
 def describe_kernel(estimator: BaseEstimator, feature_names: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the facts about a kernel learned before the functions, or as a sum with them.
+    """Describe a kernel learned before the functions, or a weighted sum of kernels.
 
-    A sum has the number of ``kernels`` and the nonzero ``weights`` by kernel name. They are the
-    mean over ``sets`` of weights, one for each pair of classes.
+    A sum has the number of ``kernels`` and the nonzero ``weights`` by kernel name, averaged over
+    ``sets`` of weights, one for each pair of classes.
     """
     summary = summarize(estimator)
     if summary.weights is None:
@@ -82,7 +82,7 @@ def describe_kernel(estimator: BaseEstimator, feature_names: Sequence[str] = ())
 
 
 def plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters, nested ones as STEP__NAME; values of other types become text."""
+    """Return parameters, nested ones as STEP__NAME; convert all but scalars and dicts to text."""
     plain = (str, int, float, bool, type(None), Mapping)
     return {
         name: value if isinstance(value, plain) else repr(value)
@@ -134,7 +134,7 @@ def format_fit(result: Mapping[str, Any]) -> str:
 
 
 def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
-    """Return the facts about a kernel that was learned from labels, or as a weighted sum."""
+    """Return the facts about a kernel learned from labels, or about a weighted sum of kernels."""
     if not kernel:
         return []
     if "weights" in kernel:
@@ -175,7 +175,7 @@ def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]
         largest = max(gaps, key=lambda gap: math.inf if math.isnan(gap) else gap)  # nan is unknown
         printed.append(("functions", f"{len(functions)}, one for each pair of classes"))
         shared = all("mean_objective" in part for part in functions)
-        where = "of their mean objective" if shared else "in each"
+        where = "of their mean objective" if shared else "for each"
         gap = f"relative, {where}: {_format_gap(largest)}{of_parts}"
         return [*printed, ("certified gap", gap)]
     (part,) = functions
@@ -234,7 +234,7 @@ def _wrap_lines(text: str, width: int) -> list[str]:
 
 
 def program_name() -> str:
-    """Return the command that runs ``pliant``: its path if it is not found on PATH."""
+    """Return the command ``pliant``, or the path of its script if it is not on PATH."""
     script = Path(sys.argv[0])
     off_path = script.stem == "pliant" and not shutil.which("pliant")
     return quote_path(script) if off_path else "pliant"

@@ -90,9 +90,9 @@ def make_cherkassky(
 ) -> tuple[Array, Array]:
     """Sample a smooth test function of Cherkassky, Gehring and Mulier at uniform points.
 
-    The domains are those of the papers: [-1, 1]^6 for "f2", [-0.25, 0.25]^4 for "f3" and
-    [-0.5, 0.5]^2 for "surface". For "f1" the domain is [-2, 2]^2; the paper's [-2, -2]^2 is a
-    single point.
+    The domains follow the papers: [-1, 1]^6 for "f2", [-0.25, 0.25]^4 for "f3" and [-0.5, 0.5]^2
+    for "surface". For "f1", the domain is [-2, 2]^2, since the paper's [-2, -2]^2 is a single
+    point.
 
     Parameters
     ----------
@@ -140,8 +140,8 @@ def step_function(
         g(x) = \left( \frac{\tanh(a x / w - a \lfloor x / w \rfloor - a / 2)}{2 \tanh(a / 2)}
         + \frac{1}{2} + \lfloor x / w \rfloor \right) s.
 
-    With the paper's a = 0.05, the argument of tanh is at most 0.025, where tanh is almost linear.
-    Then g is almost the line s x/w, contrary to the figure in the paper. Flat steps with steep
+    With the paper's a = 0.05, tanh is almost linear: its argument is at most 0.025 in magnitude.
+    Then g is almost the line s x/w, unlike the figure in the paper. Flat steps with steep
     risers need a sharpness of about 10 or more.
 
     Parameters
@@ -179,7 +179,7 @@ def make_sandwich(
 
     The problem imitates Figure 2 of the KNPL paper [1]_, which says only that "class +1 is a
     mixture of Gaussian which takes in sandwiches of the class -1". Class +1 has six equally
-    weighted Gaussians, with centres (-2, 0 or 2, -1.2 or 1.2) and standard deviations (0.7, 0.5).
+    weighted Gaussians, with centres {-2, 0, 2} x {-1.2, 1.2} and standard deviations (0.7, 0.5).
     Class -1 is uniform on [-3, 3] along the first axis and normal with standard deviation 0.5 along
     the other. The Bayes classifier has an accuracy of about 84.7 %.
 

@@ -1,4 +1,4 @@
-"""Synthetic problems: one for speed measurements, and small ones in the plane."""
+"""Synthetic problems for speed measurements, and small problems in the plane."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pliant.core.validation import check_integer, check_points, check_real
 
 
 def make_speed_problem(n: int, random_state: int = 0) -> tuple[Array, Array]:
-    """Generate the two-class problem of the speed measurements.
+    """Generate the two-class problem used for speed measurements.
 
-    The points form twelve Gaussian clusters on the vertices of a hypercube in 8 dimensions. Of the
+    The points form twelve Gaussian clusters at the vertices of a hypercube in 8 dimensions. Of the
     14 features, 8 are informative; 5 % of the labels are redrawn at random. A large share of the
-    points become support vectors.
+    points becomes support vectors.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def make_clowns(
 
     Class +1 is the arch x2 = 6 - x1^2 + e with x1 uniform on [-3, 3] and e standard normal. Class
     -1 is standard normal around the origin. The classes overlap slightly at the top of the cloud
-    and the feet of the arch. Both coordinates are standardized.
+    and the feet of the arch. Both coordinates are standardised.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Check the objects built from a model file, and prepare a model for saving.
 
-pliant's classes check themselves in ``_check_loaded``. Compiled code of scikit-learn and sparse
-matrices uses shapes and indices unchecked, so the checks here cover them.
+pliant's classes check themselves in ``_check_loaded``. Compiled code of scikit-learn and SciPy does
+not check shapes and indices, so the checks here cover them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pliant.core.typing import Indices, Mask
 def copy_for_file(part: Any, known: dict[int, Any] | None = None) -> Any:
     """Return a copy of a part for saving; shared parts stay shared.
 
-    A search is replaced by its best estimator. The copy has no random states of the fit, and no
+    A search is replaced by its best estimator. The copy omits random states set by ``fit`` and the
     loss of boosted trees; column selectors are replaced by the selected columns. Raise
     ModelFileError if the model is a search without a best estimator.
     """
@@ -64,7 +64,7 @@ def copy_for_file(part: Any, known: dict[int, Any] | None = None) -> Any:
 
 
 def iter_objects(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
-    """Yield each object in a value once, inner objects first, then the value."""
+    """Yield a value and each object inside it once, inner objects first."""
     seen = set() if seen is None else seen
     if id(value) in seen:
         return
@@ -80,7 +80,7 @@ def iter_objects(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
 
 
 def check_parts(model: object) -> None:
-    """Check the attributes of all objects, inner objects first."""
+    """Check the attributes of all objects, then run the checks of their classes."""
     objects = list(iter_objects(model))
     for value in objects:
         _check_attributes(value)
@@ -233,4 +233,4 @@ CHECKS: tuple[tuple[Any, Callable[[Any], None]], ...] = (
     (BaseForest, _check_forest),
     ((HistGradientBoostingClassifier, HistGradientBoostingRegressor), _check_boosted),
 )
-"""Checks of the scikit-learn classes with compiled code that trusts their attributes."""
+"""Checks for scikit-learn classes whose compiled code does not check their attributes."""

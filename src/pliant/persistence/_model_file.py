@@ -1,4 +1,4 @@
-"""Write model files, and read them after a check of their sizes, arrays and types."""
+"""Write model files, and read them after checking their sizes, arrays and types."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ FORMAT_VERSION = 2
 MAX_BYTES = 1 << 30
 MAX_SCHEMA_BYTES = 20_000_000
 MAX_NODES = 1_000_000
-"""Maximum size of a model file, which is read into memory, and of its ``schema.json``, which takes
-8 to 30 times its size in memory; maximum number of nodes, counting each use of a shared node."""
+"""Maximum bytes in a model file and in its ``schema.json``, which needs 8 to 30 times its size when
+parsed; maximum number of nodes, counting a shared node at each use."""
 
 SKLEARN_MODULES = (
     *("calibration", "compose", "decomposition._pca", "decomposition._truncated_svd"),
@@ -46,7 +46,7 @@ SKLEARN_MODULES = (
 )
 """scikit-learn modules with estimators that a file may contain.
 
-Their methods are Python and NumPy, which check every index. `pliant.persistence._checks` covers
+Their methods use Python and NumPy, which check every index. `pliant.persistence._checks` covers
 the attributes that compiled code and sparse matrices rely on.
 """
 
@@ -60,7 +60,7 @@ class LoadedModel:
     model : object
         The estimator, pipeline or kernel.
     schema : dict or None
-        The schema of the model's table, as JSON data.
+        The schema of the training table, as JSON data.
     metadata : dict or None
         Other JSON data.
     pliant_version : str
@@ -86,8 +86,8 @@ def save_model(
     ----------
     model : object
         A fitted pliant estimator, a kernel, or one of scikit-learn's linear models, support vector
-        machines, Gaussian processes, forests and histogram-based boosted trees. Also one of
-        scikit-learn's meta-estimators of these: a pipeline, ColumnTransformer,
+        machines, Gaussian processes, forests and histogram-based boosted trees. A scikit-learn
+        meta-estimator of these is also accepted: a pipeline, ColumnTransformer,
         TransformedTargetRegressor, CalibratedClassifierCV, or a voting or stacking estimator. For
         a search, such as GridSearchCV, the file contains the best estimator.
     path : path-like
@@ -213,8 +213,8 @@ def _convert_errors(prefix: str) -> Iterator[None]:
 def _import_skops() -> Any:
     """Import skops; if it is missing, raise an ImportError that names the extra to install.
 
-    skops imports all modules of scikit-learn, including adapters that slowly import PyTorch, Dask
-    and pytest. No model file needs these packages, so their imports are blocked meanwhile.
+    skops imports all modules of scikit-learn; some of them import CuPy, Dask, PyTorch or pytest,
+    which is slow. No model file needs these packages, so their imports are blocked meanwhile.
     """
     adapters = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
     blocked = [name for name in (*adapters, "pytest") if name not in sys.modules]
@@ -288,7 +288,7 @@ def loaders() -> dict[str, frozenset[str]]:
 
 @contextmanager
 def _open_archive(data: bytes) -> Iterator[zipfile.ZipFile]:
-    """Open the archive in `data`, after a check of its directory.
+    """Open the archive in `data` after checking its directory.
 
     Model files are uncompressed, so no member can expand beyond its bytes in the file, and the
     declared sizes are comparable with the file size.
@@ -335,7 +335,7 @@ def _check_nodes(root: Any, archive: zipfile.ZipFile) -> frozenset[str]:
     """Check all nodes of ``schema.json`` and return the names of their types.
 
     skops resolves a repeated id to the first node with this id. Here only a reference may repeat
-    an id, and only of a complete node, so no object contains itself.
+    an id, and its node must be complete, so no object contains itself.
     """
     allowed, names, sizes = loaders(), set[str](), dict[int, int]()
 
@@ -376,7 +376,7 @@ def _check_nodes(root: Any, archive: zipfile.ZipFile) -> frozenset[str]:
 def _drop_repeats(value: Any, seen: set[int]) -> Any:
     """Replace repeated descriptions of an object by references to the first one.
 
-    The parts of a node are in the order in which skops reads them.
+    The parts of a node are visited in the order in which skops reads them.
     """
     if isinstance(value, list):
         return [_drop_repeats(item, seen) for item in value]

@@ -1,6 +1,6 @@
-"""Read the cells of columns, infer the kinds of columns, and encode them as features.
+"""Read cells, infer column kinds, and encode columns as features.
 
-A cell means the same in every file: ``1``, ``1.0`` and ``"1"`` are the same number, and the
+A cell is read the same way from every file: ``1``, ``1.0`` and ``"1"`` are the same number, and the
 integer 1 is the category ``"1"``.
 """
 
@@ -41,7 +41,7 @@ KINDS: dict[str, Kind] = {
     "datetime": "date",
     "date": "date",
 }
-"""Kind of a column for each type that pandas infers from the cells."""
+"""Column kind for each type that pandas infers."""
 
 BOOLEANS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 """Values of boolean cells, as lower-case text."""
@@ -56,7 +56,7 @@ MISSING = frozenset(
 
 
 def infer_kind(column: pd.Series) -> Kind:
-    """Return the kind of a column; raise TableError for lists, and for numbers mixed with text."""
+    """Return the kind of a column; raise TableError for lists, or numbers mixed with text."""
     from pandas.api.types import infer_dtype
 
     declared = column.dtype.name == "category"
@@ -71,14 +71,14 @@ def infer_kind(column: pd.Series) -> Kind:
 
 
 def read_numbers(column: pd.Series) -> Array:
-    """Return the cells as float64, NaN if missing; raise TableError for infinite or huge ones."""
+    """Return the cells as float64, NaN if missing; raise TableError if infinite or too large."""
     from pandas.api.types import is_numeric_dtype
 
     infer_kind(column)
     values: Array
     if is_numeric_dtype(column.dtype):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:  # Python's parser is exact in every version of pandas
+    else:  # unlike pandas' parsers, Python's is always exact
         values = np.fromiter(map(_parse_number, column), np.float64, len(column))
     refuse(column, np.isnan(values) & column.notna().to_numpy(), "a number")
     refuse(column, np.isinf(values), "a finite number")
@@ -129,14 +129,14 @@ def read_texts(column: pd.Series) -> npt.NDArray[np.object_]:
 
 
 def has_outer_spaces(column: pd.Series) -> bool:
-    """Return True if a text in the column begins or ends with a space."""
+    """Return True if a text in the column begins or ends with whitespace."""
     if column.dtype.kind != "O" and str(column.dtype) not in ("string", "str", "category"):
         return False
     return any(isinstance(c, str) and c != c.strip() for c in column.unique())
 
 
 def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None:
-    """Raise TableError if cells are missing, with the first row and, if `counted`, the count."""
+    """Raise TableError if cells are missing; name the first row and, if `counted`, their number."""
     missing = column.isna().to_numpy()
     if times := int(missing.sum()):
         several = counted and times > 1
@@ -146,7 +146,7 @@ def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None
 
 
 def as_text(value: object) -> str:
-    """Return a cell as text; integers have no decimal point, dates at midnight no time."""
+    """Return a cell as text; drop the point of an integer and the time of a midnight date."""
     if isinstance(value, float | np.floating | Decimal):
         exact = float(value)
         return str(int(exact)) if exact.is_integer() else str(exact)
@@ -156,7 +156,7 @@ def as_text(value: object) -> str:
 
 
 def describe_cell(cell: object) -> str:
-    """Format an unreadable cell, the same for CSV and Parquet, with advice for the user."""
+    """Format an unreadable cell, identically for CSV and Parquet, with advice for the user."""
     value = parse_float(cell)
     text = as_text(cell) if value != value else str(value).removesuffix(".0")
     shown = quoted(text) if value != value else text
@@ -178,7 +178,7 @@ def refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> No
 DateOrder: TypeAlias = Literal["ymd", "dmy", "mdy"]
 
 DATE_PARTS = ("days", "year", "month", "day of year", "weekday", "hour")
-"""Calendar features; days count from the earliest training date, and Monday is weekday 0."""
+"""Calendar features; ``days`` counts from the earliest training date, and Monday is weekday 0."""
 
 SECONDS_PER_DAY = 86_400.0
 
@@ -194,11 +194,11 @@ DATES = {
         r"|([A-Za-z]{3,9})\.? (\d{1,2}),? (\d{4}))",
     }.items()
 }
-"""Notations of a date, each with an optional time of day."""
+"""Date patterns, each with an optional time of day."""
 
 
 def parse_date(text: str, order: DateOrder) -> float:
-    """Return the days from 1970 to a date in its local time, or NaN if the text is not a date."""
+    """Parse a date to days since 1970, ignoring its time zone; return NaN for other text."""
     text = text.strip()
     if (match := DATES["year first"].fullmatch(text)) is not None:
         day = (match[1], match[3], match[4] or "1")
@@ -228,7 +228,7 @@ def parse_date(text: str, order: DateOrder) -> float:
 
 
 def find_orders(texts: Iterable[str]) -> tuple[list[DateOrder], list[str]]:
-    """Return the orders in which most texts are dates, and the texts that are not dates."""
+    """Return the date orders that parse the most texts, and the texts that no order parses."""
     cells, orders = list(texts), get_args(DateOrder)
     valid = ~np.isnan([[parse_date(cell, order) for cell in cells] for order in orders])
     counts = valid.sum(axis=1)
@@ -237,14 +237,14 @@ def find_orders(texts: Iterable[str]) -> tuple[list[DateOrder], list[str]]:
 
 
 def read_dates(column: pd.Series, order: DateOrder | None) -> Array:
-    """Return the days from 1970 to each date, NaN if missing; raise TableError for other cells."""
+    """Return the dates as days since 1970, NaN if missing; raise TableError for other cells."""
     import pandas as pd
 
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         since = column.dt.tz_localize(None).to_numpy() - np.datetime64(0, "s")
         return np.asarray(since / np.timedelta64(1, "s") / SECONDS_PER_DAY)
     codes, values = pd.factorize(column.astype(object))
-    texts = [str(value).strip() for value in values]  # str() of Python dates is ISO text
+    texts = [str(value).strip() for value in values]  # str() of a Python date is ISO 8601
     days = np.array([*(parse_date(text, order or "ymd") for text in texts), np.nan])
     wrong = np.isnan(days) & [*(text not in MISSING for text in texts), False]
     example = {"dmy": "31.01.2024", "mdy": "01/31/2024"}.get(order or "ymd", "2024-01-31")
@@ -274,14 +274,14 @@ def calendar_features(days: Array, parts: Sequence[str] = DATE_PARTS, origin: fl
 Missing: TypeAlias = Literal["impute", "error"]
 
 MIN_ROWS = 20
-"""Number of rows, or distinct texts, up to which no column is constant, free text or ids."""
+"""Columns of at most this many rows or distinct texts are never constant, free text or ids."""
 
 MIN_SHARE = 0.9
-"""Minimum share of distinct texts for ids; of dates for other texts to be errors; of number-like
-texts for a note."""
+"""Minimum share of distinct texts in an id column, of dates in a date column (other texts are
+errors), and of number-like texts for a note."""
 
 TEXT_WIDTH = 512
-"""Number of columns that the words of a text and their parts are hashed into."""
+"""Number of columns for the hashed words and character n-grams of a text column."""
 
 ID_NAME = re.compile(
     r"(?:.*[\W_])?(?i:id|ids|uuid|guid|key|index|idx|row|rowid|rownum|nr|no|lfd|pk)(?:[\W_].*)?"
@@ -291,8 +291,8 @@ CODE_NAME = re.compile(
     r"(?:.*[\W_])?(?i:zip|zipcode|plz|postcode|postal|code|cd)(?:[\W_].*)?|.*[a-z](?:Code|Zip)"
 )
 NUMBER_LIKE = re.compile(r"[-+$€£]?\d[\d.,']*(e[-+]?\d+)?[%$€£]?", re.IGNORECASE)
-"""Names of id columns (including pandas' row numbers) and of code columns; number-like text without
-spaces, such as ``0,5``, ``1,250.00`` or ``3%``."""
+"""Patterns of id column names (with pandas' ``Unnamed: 0``), code column names, and number-like
+text without spaces, such as ``0,5``, ``1,250.00`` or ``3%``."""
 
 
 class UnknownCategoryWarning(UserWarning):
@@ -316,8 +316,8 @@ class Column:
     name : str
         The column name.
     kind : {"numeric", "boolean", "categorical", "date", "text"}
-        Numbers stay as they are. Booleans become 0 and 1, categories codes from 0, dates calendar
-        features, and text hashed word counts.
+        Numbers stay as they are. Booleans become 0 or 1, categories become codes from 0, dates
+        become calendar features, and text becomes hashed word counts.
     categories : tuple of str, default=()
         The values of a categorical column, in alphabetical order.
     parts : tuple of str, default=()
@@ -326,7 +326,7 @@ class Column:
     order : {"ymd", "dmy", "mdy"}, optional
         The order of year, month and day in dates written as text.
     origin : float, default=0
-        The origin of the feature ``days``, in days from 1970.
+        The date where the feature ``days`` is 0, in days since 1970.
     """
 
     name: str
@@ -340,9 +340,9 @@ class Column:
         for name, kind in (("categories", "categorical"), ("parts", "date")):
             values = getattr(self, name)
             if bool(values) != (self.kind == kind) or len(set(values)) < len(values):
-                raise ValueError(f"column {quoted(self.name)}: unexpected {name} of {self.kind}")
+                raise ValueError(f"column {quoted(self.name)}: invalid {name} for kind {self.kind}")
         if list(self.categories) != sorted(self.categories) or {*self.parts} - {*DATE_PARTS}:
-            raise ValueError(f"column {quoted(self.name)}: unexpected category order or date part")
+            raise ValueError(f"column {quoted(self.name)}: invalid category order or date part")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -357,7 +357,7 @@ class Column:
         """Return the column as float64 features, shape (n, len(feature_names)).
 
         Missing values are NaN; an unknown category gets the code after the last one, with a warning
-        unless `reported` has the column's name. Raise TableError for a cell of another kind.
+        unless `reported` contains the column name. Raise TableError for a cell of another kind.
         """
         if self.kind == "categorical":
             return self._codes(read_texts(column), reported)[:, None]
@@ -368,7 +368,7 @@ class Column:
         return (read_booleans if self.kind == "boolean" else read_numbers)(column)[:, None]
 
     def _codes(self, cells: npt.NDArray[np.object_], reported: set[str]) -> Array:
-        """Return the code of each category; an unknown ``1.0`` is ``1``, as pandas may write it."""
+        """Return the code of each cell; an unknown ``1.0`` is ``1`` (pandas may add ``.0``)."""
         known: dict[str | None, float] = {None: np.nan}
         known |= {text: float(j) for j, text in enumerate(self.categories)}
         unknown = float(len(self.categories))
@@ -380,7 +380,7 @@ class Column:
             value = cells[int((codes == unknown).argmax())]
             warnings.warn(
                 f"column {quoted(self.name)} has the value {quoted(value)}, which is not in the "
-                "training table; such values belong to no category",
+                "training table; it is encoded as an unknown category",
                 UnknownCategoryWarning,
                 stacklevel=2,
             )
@@ -388,11 +388,11 @@ class Column:
 
 
 def _hash_words(cells: Sequence[str | None]) -> Array:
-    """Return hashed counts of words and of their parts, normalized per row."""
+    """Return hashed counts of words and of character n-grams, each normalised per row."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     texts, options = [cell or "" for cell in cells], {"n_features": TEXT_WIDTH // 2}
-    # misspelt words share most of their parts of three and four characters
+    # misspelt words share most of their n-grams of three and four characters
     vectorizers = [
         HashingVectorizer(analyzer=kind, ngram_range=lengths, alternate_sign=False, **options)
         for kind, lengths in (("word", (1, 1)), ("char_wb", (3, 4)))
@@ -402,7 +402,7 @@ def _hash_words(cells: Sequence[str | None]) -> Array:
 
 @dataclass
 class ColumnProfile:
-    """The cells and options of a column, for which `infer` finds the kind and collects notes."""
+    """The cells and options of a column; `infer` returns its kind and adds to the notes."""
 
     name: str
     cells: pd.Series
@@ -437,7 +437,7 @@ class ColumnProfile:
                 return LeftOut(self.name, "id")
         if kind == "numeric" and CODE_NAME.fullmatch(self.name) and is_integer(known).all():
             self.notes.append(
-                f"integers in {quoted(self.name)} look like codes and are used as numbers "
+                f"integers in {quoted(self.name)} look like codes but are used as numbers "
                 f"(--categorical {quoted(self.name)} for categories)"
             )
         return Column(self.name, kind)
@@ -491,12 +491,12 @@ class ColumnProfile:
                 "column out (--drop)"
             )
         order = self.date_order or orders[0]
-        if len(orders) == 2 and self.date_order is None:  # ambiguous: slashes have the month first
+        if len(orders) == 2 and self.date_order is None:  # ambiguous: slashes mean month first
             order = "mdy" if "/" in cells[0] else "dmy"
             first, other = ("month", "dmy") if order == "mdy" else ("day", "mdy")
             self.notes.append(
-                f"dates in {name} may start with day or month: the {first} is read first "
-                f"(--date-order {other} for the other)"
+                f"dates in {name} may start with day or month: read with the {first} first "
+                f"(--date-order {other} reverses this)"
             )
         for word in counts.keys() - {*cells}:
             times = count(counts[word], "cell")
@@ -521,7 +521,7 @@ class ColumnProfile:
 
 
 def _are_ids(numbers: Array, named: bool) -> bool:
-    """Return True for row numbers, and for integers in a column named like an id."""
+    """Return True for row numbers, and for distinct integers in a column named like an id."""
     rows, low, steps = len(numbers), numbers.min(), np.diff(numbers)
     if rows <= MIN_ROWS or not is_integer(numbers).all():
         return False

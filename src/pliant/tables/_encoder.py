@@ -24,12 +24,12 @@ from pliant.core.validation import check_choice, check_integer
 class ColumnEncoder(TransformerMixin, BaseEstimator):
     """Impute missing values and encode categories and text.
 
-    Missing numbers become the median, with an indicator column; missing categories become the most
-    frequent one. Features with few categories are one-hot encoded. Features with many categories
-    become the mean target of each, shrunk towards the overall mean [1]_; training rows use the
-    means of the other rows, in five folds. Hashed words are projected on the first singular
-    vectors. scikit-learn's transformers learn all parameters from the rows of ``fit``, so each
-    fold of a cross-validated pipeline learns its own.
+    Missing numbers are replaced by the median, with an indicator column. Features with few
+    categories are one-hot encoded, with missing values replaced by the most frequent category.
+    Features with many categories are encoded by the mean target of each, shrunk towards the overall
+    mean [1]_ and cross-fitted in five folds on training rows. Hashed words are projected onto the
+    first singular vectors. scikit-learn's transformers learn all parameters from the rows of
+    ``fit``, so each fold of a cross-validated pipeline learns its own.
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         The categories of each categorical feature, or their number, by column. The column holds
         codes from 0; any other number is an unknown category.
     texts : sequence of (int, int), default=()
-        The (start, stop) columns of each text.
+        The (start, stop) column range of each text.
     task : {"classification", "regression"}, default="regression"
         For regression, a category is encoded by the mean target of its rows; for classification,
-        by the share of each class (of one class if there are two).
+        by the share of each class (of one class if there are only two).
     most_one_hot : int, default=30
         Maximum number of categories, >= 0, of a one-hot encoded feature.
     n_components : int, default=32
@@ -106,10 +106,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Fit, and return the rows encoded as by `transform`, except for many categories.
+        """Fit, and return the rows encoded as by `transform`, except for the mean targets.
 
-        Their columns hold means over other folds, so that the next step of a pipeline does not
-        learn from a row's own target.
+        The mean targets of a row come from the other folds, so that the next step of a pipeline
+        does not learn from the row's own target.
         """
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         if y is None and self._high_cardinality:
@@ -166,7 +166,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def _texts(self) -> dict[int, Sequence[object]]:
-        """Categories by column, as numbers if only their number is known."""
+        """Categories by column, or a range if only their number is known."""
         pairs = dict(self.categories or {}).items()
         return {j: range(each) if isinstance(each, int) else each for j, each in pairs}
 
@@ -204,7 +204,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return [part for part in parts if part[2]]
 
     def _folds(self) -> dict[str, Any]:
-        """Return the fold options of `TargetEncoder`, which depend on scikit-learn's version."""
+        """Return the fold options for `TargetEncoder`, which depend on scikit-learn's version."""
         if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):
             return {"random_state": self.random_state}
         kind = KFold if self.task == "regression" else StratifiedKFold
@@ -214,7 +214,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         """Raise ValueError if the transformers loaded from a file do not match the parameters."""
         expected = [(name, type(part), columns) for name, part, columns in self._parts()]
         if expected != [(name, type(part), [*columns]) for name, part, columns in self.parts_]:
-            raise ValueError("expected the transformers that match the parameters")
+            raise ValueError("expected transformers that match the parameters")
         row = np.full((1, self.n_features_in_), np.nan)
         for start, stop in self.texts:
             row[:, start:stop] = 0.0

@@ -1,8 +1,7 @@
-"""Infer the numeric columns and the decimal mark of a CSV file from all of its cells.
+"""Infer the numeric columns and the decimal mark of a CSV file from all its cells.
 
-Each chunk adds its cells to the evidence of every column, so all chunks and all files of a folder
-count. Ambiguous cells are never guessed silently: they raise an error that names the option for
-each reading.
+Every chunk of every file adds to the evidence for each column. Ambiguous cells are never guessed
+silently: the error names the option that selects each reading.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ PROOFS = {".": ("point", "grouped_point", "commas"), ",": ("comma", "grouped_com
 AMBIGUOUS = ("either_point", "either_comma")
 GROUPED_INTEGERS = ("commas", "points", "spaced")
 TEXT_NOTATIONS = ("code", "list")
-"""Notations that prove a decimal mark, that are ambiguous, of integers with several thousands
-separators, and that make a column text."""
+"""Notations that prove each decimal mark; ambiguous notations; integers with unambiguous thousands
+separators; notations that make a column text."""
 
 POINT = r"^-?(?:0?\.\d+|[1-9]\d*\.(?:\d{0,2}|\d{4,})|[1-9]\d{3,}\.\d+)(?:[eE][-+]?\d+)?$"
 COMMON = {
@@ -70,7 +69,7 @@ COMMON = {
     "comma": POINT.replace(r"\.", ","),
     **{name: f"^{NOTATIONS[name]}$" for name in AMBIGUOUS},
 }
-"""Patterns of the most common cells, which Arrow counts without Python."""
+"""Patterns of the most common notations, which Arrow counts without Python loops."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +87,16 @@ class TableFormat:
     encoding : str, optional
         For example ``utf-8``, ``utf-16`` or ``cp1252``.
     na_values : sequence of str, default=()
-        Cell values that are missing values, in addition to empty cells.
+        Cell values to read as missing, in addition to empty cells.
     header : bool, optional
         True if the first line holds the column names, False to name the columns ``column 1`` and
-        so on. None is True with a warning if the first line looks like data.
+        so on. None means True, with a warning if the first line looks like data.
     texts : sequence of str, default=()
         Columns to read as text, exactly as written.
     numbers : mapping of str to {"integer", "number"}, optional
         Numeric columns; all others are text.
     words : mapping of str to tuple of str
-        Words that are missing values, by numeric column.
+        Words read as missing values, by numeric column.
     notes : tuple of str, default=()
         Remarks on how numbers were read, and counts of words read as missing values.
     """
@@ -138,7 +137,7 @@ class TableFormat:
 
     @cached_property
     def missing_numbers(self) -> frozenset[float]:
-        """Numbers in `na_values`, which are missing values in any notation."""
+        """Numbers in `na_values`; equal cells are missing in any notation."""
         return frozenset(value for value in map(parse_float, self.na_values) if value == value)
 
     @property
@@ -156,7 +155,7 @@ class TableFormat:
         return ", ".join(text for unusual, text in options if unusual)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the format as data that JSON can represent."""
+        """Return the format as JSON data."""
         return to_json(self)
 
     @classmethod
@@ -199,7 +198,7 @@ class ColumnEvidence:
             self._add_text(text, times, "missing" if word in MISSING else notation, cells, row)
 
     def _add_text(self, text: str, times: int, notation: str, cells: pa.Array, row: int) -> None:
-        """Count a text in a notation; store the first example of each notation and word."""
+        """Count a text under its notation; store the first example of each notation and word."""
         import pyarrow.compute as pc
 
         word = text.strip()
@@ -214,7 +213,7 @@ class ColumnEvidence:
 
     @property
     def may_be_numeric(self) -> bool:
-        """True if most cells are numbers in some notation and no cell makes the column text."""
+        """True if numbers outnumber words and no cell makes the column text."""
         numbers = sum(self.counts[name] for name in NOTATIONS)
         return numbers > self.counts["word"] and not any(map(self.counts.get, TEXT_NOTATIONS))
 
@@ -245,7 +244,7 @@ class ColumnEvidence:
 def gather_evidence(
     tables: Iterable[pa.Table], form: TableFormat, wanted: Iterable[str] | None = None
 ) -> list[ColumnEvidence]:
-    """Collect the evidence of each column over all chunks, except for declared text columns."""
+    """Collect the evidence for each column over all chunks, except declared text columns."""
     result: dict[str, ColumnEvidence] = {}
     row, selected = 0, None if wanted is None else set(wanted)
     for table in tables:
@@ -311,9 +310,9 @@ def infer_format(
 def _infer_decimal(
     columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None
 ) -> str:
-    """Return the decimal mark that the cells of all columns prove.
+    """Infer the decimal mark from the cells of all columns.
 
-    In a comma-separated file, a column of cells such as ``"1,2"`` proves nothing.
+    In a comma-separated file, cells such as ``"1,2"`` may be lists and prove nothing.
     """
     if form.thousands in DECIMALS:
         return "," if form.thousands == "." else "."
@@ -335,7 +334,7 @@ def _infer_decimal(
     if result == "," and form.sep == "," and not certain:
         raise TableError(
             f"column {comma} may hold decimal commas or lists, since the file is comma-separated: "
-            "add --decimal , or --decimal . (which makes the column text)"
+            "add --decimal , or, to read the column as text, --decimal ."
         )
     ambiguous = [each for each in columns if any(map(each.counts.get, AMBIGUOUS))]
     if result is None and ambiguous:
@@ -345,7 +344,7 @@ def _infer_decimal(
         if points or form.sep not in (",", ";"):
             examples = ", ".join(each.example(*AMBIGUOUS) for each in ambiguous[:10])
             raise TableError(
-                f"cells of column {examples} are ambiguous, with a decimal mark or a thousands "
+                f"the mark in column {examples} may be a decimal mark or a thousands "
                 "separator: add --decimal . or --decimal , (or --categorical for text)"
             )
         result = "," if form.sep == ";" else "."
@@ -374,7 +373,7 @@ def convert(table: pa.Table, form: TableFormat) -> pa.Table:
 def set_missing(
     cells: pa.Array | pa.ChunkedArray, form: TableFormat, words: Sequence[str]
 ) -> pa.Array | pa.ChunkedArray:
-    """Replace missing values by null: the given words, and the format's missing numbers."""
+    """Replace the given words in text, or the format's missing numbers, by null."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     types = pa.types
     values = cells.cast(cells.type.value_type) if types.is_dictionary(cells.type) else cells

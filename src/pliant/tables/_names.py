@@ -1,4 +1,4 @@
-"""Format and check names of columns and rows, collect errors, convert dataclasses to JSON."""
+"""Format and check column and row names, collect errors, and convert dataclasses to JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Item = TypeVar("Item")
 
 def require(package: str) -> Any:
     """Import an optional package; if it is missing, raise an ImportError that names the extra."""
-    for name in ("pandas", package):  # Arrow's error for a missing pandas is unclear
+    for name in ("pandas", package):  # Arrow's error is unclear if pandas is missing
         try:
             module = importlib.import_module(name)
         except ImportError:

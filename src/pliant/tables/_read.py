@@ -35,13 +35,13 @@ Files: TypeAlias = Sequence[PathLike]
 SEPARATORS = (",", ";", "\t", "|")
 
 BLOCK = 1 << 20
-"""Bytes per block; Arrow reads up to 32 blocks ahead, and longer records are an error."""
+"""Bytes per block, and maximum bytes per record; Arrow reads up to 32 blocks ahead."""
 
 MAX_CELLS = 1_000_000
 """Maximum number of cells in a chunk of several rows."""
 
 NUMERAL = re.compile(r"[-+]?[\d.,'’ \u00a0\u202f]*\d[\d.,]*(?:[eE][-+]?\d+)?")
-"""A cell that may be a number in any notation."""
+"""Pattern of a cell that may be a number, in any notation."""
 
 AS_CSV = "cells separated and quoted as in CSV"
 
@@ -52,8 +52,8 @@ def detect_format(
     """Detect the format of a CSV file and its numeric columns.
 
     A byte order mark decides the encoding; without one, it is UTF-8 if all bytes are valid, else
-    cp1252. The first 1000 records decide the separator. All cells decide the decimal mark and the
-    numeric columns, over all files; the first file decides the other options.
+    cp1252. The first 1000 records decide the separator. The cells of all files decide the decimal
+    mark and the numeric columns; the first file decides the other options.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def detect_format(
     ------
     TableError
         If the file cannot be read or contradicts `usual`, if cells are ambiguous, or if a numeric
-        column holds too many words.
+        column holds too many distinct words.
     """
     files = _find_files(path)
     form = _detect_options(files, given, usual)
@@ -93,13 +93,13 @@ def read_table(
     ----------
     path : path-like
         A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file, a folder of
-        such files, or a pattern such as ``"sales/2024-*.parquet"``. The files must have one type
-        and the same columns and options; their rows are concatenated in the order of the file
-        names. CSV files have a header unless `form` says otherwise; empty cells are missing values.
+        such files, or a pattern such as ``"sales/2024-*.parquet"``. The files must have the same
+        type, columns and options; their rows are concatenated in the order of the file names. CSV
+        files have a header unless `form` says otherwise; empty cells are missing values.
     stop : int, optional
-        Stop once this number of rows has been read.
+        Stop once at least this many rows have been read.
     form : TableFormat, optional
-        Options of the CSV file; the others are detected, see `detect_format`.
+        Options of the CSV file; missing ones are detected, see `detect_format`.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def iter_with_texts(
 def _detect_options(
     files: Files, given: TableFormat | None, usual: TableFormat | None = None
 ) -> TableFormat:
-    """Return the format of the first file, without numeric columns and decimal mark."""
+    """Detect the format of the first file, except for its numeric columns and decimal mark."""
     form, usual = given or TableFormat(), usual or TableFormat()
     form = replace(
         form,
@@ -230,7 +230,7 @@ def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = Fal
 
 
 def _find_files(path: PathLike) -> Files:
-    """Return the sorted files of a name, a folder or a pattern; raise TableError for mixed types.
+    """Return a file, or the sorted files of a folder or pattern; raise TableError for mixed types.
 
     Files with a leading dot or underscore, such as ``_SUCCESS``, are skipped.
     """
@@ -268,7 +268,7 @@ def _check_columns(names: list[str], path: PathLike, expected: list[str], first:
 
 
 def _read_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
-    """Return tables of at most ``rows`` rows; read the first one now, so errors surface here."""
+    """Return tables of at most ``rows`` rows; read the first one now, to raise errors early."""
     tables = (_csv_tables if _is_csv(files[0]) else _parquet_tables)(files, rows, form)
     for first in tables:
         return chain([first], tables)
@@ -280,7 +280,7 @@ def _read_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[
 
 @contextmanager
 def _open(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file, decompress gzip whatever the file name, and convert errors to TableError."""
+    """Open a file, decompress gzip whatever its name, and convert errors to TableError."""
     name = quoted(path, 200)
     try:
         with open(path, "rb") as file:
@@ -297,7 +297,7 @@ def _open(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def _detect_encoding(path: PathLike) -> str:
-    """Return the encoding of a file, by its byte order mark or else UTF-8 or cp1252.
+    """Return the encoding that the byte order mark names, or else UTF-8 or cp1252.
 
     A file with valid non-ASCII characters before the first invalid byte is damaged UTF-8.
     """
@@ -320,7 +320,7 @@ def _detect_encoding(path: PathLike) -> str:
 
 
 def _detect_separator(path: PathLike, encoding: str) -> str:
-    """Return the separator for which most records have as many cells as the header, at least two.
+    """Return the separator that splits the most records into as many cells as the header (>= 2).
 
     Ties go to the separator with the largest share of numeric cells: ``1,5;2,5`` has two cells.
     The first 256 KB decide, up to 1000 records.
@@ -333,7 +333,7 @@ def _detect_separator(path: PathLike, encoding: str) -> str:
     scores, unused = dict[str, tuple[float, float]](), list[str]()
     for sep in SEPARATORS:
         rows: list[list[str]] = []
-        with suppress(csv.Error):  # reading the whole file reports the error with its line
+        with suppress(csv.Error):  # the full read reports the error with its line
             rows.extend(islice(filter(None, csv.reader(lines, delimiter=sep)), 1000))
         if rows and len(rows[0]) > 1:
             rest = rows[1:] or rows
@@ -343,7 +343,7 @@ def _detect_separator(path: PathLike, encoding: str) -> str:
             scores[sep] = (fitting, numeric / max(1, len(cells)))
         elif all(len(row) == 1 for row in rows):
             unused.append(sep)
-    # in a single column, no cell holds the separator: it is not a comma for 1,5 and 2,5
+    # a single column needs a separator that no cell holds: not a comma for 1,5 and 2,5
     return max(scores, key=scores.__getitem__) if scores else [*unused, ","][0]
 
 
@@ -434,8 +434,8 @@ def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
 
 
 def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[str]:
-    """Yield lines of text; raise TableError for long lines, binary data and other encodings."""
-    line, hint = 0, "(--encoding names another encoding)"
+    """Yield lines of text; raise TableError for long lines, binary data and a wrong encoding."""
+    line, hint = 0, "(--encoding sets another encoding)"
     try:
         while text := lines.readline(BLOCK + 1):
             line += 1
@@ -482,7 +482,7 @@ def _column_names(file: Any) -> list[str]:
 
 
 def _shared_schema(files: Files) -> Any:
-    """Return the columns common to all files, each with a type that fits all files."""
+    """Return the schema shared by all files, with a type for each column that fits every file."""
     pa, schemas = require("pyarrow"), list[Any]()
     for path in files:
         with _open_parquet(path) as file:
@@ -501,7 +501,7 @@ def _shared_schema(files: Files) -> Any:
 
 @contextmanager
 def _open_parquet(path: PathLike) -> Iterator[Any]:
-    """Open a Parquet file; convert errors of reading it to TableError."""
+    """Open a Parquet file; convert read errors to TableError."""
     parquet = require("pyarrow.parquet")
     try:
         # by default, a whole compressed row group is held in memory

@@ -44,7 +44,7 @@ TargetKind: TypeAlias = Literal["numeric", "integer", "boolean", "categorical"]
 MAX_CLASSES = 20
 ROWS_PER_CLASS = 10
 MIN_ROWS_PER_CLASS = 2
-"""Integers are classes if there are at most MAX_CLASSES with ROWS_PER_CLASS rows each on average.
+"""Integers are classes if at most MAX_CLASSES values occur, in ROWS_PER_CLASS rows each on average.
 More classes need MIN_ROWS_PER_CLASS rows each on average, even if the user sets the task."""
 
 NO_TARGET = "leave these rows out: a target cannot be imputed"
@@ -77,7 +77,7 @@ class Target:
     def fit(cls, column: pd.Series, task: Task | None = None) -> Target:
         """Infer the kind of a target, and the task unless it is given.
 
-        Text and booleans are classes. So are integers with exactly two values, or with at most 20
+        Text and booleans are classes, as are integers with exactly two values, or at most 20
         values in ten rows each on average. All other targets are regression. Raise TableError if a
         value is missing or invalid for the task, or if classes have too few rows.
         """
@@ -91,7 +91,7 @@ class Target:
             distinct, integers = np.unique(values).size, bool(is_integer(values).all())
             few = distinct == 2 or distinct <= min(MAX_CLASSES, rows / ROWS_PER_CLASS)
             task = task or ("classification" if integers and few else "regression")
-            # class labels with fractions are text
+            # fractional class labels become text
             labels = "integer" if integers else "categorical"
         task = task or "classification"
         target = cls(str(column.name), task, "numeric" if task == "regression" else labels)
@@ -124,7 +124,7 @@ class Target:
 class TableSchema:
     """Convert tables to the feature matrix of a model.
 
-    `fit` creates a schema. It finds columns by name, in any order, and ignores others. A schema
+    `fit` creates a schema, which finds columns by name in any order and ignores others. A schema
     learns nothing that could leak into test scores: `encoder` returns the pipeline step that
     imputes missing values and encodes categories and text.
 
@@ -169,14 +169,14 @@ class TableSchema:
         Parameters
         ----------
         frame : pandas.DataFrame
-            A table of at least two rows. Numeric columns stay as they are, booleans become 0 and
-            1, and dates calendar features. Text is categories, free text, or ids, which are left
-            out. Numeric-looking text stays text, and other types are an error.
+            A table of at least two rows. Numeric columns stay as they are, booleans become 0 or
+            1, and dates become calendar features. Text becomes categories, free text or ids; ids
+            are left out. Numeric-looking text stays text, and other types are an error.
         target : str, optional
             The target column; all others are features.
         task : {"classification", "regression"}, optional
-            By default classification if the target is text or boolean, or holds integers with two
-            values, or with at most 20 values in ten rows each on average; else regression.
+            By default, classification for text, booleans, and integers with two values or at most
+            20 values in ten rows each on average; otherwise regression.
         missing : {"impute", "error"}, default="impute"
             Leave missing features to the encoder, or raise an error. A missing target is always
             an error.
@@ -238,17 +238,17 @@ class TableSchema:
 
     @property
     def texts(self) -> tuple[tuple[int, int], ...]:
-        """The (start, stop) columns of each text in the feature matrix."""
+        """The (start, stop) column range of each text in the feature matrix."""
         starts = (start for start, column in self._offsets() if column.kind == "text")
         return tuple((start, start + TEXT_WIDTH) for start in starts)
 
     def _offsets(self) -> Iterable[tuple[int, Column]]:
-        """Return pairs of the first feature index of a column, and the column."""
+        """Pair each column with the index of its first feature."""
         starts = accumulate((len(column.feature_names) for column in self.columns), initial=0)
         return zip(starts, self.columns, strict=False)
 
     def encoder(self, **options: Any) -> ColumnEncoder:
-        """Return an unfitted `ColumnEncoder` with other `options`, the first step of a pipeline."""
+        """Return an unfitted `ColumnEncoder` with `options` as its other parameters."""
         task = "classification" if self.target is None else self.target.task
         return make_encoder(self.categories, self.texts, **{"task": task, **options})
 
@@ -262,7 +262,7 @@ class TableSchema:
 
     @property
     def reading(self) -> TableFormat:
-        """The format to read later files with, in which columns keep their kinds."""
+        """The format for reading later files, so that columns keep their kinds."""
         form = self.form or TableFormat()
         names = [column.name for column in self.columns if column.kind == "numeric"]
         return replace(form, numbers=dict.fromkeys(names, "number"))
@@ -278,13 +278,13 @@ class TableSchema:
         frame : pandas.DataFrame
             A table of n >= 1 rows that has all columns of the schema, in any order.
         reported : set of str, optional
-            Names of columns with a warning about unknown categories. Pass one set to all calls to
-            get one warning per column of a table in chunks.
+            Names of columns already warned about, for unknown categories. Pass the same set for all
+            chunks of a table to get one warning per column.
 
         Raises
         ------
         TableError
-            If columns are absent (the message lists all), or a cell is not of its column's kind.
+            If columns are absent (the message lists all), or a cell does not fit its column's kind.
 
         Warns
         -----
@@ -314,7 +314,7 @@ class TableSchema:
         return self.target.values(frame[self.target.name])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the schema as data that JSON can represent."""
+        """Return the schema as JSON data."""
         return to_json(self)
 
     @classmethod
@@ -342,7 +342,7 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> str:
 def _feature_columns(
     frame: pd.DataFrame, target: str | None, drop: Sequence[str], others: Sequence[str]
 ) -> list[str]:
-    """Return the columns except for the target and dropped ones; raise TableError for bad names."""
+    """Return all columns but the target and `drop`; raise TableError for invalid names."""
     names: list[Any] = list(frame.columns)
     for name in names:
         if not isinstance(name, str):
@@ -375,7 +375,7 @@ def read_with_schema(
     aside: Sequence[str] = (),
     **choices: Any,
 ) -> tuple[pd.DataFrame, TableSchema]:
-    """Read a table and infer its schema; classes and categories stay text as written."""
+    """Read a table and infer its schema; keep class labels and categories as written."""
     form = form or TableFormat()
     texts = (*form.texts, *choices.get("categorical", ()), *choices.get("drop", ()))
     choices["drop"] = [*choices.get("drop", ()), *aside]

@@ -26,7 +26,7 @@ FORMULA_MARKS = (*("=", "+", "-", "@", "\t", "\r", "\n"), *"\uff1d\uff0b\uff0d\u
 
 
 def write_predictions(path: str | os.PathLike[str], chunks: Iterable[pd.DataFrame]) -> None:
-    """Write frames to one file, which appears only once it is complete.
+    """Write frames to one CSV file, atomically.
 
     Parameters
     ----------
@@ -82,13 +82,13 @@ def _escape(value: object) -> object:
         return value
     text = re.sub(r"\r\n?", "\n", value.encode("utf-8", "backslashreplace").decode())
     text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "", text)
-    # a spreadsheet may split cells at these characters, even between quotes
+    # a spreadsheet may split cells at these characters, even inside quotes
     first, *rest = re.split(r"([;|\t\n])", text)
     parts = [part if len(part) < 2 else _escape_formula(part, part.lstrip(' "')) for part in rest]
     return _escape_formula(first + "".join(parts), text)
 
 
 def _escape_formula(text: str, opened: str) -> str:
-    """Return `text` with a leading quote if `opened`, its visible beginning, is a formula."""
+    """Prefix `text` with a quote if `opened`, the cell as a spreadsheet reads it, is a formula."""
     armed = opened.startswith(FORMULA_MARKS) and not np.isfinite(parse_float(opened))
     return f"'{text}" if armed else text
