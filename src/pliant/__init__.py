@@ -12,11 +12,86 @@ from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # importing it from typing is slow
+from pliant._version import __version__
+
+TYPE_CHECKING = False  # in place of typing's, whose import takes a while
 if TYPE_CHECKING:
     from typing import Any
 
-    from pliant.methods import *  # noqa: F403
+    from pliant.comparison import compare, fit
+    from pliant.core.exceptions import (
+        FeatureScaleWarning,
+        ModelFileError,
+        NonPSDWarning,
+        TableError,
+        UniformWeightsWarning,
+    )
+    from pliant.methods import (
+        AsymmetricKernelRidge,
+        C_path,
+        DANKClassifier,
+        DANKRegressor,
+        GKLClassifier,
+        GKLRegressor,
+        KernelEmbedding,
+        KMeansPartition,
+        KNPLClassifier,
+        KNPLRegressor,
+        LABRBFClassifier,
+        LABRBFRegressor,
+        LearnedKernelClassifier,
+        LogDetLearner,
+        MKLClassifier,
+        MKLRegressor,
+        OrderSpectralLearner,
+        SCGLogDetLearner,
+        SCGLogDetPath,
+        SketchedKernelRidge,
+        SketchedKernelRidgeClassifier,
+        TKLClassifier,
+        TKLRegressor,
+        batch_decision_function,
+    )
+    from pliant.methods.supervised.information import SideInformation, scg_loss
+    from pliant.metrics import kernel_alignment
+
+__all__ = [
+    "AsymmetricKernelRidge",
+    "C_path",
+    "DANKClassifier",
+    "DANKRegressor",
+    "FeatureScaleWarning",
+    "GKLClassifier",
+    "GKLRegressor",
+    "KMeansPartition",
+    "KNPLClassifier",
+    "KNPLRegressor",
+    "KernelEmbedding",
+    "LABRBFClassifier",
+    "LABRBFRegressor",
+    "LearnedKernelClassifier",
+    "LogDetLearner",
+    "MKLClassifier",
+    "MKLRegressor",
+    "ModelFileError",
+    "NonPSDWarning",
+    "OrderSpectralLearner",
+    "SCGLogDetLearner",
+    "SCGLogDetPath",
+    "SideInformation",
+    "SketchedKernelRidge",
+    "SketchedKernelRidgeClassifier",
+    "TKLClassifier",
+    "TKLRegressor",
+    "TableError",
+    "UniformWeightsWarning",
+    "__version__",
+    "batch_decision_function",
+    "compare",
+    "fit",
+    "kernel_alignment",
+    "scg_loss",
+]
 
 _ELSEWHERE = {
     "FeatureScaleWarning": "pliant.core.exceptions",
@@ -25,7 +100,6 @@ _ELSEWHERE = {
     "SideInformation": "pliant.methods.supervised.information",
     "TableError": "pliant.core.exceptions",
     "UniformWeightsWarning": "pliant.core.exceptions",
-    "__version__": "pliant._version",
     "compare": "pliant.comparison",
     "fit": "pliant.comparison",
     "kernel_alignment": "pliant.metrics",
@@ -38,16 +112,11 @@ _MODULES = ("core", "kernels", "methods", "metrics")
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name or module at its first use; ``__all__`` lists the public names."""
-    value: Any
-    if name in _ELSEWHERE:
-        value = getattr(import_module(_ELSEWHERE[name]), name)
+    """Import a public name or module at its first use."""
+    if name in __all__:
+        value = getattr(import_module(_ELSEWHERE.get(name, "pliant.methods")), name)
     elif name in _MODULES:
         value = import_module(f"pliant.{name}")
-    elif name == "__all__":
-        value = sorted({*_ELSEWHERE, *import_module("pliant.methods").EXPORTED})
-    elif name[0] != "_" and name in (methods := import_module("pliant.methods")).EXPORTED:
-        value = getattr(methods, name)
     else:
         raise AttributeError(f"module 'pliant' has no attribute {name!r}")
     globals()[name] = value
@@ -56,4 +125,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Return the names in the package, including those not imported yet."""
-    return sorted({*globals(), *__getattr__("__all__"), *_MODULES})
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -72,9 +72,9 @@ __all__ = [
     "batch_decision_function",
 ]
 
-EXPORTED = {*__all__} - {"Components", "LABRBFAlgorithm", "LABRBFErrorModel", "LABRBFMember"}
-"""Names that ``pliant`` exports as well."""
+_OWN = {"Components", "LABRBFAlgorithm", "LABRBFErrorModel", "LABRBFMember"}
+"""Names that ``pliant`` does not export."""
 
-set_public_module(globals(), {*__all__} - EXPORTED)
-set_public_module({**globals(), "__name__": "pliant"}, EXPORTED)
+set_public_module(globals(), _OWN)
+set_public_module({**globals(), "__name__": "pliant"}, {*__all__} - _OWN)
 set_public_module({**globals(), "__name__": "pliant.kernels"}, kernels.__all__)
