@@ -208,7 +208,7 @@ class WeightsDisplay(Display):
         kernel_names : sequence of str, optional
             Names of the kernels; by default those in the model.
         feature_names : sequence of str, optional
-            Names of the features of the last step, which appear in the names of kernels on some
+            Names of the input features of the last step, used in the names of kernels on some
             features. Defaults to the column names of the training data frame, or numbers.
         most_kernels : int, default=15
             Maximum number of kernels to draw, those with the largest weights.
@@ -319,11 +319,11 @@ class WeightsDisplay(Display):
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
 
     def _add_note(self, label: str, shown: Indices) -> str:
-        """Append the number and the weight of the kernels without a bar or line to a label."""
+        """Append to a label the number and the weight of the kernels that are not drawn."""
         left = len(self.kernel_names) - len(shown)
         if not left:
             return label
-        sets = np.abs(self.weights)  # maximum over the sets of the share not drawn
+        sets = np.abs(self.weights)  # the maximum, over the sets, of the share not drawn
         share = (np.delete(sets, shown, axis=1).sum(axis=1) / sets.sum(axis=1)).max()
         return f"{label}\n{count(left, 'more kernel')} with at most {share:.1%} of the weight"
 
