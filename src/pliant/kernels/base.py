@@ -121,7 +121,7 @@ class Kernel(BaseEstimator, ABC):
         """Return the kernel matrix of checked points; Y may be X itself."""
 
     def prepared(self, points: Array) -> Between | None:
-        """Return a fast kernel function of row numbers of checked points, or None."""
+        """Return a fast function from row numbers of checked `points` to kernel values, or None."""
         return None
 
     @blas_limited
@@ -618,7 +618,7 @@ def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> st
 
 
 def short_names(kernels: Sequence[Kernel], feature_names: Sequence[str] | None = None) -> list[str]:
-    """Return the short names of kernels; append the position to names that occur twice."""
+    """Return the short names of kernels; append the position to repeated names."""
     names = [short_name(kernel, feature_names) for kernel in kernels]
     times = Counter(names)
     return [name if times[name] == 1 else f"{name} [{m}]" for m, name in enumerate(names)]

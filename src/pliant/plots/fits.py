@@ -203,8 +203,8 @@ class WeightsDisplay(Display):
         Parameters
         ----------
         model : fitted estimator
-            `MKLClassifier` or another estimator of multiple kernel learning, or a pipeline ending
-            in one.
+            `MKLClassifier` or another multiple kernel learning estimator, or a pipeline ending in
+            one.
         kernel_names : sequence of str, optional
             Names of the kernels; by default those in the model.
         feature_names : sequence of str, optional
@@ -267,7 +267,7 @@ class WeightsDisplay(Display):
 
     @property
     def order(self) -> Indices:
-        """Indices of the kernels in descending order of mean weight, or maximum over C."""
+        """Indices of the kernels in descending order of mean weight, or of the maximum over C."""
         return np.asarray(np.argsort(-self._sizes, kind="stable"), dtype=np.intp)
 
     @property

@@ -345,8 +345,8 @@ class AdaptationDisplay(Display):
         kernel, targets = machine.kernel_, np.asarray(y)
         if targets.shape != (len(kernel.support),) or not len(targets):
             raise ValueError(
-                f"expected y of shape ({len(kernel.support)},), a value for each of at least one "
-                f"support point, got {targets.shape}"
+                f"expected at least one support point and y of shape ({len(kernel.support)},), got "
+                f"y of shape {targets.shape}"
             )
         by: Order = "class" if is_classifier(machine) else "target"
         order = thin(order_points(targets, kernel.beta[kernel.support], by))

@@ -240,7 +240,7 @@ class BandwidthDisplay(FeatureDisplay):
     grouped by the feature with their largest bandwidth.
 
     This plot shows the *kernel*. `RelevanceDisplay` shows the change of the learned function, which
-    also depends on the coefficients and the linear part. A feature may have narrow kernels and
+    also depends on the coefficients and the linear part. A feature may have narrow kernels but
     little relevance, or be relevant through the linear part alone.
 
     Parameters

@@ -298,8 +298,8 @@ def cg_limit(kernel: Kernel, n_features: int, n_centres: int, n_targets: int, ke
     """Return the number of iterations that cost as much as the normal matrix, or 0 if below 5.
 
     At this limit, the solver switches to the normal matrix, so a fit costs at most twice as much as
-    by the cheaper method. A fraction `kept` of the kernel values is kept between passes. Costs are
-    estimated, not timed, so that fits are reproducible.
+    with the cheaper method. A fraction `kept` of the kernel values is kept between passes. Costs
+    are estimated, not timed, so that fits are reproducible.
     """
     # Nanoseconds per pair of row and centre, on one core of an AMD EPYC. A Gaussian value takes 1.5
     # plus .06 per feature; other kernels 1 (linear) to 40 (SCG-LDK, DANK). An iteration reads a

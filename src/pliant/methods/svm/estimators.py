@@ -1,6 +1,6 @@
 """Base classes of estimators with a support vector machine (SVM), and paths over C.
 
-`BaseSVM.fit` states one SVM per function to learn, builds the base kernel, solves the SVMs and
+`BaseSVM.fit` sets up one SVM problem per function, builds the base kernel, solves the problems and
 stores the results. A family of methods implements `_build_kernel` and `_solve`.
 """
 

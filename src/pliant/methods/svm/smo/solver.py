@@ -275,7 +275,7 @@ def working_set(block: WorkingBlock, limit: int, rng: np.random.Generator) -> In
 
     If too many coordinates are in violating pairs, the set holds equally many of the worst
     violators upwards and downwards, plus free coordinates, sampled if there are too many. (The
-    worst free ones are neighbours: blocks of them undo each other; fifty times more are needed.)
+    worst free ones are neighbours: blocks of them undo each other; fifty times as many are needed.)
     """
     rise, fall = block.rates()
     n, least, most = rise.size, float(fall.min()), float(rise.max())
