@@ -259,8 +259,8 @@ class AdaptationDisplay(Display):
     Points are ordered by class and then by abs(coefficient), or by target for regression. Entries
     are positive for pairs that are more similar under the learned kernel than under the base
     kernel. Training points without a coefficient share one row of F, near 1, and are not drawn. If
-    no absolute value exceeds 0.001, the title calls the kernel hardly adapted, and the colours are
-    pale because their scale ends at 0.001.
+    no absolute value exceeds 0.001, the title contains "hardly adapted", and the colours are pale,
+    as their scale ends at 0.001.
 
     Parameters
     ----------
@@ -345,8 +345,8 @@ class AdaptationDisplay(Display):
         kernel, targets = machine.kernel_, np.asarray(y)
         if targets.shape != (len(kernel.support),) or not len(targets):
             raise ValueError(
-                f"expected at least one support point and y of shape ({len(kernel.support)},), got "
-                f"y of shape {targets.shape}"
+                f"expected y of shape ({len(kernel.support)},), one value per support point and at "
+                f"least one value, got {targets.shape}"
             )
         by: Order = "class" if is_classifier(machine) else "target"
         order = thin(order_points(targets, kernel.beta[kernel.support], by))

@@ -224,7 +224,7 @@ def take_rows(X: Data, numbers: Indices) -> Array:
 def points_for_kernel(X: Data, kernel: Any, gamma: Any) -> Array:
     """Return points that determine the parameters of named kernels.
 
-    Two rows replace a Dask array: the bounds of the features for "tl1", or two rows with the same
+    Two rows represent a Dask array: the bounds of the features for "tl1", or rows with the same
     mean and variance for gamma="scale".
     """
     if not isinstance(X, DaskRows):

@@ -226,8 +226,8 @@ def run_parts(
 
     Tasks run in threads or on the ``joblib.parallel_config`` backend, which must be able to return
     results one by one (threads, loky, Dask). The largest parts start first. The number of active
-    tasks is less than twice the number of workers, which bounds the number of copied parts. The
-    first error of a part is raised with a note that names the part.
+    tasks is less than twice the number of workers, to limit the number of copied parts. The first
+    error of a part is raised with a note that names the part.
 
     Parameters
     ----------
