@@ -44,7 +44,7 @@ class _Stationary(Kernel):
     """Scaling a feature by c is equivalent to scaling its gamma by c^(1/power)."""
 
     def _isotropic(self, X: Array, Y: Array) -> tuple[Array, Array, float]:
-        """Return both sets, scaled to the same gamma for all features, and this largest gamma."""
+        """Return both sets, scaled for one gamma in all features, and that gamma, the largest."""
         gamma, shares = self._shares(X.shape[1])
         if shares is None:
             return X, Y, gamma

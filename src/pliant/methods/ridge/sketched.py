@@ -345,7 +345,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     random_state : int, RandomState instance or None, default=None
         Seed for drawing the centres.
     verbose : bool, default=False
-        If True, print a line on the progress of the fit to standard error every two seconds.
+        If True, print the progress of the fit to standard error every two seconds.
 
     Attributes
     ----------
