@@ -103,7 +103,7 @@ def test_names_are_found_within_kernels_made_of_kernels(made):
         ([0, 4], r"expected On\(columns=\.\.\.\) among 4 features, got .0, 4.: index 4 is out"),
         ([0, 2, 0], "without duplicates, got 0 again"),
         ([], r"to be positions, a slice of int, a mask or names, got \[\]"),
-        (slice(4, None), "to select any of 4 features"),
+        (slice(4, None), "to select at least one of 4 features"),
         ([True, False], "among 4 features, got .*: boolean index did not match"),
         (None, "to be positions, a slice of int, a mask or names, got None"),
     ],

@@ -1,4 +1,4 @@
-"""All kernels: given ones, and learned ones, which are defined in `pliant.methods`."""
+"""All kernels: the given ones, and the learned ones, which `pliant.methods` defines."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -30,7 +30,7 @@ class Kernel(BaseEstimator, ABC):
     and ``*`` with positive numbers. Scikit-learn accepts it as a callable kernel, as in
     ``SVC(kernel=k)``, ``KernelPCA(kernel=k)``, ``KernelRidge(kernel=k)``, ``Nystroem(kernel=k)``,
     ``SpectralClustering(affinity=k)`` and ``pairwise_kernels(X, metric=k)``.
-    ``GaussianProcessRegressor(kernel=k)`` tunes none of its hyper-parameters;
+    ``GaussianProcessRegressor(kernel=k)`` tunes no hyper-parameters of k;
     ``ConstantKernel() * k + WhiteKernel()`` tunes a scale and the noise.
 
     Attributes
@@ -64,7 +64,7 @@ class Kernel(BaseEstimator, ABC):
         X : array-like of shape (n, d), or (d,)
             Numbers up to 1e100 in absolute value.
         Y : array-like of shape (m, d), or (d,), optional
-            Required by an asymmetric kernel: its values on one set of points are no Gram matrix.
+            Required for an asymmetric kernel: its values on one set are not a Gram matrix.
         eval_gradient : bool
             If True, also return the gradient with respect to the tuned hyper-parameters, an empty
             array of shape (n, n, 0), as Gaussian processes require.
@@ -121,7 +121,7 @@ class Kernel(BaseEstimator, ABC):
         """Return the kernel matrix of checked points; Y may be X itself."""
 
     def prepared(self, points: Array) -> Between | None:
-        """Return a fast kernel function of row numbers of checked points, or None."""
+        """Return a fast function from row numbers of checked `points` to kernel values, or None."""
         return None
 
     @blas_limited
@@ -178,7 +178,7 @@ class Kernel(BaseEstimator, ABC):
         return False
 
 
-GaussianProcessKernel.register(Kernel)  # for sums and products there, and `pairwise_kernels`
+GaussianProcessKernel.register(Kernel)  # for its sums and products, and `pairwise_kernels`
 
 
 def _is_point(X: npt.ArrayLike) -> bool:
@@ -353,7 +353,7 @@ class On(_Wrapped):
     """A kernel on selected columns: k(x, y) = kernel(x[columns], y[columns]).
 
     Estimators replace column names by positions in the data frame of the fit; `resolved` does the
-    same for a list of names. Without either, evaluation with names raises ValueError.
+    same for a list of names. Evaluating a kernel with unresolved names raises ValueError.
 
     Parameters
     ----------
@@ -548,7 +548,7 @@ def _positions(columns: Any, n_features: int, names: list[str] | None = None) ->
         ) from None
     if not positions.size:
         raise ValueError(
-            f"expected On(columns=...) to select any of {n_features} features, got none"
+            f"expected On(columns=...) to select at least one of {n_features} features, got none"
         )
     values, counts = np.unique(positions, return_counts=True)
     if (counts > 1).any():
@@ -618,7 +618,7 @@ def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> st
 
 
 def short_names(kernels: Sequence[Kernel], feature_names: Sequence[str] | None = None) -> list[str]:
-    """Return the short names of kernels; equal names get their positions."""
+    """Return the short names of kernels; append the position to repeated names."""
     names = [short_name(kernel, feature_names) for kernel in kernels]
     times = Counter(names)
     return [name if times[name] == 1 else f"{name} [{m}]" for m, name in enumerate(names)]

@@ -1,4 +1,4 @@
-"""Rules that extend values at the training points to new points, independently of each other.
+"""Rules that extend values from the training points to each new point independently.
 
 DANK learns its adaptive matrix only for pairs of training points. One of three rules extends it to
 a new point x (Liu et al. 2020, section 2.3, and its smooth counterpart):
@@ -78,7 +78,7 @@ class CoordinateNeighbors:
         """Return the results of `query` from shortlists, and a mask of the certain ones.
 
         A shortlist holds the k + 5 nearest points by |x|^2 - 2 x'y + |y|^2. The result is certain
-        if the last is farther than the k-th by more than the rounding error.
+        if its last point is farther than the k-th by more than the rounding error.
         """
         distances, indices = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.intp)
         certain = np.zeros(len(X), dtype=bool)
@@ -102,11 +102,11 @@ class CoordinateNeighbors:
         return centre, reach, NearestNeighbors(algorithm="brute").fit(centred)
 
     def distances(self, X: Array) -> Array:
-        """Return the distances of each row of X to all training points, (m, n)."""
+        """Return the distances of each row of X to all training points, shape (m, n)."""
         return cdist(X, self._points)
 
     def between(self, indices: Indices) -> Array:
-        """Return the distances of some training points to all, (len(indices), n)."""
+        """Return the distances of the given training points to all, shape (len(indices), n)."""
         return cdist(self._points[indices], self._points)
 
 
@@ -142,7 +142,7 @@ class GramNeighbors:
         return np.maximum(np.take_along_axis(to_all, indices, axis=1), 0.0), indices
 
     def distances(self, X: Array) -> Array:
-        """Return the distances of each row of X to all training points, (m, n).
+        """Return the distances of each row of X to all training points, shape (m, n).
 
         A training point has distance -1 to itself, so it precedes its duplicates.
         """
@@ -154,7 +154,7 @@ class GramNeighbors:
         return distances
 
     def between(self, indices: Indices) -> Array:
-        """Return the distances of some training points to all, (len(indices), n)."""
+        """Return the distances of the given training points to all, shape (len(indices), n)."""
         return self.distances(self._points[indices])
 
 
@@ -222,7 +222,7 @@ def _reciprocal_from_ranks(neighbors: Neighbors, X: Array) -> Indices:
 
 
 def smooth(neighbors: Neighbors, X: Array, pooled: Array, k: int) -> Array:
-    """Return the mean of `pooled`, from `neighbors.pool`, over k neighbours, weights 1/distance."""
+    """Return the 1/distance-weighted mean over k neighbours of `pooled`, from `neighbors.pool`."""
     distances, indices = neighbors.query(X, min(k, len(neighbors)))
     here = distances == 0.0
     with np.errstate(divide="ignore"):
@@ -232,7 +232,7 @@ def smooth(neighbors: Neighbors, X: Array, pooled: Array, k: int) -> Array:
 
 
 def _smallest(distances: Array, k: int) -> Indices:
-    """Return the columns of each row's k smallest entries, ties in column order, (m, k)."""
+    """Return the columns of each row's k smallest entries, ties in column order, shape (m, k)."""
     bound = np.partition(distances, k - 1, axis=1)[:, k - 1, None]
     rows, columns = np.nonzero(distances <= bound)
     order = np.lexsort((distances[rows, columns], rows))  # stable

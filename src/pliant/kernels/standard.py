@@ -44,7 +44,7 @@ class _Stationary(Kernel):
     """Scaling a feature by c is equivalent to scaling its gamma by c^(1/power)."""
 
     def _isotropic(self, X: Array, Y: Array) -> tuple[Array, Array, float]:
-        """Scale the points for an equal gamma of all features, the largest, and return both."""
+        """Return both sets, scaled for one gamma in all features, and that gamma, the largest."""
         gamma, shares = self._shares(X.shape[1])
         if shares is None:
             return X, Y, gamma
@@ -169,7 +169,7 @@ class TL1(Kernel):
     Parameters
     ----------
     rho : float
-        > 0. The literature uses 0.7 times the number of features, scaled to [0, 1].
+        > 0. The literature scales features to [0, 1], and uses 0.7 times their number.
     """
 
     psd = False
@@ -447,7 +447,6 @@ def as_kernel(
         Parameter of named kernels, > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
     feature_names : sequence of str of length d, optional
         Column names of X; nested `On` kernels get positions instead of these names.
-
     """
     if isinstance(kernel, str):
         if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:

@@ -25,7 +25,7 @@ MAX_POINTS = 400
 """Maximum number of points in a heat map."""
 
 HARDLY_ADAPTED = 1e-3
-"""Maximum relative change of a kernel called hardly adapted; colours cannot show it."""
+"""Maximum relative change of a kernel labelled hardly adapted; colours do not show it."""
 
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#595959"
 """Two colours from the colour-blind safe palette of Okabe and Ito, and a dark grey."""
@@ -93,7 +93,7 @@ def summary_for(drawing: str, estimator: BaseEstimator, learns: str, example: st
 
 
 def transform_points(model: BaseEstimator, X: Any) -> Any:
-    """Transform points by all steps of a pipeline before the last."""
+    """Transform points by all steps of a pipeline except the last."""
     return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
 
 
@@ -130,7 +130,7 @@ def class_label(label: Any) -> str:
 
 
 def class_borders(y: npt.NDArray[Any], by: Order) -> tuple[Indices, Array, list[str]]:
-    """Return class borders, tick positions and class names, or ticks for 5 targets."""
+    """Return class borders, tick positions and names; for targets, no borders and 5 ticks."""
     if by == "target":
         rows = np.linspace(0, len(y) - 1, 5).astype(np.intp)
         return rows[:0], rows.astype(np.float64), [f"{target:.3g}" for target in y[rows]]

@@ -203,12 +203,12 @@ class WeightsDisplay(Display):
         Parameters
         ----------
         model : fitted estimator
-            `MKLClassifier` or another estimator of multiple kernel learning, or a pipeline ending
-            in one.
+            `MKLClassifier` or another multiple kernel learning estimator, or a pipeline ending in
+            one.
         kernel_names : sequence of str, optional
             Names of the kernels; by default those in the model.
         feature_names : sequence of str, optional
-            Names of the features of the last step, which appear in the names of kernels on some
+            Names of the input features of the last step, used in the names of kernels on some
             features. Defaults to the column names of the training data frame, or numbers.
         most_kernels : int, default=15
             Maximum number of kernels to draw, those with the largest weights.
@@ -267,7 +267,7 @@ class WeightsDisplay(Display):
 
     @property
     def order(self) -> Indices:
-        """Indices of the kernels in descending order of mean weight, or maximum over C."""
+        """Indices of the kernels in descending order of mean weight, or of the maximum over C."""
         return np.asarray(np.argsort(-self._sizes, kind="stable"), dtype=np.intp)
 
     @property
@@ -319,11 +319,11 @@ class WeightsDisplay(Display):
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
 
     def _add_note(self, label: str, shown: Indices) -> str:
-        """Append the number and the weight of the kernels without a bar or line to a label."""
+        """Append to a label the number and the weight of the kernels that are not drawn."""
         left = len(self.kernel_names) - len(shown)
         if not left:
             return label
-        sets = np.abs(self.weights)  # maximum over the sets of the share not drawn
+        sets = np.abs(self.weights)  # the maximum, over the sets, of the share not drawn
         share = (np.delete(sets, shown, axis=1).sum(axis=1) / sets.sum(axis=1)).max()
         return f"{label}\n{count(left, 'more kernel')} with at most {share:.1%} of the weight"
 

@@ -259,8 +259,8 @@ class AdaptationDisplay(Display):
     Points are ordered by class and then by abs(coefficient), or by target for regression. Entries
     are positive for pairs that are more similar under the learned kernel than under the base
     kernel. Training points without a coefficient share one row of F, near 1, and are not drawn. If
-    no absolute value exceeds 0.001, the title calls the kernel hardly adapted, and the colours are
-    pale because their scale ends at 0.001.
+    no absolute value exceeds 0.001, the title contains "hardly adapted", and the colours are pale,
+    as their scale ends at 0.001.
 
     Parameters
     ----------
@@ -345,8 +345,8 @@ class AdaptationDisplay(Display):
         kernel, targets = machine.kernel_, np.asarray(y)
         if targets.shape != (len(kernel.support),) or not len(targets):
             raise ValueError(
-                f"expected y of shape ({len(kernel.support)},), a value for each of at least one "
-                f"support point, got {targets.shape}"
+                f"expected y of shape ({len(kernel.support)},), one value per support point and at "
+                f"least one value, got {targets.shape}"
             )
         by: Order = "class" if is_classifier(machine) else "target"
         order = thin(order_points(targets, kernel.beta[kernel.support], by))
@@ -458,8 +458,8 @@ class TessellationDisplay(Display):
         Parameters
         ----------
         model : fitted estimator
-            A binary `TKLClassifier`, a `TKLRegressor`, or a pipeline ending in one; features are
-            then the inputs of its last step.
+            A binary `TKLClassifier`, a `TKLRegressor`, or a pipeline ending in one. For a pipeline,
+            features are the inputs of its last step.
         X : array-like or data frame of shape (n, d)
             Points that define the ranges of the features.
         features : sequence of one or two int, optional
@@ -479,7 +479,7 @@ class TessellationDisplay(Display):
         Raises
         ------
         ValueError
-            If the model does not have exactly one tessellated kernel, or X lacks a feature.
+            If the model does not have exactly one tessellated kernel, or `features` are invalid.
         """
         machine = last_step(model)
         summary = summary_for("tessellation", machine, "a tessellated kernel", "TKLClassifier")
@@ -546,7 +546,7 @@ def _kernel_points(model: BaseEstimator, base: Kernel | None, X: Any) -> Array:
 
 
 def _coefficient_sizes(machine: BaseEstimator, points: Array) -> Array:
-    """Return abs(coefficient) of each point, which is 0 unless it is a support point."""
+    """Return abs(coefficient) of each point; 0 if it is not a support point."""
     functions = summarize(machine).functions
     if len(functions) != 1 or functions[0].n_support is None:
         return np.zeros(len(points))
@@ -567,7 +567,7 @@ def _variance(gram: Array) -> float:
 
 
 def _choose_colours(matrices: list[Array]) -> dict[str, Any]:
-    """Return a colormap and its limits; it is diverging if many kernel values are negative."""
+    """Return a colormap, diverging if many kernel values are negative, and its limits."""
     off = ~np.eye(len(matrices[0]), dtype=bool)
     entries = np.concatenate([matrix[off] for matrix in matrices] if off.any() else matrices)
     low, high = (float(end) for end in np.percentile(entries, [0.5, 99.5]))

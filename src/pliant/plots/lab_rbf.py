@@ -86,14 +86,14 @@ class FeatureDisplay(Display):
 
 
 class RelevanceDisplay(FeatureDisplay):
-    """Permutation relevance: each feature's share of the change of the learned function.
+    """Permutation relevance: each feature's share in the change of the learned function.
 
     The relevance is drawn as one bar for each feature, or as a heat map with one row for each
     support point. A row shows the shares of the features in the squared slope of the support
     point's term of the function. Features are sorted by relevance over all points; support points
     are grouped by their most relevant feature. Error bars are standard deviations over the model's
-    members. An asterisk marks features correlated with another: either one may get the relevance
-    of both. `BandwidthDisplay` shows the bandwidths themselves, and
+    members. An asterisk marks features correlated with another feature: one of the two may get the
+    relevance of both. `BandwidthDisplay` shows the bandwidths themselves, and
     `sklearn.inspection.PartialDependenceDisplay` the predictions.
 
     Parameters
@@ -163,8 +163,8 @@ class RelevanceDisplay(FeatureDisplay):
         Parameters
         ----------
         model : fitted estimator
-            `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline ending in one; features are then
-            the inputs of its last step.
+            `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline ending in one. For a pipeline,
+            features are the inputs of its last step.
         kind : {"features", "support"}, default="features"
             Bars, or the heat map over support points.
         feature_names : sequence of str, optional
@@ -226,7 +226,7 @@ class RelevanceDisplay(FeatureDisplay):
         drawn = thin(rows)
         look = {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0, **style}
         cells = shares[np.ix_(drawn, self._shown)]
-        self._draw_cells(cells, look, "share of the squared slope of its term")
+        self._draw_cells(cells, look, "share of the squared slope of the point's term")
         self.ax_.set_yticks([])
         self._count_points(drawn, len(rows))
 
@@ -240,7 +240,7 @@ class BandwidthDisplay(FeatureDisplay):
     grouped by the feature with their largest bandwidth.
 
     This plot shows the *kernel*. `RelevanceDisplay` shows the change of the learned function, which
-    also depends on the coefficients and the linear part. A feature may have narrow kernels and
+    also depends on the coefficients and the linear part. A feature may have narrow kernels but
     little relevance, or be relevant through the linear part alone.
 
     Parameters
@@ -250,7 +250,7 @@ class BandwidthDisplay(FeatureDisplay):
     relevance : array-like of shape (d,), optional
         Sorting key of the features, such as ``feature_relevance_``; default: median bandwidth.
     members : array-like of m int, optional
-        The model member of each support point, by which rows are grouped; default: a single one.
+        The model member of each support point, by which rows are grouped; default: a single member.
     feature_names : sequence of d str, optional
         Defaults to ``feature 0``, ``feature 1`` and so on.
 
@@ -300,8 +300,8 @@ class BandwidthDisplay(FeatureDisplay):
         Parameters
         ----------
         model : fitted estimator
-            `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline ending in one; features are then
-            the inputs of its last step.
+            `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline ending in one. For a pipeline,
+            features are the inputs of its last step.
         feature_names : sequence of str, optional
             Defaults to the column names of the training data frame, or numbers.
         most_features : int, default=20
@@ -333,7 +333,7 @@ class BandwidthDisplay(FeatureDisplay):
         from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
         high = float(self.bandwidths.max()) or 1.0
-        # below a thousandth of the largest bandwidth the kernel is nearly constant: one colour
+        # below a thousandth of the largest bandwidth the kernel is nearly constant: use one colour
         low = max(float(self.bandwidths.min()), 1e-3 * high)
         cells = np.maximum(self.bandwidths[:, self._shown], low)
         # sort by member, then by the feature with the largest bandwidth, then by this bandwidth
@@ -493,7 +493,7 @@ class IntervalDisplay(Display):
 
 
 def _scaled_bandwidths(member: LABRBFMember) -> Array:
-    """Return the bandwidths of a member for features scaled to [-1, 1]; 0 if constant."""
+    """Return the bandwidths of a member for features scaled to [-1, 1]; 0 for constant features."""
     theta = member.kernel_.bandwidths
     if member.kernel_.warp is not None:
         return theta

@@ -52,7 +52,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         f_1(t) = k(t, X) (K + \alpha I)^{-1} y, \qquad f_2(t) = k(X, t)' (K' + \alpha I)^{-1} y.
 
     `predict` returns f1, and `predict_second` returns f2. There is no intercept, so centre y:
-    predictions distant from the training points approach 0, not the mean of y. With a symmetric
+    predictions far from the training points approach 0, not the mean of y. With a symmetric
     kernel both models are kernel ridge regression. ``sklearn.kernel_ridge.KernelRidge`` reads only
     half of an asymmetric matrix, and silently returns wrong coefficients.
 
@@ -90,10 +90,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    As K may be indefinite, the system is solved with LU factors, and its condition number is
-    checked; O(n^3) time and two n x n matrices. The coefficients of equal samples i and j differ by
-    (y_i - y_j)/alpha. For a kernel with a bandwidth per support point, f2 is undefined at new
-    points, and `predict_second` raises the kernel's error.
+    As K may be indefinite, the system is solved by an LU factorisation, and its condition number is
+    checked. This takes O(n^3) time and two n x n matrices. The coefficients of equal samples i and
+    j differ by (y_i - y_j)/alpha. For a kernel with a bandwidth per support point, f2 is undefined
+    at new points, and `predict_second` raises the kernel's error.
 
     References
     ----------
@@ -116,7 +116,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": real_number(above=0)}
-    """Constraints; `as_kernel` checks the kernel and gamma."""
+    """Constraints on the parameters except kernel and gamma, which `as_kernel` checks."""
 
     def __init__(
         self, kernel: KernelLike = "gaussian", alpha: float = 1.0, *, gamma: Gamma = "scale"
@@ -272,7 +272,7 @@ def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
 
 
 def check_expansion(model: BaseEstimator, name: str) -> None:
-    """Raise ValueError if attributes loaded from a file are no valid kernel expansion.
+    """Raise ValueError if attributes loaded from a file are not a valid kernel expansion.
 
     `name` is the attribute with the coefficients. If `kernel_` is None, there are no points.
     """

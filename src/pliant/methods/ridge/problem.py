@@ -40,7 +40,7 @@ MARGIN = 0.5
 """Iterations end at this fraction of the required gradient norm, to allow for rounding errors."""
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
-"""Pivots below this, times the largest pivot and the number of centres, are rounding errors."""
+"""Pivots below this, times the largest pivot times the number of centres, are rounding errors."""
 
 
 class Centres(NamedTuple):
@@ -52,7 +52,7 @@ class Centres(NamedTuple):
 
 
 def sample_centres(X: Data, weights: Array, count: int, draw: np.random.RandomState) -> Centres:
-    """Draw `count` distinct rows with probabilities proportional to their weights, sorted.
+    """Draw `count` distinct rows, with probabilities proportional to their weights, and sort them.
 
     Return all rows of weight > 0 if there are at most `count`.
     """
@@ -71,8 +71,8 @@ class CentreFactor:
     """Factor U of the kernel matrix K of m centres, P'K P / scale = U'U, of numerical rank r.
 
     `upper` is U, shape (r, m), in Fortran order and upper triangular in its first r columns.
-    `order` is the permutation P of the centres, the first r of which span all. `scale` is the power
-    of two below the largest diagonal entry of K.
+    `order` is the permutation P of the centres, the first r of which span all. `scale` is the
+    largest power of two <= max_i K_ii.
     """
 
     upper: Array
@@ -153,7 +153,7 @@ def factorize(kernel: Kernel, centres: Array) -> CentreFactor:
 
 
 class Preconditioner:
-    """The inverse of a matrix plus `ridge` I, applied by its Cholesky factor; O(r^3), memory r^2.
+    """The inverse of a matrix plus `ridge` I, by its Cholesky factor: O(r^3) time, r^2 memory.
 
     The matrix, shape (r, r), in Fortran order, is given by its upper triangle and overwritten. The
     ridge grows if rounding makes the sum indefinite.
@@ -237,7 +237,7 @@ class SketchedEquations:
 
     def __post_init__(self) -> None:
         self.squares: Array = self.targets.weights @ self.targets.values**2
-        (sums,) = self.exact.total(column_sums)  # K's, K'S y
+        (sums,) = self.exact.total(column_sums)  # K' s, K' S y
         if not np.isfinite(sums).all():
             raise ValueError("expected finite sums of kernel values over rows; scale the features")
         self.means: Array = np.zeros(len(sums))
@@ -297,9 +297,9 @@ class SketchedEquations:
 def cg_limit(kernel: Kernel, n_features: int, n_centres: int, n_targets: int, kept: float) -> int:
     """Return the number of iterations that cost as much as the normal matrix, or 0 if below 5.
 
-    At this limit, the normal matrix solves the system, at no more than twice the cost of the
-    cheaper method. A fraction `kept` of the kernel values is kept between passes. Costs are
-    estimated, not timed, so that fits are reproducible.
+    At this limit, the solver switches to the normal matrix, so a fit costs at most twice as much as
+    with the cheaper method. A fraction `kept` of the kernel values is kept between passes. Costs
+    are estimated, not timed, so that fits are reproducible.
     """
     # Nanoseconds per pair of row and centre, on one core of an AMD EPYC. A Gaussian value takes 1.5
     # plus .06 per feature; other kernels 1 (linear) to 40 (SCG-LDK, DANK). An iteration reads a
@@ -316,7 +316,7 @@ class Solver:
     """Conjugate gradients for all t right-hand sides of a problem, starting from zero.
 
     Iterations end when the gap of each target is at most its entry in `gaps`. After `cg_limit`
-    iterations (None for never), the exact inverse replaces the preconditioner.
+    iterations (never if None), the exact inverse replaces the preconditioner.
     """
 
     problem: SketchedEquations

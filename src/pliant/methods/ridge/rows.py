@@ -1,4 +1,4 @@
-"""Blockwise sums over all training rows of products with kernel values.
+"""Sums of products with kernel values over all training rows, computed in blocks.
 
 `MemoryRows` reads the rows from memory or a memory map. `PartitionRows` recomputes the partitions
 of a Dask array in each pass, and sums over them by tree reduction.
@@ -26,7 +26,7 @@ from pliant.kernels.standard import Exponents, Gaussian
 
 BLOCK_MB = 8.0
 """Memory of the kernel values of one block, in MiB, which should fit in L3 cache. With 2000
-centres, blocks of 256 to 1024 rows took the same time; several times larger ones a third more."""
+centres, blocks of 256 to 1024 rows took the same time; far larger ones took a third more."""
 
 Sums: TypeAlias = tuple[Array, ...]
 
@@ -34,9 +34,9 @@ Sums: TypeAlias = tuple[Array, ...]
 class KernelValues:
     """Kernel values between rows and centres, in float32 or float64.
 
-    A Gaussian needs one product, -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b) with
+    A Gaussian needs one matrix product, -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b) with
     a = gamma |x|^2, b = gamma |y|^2 and the origin at the mean of the centres. Other kernels, and
-    points too distant from the origin, use the kernel itself, in float64.
+    points too far from the origin, use the kernel itself, in float64.
     """
 
     def __init__(self, kernel: Kernel, centres: Array, dtype: npt.DTypeLike = np.float64) -> None:
@@ -107,7 +107,7 @@ def sum_over_blocks(summand: Callable[..., Sums]) -> Total:
 
 @sum_over_blocks
 def column_sums(block: KernelBlock) -> Sums:
-    """Return K's and K'S y of a block, for the weights s and S = diag(s)."""
+    """Return K' s and K' S y of a block, for the weights s and S = diag(s)."""
     columns = np.column_stack([block.weights, block.weights[:, None] * block.targets])
     return (block.transposed_times(columns),)
 
@@ -215,7 +215,7 @@ Data: TypeAlias = Array | DaskRows
 
 
 def take_rows(X: Data, numbers: Indices) -> Array:
-    """Return the rows with the given increasing numbers, float64."""
+    """Return the rows with the given sorted numbers, in float64."""
     if isinstance(X, DaskRows):
         return check_points(compute([X.X[numbers]])[0], "X")
     return np.array(X[numbers], dtype=np.float64)
@@ -224,7 +224,7 @@ def take_rows(X: Data, numbers: Indices) -> Array:
 def points_for_kernel(X: Data, kernel: Any, gamma: Any) -> Array:
     """Return points that determine the parameters of named kernels.
 
-    Two rows replace a Dask array: the bounds of the features for "tl1", or two rows with the same
+    Two rows represent a Dask array: the bounds of the features for "tl1", or rows with the same
     mean and variance for gamma="scale".
     """
     if not isinstance(X, DaskRows):

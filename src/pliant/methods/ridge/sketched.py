@@ -104,7 +104,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         "cache_mb": real_number(least=0),
         "verbose": check_flag,
     }
-    """Constraints; `as_kernel` checks the kernel and gamma."""
+    """Constraints on the parameters except kernel and gamma, which `as_kernel` checks."""
 
     @with_callbacks
     @blas_limited
@@ -249,11 +249,11 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             return
         reason = f"reached max_iter = {self.max_iter}; raise max_iter"
         if result.status is Status.STALLED:
-            reason = "rounding errors prevent more accuracy; raise alpha"
+            reason = "rounding errors prevent higher accuracy; raise alpha"
         warnings.warn(
-            f"{type(self).__name__} certifies training predictions within "
-            f"{self.certified_error_:.3g} standard deviations of the target from the optimal ones "
-            f"(root mean square), but not within tol = {self.tol:g}: {reason}, or raise tol",
+            f"{type(self).__name__} certifies the root mean square difference from the optimal "
+            f"training predictions within {self.certified_error_:.3g} standard deviations of the "
+            f"target, but not within tol = {self.tol:g}: {reason}, or raise tol",
             ConvergenceWarning,
             stacklevel=stack_level(),
         )
@@ -345,7 +345,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     random_state : int, RandomState instance or None, default=None
         Seed for drawing the centres.
     verbose : bool, default=False
-        If True, print a line on the progress of the fit to standard error every two seconds.
+        If True, print the progress of the fit to standard error every two seconds.
 
     Attributes
     ----------
@@ -395,7 +395,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     With d features and t outputs, factorising takes O(m^3) and each pass O(n m (d + t)), or
     O(n m^2) for "direct". Memory is 2 m^2 + 4 n t numbers, the kept kernel values, and a few blocks
     of 8 MiB. A pass over a Dask array or data frame is a tree reduction over its partitions.
-    Targets and weights are loaded into memory, X is not.
+    Targets and weights are loaded into memory, but X is not.
 
     References
     ----------

@@ -19,9 +19,9 @@ Fenchel-Young inequality. The sum equals beta'f + sum_i loss_i(r_i) - (p'beta - 
 
 Solvers update a `WorkingBlock`: the dual in some coordinates, with the others held fixed. There
 g = p - u - c beta o v is the gradient of the smooth part, with u = K beta and v = (K o K) beta^2.
-The kinks and bounds enter through the one-sided slopes of epsilon_s |beta_s|, infinite at a bound.
-rise_s = g_s - up_s is the rate at which h grows with beta_s, and fall_s = g_s - down_s the rate at
-which h falls when beta_s decreases. At the optimum no rise exceeds any fall.
+The kinks and bounds enter through up_s and down_s, the right and left derivatives of
+epsilon_s |beta_s|, infinite at a bound. In beta_s, h has the right derivative rise_s = g_s - up_s
+and the left derivative fall_s = g_s - down_s. At the optimum no rise exceeds any fall.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Certificate:
     decision : array of shape (n,)
         f + b, the decision values of the training points.
     slope : float
-        The gap's sum, which is defined for any K: the largest increase of h over the feasible set
-        when the terms in K are linearised at beta. Zero at a stationary point.
+        The gap formula for any K: the largest increase of h over the feasible set when the terms
+        in K are linearised at beta. Zero at a stationary point.
     """
 
     value: float
@@ -134,7 +134,7 @@ class MarginDual:
 
     def loss(self, residual: Array) -> Array:
         """Return loss_i(r_i), shape (n,)."""
-        # Residuals above the tube have weight `upper`, residuals below it have weight `-lower`.
+        # Residuals above the tube have weight `upper`, and those below it `-lower`.
         above = np.maximum(residual - self.epsilon, 0.0)
         below = np.maximum(-residual - self.epsilon, 0.0)
         return np.asarray(self.upper * above - self.lower * below)
@@ -225,7 +225,7 @@ def project_box_hyperplane(
 ) -> Array:
     """Project `point` onto the set lower <= x <= upper, normal'x = 0.
 
-    A feasible point is returned bit for bit. The projection of any other point is
+    A feasible point is returned unchanged. The projection of any other point is
     clip(point - t normal, lower, upper). Here t is the root of a non-increasing piecewise linear
     function, computed exactly from its sorted breakpoints in O(n log n).
 
@@ -277,7 +277,7 @@ def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array |
     residual_i - epsilon and by -lower_i at residual_i + epsilon. If the minimisers form an
     interval, return its midpoint, or its end if it is unbounded. Return 0 if every loss is zero.
     """
-    # With growing b, the loss above the tube vanishes at residual - epsilon, and the loss below
+    # As b grows, the loss above the tube vanishes at residual - epsilon, and the loss below
     # starts at residual + epsilon. A zero bound means no loss on that side.
     above, below = upper > 0, lower < 0
     ends, starts = residual - epsilon, residual + epsilon
@@ -315,7 +315,7 @@ def without_intercept(dual: MarginDual) -> MarginDual:
     copied.
     """
     n = len(dual.rows)
-    # The sum of the other coordinates is within their bounds, so the slack coordinate is free.
+    # The slack coordinate is minus the sum of the others, so its absolute value is below `reach`.
     reach = 1.0 + 2.0 * float(dual.upper.sum() - dual.lower.sum())
     return replace(
         dual,
@@ -328,7 +328,7 @@ def without_intercept(dual: MarginDual) -> MarginDual:
 
 
 def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Array]]:
-    """Return the t beta, t in [0, 1], with the largest h, and its fields.
+    """Return the multiple t beta, t in [0, 1], that maximises h, and its fields.
 
     Coefficients learned part by part are too large where the parts overlap. Along the ray,
     h = t gain - (t^2/2) beta'u - (c t^4/4) (beta^2)'v.
@@ -427,7 +427,7 @@ class Rows(ABC):
     def _groups(
         self, used: Indices, pause: Pause | None
     ) -> Iterator[tuple[Indices, Array, Indices]]:
-        """Yield the rows `used` in groups: positions in `used`, a matrix, and row numbers of it."""
+        """Yield groups of the rows `used`: positions in `used`, a matrix, and row numbers in it."""
 
     def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
         """Return K w, shape (n,), in float64; rows of zero weight are not read."""
@@ -520,7 +520,7 @@ def add_both(
 ) -> None:
     """Add sum_a weights_a r_a to `total` and sum_a square_weights_a r_a^2 to `squared`.
 
-    r_a is rows[numbers_a], squared entrywise and read once.
+    r_a = rows[numbers_a] is read once; r_a^2 is its entrywise square.
     """
     for a in range(numbers.size):
         row = rows[numbers[a]]

@@ -1,6 +1,6 @@
 """Base classes of estimators with a support vector machine (SVM), and paths over C.
 
-`BaseSVM.fit` states one SVM per function to learn, builds the base kernel, solves the SVMs and
+`BaseSVM.fit` sets up one SVM problem per function, builds the base kernel, solves the problems and
 stores the results. A family of methods implements `_build_kernel` and `_solve`.
 """
 
@@ -52,7 +52,7 @@ Built = TypeVar("Built")
 """Type of a family's base kernel, including its Gram matrix if that is computed once."""
 
 REMEDY = "lower C, or scale the features and y"
-"""Advice in the error for a fitted number that is not finite."""
+"""Advice in the error for nonfinite fitted attributes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +240,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
         """Learn one function per problem."""
 
     def _store(self, problems: Sequence[SVMProblem], solutions: Sequence[LearnedFunction]) -> None:
-        """Set the fitted attributes, in the units of y; warn of gaps larger than ``tol``."""
+        """Set the fitted attributes, in the units of y; warn about gaps larger than ``tol``."""
         fitted = [self] if len(problems) == 1 else []
         if len(problems) > 1:  # one estimator per pair of classes
             for pair in combinations(self.classes_, 2):
@@ -454,7 +454,7 @@ def class_factors(class_weight: Any, classes: Array, y: Any) -> Array:
         factors = compute_class_weight(class_weight, classes=classes, y=y)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"expected class_weight None, 'balanced' or a dict of the classes, got "
+            f"expected class_weight None, 'balanced' or a dict of class weights, got "
             f"{class_weight!r}: {error}"
         ) from None
     if not (np.isfinite(factors) & (factors > 0)).all():
@@ -584,7 +584,7 @@ def C_path(
 def documented_as(other: type[Any], *, without: Sequence[str] = ()) -> Callable[[Kind], Kind]:
     """Complete a class docstring with parameters and attributes described in `other`.
 
-    The class has no attributes named in `without`.
+    Attributes named in `without` are omitted.
     """
 
     def complete(kind: Kind) -> Kind:

@@ -37,7 +37,7 @@ SAMPLE, SAMPLE_PER_PART = 20_000, 200
 """Minimum sample size for k-means, in total and per part."""
 
 ROUNDS = 50
-"""Maximum number of times that large parts are split; a sample may miss rare distinct rows."""
+"""Maximum number of rounds of splitting large parts; a round fails if samples miss rare rows."""
 
 STEPS = 30
 """Maximum number of k-means iterations; later ones move few rows."""
@@ -151,7 +151,7 @@ def kmeans_partition(
     wanted = math.ceil(n / AUTO_SIZE) if n_parts == "auto" else int(n_parts)
     if wanted > n:
         raise ValueError(f"expected n_parts <= {n}, the number of rows, got {plain(n_parts)!r}")
-    # k-means makes uneven parts: split those above twice the mean size, each by its own sample.
+    # k-means makes uneven parts: split those above twice the mean size by k-means on samples.
     most = 2 * AUTO_SIZE if n_parts == "auto" else n
     centres = _kmeans(_sample(points, max(SAMPLE, SAMPLE_PER_PART * wanted), rng), wanted, rng)
     for _ in range(ROUNDS):
@@ -211,7 +211,7 @@ Work: TypeAlias = Callable[..., PartResult]
 
 
 class _Stop(BaseException):
-    """Ends joblib's generator; ``close`` would warn."""
+    """Thrown into joblib's generator to end it without the warning of ``close``."""
 
 
 def run_parts(
@@ -226,8 +226,8 @@ def run_parts(
 
     Tasks run in threads or on the ``joblib.parallel_config`` backend, which must be able to return
     results one by one (threads, loky, Dask). The largest parts start first. The number of active
-    tasks is less than twice the number of workers, which bounds the number of copied parts. The
-    first error of a part is raised with a note that names the part.
+    tasks is less than twice the number of workers, to limit the number of copied parts. The first
+    error of a part is raised with a note that names the part.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def run_parts(
     Returns
     -------
     list of PartResult or None
-        One item per part, in order; None for parts lost or not started after a True `report`.
+        One item per part, in order; None for parts lost or not started after a stop by `report`.
     """
     total = len(sizes)
     # Start the largest parts first: a large part at the end would run alone.
@@ -277,7 +277,7 @@ def _tasks(
     sizes: Sequence[int],
     order: list[int],
 ) -> Iterator[Any]:
-    """Yield joblib tasks; the arguments of each are read when it starts."""
+    """Yield joblib tasks; the arguments of each are computed when it starts."""
     for part in order:
         name = f"part {part + 1} of {len(order)} ({sizes[part]} rows)"
         try:

@@ -3,8 +3,8 @@
 If C is large and the Gram matrix nearly singular, SMO converges very slowly: the objective is
 nearly flat along each pair of coordinates, and curved along sums of pairs. With all other
 coordinates fixed, Newton's method reaches the maximum over the m free ones in a few steps of O(m^3)
-each. A step ends at the maximum along its direction, or at the first bound or kink, and fixes the
-coordinate there. At the maximum, the coordinate with the largest violation of the optimality
+each. A step ends at the maximum along its direction, or fixes the first coordinate that reaches a
+bound or kink. At the maximum, the coordinate with the largest violation of the optimality
 conditions becomes free. So the objective never decreases, and the iterates stay feasible.
 
 The Cholesky factor of the curvature costs m^3. A step that ends at a bound removes one coordinate,
@@ -12,7 +12,7 @@ and downdating the factor costs m^2. With a linear kernel of rank 24 and 700 fre
 nearly all steps end at bounds.
 
 On unscaled tables of 270 to 770 rows, a Gaussian kernel with C = 1e7 takes 7 to 16 times as long
-without these steps. A linear kernel with C = 1000 mostly fails to converge in 25 times the time.
+without these steps. Linear kernels with C = 1000 mostly fail to converge in 25 times the time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pliant.methods.svm.dual import WorkingBlock, add_both, add_rows
 READS, REMOVAL, OVERHEAD = 1.0 / 15.0, 4.0, 2e5
 """Cost of a step on m coordinates, in units of one kernel value read by SMO: OVERHEAD (a few tenths
 of a millisecond), plus READS m^3 with a new Cholesky factor, or REMOVAL m^2 with a downdated one.
-Measured: REMOVAL = 4 takes .6 of the time of REMOVAL = 10 (linear and Gaussian, C = 1e3 and 1e5,
+Measured: REMOVAL = 4 takes .6 of the time with REMOVAL = 10 (linear and Gaussian, C = 1e3 and 1e5,
 unscaled tables of 270 to 1000 rows)."""
 
 FIRST_RUN = 20
@@ -186,7 +186,7 @@ class _Face:
         return np.asarray(bend)
 
     def _move(self, direction: Array, rise: float, end: float) -> bool:
-        """Move along d to the maximum, at most to `end`; return True if it is before `end`.
+        """Move along d to its maximum, or to `end` if that is nearer; return True at the maximum.
 
         With b = beta + t d, u = u_0 + t K d and v = v_0 + t v_1 + t^2 v_2, where
         v_1 = (K o K)(2 beta o d) and v_2 = (K o K) d^2. So the slope of h, d'(p - u - c b o v)

@@ -4,12 +4,12 @@ Each step moves weight from coordinate j to coordinate i. Along e_i - e_j the ob
 concave quartic with kinks at zero, and is maximised exactly. i is the steepest ascent; j has the
 largest second-order gain (Fan, Chen and Lin 2005, with the curvature of the quartic term).
 
-Each round drops coordinates in no violating pair (shrinking). If few remain, their Gram block is
-copied into a compact array, where a step is cheaper. Each round ends with a check of all
+Each round drops coordinates that are in no violating pair (shrinking). If few remain, their Gram
+block is copied into a compact array, where a step is cheaper. Each round ends with a check of all
 coordinates and a certificate. If the Gram matrix is not in memory, each round uses a working set
 of at most `rows.max_block` coordinates: the worst violators, and free coordinates, sampled if there
 are too many. It always contains the maximal violating pair, so its first step equals a step on
-all coordinates. The path depends on the data only, not on timing.
+all coordinates. The iterates depend only on the data, not on timing.
 Cost: O(n) per step and tens of steps per support vector, so between n^2 and n^3.
 
 Nearly all time is spent in a few loops over all coordinates. The compiler can vectorise them: their
@@ -55,7 +55,7 @@ BLOCK_GOAL = 0.03
 """Steps in a block end at this fraction of the initial violation over all coordinates."""
 
 FLAT = 1e-12
-"""Lower bound on the curvature, which rounding may make smaller or negative."""
+"""Lower bound for computed curvatures, which rounding errors can make negative."""
 
 
 def solve(
@@ -256,7 +256,7 @@ def active_set(block: WorkingBlock, intercept: float, limit: int) -> Indices | N
     """Return the coordinates in violating pairs; None if there are none.
 
     If there are more than `limit`, return the worst violators of the optimality conditions at
-    `intercept`, including all free coordinates, or None if there are too many of these.
+    `intercept`, including all free coordinates, or None if more than `limit` violate them.
     """
     rise, fall = block.rates()
     pairs = np.flatnonzero((rise > fall.min()) | (fall < rise.max()))
@@ -275,7 +275,7 @@ def working_set(block: WorkingBlock, limit: int, rng: np.random.Generator) -> In
 
     If too many coordinates are in violating pairs, the set holds equally many of the worst
     violators upwards and downwards, plus free coordinates, sampled if there are too many. (The
-    worst free ones are neighbours: each block would undo the last, in fifty times more blocks.)
+    worst free ones are neighbours: blocks of them undo each other; fifty times as many are needed.)
     """
     rise, fall = block.rates()
     n, least, most = rise.size, float(fall.min()), float(rise.max())
@@ -283,10 +283,10 @@ def working_set(block: WorkingBlock, limit: int, rng: np.random.Generator) -> In
     if pairs.size == 0:
         return np.unique([np.argmax(rise), np.argmin(fall)])
     free = np.flatnonzero(block.free)
-    # 3 % of all coordinates: a larger block has too many that need not move, and costs as much as
-    # the rows of those that move. 10 % up to 2000: such blocks are cheap, and a small C, which
-    # moves many coordinates to their bounds, needs ten times fewer of them. At least 200, and twice
-    # the free coordinates, which move in every round.
+    # Use 3 % of all coordinates: most in a larger block need not move, and the block costs as much
+    # as the rows of those that do. Use 10 % up to 2000: such blocks are cheap, and a small C, which
+    # moves many coordinates to their bounds, needs ten times fewer blocks. Use at least 200, and
+    # twice the number of free coordinates, which move in every round.
     size = min(limit, max(200, int(0.03 * n), min(int(0.1 * n), 2000), 2 * free.size))
     if pairs.size <= size:
         return pairs
@@ -320,7 +320,7 @@ def take_steps(
     """Take up to `steps` steps in place, until the violation is <= `goal`; return their number."""
     up, down = one_sided_slopes(beta, lower, upper, epsilon)
     # curvature_s = K_ss + c (v_s + 2 beta_s^2 K_ss^2) = -d g_s/d beta_s. rise_s and shrink_s are
-    # the rates at which h increases when beta_s increases and decreases.
+    # the rates at which h grows as beta_s increases and decreases, respectively.
     curvature = diagonal + c * (v + 2.0 * (beta * diagonal) ** 2)
     rise, shrink, gain = g - up, down - g, np.empty(beta.size)
     for done in range(steps):
@@ -369,7 +369,7 @@ def take_steps(
 def _argmax(values: Array) -> int:
     """Return `np.argmax(values)`; no value may be nan.
 
-    The maximum of each eight values needs no branch. The only branch, on a new maximum, is rare.
+    The maximum of eight values needs no branch; the only branch, for a new maximum, is rare.
     """
     best, start = -np.inf, 0
     blocks = values.size - values.size % 8
@@ -448,7 +448,7 @@ def _line_search(pair: Pair, slope: float, kink_i: float, kink_j: float, limit: 
 def _root(pair: Pair, slope: float, left: float, right: float) -> float:
     """Return the root of the derivative in [left, right], or `right` if it is positive throughout.
 
-    The method is Newton's, safeguarded by bisection.
+    Uses Newton's method, safeguarded by bisection.
     """
     if _slope(pair, slope, right)[0] >= 0.0:
         return right
