@@ -146,7 +146,7 @@ def note_on_tests(result: Outcome) -> str:
         reference = next(s.method.title for s in places if s.is_reference)
         note = f"better by: compared with {reference} on the same folds"
     tested = any(s.p_value is not None for s in places)
-    return note + ("; p: corrected t test with Holm's adjustment" if tested else "")
+    return note + ("; p: corrected t test (Holm)" if tested else "")
 
 
 def leaderboard_text(result: Outcome) -> str:
