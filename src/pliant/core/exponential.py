@@ -1,8 +1,8 @@
 """In-place exponential of negative numbers, which dominates the cost of a radial kernel.
 
 exp(x) = 2^k exp(r) with k = round(x / log 2) and r = x - k log 2, where |r| <= log(2) / 2 and a
-Taylor polynomial of exp(r) is exact to rounding. The loops contain no branches or calls, so the
-compiler vectorises them. Without AVX-512, NumPy computes one float64 at a time.
+Taylor polynomial of exp(r) is accurate to rounding. The loops contain no branches or calls, so the
+compiler vectorises them. NumPy vectorises exp of float64 only with AVX-512.
 """
 
 from __future__ import annotations
