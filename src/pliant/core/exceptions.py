@@ -9,7 +9,7 @@ from typing import Any
 def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
     """Set ``__module__`` of the classes among `names` to the module with these ``globals()``.
 
-    Model files and pickles store this public path, so they stay valid if a class moves to another file.
+    Model files and pickles store this public path, so a class can move to another file.
     """
     for name in names:
         item = namespace.get(name)

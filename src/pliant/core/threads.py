@@ -1,7 +1,7 @@
 """Limits on the BLAS threads used by pliant.
 
-A fit multiplies many small matrices. BLAS splits each product among threads that wait for each
-other in busy loops. With other programs running, a one-second fit can take a minute. The last digits
+A fit multiplies many small matrices. BLAS splits each product over threads that wait for each other
+in busy loops. With other programs running, a fit of one second can take a minute. The last digits
 of a product also depend on the number of threads. `blas_limited` therefore limits kernels and the
 methods of public classes to one thread. The tasks of joblib workers (`n_jobs`) need the limit too:
 workers may be separate processes, and BLAS builds with OpenMP have a separate limit per thread.

@@ -51,7 +51,7 @@ def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
     ------
     TypeError, ValueError
         If the model has another class, or X has different features.
-
+If the model is of another class, or X has different features.
     Notes
     -----
     For n training and m new points, the ranks take O(n m log(n m)) time and 4 n m bytes.
@@ -70,7 +70,7 @@ def _values(model: BaseHadamard, X: Array) -> Array:
     if not isinstance(kernel, HadamardKernel) or made_of(kernel.base, Precomputed):
         raise ValueError(
             "expected a model with one F for all training points and with coordinates, got a model "
-            "fitted in parts or to a precomputed Gram matrix"
+            "expected a model fitted to coordinates with one F for all training points, got a "
         )
     # f(x'_j) = sum_i beta_i F_(i, j*) k(x_i, x'_j) + b, in blocks of rows j
     values, places = np.empty(len(X)), batch_reciprocal_neighbors(X, kernel.points)

@@ -381,7 +381,7 @@ def _solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResul
     """Solve the SVM of one part at Q = factor factor', to the final accuracy of a search."""
     dual = problem.svm(factor)
     zero = np.zeros_like(dual.linear)
-    limit = dual.bound(zero, 0.0, zero).gap  # the gap at w = 0, an upper bound of the optimum
+    limit = dual.bound(zero, 0.0, zero).gap  # the gap at w = 0, an upper bound on the optimum
     # smo.solve stops at gap <= tol (1 + h); min(1, limit) makes tol relative for a small optimum
     result = smo.solve(
         dual,
@@ -550,10 +550,10 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     support_vectors_ : array of shape (n_support, n_features)
         The support vectors.
     objective_ : float
-        The primal objective of the support vector machine at P, an upper bound of the optimum. For
+        The primal objective of the support vector machine at P, an upper bound on the optimum. For
         regression, it is in units of the scaled target, like the next two attributes.
     lower_bound_ : float
-        A lower bound of the optimum over all P.
+        A lower bound on the optimum over all P.
     dual_gap_ : float
         The difference objective_ - lower_bound_.
     objective_history_, gap_history_ : arrays

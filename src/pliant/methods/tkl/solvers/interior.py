@@ -8,7 +8,7 @@ M_k = sum_l w_l G_kl. For classification, the best w solves
 
 as the optimal t is half the largest eigenvalue of D(w). The multiplier S of Z, of trace n_P, is the
 best P. The iterates follow the central path S Z = mu I to mu = 0 by Newton steps in the direction
-of Helmberg, Kojima and Monteiro. Any S gives an upper bound of the optimum, and any w a lower one.
+of Helmberg, Kojima and Monteiro. Any S gives an upper bound on the optimum, and any w a lower one.
 
 In a basis of r vectors for the range of all D(w), a step takes O(m r^3 + m^2 r^2). Ten to thirty
 steps suffice for any rank of K_P, while the search in `low_rank` takes tens to hundreds of SVMs.

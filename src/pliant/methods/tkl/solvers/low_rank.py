@@ -12,7 +12,7 @@ If K_P has a low rank (many features, small C), w is discontinuous in V and f ha
 term -rho/2 |w - centre|^2 smooths f. If this term keeps the gap open, its centre moves to w and rho
 decreases.
 
-The solution w of each SVM gives an upper bound of the optimum, and D(w) a lower bound; a `Search`
+The solution w of each SVM gives an upper bound on the optimum, and D(w) a lower bound; a `Search`
 stores the best ones. The lower bound kappa(w) - n_P/2 lambda_max(D(w)) is concave in w and steep in
 the null space of K_P, so the w of a good P can give a bad bound. A better bound lies between that w
 and the w of the best bound so far. As D is quadratic in w, evaluating D at the sum of both gives D
@@ -50,7 +50,7 @@ PROX, ANNEAL = 0.3, 0.5
 
 @dataclass(frozen=True, eq=False)
 class Saddle:
-    """Bounds of the optimum: `upper` from the primal at (P, w, b), `lower` from the dual.
+    """Bounds on the optimum: `upper` from the primal at (P, w, b), `lower` from the dual.
 
     `w`, shape (n_samples,), and `intercept` are the coefficients and the b of the upper bound.
     """
