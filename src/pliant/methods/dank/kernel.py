@@ -359,7 +359,7 @@ class HadamardKernel(AdaptedKernel):
 
     @cached_property
     def _profile_table(self) -> tuple[Array, Indices]:
-        """Profiles of the support points and, in one last row, of the others; the row of each point."""
+        """Profiles of the support points and, in the last row, of all others; each point's row."""
         # For beta = 0, a(x, .) = 0: the factor b(x) = 0 makes the products irrelevant.
         b = np.append(self.beta[self.support], 0.0)
         products = np.vstack([self._products, np.zeros(self._products.shape[1])])

@@ -19,11 +19,11 @@ eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
 
 where the centred rule omits the constant eta n^2. `pliant.methods.dank.kernel` states F for each
 rule. The quartic rule is a `MarginDual`, solved by two-coordinate ascent. The others are an
-`AdaptedDual`, the quartic rule plus a smooth function, which the models linearise. For the threshold
-rule, this function is convex, eta times a sum of Huber functions of l, so the model lies below h.
+`AdaptedDual`, the quartic rule plus a smooth function, which its models linearise. The function of
+the threshold rule is convex, eta times a sum of Huber functions of l, so the model lies below h.
 
-For the threshold rule, eta n^2 and eta sum s^2 are much larger than h - h0: subtracting them
-loses digits. With l = n + e the largest eigenvalue and sums over the others above tau/2, they cancel:
+For the threshold rule, eta n^2 and eta sum s^2 are much larger than h - h0; their difference loses
+digits. With the largest eigenvalue l = n + e, and sums over the others above tau/2, they cancel:
 
     -(h - h0 - gain) / eta = (l - tau/2)^2 - (n - tau/2)^2 + sum s^2 = e (2n + e - tau) + sum s^2
 """

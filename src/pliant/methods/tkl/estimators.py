@@ -1,7 +1,7 @@
 """Base class of the TKL and GKL estimators, and TKL: tessellated kernel learning.
 
-The kernel is linear in a positive semi-definite matrix P. `BaseGKL` learns P in a support vector
-machine (SVM); TKL is the special case of tessellated kernels (Talitckii, Colbert and Peet, 2024).
+The kernel is linear in a positive semi-definite matrix P. `BaseGKL` is a support vector machine
+(SVM) that learns P; TKL is the case of tessellated kernels (Talitckii, Colbert and Peet, 2024).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ SUBSET, MANY_SAMPLES, START_SAMPLES, START_TOL = 2000, 2000, 1000, 1e-2
 
 
 def _check_floor(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` can be the least eigenvalue of a P of trace n_P."""
+    """Raise ValueError unless `value` can be the least eigenvalue of a P with trace n_P."""
     if check_real(name, value, least=0) >= 1:
         raise ValueError(f"expected {name} < 1, got {value!r}: the mean eigenvalue of P is 1")
 
@@ -255,11 +255,11 @@ class BaseGKL(BaseSVM[Kernel]):
             return problem
         rows = _draw_rows(problem.target, count, check_random_state(self.random_state))
         subset = problem.subset(rows)
-        # C m/k on k of m samples balances the losses and the norm as on all samples
+        # C m/k with k of m samples keeps the balance between the losses and the norm
         return replace(subset, weights=subset.weights * (m / len(rows)))
 
     def _describe_gap(self, result: Result[Saddle], advice: str) -> str:
-        """Return a warning about a gap above ``tol``; "" if it is small or a callback stopped."""
+        """Describe a gap above ``tol``; return "" if it is small or a callback ended the fit."""
         if result.gap <= self.tol * abs(result.value) or result.status is Status.STOPPED:
             return ""
         return (
@@ -480,8 +480,8 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         N(z, x) = [Z \, I(z \ge x); \; Z \, (1 - I(z \ge x))]
 
     with Z the monomials of x up to a degree (eq. 13 and 14), over a box of measure 1. These kernels
-    are dense among all kernels; each point divides the box in two along every feature. With
-    `GKLClassifier`, monomials of x and z are possible; they were no more accurate.
+    are dense among all kernels; each point divides the box in two along every feature.
+    `GKLClassifier` also allows monomials of x and z, which were no more accurate.
 
     Parameters
     ----------
@@ -500,7 +500,7 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     floor : float, default=0.0
-        Least eigenvalue of P, 0 <= floor < 1; the mean eigenvalue is 1. With a floor > 0, the
+        Lower bound on the eigenvalues of P, 0 <= floor < 1; their mean is 1. With a floor > 0, the
         kernel of TKL is universal (Theorem 15 of [1]_); with 0, P has a low rank.
     tol : float, default=1e-3
         Certified gap at which a fit stops, relative to the objective, > 0.
@@ -513,7 +513,7 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         learned on 2000 random samples, with C increased to account for all samples. A support
         vector machine on all samples, with rows on demand, then certifies the gap.
     random_state : int, RandomState or None, default=None
-        Seed for drawing samples to learn P, or its warm start, if there are more than 2000 samples.
+        Seed for drawing the samples for P, or for its warm start, if there are more than 2000.
     verbose : bool, default=False
         Print the progress of the fit to standard error every two seconds.
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
@@ -534,11 +534,11 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     dual_coef_ : array of shape (n_support,)
         Coefficients beta = alpha y of the support vectors.
     intercept_ : float
-        The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_. With ``partition``,
-        it is an array of shape (n_parts,), and the sum is over the support points of x's part.
+        The intercept b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_. With
+        ``partition``, an array of shape (n_parts,); the sum is over the support points of x's part.
     estimators_ : list of TKLClassifier
-        Only with more than two classes: one estimator per pair. It replaces the attributes above,
-        from ``kernel_`` on (except the box).
+        Only with more than two classes: one estimator per pair. The attributes from ``kernel_`` on
+        then belong to these estimators (except the box).
     shape_matrix_ : array of shape (n_P, n_P)
         P, of trace n_P.
     shape_factor_ : array of shape (n_P, rank_)
@@ -578,9 +578,9 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     -----
     For m samples of d features, one support vector machine costs O(m^2 (d + rank)) for its Gram
     matrix and between m^2 and m^3 for its coefficients. A fit solves 5 to 50 of them, each
-    warm-started from the previous one. D(w) costs O(m^2 (d + n_P)), and its largest eigenvalue
-    O(n_P^3). A Gram matrix takes 8 m^2 bytes, and two-coordinate ascent copies up to 1.2 m^2 bytes
-    of it. For two classes with up to 64 samples, an interior-point method is used. With more than
+    warm-started from the previous one. The gradient in P costs O(m^2 (d + n_P)), and its extreme
+    eigenvalue O(n_P^3). A Gram matrix takes 8 m^2 bytes; two-coordinate ascent copies up to 1.2 m^2
+    bytes of it. Two classes with up to 64 samples use an interior-point method. With more than
     about 15 features, the product of one factor per feature is so small that k_P is nearly linear.
 
     References

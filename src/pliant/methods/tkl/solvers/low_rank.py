@@ -139,12 +139,12 @@ class Search:
 
     @property
     def gap(self) -> float:
-        """The difference of the best bounds."""
+        """The difference between the best bounds."""
         return max(0.0, self.upper - self.lower)
 
     @property
     def status(self) -> Status | None:
-        """The reason for which the search stops, or None if it continues."""
+        """The reason for stopping, or None if the search continues."""
         if self.gap <= self.tol * abs(self.upper):
             return Status.CONVERGED
         if self.stopped:
@@ -199,7 +199,7 @@ class Search:
         accuracy: float = np.inf,
         count: int = 1,
     ) -> Evaluation:
-        """Solve an SVM to an absolute accuracy, or to 3 % of an upper bound of its gap if smaller.
+        """Solve an SVM to an absolute accuracy, or to 3 % of a bound on its gap if that is smaller.
 
         `plain` is the same SVM without the proximal term.
         """
