@@ -14,7 +14,7 @@ BLOCK_ENTRIES = 4_000_000
 
 
 def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:
-    """Compute outputs for the rows of X in blocks, `width` numbers per row; raise unless finite."""
+    """Compute outputs of X in blocks, with `width` temporary values per row; reject NaN and inf."""
     step = max(1, BLOCK_ENTRIES // max(1, width))
     with np.errstate(over="ignore", invalid="ignore"):
         blocks = [outputs(X[low : low + step]) for low in range(0, len(X), step)]

@@ -89,7 +89,7 @@ class DaskSample(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DaskRows:
-    """Rows of a Dask collection: X of shape (n, d), in chunks of known numbers of whole rows.
+    """Rows of a Dask collection: X of shape (n, d), chunked by rows with known chunk lengths.
 
     `y` and `weights` are NumPy arrays of length n; `columns` are a data frame's column names.
     """

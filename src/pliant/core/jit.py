@@ -34,7 +34,7 @@ class _ReportOnce(numba_event.Listener):
         module = getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", "")
         if not self.reported and str(module).startswith("pliant."):
             self.reported = True
-            _logger.warning("pliant compiles its inner loops (a few seconds, once per computer)")
+            _logger.warning("pliant is compiling its loops (a few seconds, once per computer)")
 
     def on_end(self, event: numba_event.Event) -> None:
         """Ignore the end of compilation."""

@@ -355,8 +355,8 @@ class BaseHadamard(BaseSVM[BaseGram]):
         large, small = (f"column {j}" if names is None else f"{names[j]!r}" for j in pair[:2])
         kind = type(self).__name__
         warnings.warn(
-            f"{kind} got features on very different scales: the standard deviation of {large} is "
-            f"{ratio:.2g} times as large as for {small}, which has almost no effect on the kernel; "
+            f"{kind} got features on very different scales: {large} has {ratio:.2g} times the "
+            f"standard deviation of {small}, which has almost no effect on the kernel; "
             f"scale the features, as in make_pipeline(StandardScaler(), {kind}())",
             FeatureScaleWarning,
             stacklevel=stack_level(),

@@ -457,7 +457,7 @@ def _corner(name: str) -> property:
         return np.asarray(getattr(inner_kernel(fitted.kernel_), name))
 
     return property(
-        corner, doc=f"The {name} corner of the box, shape (n_features,), on the scaled features."
+        corner, doc=f"The {name} corner of the box, shape (n_features,), in scaled features."
     )
 
 
@@ -505,8 +505,8 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     tol : float, default=1e-3
         Certified gap at which a fit stops, relative to the objective, > 0.
     max_iter : int, default=500
-        Maximum number of support vector machines, separately for the warm start on a subset and for
-        all samples; -1 for no limit. If the gap is then larger than ``tol``, a ConvergenceWarning
+        Maximum number of support vector machines to solve, separately for a warm start on a subset
+        and for all samples; -1 for no limit. If the gap is then above ``tol``, a ConvergenceWarning
         reports it. The model is usable, and ``dual_gap_`` bounds its distance from the optimum.
     cache_mb : float, default=2000
         Memory for a Gram matrix, > 0, in units of 2^20 bytes. If the full matrix does not fit, P is
@@ -559,16 +559,16 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     objective_history_, gap_history_ : arrays
         Upper bound and gap after each support vector machine on all samples.
     n_svm_solves_, n_iter_ : int
-        Total number of support vector machines, including those on subsets. Each step of an
+        Total number of support vector machines solved, including those on subsets. Each step of an
         interior-point method counts as one. With more than two classes, an array with one number
         per pair.
     n_features_in_ : int
         Number of features seen during fit.
     lower_, upper_ : arrays of shape (n_features,)
-        The corners a and b of the box, on the scaled features.
+        The corners a and b of the box, in scaled features.
     part_labels_, part_centres_ : arrays of shape (n_samples,) and (n_parts, n_features)
-        With ``partition``: the part of each training sample of positive weight, and the centres, on
-        the scaled features.
+        With ``partition``: the part of each training sample of positive weight, and the centres, in
+        scaled features.
     support_parts_ : array of shape (n_support,)
         With ``partition``: the part of each support point.
     part_gaps_, part_seconds_ : arrays of shape (n_parts,)

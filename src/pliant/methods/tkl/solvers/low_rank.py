@@ -242,7 +242,7 @@ class Search:
     ) -> bool:
         """Update the bounds at one w; return True if the upper bound improves.
 
-        w solves the SVM at a factor of P, or it is a step counted as an SVM (`factor` is None).
+        w solves the SVM at `factor`, or comes from an interior-point step (`factor` is None).
         """
         self.n_svms += 1
         self.idle += 1
