@@ -129,7 +129,7 @@ class DaskRows:
     def map_blocks(
         self, function: Callable[..., R], *shared: Any, items: Sequence[Any] = ()
     ) -> list[Any]:
-        """Build a task function(block, *shared, item) for each partition and its item, if given."""
+        """Build a task function(block, *shared, item) per partition; omit item without `items`."""
         run = load("dask.delayed").delayed(_apply_to_block, pure=False)
         shared = tuple(map(scatter, shared))
         kind, offsets = "float32" if self.X.dtype == np.float32 else "float64", self.offsets
@@ -161,7 +161,7 @@ class DaskRows:
         return np.sort(np.concatenate(chosen))
 
     def take(self, numbers: Indices, rest: Callable[[DaskBlock], Any]) -> DaskSample:
-        """Return the rows with these sorted numbers, and `rest` of each partition's other rows."""
+        """Return the rows with these sorted numbers, and rest(other rows) for each partition."""
         ends = np.searchsorted(numbers, self.offsets)
         places = [
             numbers[low:high] - first
@@ -205,7 +205,7 @@ def _in_memory(name: str, values: Any, n: int) -> npt.NDArray[Any]:
 
 
 def scatter(value: Any) -> Any:
-    """Wrap a value in a task, so that each worker receives it once."""
+    """Wrap a value in a task that sends it to each worker only once."""
     return load("dask.delayed").delayed(value, pure=False, traverse=False)
 
 

@@ -32,7 +32,7 @@ ROUND_64, ROUND_32 = 1.5 * 2.0**52, np.float32(1.5 * 2.0**23)
 """Adding ROUND puts the integer nearest to x in the last bits, for |x| up to ROUND / 4."""
 
 LOWEST_64, LOWEST_32 = -708.0, np.float32(-87.0)
-"""Lower bounds of x; for smaller x the exponential is subnormal and replaced by 0."""
+"""Lower bounds on x; for smaller x the exponential is subnormal and replaced by 0."""
 
 PER_LOG2_64, PER_LOG2_32 = 1.0 / math.log(2.0), np.float32(1.0 / math.log(2.0))
 

@@ -137,7 +137,7 @@ def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
 
 
 def check_parameters(estimator: BaseEstimator) -> None:
-    """Check each parameter with the table `_constraints`, then all with `_check_combinations`."""
+    """Check each parameter against the table `_constraints`, then call `_check_combinations`."""
     for name, constraint in estimator._constraints.items():
         constraint(name, getattr(estimator, name))
     if hasattr(estimator, "_check_combinations"):

@@ -183,7 +183,7 @@ class AdaptedDual:
         """Return the model at `point`; its gradient is the gradient of h over min(1, 1 + share).
 
         For a share in [0, 1], the quartic term has the weight `share` c. A share in (-1, 0) is for
-        an h flatter than the plain SVM, for example with tau near 2n. Then there is no quartic
+        an h less curved than the plain SVM, for example with tau near 2n. Then there is no quartic
         term, and K has the weight 1 + share, which is 1 after the division. For the threshold rule
         and share = 1, the model touches h at the point, up to a constant, and lies below h.
         """

@@ -30,7 +30,7 @@ more accurately; models without a better value or gap; models with less than `PR
 
 PROGRESS = 0.05
 """Smallest improvement of value or gap over `LONGEST_PATIENCE` models, relative to the least gap.
-With less, many thousands of models would remain."""
+Slower progress would leave many thousands of models."""
 
 
 def solve(

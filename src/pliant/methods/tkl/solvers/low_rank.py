@@ -362,7 +362,7 @@ class LowRankPoint(NamedTuple):
 
 @dataclass(eq=False)
 class LowRankDescent:
-    """L-BFGS steps with the current proximal term; `postponed` if the term is not yet used."""
+    """L-BFGS steps with the current proximal term; `postponed` delays its first use."""
 
     search: Search
     prox: Prox | None = None
