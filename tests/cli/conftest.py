@@ -10,7 +10,7 @@ import pytest
 
 from pliant.cli import main
 
-NOTE = "Note: pliant compiles its inner loops (a few seconds, once per computer)\n"
+NOTE = "Note: pliant is compiling its loops (a few seconds, once per computer)\n"
 
 
 @dataclass

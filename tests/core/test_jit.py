@@ -43,7 +43,7 @@ def run_session(cache):
 
 def test_the_first_compilation_on_a_machine_is_announced_once(tmp_path):
     first, second = run_session(tmp_path), run_session(tmp_path)
-    said = "WARNING pliant: pliant compiles its inner loops (a few seconds, once per computer)"
+    said = "WARNING pliant: pliant is compiling its loops (a few seconds, once per computer)"
     ready, results = "ready", "[1.0, 1.0, 1.0] [1.0, 1.0, 1.0]"
     assert first.stdout.splitlines() == [ready, said, results]
     assert second.stdout.splitlines() == [ready, results]

@@ -1,1 +1,1 @@
-"""Tools of all methods: validation, linear algebra, progress, results, threads and files."""
+"""Tools shared by all methods: validation, linear algebra, progress, results, threads, files."""

@@ -1,4 +1,4 @@
-"""Compute outputs for many samples in blocks of rows, to bound the memory."""
+"""Compute outputs for many samples in blocks of rows, to bound memory use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BLOCK_ENTRIES = 4_000_000
 
 
 def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:
-    """Compute finite outputs of X in blocks of rows; each row needs `width` numbers of memory."""
+    """Compute outputs of X in blocks, with `width` temporary values per row; reject NaN and inf."""
     step = max(1, BLOCK_ENTRIES // max(1, width))
     with np.errstate(over="ignore", invalid="ignore"):
         blocks = [outputs(X[low : low + step]) for low in range(0, len(X), step)]

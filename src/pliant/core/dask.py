@@ -89,9 +89,9 @@ class DaskSample(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DaskRows:
-    """Rows of a Dask collection: X of shape (n, d), in chunks of whole rows of known lengths.
+    """Rows of a Dask collection: X of shape (n, d), chunked by rows with known chunk lengths.
 
-    `y` and `weights` are NumPy arrays of length n; `columns` are the names of a data frame.
+    `y` and `weights` are NumPy arrays of length n; `columns` are a data frame's column names.
     """
 
     X: Any
@@ -101,7 +101,7 @@ class DaskRows:
 
     @classmethod
     def from_collection(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> DaskRows:
-        """Check the rows; y (class labels if `labelled`) and weights may be arrays in memory."""
+        """Validate the data; y (class labels if `labelled`) and weights may be arrays in memory."""
         columns = list(X.columns) if is_frame(X) else []
         points = as_points(X)
         if np.isnan(points.shape[0]):
@@ -129,7 +129,7 @@ class DaskRows:
     def map_blocks(
         self, function: Callable[..., R], *shared: Any, items: Sequence[Any] = ()
     ) -> list[Any]:
-        """Build a task function(block, *shared, item) for each partition and its item, if given."""
+        """Build a task function(block, *shared, item) per partition; omit item without `items`."""
         run = load("dask.delayed").delayed(_apply_to_block, pure=False)
         shared = tuple(map(scatter, shared))
         kind, offsets = "float32" if self.X.dtype == np.float32 else "float64", self.offsets
@@ -142,7 +142,7 @@ class DaskRows:
         return tasks
 
     def draw(self, size: int, rng: np.random.RandomState, *, labelled: bool) -> Indices:
-        """Draw about `size` rows of positive weight, or all, stratified by class.
+        """Draw about `size` rows of positive weight (all if fewer), stratified by class.
 
         The result does not depend on the partitions.
         """
@@ -161,7 +161,7 @@ class DaskRows:
         return np.sort(np.concatenate(chosen))
 
     def take(self, numbers: Indices, rest: Callable[[DaskBlock], Any]) -> DaskSample:
-        """Return the rows with these sorted numbers, and `rest` of each partition's other rows."""
+        """Return the rows with these sorted numbers, and rest(other rows) for each partition."""
         ends = np.searchsorted(numbers, self.offsets)
         places = [
             numbers[low:high] - first
@@ -180,7 +180,7 @@ def is_frame(X: Any) -> bool:
 
 
 def as_points(X: Any) -> Any:
-    """Convert a collection of points to a numeric dask array in chunks of whole rows."""
+    """Convert a collection of points to a numeric Dask array in chunks of whole rows."""
     frame = is_frame(X) and X.ndim == 2
     if not frame and not isinstance(getattr(X, "chunks", None), tuple):
         raise TypeError(f"expected X to be a Dask array or data frame, got {type(X).__name__}")
@@ -205,7 +205,7 @@ def _in_memory(name: str, values: Any, n: int) -> npt.NDArray[Any]:
 
 
 def scatter(value: Any) -> Any:
-    """Wrap a value in a task, so that each worker receives it once."""
+    """Wrap a value in a task that sends it to each worker only once."""
     return load("dask.delayed").delayed(value, pure=False, traverse=False)
 
 
@@ -235,7 +235,7 @@ def _split(block: DaskBlock, rest: Callable[[DaskBlock], R], places: Indices) ->
 
 
 def by_partition(method: Method) -> Method:
-    """Extend a method of a fitted estimator to Dask collections, with lazy arrays as outputs."""
+    """Extend a method of a fitted estimator to Dask collections; the outputs are lazy arrays."""
 
     @wraps(method)
     def over_partitions(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Backend of large arrays: NumPy, or PyTorch on the CPU or a GPU, imported on demand."""
+"""Backend for large arrays: NumPy, or PyTorch (imported on demand) on the CPU or a GPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Device:
     name: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Rebuild the device by name when it is unpickled: modules cannot be pickled."""
+        """Pickle the device by name and dtype, as modules cannot be pickled."""
         name = "torch" if self.name == "cpu" else self.name or "cpu"
         return get_device, (name, str(self.xp.finfo(self.dtype).dtype))
 
@@ -59,7 +59,7 @@ class Device:
 
 
 def get_device(name: Any, dtype: str) -> Device:
-    """Return the device of a name for the dtype "float32" or "float64".
+    """Return the device called `name`, with the dtype "float32" or "float64".
 
     "cpu" is NumPy, "torch" PyTorch on the CPU, "cuda" or "cuda:N" PyTorch on a GPU.
     """

@@ -1,4 +1,4 @@
-"""Errors and warnings of pliant, and the public path of its classes."""
+"""Errors and warnings of pliant, and the function that sets the public path of classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
     """Set ``__module__`` of the classes among `names` to the module with these ``globals()``.
 
-    Model files and pickles refer to this public path, and stay valid if the defining file moves.
+    Model files and pickles store this public path, so a class can move to another file.
     """
     for name in names:
         item = namespace.get(name)
@@ -22,11 +22,11 @@ class NonPSDWarning(UserWarning):
 
 
 class FeatureScaleWarning(UserWarning):
-    """The scales of features differ so much that the kernel hardly depends on some of them."""
+    """Feature scales differ so much that the kernel hardly depends on some features."""
 
 
 class UniformWeightsWarning(UserWarning):
-    """A rule for kernel weights finds no difference between the kernels: weights are equal."""
+    """A rule for kernel weights finds no difference between the kernels, so weights are equal."""
 
 
 class TableError(ValueError):

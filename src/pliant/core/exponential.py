@@ -1,8 +1,8 @@
 """In-place exponential of negative numbers, which dominates the cost of a radial kernel.
 
 exp(x) = 2^k exp(r) with k = round(x / log 2) and r = x - k log 2, where |r| <= log(2) / 2 and a
-Taylor polynomial of exp(r) is exact to rounding. The loops contain no branches or calls, so the
-compiler vectorises them. Without AVX-512, NumPy computes one float64 at a time.
+Taylor polynomial of exp(r) is accurate to rounding. The loops contain no branches or calls, so the
+compiler vectorises them. NumPy vectorises exp of float64 only with AVX-512.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROUND_64, ROUND_32 = 1.5 * 2.0**52, np.float32(1.5 * 2.0**23)
 """Adding ROUND puts the integer nearest to x in the last bits, for |x| up to ROUND / 4."""
 
 LOWEST_64, LOWEST_32 = -708.0, np.float32(-87.0)
-"""Lower bounds of x; for smaller x the exponential is subnormal and replaced by 0."""
+"""Lower bounds on x; for smaller x the exponential is subnormal and replaced by 0."""
 
 PER_LOG2_64, PER_LOG2_32 = 1.0 / math.log(2.0), np.float32(1.0 / math.log(2.0))
 

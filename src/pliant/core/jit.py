@@ -1,7 +1,7 @@
 """Compiled loops: the only module that uses numba.
 
 `compiled` compiles a loop, caches it on disk, and releases the global interpreter lock while it
-runs. Without fastmath, sums keep their order in the source. The first call on a computer takes a
+runs. Without fastmath, sums are evaluated in source order. The first call on a computer takes a
 few seconds to compile; the logger "pliant" reports it once.
 """
 
@@ -25,7 +25,7 @@ _logger = logging.getLogger("pliant")
 
 
 class _ReportOnce(numba_event.Listener):
-    """Report the first compilation of a loop of pliant."""
+    """Report the first compilation of a pliant loop."""
 
     reported = False
 
@@ -34,7 +34,7 @@ class _ReportOnce(numba_event.Listener):
         module = getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", "")
         if not self.reported and str(module).startswith("pliant."):
             self.reported = True
-            _logger.warning("pliant compiles its inner loops (a few seconds, once per computer)")
+            _logger.warning("pliant is compiling its loops (a few seconds, once per computer)")
 
     def on_end(self, event: numba_event.Event) -> None:
         """Ignore the end of compilation."""
@@ -85,7 +85,7 @@ def _report_unwritable(folder: str, error: str) -> None:
 
 
 def compiled(function: F, fastmath: Any = False) -> F:
-    """Compile `function` at its first call, and cache the result on disk.
+    """Compile `function` on its first call, and cache the result on disk.
 
     The cache is next to the module, in the user's cache folder, or in memory if both are read-only.
     """

@@ -1,4 +1,4 @@
-"""Linear algebra that takes more than one call of SciPy."""
+"""Linear algebra routines that take more than one SciPy call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCK_ENTRIES = 2_000_000
 """Maximum number of distances in memory."""
 
 SMALL = 2000
-"""Maximum order of matrices that are passed to LAPACK without trying Lanczos iterations.
+"""Maximum order of a matrix for which LAPACK is used without trying Lanczos iterations.
 
 CPU time for two eigenpairs with n = 1000, 2000, 4000: LAPACK .05, .55, 6 s; Lanczos iterations
 .01, .06, .27 s, and .06, .57, 2.4 s for 20 restarts without convergence.
@@ -29,8 +29,8 @@ CPU time for two eigenpairs with n = 1000, 2000, 4000: LAPACK .05, .55, 6 s; Lan
 def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
     """Return the smallest eigenvalue of a symmetric matrix if it is clearly negative, else None.
 
-    The limit is -`tol` times the largest diagonal entry. The eigenvalue is computed only if a
-    Cholesky factorisation fails. Both cost O(n^3): for n = 3000, 12 s and .25 s.
+    The limit is -`tol` times the largest diagonal entry. The eigenvalue (12 s for n = 3000) is
+    computed only if a Cholesky factorisation (.25 s) fails. Both cost O(n^3).
     """
     shift = tol * max(float(np.abs(matrix.diagonal()).max()), np.finfo(np.float64).tiny)
     shifted = np.array(matrix, dtype=np.float64, order="C")
@@ -44,7 +44,7 @@ def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
 
 
 def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
-    """Compute the k largest eigenvalues of a symmetric matrix, descending, and their vectors.
+    """Compute the k largest eigenvalues, descending, and eigenvectors of a symmetric matrix.
 
     For k much smaller than n, Lanczos iterations cost O(n^2) each; otherwise LAPACK costs O(n^3).
     """
@@ -60,7 +60,7 @@ def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
 
 
 def last_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
-    """Compute the k largest eigenvalues of a symmetric matrix, ascending, and their vectors.
+    """Compute the k largest eigenvalues, ascending, and eigenvectors of a symmetric matrix.
 
     The cost is O(n^3). LAPACK computes a subset of the eigenvalues by bisection. For repeated
     eigenvalues it may fail, or return fewer than k without an error; then all are computed.
@@ -75,7 +75,7 @@ def last_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
 
 
 def eigenvalue(matrix: Array, number: int) -> float:
-    """Compute the eigenvalue of a symmetric matrix with a 0-based ascending `number`, in O(n^3)."""
+    """Compute eigenvalue `number` (ascending, from 0) of a symmetric matrix, in O(n^3)."""
     with suppress(np.linalg.LinAlgError):
         some: Any = scipy.linalg.eigvalsh(matrix, subset_by_index=[number, number])
         if len(some):
@@ -117,7 +117,7 @@ def scale_rows(factors: Array, rows: Array) -> Array:
 
 
 def nearest_rows(points: Array, centres: Array) -> Indices:
-    """Return the index of the centre nearest to each point, the lowest for ties; shape (m,)."""
+    """Return the index of the centre nearest to each point (lowest index for ties), shape (m,)."""
     labels = np.empty(len(points), dtype=np.intp)
     step = max(1, BLOCK_ENTRIES // len(centres))
     for low in range(0, len(points), step):
@@ -140,7 +140,7 @@ class InverseHessian:
             self.pairs.append((step, change, curvature))
 
     def dot(self, gradient: Array) -> Array:
-        """Return the approximation times `gradient`, or a copy of `gradient` without pairs."""
+        """Return the approximation times `gradient`; without stored pairs, a copy of `gradient`."""
         product = gradient.copy()
         shares = []
         # Two loops: H_k g = (I - s y'/s'y) H_{k-1} (I - y s'/s'y) g + s s'g / s'y, H_0 = s'y/y'y I.

@@ -47,7 +47,7 @@ EVERY = 2.0  # seconds between the lines printed by a fit with ``verbose=True``
 class FitProgress:
     """Report the start, the steps and the end of a fit to the callbacks of the estimator.
 
-    Solvers stop if a call returns True. With ``verbose=True`` it prints a line every two seconds.
+    Solvers stop if a call returns True. With ``verbose=True``, a line is printed every two seconds.
     """
 
     def __init__(self, estimator: BaseEstimator, X: Any, y: Any) -> None:
@@ -91,7 +91,7 @@ class FitProgress:
 
 
 class Deadline:
-    """Callback that stops a solver after `seconds`, unless None, or when `callback` does."""
+    """Callback that stops a solver after `seconds`, if given, or when `callback` returns True."""
 
     def __init__(self, callback: Callable[..., object], seconds: float | None) -> None:
         self._callback = callback
@@ -107,7 +107,7 @@ class Deadline:
 
 
 def is_over(ends: float | None) -> bool:
-    """Return True if the system time `ends` has passed; None never passes."""
+    """Return True if the system time `ends` has passed; False if `ends` is None."""
     return ends is not None and time.time() >= ends
 
 
@@ -115,7 +115,7 @@ Proof = TypeVar("Proof")
 
 
 class Status(Enum):
-    """Reason why a solver stopped; the value describes it and gives advice to the user."""
+    """Reason why a solver stopped; the value states it and gives advice to the user."""
 
     CONVERGED = "the requested accuracy is certified"
     UNCERTIFIED = "stationary, but the kernel is not positive semi-definite: no certificate exists"
@@ -138,8 +138,8 @@ class Progress(NamedTuple):
 class Result(Generic[Proof]):
     """Result of a solver: the solution `x`, the objective `value`, and the progress at each check.
 
-    `gap` bounds the distance of `value` from the optimum in units of the objective, with the proof
-    `certificate`; it is nan without a certificate. `n_iter` has the unit of the solver.
+    `gap` bounds the distance of `value` from the optimum, as proved by `certificate`; it is nan
+    without a certificate. Each solver defines the unit of `n_iter`.
     """
 
     x: Array

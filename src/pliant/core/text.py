@@ -38,12 +38,12 @@ def quoted(text: object, limit: int = 80) -> str:
 
 
 def remove_controls(text: str) -> str:
-    """Remove control characters and invisible formatting from a text; keep its line breaks."""
+    """Remove control characters and invisible formatting from text; keep its line breaks."""
     return "".join(c for c in text if c.isprintable() or c in "\n\xa0\u202f")
 
 
 def close_names(name: str, names: Iterable[str]) -> list[str]:
-    """Return up to three of ``names`` similar to ``name``, ignoring case, the closest first."""
+    """Return up to three of ``names`` similar to ``name``, ignoring case, closest first."""
     plain = {known: known[:200].strip().casefold() for known in names}
     start = name[:200].strip().casefold()  # the cost is quadratic in the length
     close = difflib.get_close_matches(start, plain.values(), n=3)

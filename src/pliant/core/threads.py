@@ -4,7 +4,7 @@ A fit multiplies many small matrices. BLAS splits each product over threads that
 in busy loops. With other programs running, a fit of one second can take a minute. The last digits
 of a product also depend on the number of threads. `blas_limited` therefore limits kernels and the
 methods of public classes to one thread. The tasks of joblib workers (`n_jobs`) need the limit too:
-workers may be separate processes, and BLAS builds with OpenMP have a limit for each thread.
+workers may be separate processes, and BLAS builds with OpenMP have a separate limit per thread.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Limit:
 
     @cached_property
     def libraries(self) -> tuple[Any, Any]:
-        """The libraries with one limit for all Python threads, and with a limit for each thread."""
+        """The libraries with one limit for all Python threads, and those with one per thread."""
         blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
         libraries = blas.info()
         openmp = [x["filepath"] for x in libraries if x.get("threading_layer") == "openmp"]
@@ -56,7 +56,7 @@ if hasattr(os, "register_at_fork"):
 
 _release_control = getattr(
     getattr(threadpoolctl, "OpenBLASController", None),
-    "clear_controlling_thread",  # from 3.8 on, only the thread that set a limit may change it
+    "clear_controlling_thread",  # threadpoolctl >= 3.8: only the thread that set a limit changes it
     lambda force: None,
 )
 
@@ -66,7 +66,7 @@ def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread within the block, in the whole process.
 
     The first Python thread that enters sets the limit, and the last one to leave restores the old
-    number of threads. If each thread did both, the last one could restore the limit of another.
+    number of threads. If each thread did both, the last could restore the limit set by another.
     """
     limit = _limit
     with limit.lock:

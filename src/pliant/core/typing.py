@@ -13,6 +13,6 @@ Indices: TypeAlias = npt.NDArray[np.intp]  # row numbers
 Mask: TypeAlias = npt.NDArray[np.bool_]  # mask of rows
 Columns: TypeAlias = slice | Indices
 Callback: TypeAlias = Callable[..., Any]
-"""A function called with the progress of a solver after a slice of work; True stops the solver."""
+"""A function called with the progress after a slice of work; returning True stops the solver."""
 Between: TypeAlias = Callable[[Indices, Columns], Array]
 """A function that returns the kernel between two subsets of a set of points, shape (m, k)."""

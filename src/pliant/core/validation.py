@@ -22,11 +22,11 @@ from pliant.core.text import close_names, one_line
 from pliant.core.typing import Array, Indices, Mask
 
 LARGEST = 1e100
-"""Maximum absolute value of features, targets and weights; products of three are finite."""
+"""Maximum absolute value of features, targets and weights; a product of three is finite."""
 
 UNLIKE = 1000.0
 """Ratio of two feature scales above which a kernel with one bandwidth ignores the smaller feature,
-which contributes a millionth of squared distances. Ratios up to 100 are common and harmless;
+which contributes a millionth of the squared distances. Ratios up to 100 are common and harmless;
 mismatched units (metres and millimetres) give at least 1000."""
 
 Constraint: TypeAlias = Callable[[str, Any], object]
@@ -137,7 +137,7 @@ def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
 
 
 def check_parameters(estimator: BaseEstimator) -> None:
-    """Check each parameter with the table `_constraints`, then all with `_check_combinations`."""
+    """Check each parameter against the table `_constraints`, then call `_check_combinations`."""
     for name, constraint in estimator._constraints.items():
         constraint(name, getattr(estimator, name))
     if hasattr(estimator, "_check_combinations"):
@@ -156,7 +156,7 @@ def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = Non
 
 
 def check_numbers(values: npt.NDArray[Any], name: str, first_row: int = 0) -> None:
-    """Raise ValueError for a number that is not finite or exceeds `LARGEST`, with its position."""
+    """Raise ValueError, with the position, for a number that is not finite or above `LARGEST`."""
     if not values.size:
         return
     if float(values.max()) <= LARGEST and float(values.min()) >= -LARGEST:  # False for NaN
@@ -239,7 +239,7 @@ def plain(value: object) -> object:
 
 
 def check_gram(gram: Array) -> Array:
-    """Return `gram` if it is square, and symmetric up to 1e-8 of its largest entry."""
+    """Return `gram` if it is square, and symmetric up to 1e-8 times its largest entry."""
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
     limit = 1e-8 * max(float(gram.max()), -float(gram.min()))
@@ -257,7 +257,7 @@ def check_gram(gram: Array) -> Array:
 
 
 def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
-    """Return `values` as `length` finite numbers of float64; a scalar is repeated."""
+    """Return `values` as `length` finite float64 numbers; a scalar is repeated."""
     vector = _as_numbers(values, name)
     if vector.ndim == 0:
         vector = np.full(length, float(vector))
@@ -321,7 +321,7 @@ def _convert_labels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def where_equal(values: npt.NDArray[Any], value: Any) -> Mask:
-    """Return the mask of `values` equal to `value`, of any type; all False if it is None."""
+    """Return the mask of the entries equal to `value`, of any type; all False for None."""
     if value is None:
         return np.zeros(len(values), dtype=bool)
     return np.array([entry == value for entry in values.tolist()], dtype=bool)
@@ -354,10 +354,10 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
 
 
 def unlike_features(X: Array) -> tuple[int, int, float] | None:
-    """Find columns of X with larger and smaller scale; return their indices and the scale ratio.
+    """Find a large-scale and a small-scale column of X; return their indices and scale ratio.
 
     Return None unless the ratios of standard deviations and of ranges both exceed `UNLIKE`; the
-    ranges exclude rare indicators.
+    second condition exempts rare indicators.
     """
     lowest, highest = X.min(axis=0), X.max(axis=0)
     widths, spreads = highest - lowest, X.std(axis=0)

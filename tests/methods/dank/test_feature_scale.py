@@ -25,11 +25,11 @@ def test_one_warning_names_both_columns_the_ratio_and_the_remedy(make):
     assert len(caught) == 1
     ratio = UNLIKE[:, 1].std() / UNLIKE[:, 0].std()
     assert str(caught[0].message) == (
-        f"{make.__name__} got features on very different scales: the standard deviation of column "
-        f"1 is {ratio:.2g} times as large as for column 0, which has almost no effect on the "
+        f"{make.__name__} got features on very different scales: column 1 has {ratio:.2g} times "
+        f"the standard deviation of column 0, which has almost no effect on the "
         f"kernel; scale the features, as in make_pipeline(StandardScaler(), {make.__name__}())"
     )
     assert caught[0].filename == __file__
     frame = pd.DataFrame(UNLIKE, columns=["age", "income", "size"])
-    with pytest.warns(FeatureScaleWarning, match=r"of 'income' is .* for 'age', which"):
+    with pytest.warns(FeatureScaleWarning, match=r"'income' has .* of 'age', which"):
         make().fit(frame, Y)

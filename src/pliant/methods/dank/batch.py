@@ -50,7 +50,7 @@ def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
     Raises
     ------
     TypeError, ValueError
-        If the model has another class, or X has different features.
+        If the model is of another class, or X has different features.
 
     Notes
     -----
@@ -69,8 +69,8 @@ def _values(model: BaseHadamard, X: Array) -> Array:
     kernel = model.kernel_
     if not isinstance(kernel, HadamardKernel) or made_of(kernel.base, Precomputed):
         raise ValueError(
-            "expected a model with one F for all training points and with coordinates, got a model "
-            "fitted in parts or to a precomputed Gram matrix"
+            "expected a model fitted to coordinates, with one F for all training points, got a "
+            "model fitted in parts or to a precomputed Gram matrix"
         )
     # f(x'_j) = sum_i beta_i F_(i, j*) k(x_i, x'_j) + b, in blocks of rows j
     values, places = np.empty(len(X)), batch_reciprocal_neighbors(X, kernel.points)

@@ -72,7 +72,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
         Memory for Gram matrices, > 0, in units of 2^20 bytes. If it fits (float64, 16 000 samples
         in 2000 MB), the full matrix is stored for up to 4000 samples, or if F couples all samples
         (tau > 0, KNPL). Otherwise rows are computed on demand and cached within this memory. These
-        rows are float32 if all k(x, x) are equal, the kernel is not flat and ``tol`` >= 1e-5; the
+        rows are float32 if all k(x, x) are equal, k is not nearly constant and ``tol`` >= 1e-5; the
         certificate then refers to the rounded matrix.
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve problem (19) of the paper on each,
@@ -101,7 +101,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
     intercept_ : float
         The intercept b of f(x).
     objective_ : float
-        The dual objective with its constant, a lower bound of the optimum.
+        The dual objective with its constant, a lower bound on the optimum.
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
     objective_constant_ : float
@@ -115,15 +115,15 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
     part_gaps_, part_seconds_ : arrays of shape (n_parts,)
         With ``partition``: the gap of each part, and the CPU time of its last solution.
     n_iter_ : int
-        Total two-coordinate steps of the plain SVM ("auto") and the adapted SVM; with more than
-        two classes, an array with one number per pair.
+        Total two-coordinate steps of the adapted SVM and, for eta="auto", the plain SVM; with more
+        than two classes, an array with one number per pair.
     objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
         Objective without its constant, gap, and number of two-coordinate steps at each check of the
         solver. The steps of the plain SVM for "auto" are not included. For tau > 0 and KNPL, there
         is one entry for each dual of the sequence.
     estimators_ : list of DANKClassifier
-        Only with more than two classes: a fitted classifier for each pair. It replaces the
-        attributes above, from ``kernel_`` on.
+        Only with more than two classes: a fitted classifier for each pair. The attributes from
+        ``kernel_`` on then belong to these classifiers.
     n_features_in_ : int
         Number of features seen during fit.
 
@@ -210,14 +210,14 @@ class DANKRegressor(BaseHadamard, SVMRegressor[BaseGram]):
         The learned kernel, a function of two sets of points. With unrefined parts, it is a
         `pliant.kernels.PartitionedKernel`, and ``intercept_`` is the mean of y.
     n_iter_ : int
-        Total two-coordinate steps of the plain SVM ("auto") and the adapted SVM.
+        Total two-coordinate steps of the adapted SVM and, for eta="auto", the plain SVM.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction. Divided by std(y), they are the beta of the objective.
     intercept_ : float
         The intercept, in the units of y.
     objective_ : float
-        The dual objective with its constant, a lower bound of the optimum, in units of the scaled
+        The dual objective with its constant, a lower bound on the optimum, in units of the scaled
         target.
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_, in the same units; nan if the Gram matrix is

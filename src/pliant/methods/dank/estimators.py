@@ -90,8 +90,8 @@ from pliant.methods.svm.rows import CachedRows
 # Tuning constants of DANK and KNPL
 AUTOMATIC_TAU = 0.01  # the paper's tau, used if the Gram matrix is stored
 DENSE_ROWS = 4000  # largest number of rows of a stored Gram matrix unless F couples all rows
-SMALL_PART = 2000  # largest part with a stored Gram matrix, where rows on demand save no time
-SAMPLE_SIZE = 1000  # number of points on which a kernel is checked without a stored Gram matrix
+SMALL_PART = 2000  # largest part with a stored Gram matrix; rows on demand would save no time
+SAMPLE_SIZE = 1000  # number of points for testing a kernel without storing its Gram matrix
 
 ADAPTATION: Mapping[str, Constraint] = {
     "eta": automatic(real_number(above=0, infinite=True)),
@@ -119,7 +119,7 @@ class AdaptationOptions:
 
 @dataclass(frozen=True, eq=False)
 class BaseGram:
-    """The base kernel, its Gram matrix of all training rows if stored, and True if it is PSD."""
+    """The base kernel, its Gram matrix on all training rows if stored, and whether it is PSD."""
 
     kernel: Kernel
     gram: DenseRows | None
@@ -285,7 +285,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
         )  # fmt: skip
 
     def _describe_gap(self, result: Result[Certificate], late: bool, early: str = "") -> str:
-        """Return a warning about a gap above ``tol``; "" if it is small or a callback stopped."""
+        """Describe a gap above ``tol``; return "" if it is small or a callback ended the fit."""
         stopped = result.status is Status.STOPPED
         if result.status in (Status.CONVERGED, Status.UNCERTIFIED) or (stopped and not late):
             return ""
@@ -355,15 +355,15 @@ class BaseHadamard(BaseSVM[BaseGram]):
         large, small = (f"column {j}" if names is None else f"{names[j]!r}" for j in pair[:2])
         kind = type(self).__name__
         warnings.warn(
-            f"{kind} got features on very different scales: the standard deviation of {large} is "
-            f"{ratio:.2g} times as large as for {small}, which has almost no effect on the kernel; "
+            f"{kind} got features on very different scales: {large} has {ratio:.2g} times the "
+            f"standard deviation of {small}, which has almost no effect on the kernel; "
             f"scale the features, as in make_pipeline(StandardScaler(), {kind}())",
             FeatureScaleWarning,
             stacklevel=stack_level(),
         )
 
     def _stores_gram(self, n: int, psd: bool) -> bool:
-        """Return True if the Gram matrix of n points is stored, as an indefinite one must be."""
+        """Return True to store the Gram matrix of n points, as an indefinite kernel requires."""
         fits = 8.0 * n**2 <= self.cache_mb * 2.0**20
         if not psd:
             # The full Gram matrix of the training points must be tested for negative eigenvalues.
@@ -377,7 +377,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
                 f"and cannot be tested, got {one_line(self.kernel)}: {remedy}, or choose another "
                 "kernel"
             )
-        if self._centred:  # couples all samples, as tau > 0 does, so rows are read many times
+        if self._centred:  # KNPL couples all samples, as tau > 0 does, so rows are read many times
             return fits and self.partition is None
         coupled = bool(self.tau) and self.eta != np.inf
         if coupled and self.tau != "auto" and not fits:
@@ -525,7 +525,7 @@ def _maximise(
     dual = problem.quartic if isinstance(problem, AdaptedDual) else problem
     beta, fields = np.zeros_like(dual.linear), None
     if start is not None and start.growth == 1.0:
-        # Combined parts and plain SVMs overshoot: start from the best t beta, 0 <= t <= 1.
+        # The combined parts and the plain SVM overshoot: start from the best t beta, 0 <= t <= 1.
         beta = project_box_hyperplane(start.beta, dual.lower, dual.upper)
         beta, fields = best_multiple(dual, beta)
     elif start is not None:

@@ -17,9 +17,9 @@ U diag(l) U' its part with eigenvalues above tau/2, s = l - tau/2 and a(x, y) = 
     threshold    F(x, y) = p(x)'p(y),  p(x) = (1' + c a(x, X)) U diag(sqrt(s)/l)
     centred      F(x, y) = 1 + c (a(x, y) - m(x) - m(y) + mean_i m(x_i)),  m(x) = mean_i a(x, x_i)
 
-The *profile* of a point is empty, p(x) or m(x). It is computed from b(x) and the products k(x, X) W
-with the support points (beta != 0); the weights W are empty, diag(beta) U or beta. F is never
-formed. The learned kernel is
+The *profile* of a point is empty, p(x) or m(x), depending on the form. It is computed from b(x) and
+the products k(x, X) W with the support points (beta != 0); the weights W are empty, diag(beta) U or
+beta. F is never formed. The learned kernel is
 
     k_new(x, y) = k(x, y) F(x~, y~),
 
@@ -33,8 +33,8 @@ centred form. With pi(x) the part of the nearest centre,
     k_new(x, y) = k(x, y) F_p(x, y)        if pi(x) = pi(y) = p
                   k(x, y), or 0            between different parts
 
-The value k(x, y) belongs to F = 1 between parts, the minimiser of the block problem (Liu et al.
-2020, problem (20)). The value 0 belongs to the block-diagonal F printed in the paper and separates
+The value k(x, y) corresponds to F = 1 between parts, the minimiser of the block problem (Liu et al.
+2020, problem (20)). The value 0 corresponds to the block-diagonal F in the paper and separates
 the parts. Both kernels are PSD if k is, as F - 11' is block-diagonal and PSD. For KNPL, each block
 of F - 11' is centred: the rows of F sum to n_p within a part of n_p points. With F = 1 between
 parts, they sum to n.
@@ -162,13 +162,13 @@ class ProfiledPoints(NamedTuple):
 
 
 class AdaptedKernel(Kernel):
-    """A base kernel times an adaptive matrix, with cached properties of its attributes."""
+    """A base kernel times an adaptive matrix; cached properties depend on its attributes."""
 
     _cached: ClassVar[tuple[str, ...]]
     """Names of the cached properties."""
 
     _stored: ClassVar[tuple[str, ...]] = ()
-    """Names of cached values that are expensive, so that pickles and model files contain them."""
+    """Names of expensive cached values, which pickles and model files contain."""
 
     base: Kernel
     points: Array
@@ -242,7 +242,7 @@ class HadamardKernel(AdaptedKernel):
     beta : array of shape (n,)
         The signed dual coefficients of the training points.
     eta : float
-        Weight of the penalty of F, >= 1e-300; may be inf.
+        Weight of the penalty on F, >= 1e-300; may be inf.
     extension : {"smooth", "nearest", "reciprocal", "none"}
         The extension to new points.
     n_neighbors : int
@@ -359,7 +359,7 @@ class HadamardKernel(AdaptedKernel):
 
     @cached_property
     def _profile_table(self) -> tuple[Array, Indices]:
-        """Profiles of the support points and of all other points (last row); each point's row."""
+        """Profiles of the support points and, in the last row, of all others; each point's row."""
         # For beta = 0, a(x, .) = 0: the factor b(x) = 0 makes the products irrelevant.
         b = np.append(self.beta[self.support], 0.0)
         products = np.vstack([self._products, np.zeros(self._products.shape[1])])
@@ -514,7 +514,7 @@ class PartitionedKernel(AdaptedKernel):
     centres : array of shape (v, d)
         The centres of the parts.
     eta : float
-        Weight of the penalty of F, >= 1e-300; may be inf.
+        Weight of the penalty on F, >= 1e-300; may be inf.
     extension : {"smooth", "nearest", "reciprocal", "none"}
         The extension to new points, from the training points of their part.
     n_neighbors : int

@@ -44,10 +44,10 @@ class KNPLClassifier(BaseHadamard, SVMClassifier[BaseGram]):
     Attributes
     ----------
     estimators_ : list of KNPLClassifier
-        Only with more than two classes: a fitted classifier for each pair. It replaces the
-        attributes above, from ``kernel_`` on.
+        Only with more than two classes: a fitted classifier for each pair. The attributes from
+        ``kernel_`` on then belong to these classifiers.
     objective_ : float
-        The dual objective, a lower bound of the optimum.
+        The dual objective, a lower bound on the optimum.
     objective_constant_ : float
         The constant term of objective_: 0.
 
@@ -116,7 +116,7 @@ class KNPLRegressor(BaseHadamard, SVMRegressor[BaseGram]):
     Attributes
     ----------
     objective_ : float
-        The dual objective, a lower bound of the optimum, in units of the scaled target.
+        The dual objective, a lower bound on the optimum, in units of the scaled target.
     objective_constant_ : float
         The constant term of objective_: 0.
 

@@ -19,11 +19,11 @@ eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
 
 where the centred rule omits the constant eta n^2. `pliant.methods.dank.kernel` states F for each
 rule. The quartic rule is a `MarginDual`, solved by two-coordinate ascent. The others are an
-`AdaptedDual`, the quartic rule plus a smooth function; its models linearise that function. For the
-threshold rule it is convex, eta times a sum of Huber functions of l, so the model lies below h.
+`AdaptedDual`, the quartic rule plus a smooth function, which its models linearise. The function of
+the threshold rule is convex, eta times a sum of Huber functions of l, so the model lies below h.
 
-For the threshold rule h0 is of order eta n^2, much larger than h - h0, and subtracting it loses
-digits. With the largest eigenvalue l = n + e, and sums over the others above tau/2, h0 cancels:
+For the threshold rule, eta n^2 and eta sum s^2 are much larger than h - h0; their difference loses
+digits. With the largest eigenvalue l = n + e, and sums over the others above tau/2, they cancel:
 
     -(h - h0 - gain) / eta = (l - tau/2)^2 - (n - tau/2)^2 + sum s^2 = e (2n + e - tau) + sum s^2
 """
@@ -171,8 +171,8 @@ class AdaptedDual:
     def certificate(self, point: DualPoint) -> Certificate:
         """Return the tightest bound on the optimum from one point; values exclude h0.
 
-        It stores up to 64 eigenpairs (the default tau leaves about 50), or more if they take at
-        most a sixteenth of the memory of the matrix.
+        The certificate stores up to 64 eigenpairs (the default tau leaves about 50), or more if
+        they take at most a sixteenth of the memory of the matrix.
         """
         bound, spectrum = self.plain.bound(point.beta, point.value, point.f), point.spectrum
         if spectrum is not None and len(spectrum.values) > max(64, len(spectrum.support) // 16):
@@ -180,10 +180,10 @@ class AdaptedDual:
         return AdaptedCertificate(**vars(bound), spectrum=spectrum)
 
     def model(self, point: DualPoint, share: float) -> MarginDual:
-        """Return the model at `point`: its gradient is the gradient of h over min(1, 1 + share).
+        """Return the model at `point`; its gradient is the gradient of h over min(1, 1 + share).
 
         For a share in [0, 1], the quartic term has the weight `share` c. A share in (-1, 0) is for
-        an h flatter than the plain SVM, for example with tau near 2n. Then there is no quartic
+        an h less curved than the plain SVM, for example with tau near 2n. Then there is no quartic
         term, and K has the weight 1 + share, which is 1 after the division. For the threshold rule
         and share = 1, the model touches h at the point, up to a constant, and lies below h.
         """
@@ -201,7 +201,7 @@ class AdaptedDual:
     def predicted_gain(self, at: DualPoint, old: DualPoint, new: DualPoint) -> float:
         """Return the increase of h from `old` to `new`, with the inner minimum linearised at `at`.
 
-        The inner minimum is concave in beta. So the result is an upper bound of the true increase
+        The inner minimum is concave in beta. So the result is an upper bound on the true increase
         for `at` = `old`, and a lower bound for `at` = `new`. No large numbers cancel.
         """
         step = new.beta - old.beta

@@ -2,10 +2,10 @@
 
 The model m_k of h at a point x_k is a simpler concave function with the same feasible set and the
 same gradient at x_k. Its maximiser x defines an ascent direction x - x_k of h. The solver takes the
-full step unless h has its maximum well before x; then it finds the maximum by the secant method.
+full step unless the maximum of h along it lies well before x; then the secant method finds it.
 
-The curvature of the model is scaled by a share in [0, 1], estimated from the last step as spectral
-gradient methods estimate a step length. With share 1 the model is conservative: if it lies below h,
+The curvature of the model is scaled by a share in [0, 1], estimated from the last step like the
+step length in spectral gradient methods. With share 1, the model is conservative: if it is below h,
 its maximiser increases h without a line search, as in the minorise-maximise (concave-convex)
 procedure. With the estimators' defaults, an adapted SVM dual is so close to its model that three to
 ten models suffice, each started at the solution of the previous one.
@@ -30,7 +30,7 @@ more accurately; models without a better value or gap; models with less than `PR
 
 PROGRESS = 0.05
 """Smallest improvement of value or gap over `LONGEST_PATIENCE` models, relative to the least gap.
-With less, many thousands of models would remain."""
+Slower progress would leave many thousands of models."""
 
 
 def solve(
@@ -143,7 +143,7 @@ class SequentialState:
     def improve(self) -> None:
         """Move to the maximiser of the model, or to the maximum of h along that step."""
         old = self.point
-        # Solve to a tenth of the current gap or of `tol`, reduced by 100 after each rejection.
+        # Solve to a tenth of max(gap, tol), divided by 100 after each rejection.
         precision = min(0.1, 0.1 * max(self.tol, self.relative_gap))
         result = smo.solve(
             self.problem.model(old, self.share),
@@ -168,7 +168,7 @@ class SequentialState:
     def _search_line(self, old: DualPoint, end: DualPoint) -> DualPoint:
         """Return `end`, or a point between `old` and `end` if h has its maximum before `end`.
 
-        With the concave s(t) = h(old + t (new - old)), the secant of s' through s'(0) = rise and
+        For the concave s(t) = h(old + t (new - old)), the secant of s' through s'(0) = rise and
         s'(1) = final has its root at t = rise / (rise - final). At most six points are tried. The
         search stops once the slope at the end of the step is at least -.3 times the initial slope.
         """

@@ -1,7 +1,7 @@
 """Base class of the TKL and GKL estimators, and TKL: tessellated kernel learning.
 
-The kernel is linear in a positive semi-definite matrix P. `BaseGKL` learns P in a support vector
-machine (SVM); TKL is the special case of tessellated kernels (Talitckii, Colbert and Peet, 2024).
+The kernel is linear in a positive semi-definite matrix P. `BaseGKL` is a support vector machine
+(SVM) that learns P; TKL is the case of tessellated kernels (Talitckii, Colbert and Peet, 2024).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ SUBSET, MANY_SAMPLES, START_SAMPLES, START_TOL = 2000, 2000, 1000, 1e-2
 
 
 def _check_floor(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` can be the least eigenvalue of a P of trace n_P."""
+    """Raise ValueError unless `value` can be the least eigenvalue of a P with trace n_P."""
     if check_real(name, value, least=0) >= 1:
         raise ValueError(f"expected {name} < 1, got {value!r}: the mean eigenvalue of P is 1")
 
@@ -255,11 +255,11 @@ class BaseGKL(BaseSVM[Kernel]):
             return problem
         rows = _draw_rows(problem.target, count, check_random_state(self.random_state))
         subset = problem.subset(rows)
-        # C m/k on k of m samples balances the losses and the norm as on all samples
+        # C m/k with k of m samples keeps the balance between the losses and the norm
         return replace(subset, weights=subset.weights * (m / len(rows)))
 
     def _describe_gap(self, result: Result[Saddle], advice: str) -> str:
-        """Return a warning about a gap above ``tol``; "" if it is small or a callback stopped."""
+        """Describe a gap above ``tol``; return "" if it is small or a callback ended the fit."""
         if result.gap <= self.tol * abs(result.value) or result.status is Status.STOPPED:
             return ""
         return (
@@ -381,7 +381,7 @@ def _solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResul
     """Solve the SVM of one part at Q = factor factor', to the final accuracy of a search."""
     dual = problem.svm(factor)
     zero = np.zeros_like(dual.linear)
-    limit = dual.bound(zero, 0.0, zero).gap  # the gap at w = 0, an upper bound of the optimum
+    limit = dual.bound(zero, 0.0, zero).gap  # the gap at w = 0, an upper bound on the optimum
     # smo.solve stops at gap <= tol (1 + h); min(1, limit) makes tol relative for a small optimum
     result = smo.solve(
         dual,
@@ -457,7 +457,7 @@ def _corner(name: str) -> property:
         return np.asarray(getattr(inner_kernel(fitted.kernel_), name))
 
     return property(
-        corner, doc=f"The {name} corner of the box, shape (n_features,), on the scaled features."
+        corner, doc=f"The {name} corner of the box, shape (n_features,), in scaled features."
     )
 
 
@@ -480,8 +480,8 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         N(z, x) = [Z \, I(z \ge x); \; Z \, (1 - I(z \ge x))]
 
     with Z the monomials of x up to a degree (eq. 13 and 14), over a box of measure 1. These kernels
-    are dense among all kernels; each point divides the box in two along every feature. With
-    `GKLClassifier`, monomials of x and z are possible; they were no more accurate.
+    are dense among all kernels; each point divides the box in two along every feature.
+    `GKLClassifier` also allows monomials of x and z, which were no more accurate.
 
     Parameters
     ----------
@@ -500,20 +500,20 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     floor : float, default=0.0
-        Least eigenvalue of P, 0 <= floor < 1; the mean eigenvalue is 1. With a floor > 0, the
+        Lower bound on the eigenvalues of P, 0 <= floor < 1; their mean is 1. With a floor > 0, the
         kernel of TKL is universal (Theorem 15 of [1]_); with 0, P has a low rank.
     tol : float, default=1e-3
         Certified gap at which a fit stops, relative to the objective, > 0.
     max_iter : int, default=500
-        Maximum number of support vector machines, separately for the warm start on a subset and for
-        all samples; -1 for no limit. If the gap is then larger than ``tol``, a ConvergenceWarning
+        Maximum number of support vector machines to solve, separately for a warm start on a subset
+        and for all samples; -1 for no limit. If the gap is then above ``tol``, a ConvergenceWarning
         reports it. The model is usable, and ``dual_gap_`` bounds its distance from the optimum.
     cache_mb : float, default=2000
         Memory for a Gram matrix, > 0, in units of 2^20 bytes. If the full matrix does not fit, P is
         learned on 2000 random samples, with C increased to account for all samples. A support
         vector machine on all samples, with rows on demand, then certifies the gap.
     random_state : int, RandomState or None, default=None
-        Seed for drawing samples to learn P, or its warm start, if there are more than 2000 samples.
+        Seed for drawing the samples for P, or for its warm start, if there are more than 2000.
     verbose : bool, default=False
         Print the progress of the fit to standard error every two seconds.
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
@@ -534,11 +534,11 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     dual_coef_ : array of shape (n_support,)
         Coefficients beta = alpha y of the support vectors.
     intercept_ : float
-        The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_. With ``partition``,
-        it is an array of shape (n_parts,), and the sum is over the support points of x's part.
+        The intercept b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_. With
+        ``partition``, an array of shape (n_parts,); the sum is over the support points of x's part.
     estimators_ : list of TKLClassifier
-        Only with more than two classes: one estimator per pair. It replaces the attributes above,
-        from ``kernel_`` on (except the box).
+        Only with more than two classes: one estimator per pair. The attributes from ``kernel_`` on
+        then belong to these estimators (except the box).
     shape_matrix_ : array of shape (n_P, n_P)
         P, of trace n_P.
     shape_factor_ : array of shape (n_P, rank_)
@@ -550,25 +550,25 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     support_vectors_ : array of shape (n_support, n_features)
         The support vectors.
     objective_ : float
-        The primal objective of the support vector machine at P, an upper bound of the optimum. For
+        The primal objective of the support vector machine at P, an upper bound on the optimum. For
         regression, it is in units of the scaled target, like the next two attributes.
     lower_bound_ : float
-        A lower bound of the optimum over all P.
+        A lower bound on the optimum over all P.
     dual_gap_ : float
         The difference objective_ - lower_bound_.
     objective_history_, gap_history_ : arrays
         Upper bound and gap after each support vector machine on all samples.
     n_svm_solves_, n_iter_ : int
-        Total number of support vector machines, including those on subsets. Each step of an
+        Total number of support vector machines solved, including those on subsets. Each step of an
         interior-point method counts as one. With more than two classes, an array with one number
         per pair.
     n_features_in_ : int
         Number of features seen during fit.
     lower_, upper_ : arrays of shape (n_features,)
-        The corners a and b of the box, on the scaled features.
+        The corners a and b of the box, in scaled features.
     part_labels_, part_centres_ : arrays of shape (n_samples,) and (n_parts, n_features)
-        With ``partition``: the part of each training sample of positive weight, and the centres, on
-        the scaled features.
+        With ``partition``: the part of each training sample of positive weight, and the centres, in
+        scaled features.
     support_parts_ : array of shape (n_support,)
         With ``partition``: the part of each support point.
     part_gaps_, part_seconds_ : arrays of shape (n_parts,)
@@ -578,9 +578,9 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     -----
     For m samples of d features, one support vector machine costs O(m^2 (d + rank)) for its Gram
     matrix and between m^2 and m^3 for its coefficients. A fit solves 5 to 50 of them, each
-    warm-started from the previous one. D(w) costs O(m^2 (d + n_P)), and its largest eigenvalue
-    O(n_P^3). A Gram matrix takes 8 m^2 bytes, and two-coordinate ascent copies up to 1.2 m^2 bytes
-    of it. For two classes with up to 64 samples, an interior-point method is used. With more than
+    warm-started from the previous one. The gradient in P costs O(m^2 (d + n_P)), and its extreme
+    eigenvalue O(n_P^3). A Gram matrix takes 8 m^2 bytes; two-coordinate ascent copies up to 1.2 m^2
+    bytes of it. Two classes with up to 64 samples use an interior-point method. With more than
     about 15 features, the product of one factor per feature is so small that k_P is nearly linear.
 
     References

@@ -2,7 +2,7 @@
 
     k_P(x, y) = Int N(z, x)' P N(z, y) dz,    P = F F' positive semi-definite
 
-(Lemma 5 of Talitckii, Colbert and Peet). The basis N defines a family of kernels, and P one kernel
+(Lemma 5 of Talitckii, Colbert and Peet). The basis N defines a family of kernels, and P a member
 of it. With G_ij(x, y) = Int N_i(z, x) N_j(z, y) dz, k_P = sum_ij P_ij G_ij. Learning P requires
 
     D(w)_ij = sum_kl w_k w_l G_ij(x_k, x_l),    so that    w' K_P w = <D(w), P>.
@@ -77,7 +77,7 @@ class GeneralizedKernel(Kernel):
         return kernel
 
     def shape_factor(self, n_features: int) -> Array:
-        """Return F, shape (n_P, r), with a check of its shape; it is I if `factor` is None."""
+        """Return F, shape (n_P, r), after checking its shape; it is I if `factor` is None."""
         size = self.shape_size(n_features)
         if self.factor is None:
             return np.eye(size)
@@ -320,7 +320,7 @@ class GeneralizedPolynomial(_FiniteRank):
     """k_P(x, y) = Int_[a, b] Z(x, z)' P Z(y, z) dz, Z the monomials of x and z up to a degree.
 
     This is a polynomial kernel with learned coefficients, of at most twice the degree of Z. The
-    measure of the box is 1. With monomials of x only, P = n_P I would always be optimal.
+    measure of the box is 1. With monomials of x only, learning would give the same f as P = n_P I.
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ class GeneralizedPolynomial(_FiniteRank):
     def _side(self, X: Array) -> Side:
         index, gamma = self._exponents(X.shape[1])
         Z = monomials(X, self.degree)
-        # k(x, y) = Z(x)' M Z(y), with Z the monomials of x; M sums P_ij mean_ij with equal delta
+        # k(x, y) = Z(x)' M Z(y), with Z the monomials of x; M sums P_ij mean_ij with equal x^delta
         M = np.zeros((Z.shape[1], Z.shape[1]))
         entries = self.shape_matrix(X.shape[1]) * self._means(gamma)
         np.add.at(M, (index[:, None], index), entries)

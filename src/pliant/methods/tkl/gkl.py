@@ -69,10 +69,10 @@ class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     kernel_ : GeneralizedKernel
         The learned kernel.
     intercept_ : float
-        The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_.
+        The intercept b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_.
     estimators_ : list of GKLClassifier
-        Only with more than two classes: one estimator per pair. It replaces the attributes above,
-        from ``kernel_`` on.
+        Only with more than two classes: one estimator per pair. The attributes from ``kernel_`` on
+        then belong to these estimators.
 
     References
     ----------

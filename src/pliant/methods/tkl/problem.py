@@ -42,7 +42,7 @@ LARGEST_FORM = 1e140
 
 
 class Oracle(NamedTuple):
-    """The best Q for a given w, and the resulting lower bound of the optimum.
+    """The best Q for a given w, and the resulting lower bound on the optimum.
 
     `matrix` is (1 - floor) D(w), shape (n_P, n_P): the objective decreases by <matrix, dQ>/2 along
     dQ. `vectors`, shape (n_P, k), and `values` are its k largest eigenpairs, in decreasing order.
@@ -71,7 +71,7 @@ class KernelLearning:
         Maximum memory of a Gram matrix, in units of 2^20 bytes. Rows of a larger matrix are
         computed on demand.
     floor : float
-        Lower bound of the eigenvalues of P, 0 <= floor < 1. As tr P = n_P, their mean is 1.
+        Lower bound on the eigenvalues of P, 0 <= floor < 1. As tr P = n_P, their mean is 1.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """A primal-dual interior-point method for kernel learning with few samples.
 
-Let G_kl be the integrals between m samples, each symmetrised and of shape (n_P, n_P), and
+For m samples, let G_kl be the symmetrised integrals for samples k and l, shape (n_P, n_P), and
 M_k = sum_l w_l G_kl. For classification, the best w solves
 
     maximise over w, t    p'w - n_P t,    Z = t I - 1/2 sum_k w_k M_k positive semi-definite,
@@ -8,7 +8,7 @@ M_k = sum_l w_l G_kl. For classification, the best w solves
 
 as the optimal t is half the largest eigenvalue of D(w). The multiplier S of Z, of trace n_P, is the
 best P. The iterates follow the central path S Z = mu I to mu = 0 by Newton steps in the direction
-of Helmberg, Kojima and Monteiro. Any S gives an upper bound of the optimum, and any w a lower one.
+of Helmberg, Kojima and Monteiro. Any S gives an upper bound on the optimum, and any w a lower one.
 
 In a basis of r vectors for the range of all D(w), a step takes O(m r^3 + m^2 r^2). Ten to thirty
 steps suffice for any rank of K_P, while the search in `low_rank` takes tens to hundreds of SVMs.
@@ -95,7 +95,7 @@ def _is_suitable(problem: KernelLearning, dual: MarginDual) -> bool:
 
 
 def _integrate(problem: KernelLearning) -> tuple[Array, Array] | None:
-    """Compute U'G_kl U as rows, shape (m, m, r^2), and U, shape (n_P, r), orthonormal columns.
+    """Compute U'G_kl U as rows, shape (m, m, r^2), and U, shape (n_P, r), with orthonormal columns.
 
     As 1'w = 0, every D(w) is in the range of sum_k D(e_k - 1/m). U is a basis of this range, and
     the best P is U S U'. For tessellated kernels r <= 2 m, for any number of features. Return None

@@ -12,7 +12,7 @@ If K_P has a low rank (many features, small C), w is discontinuous in V and f ha
 term -rho/2 |w - centre|^2 smooths f. If this term keeps the gap open, its centre moves to w and rho
 decreases.
 
-The solution w of each SVM gives an upper bound of the optimum, and D(w) a lower bound; a `Search`
+The solution w of each SVM gives an upper bound on the optimum, and D(w) a lower bound; a `Search`
 stores the best ones. The lower bound kappa(w) - n_P/2 lambda_max(D(w)) is concave in w and steep in
 the null space of K_P, so the w of a good P can give a bad bound. A better bound lies between that w
 and the w of the best bound so far. As D is quadratic in w, evaluating D at the sum of both gives D
@@ -50,7 +50,7 @@ PROX, ANNEAL = 0.3, 0.5
 
 @dataclass(frozen=True, eq=False)
 class Saddle:
-    """Bounds of the optimum: `upper` from the primal at (P, w, b), `lower` from the dual.
+    """Bounds on the optimum: `upper` from the primal at (P, w, b), `lower` from the dual.
 
     `w`, shape (n_samples,), and `intercept` are the coefficients and the b of the upper bound.
     """
@@ -139,12 +139,12 @@ class Search:
 
     @property
     def gap(self) -> float:
-        """The difference of the best bounds."""
+        """The difference between the best bounds."""
         return max(0.0, self.upper - self.lower)
 
     @property
     def status(self) -> Status | None:
-        """The reason for which the search stops, or None if it continues."""
+        """The reason for stopping, or None if the search continues."""
         if self.gap <= self.tol * abs(self.upper):
             return Status.CONVERGED
         if self.stopped:
@@ -199,7 +199,7 @@ class Search:
         accuracy: float = np.inf,
         count: int = 1,
     ) -> Evaluation:
-        """Solve an SVM to an absolute accuracy, or to 3 % of an upper bound of its gap if smaller.
+        """Solve an SVM to an absolute accuracy, or to 3 % of a bound on its gap if that is smaller.
 
         `plain` is the same SVM without the proximal term.
         """
@@ -242,7 +242,7 @@ class Search:
     ) -> bool:
         """Update the bounds at one w; return True if the upper bound improves.
 
-        w solves the SVM at a factor of P, or it is a step counted as an SVM (`factor` is None).
+        w solves the SVM at `factor`, or comes from an interior-point step (`factor` is None).
         """
         self.n_svms += 1
         self.idle += 1
@@ -362,7 +362,7 @@ class LowRankPoint(NamedTuple):
 
 @dataclass(eq=False)
 class LowRankDescent:
-    """L-BFGS steps with the current proximal term; `postponed` if the term is not yet used."""
+    """L-BFGS steps with the current proximal term; `postponed` delays its first use."""
 
     search: Search
     prox: Prox | None = None
