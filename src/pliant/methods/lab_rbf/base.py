@@ -275,7 +275,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             self.n_iter_ += len(member.objective_history_)
             losses.append(1.0 - member.validation_score_)
         self.n_iter_ = max(1, self.n_iter_)
-        # Members with more than twice the median loss are not averaged; nan losses exclude no member.
+        # Average the members with at most twice the median loss, and all members if a loss is nan.
         self.averaged_ = ~(np.array(losses) > 2.0 * np.median(losses))
         # Correlate the 1000 most relevant features on 1000 training rows.
         rows = np.linspace(0, len(table) - 1, min(len(table), 1000)).astype(np.intp)
@@ -393,7 +393,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """A symmetric kernel with the learned bandwidths, for methods that cannot use ``kernel_``.
 
         Each feature has one bandwidth, the geometric mean over the support points of all members.
-        If members transform the features differently, the kernel is a weighted mean over transforms.
+        If members transform the features differently, the kernels of the transforms are averaged.
         """
         groups: dict[bytes, list[LocalRBFKernel]] = {}
         for member in self._active:
@@ -483,7 +483,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @by_partition
     @blas_limited
     def distance_to_support(self, X: npt.ArrayLike) -> Array:
-        """Compute the distance of each point to the nearest support point, scaled by its bandwidths.
+        """Compute each point's distance to the nearest support point, scaled by the bandwidths.
 
         The distance is min_i |theta_i o (t - c_i)| over all members. At distance 2 the Gaussian is
         0.02; at larger distances, predictions approach the linear part or the mean.

@@ -284,7 +284,7 @@ def class_indicators(signs: Array) -> Array:
 def logistic_path(
     F: Array, indicators: Array, weights: Array | None, penalties: Array
 ) -> list[tuple[Array, Array]]:
-    """Minimise the objective for decreasing penalties, with warm starts; return W and b for each."""
+    """Minimise the objective for decreasing penalties, with warm starts; return each W and b."""
     n, k = indicators.shape
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []

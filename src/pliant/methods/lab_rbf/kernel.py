@@ -192,7 +192,7 @@ class LocalRBFKernel(Kernel):
         products = centre_products(theta * theta, (centres - mean) * scale).T.copy()
 
         def distances(X: Array, *, exact_zero: bool = True) -> Array:
-            """Compute squared distances, (n, m); `exact_zero` sets those below the rounding error to 0."""
+            """Compute squared distances, (n, m); `exact_zero` replaces rounding errors by 0."""
             points = (X if warp is None else warp(X)) - mean
             # Clipping to 1e150 bandwidths keeps the squares finite.
             result = point_products((points * scale).clip(-1e150, 1e150)) @ products

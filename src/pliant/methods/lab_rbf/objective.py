@@ -250,7 +250,7 @@ class MarginalLikelihood(RowObjective):
         derivative *= 2.0 / energy
         derivative += values.features @ weights
         slopes = rows.gradient(values, derivative, log_squares)
-        # d / d log lam = lam |a|^2 / R + (lam tr A^-1 - p) / n; d log lam / d level = exp(level) / lam.
+        # d/d log lam = lam |a|^2 / R + (lam tr A^-1 - p) / n; d log lam/d level = exp(level) / lam.
         slope = lam * float(np.vdot(a, a)) / energy
         slope += (lam * float(inverse.trace()) - len(a)) / n
         return ObjectivePoint(value, slopes, math.exp(level) / lam * slope)
@@ -258,7 +258,7 @@ class MarginalLikelihood(RowObjective):
 
 @dataclass(frozen=True, eq=False)
 class Interpolation(RowObjective):
-    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c (He et al., Eq. 9), without a linear part."""
+    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c (He et al., Eq. 9), no linear part."""
 
     target: Array  # centred targets y_c of the centres, shape (m, q)
     alpha: float  # ridge penalty, > 0
@@ -359,7 +359,7 @@ class Bandwidths:
     """Objective as a function of one vector: log theta^2 of all centres, and log lam if learned.
 
     The regulariser is shrinkage * mean((s_ij - mean_i s_ij)^2). A shrinkage of inf means one
-    bandwidth per feature, shared by all centres; the vector then has d of these.
+    bandwidth per feature, shared by all centres and stored once.
     """
 
     objective: RowObjective

@@ -57,7 +57,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     """LAB-RBF regressor: the mean of kernel expansions with bandwidths for each support point.
 
     f(t) = sum_i c_i h(|theta_i o (t - x_i)|^2) + v't + b. The bandwidths theta_i, one per feature
-    for each support point x_i, minimise an objective from which variable projection eliminates c, v.
+    for each support point x_i, minimise an objective where variable projection eliminates c and v.
     The objectives are not convex, and there is no optimality certificate. The coefficients are a
     ridge fit to all samples. The mean of the members is again an expansion,
     ``kernel_(X, support_vectors_) @ dual_coef_ + X @ coef_ + intercept_``. Predictions are clipped

@@ -213,7 +213,7 @@ class Trainer:
     def _train_member(
         self, table: Table, start: MemberStart, limits: Array, *, required: bool
     ) -> FitState | None:
-        """Train one member, or return None if the fit is stopped and the member is not `required`."""
+        """Train one member, or return None if the fit is stopped, unless `required`."""
         if self.deadline.stopped and not required and start.member is None:
             return None
         training, layer_output = self._start_training(table, start), None
