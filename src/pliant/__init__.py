@@ -1,9 +1,9 @@
 """Learn kernels from data.
 
 Every method learns a kernel function. ``fit`` sets up a problem, runs a solver, and stores the
-learned kernel (``kernel_``) with its coefficients; all methods predict by
+learned kernel (``kernel_``) with its coefficients; all methods predict with
 ``kernel_(X, support_vectors_) @ dual_coef_ + intercept_``. A learned kernel is an ordinary kernel
-object: callable on new points, and usable in any kernel method, directly or by its Gram matrix.
+object: callable on new points and usable in any kernel method, directly or through its Gram matrix.
 
 Public names and modules are imported on demand, so importing the package is fast.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # importing it from typing is slow
+TYPE_CHECKING = False  # importing typing is slow
 if TYPE_CHECKING:
     from typing import Any
 
