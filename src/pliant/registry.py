@@ -56,7 +56,7 @@ class Method:
     streams : bool, default=False
         True if the learners accept features on any scale.
     many : tuple of int and mapping, optional
-        Minimum number of training rows, and parameters that ``pliant fit`` and comparisons then set.
+        Minimum number of training rows, and parameters ``pliant fit`` and comparisons then set.
     rough : mapping of str to value, optional
         Parameters of the fits in a search, less accurate and faster than the defaults.
     given : mapping of str to value, optional

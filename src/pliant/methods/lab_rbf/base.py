@@ -78,7 +78,7 @@ transforms : "auto" or None, default="auto"
 alpha : float or "auto", default="auto"
     Ridge penalty > 0, for features on [-1, 1] and squared errors summed over samples. "auto" uses
     0.1 for learning the bandwidths, or 0.01 with fewer than 150 support points, times the mean
-    sample weight. It then selects the penalty on the coefficients on the held-out samples. With
+    sample weight. It then uses the held-out samples to select the penalty on the coefficients. With
     "interpolation", "auto" is 1e-3 for both. "evidence" always learns the penalty for the
     bandwidths; a number is then the penalty on the coefficients only.
 validation_fraction : float, default=0.2
@@ -163,7 +163,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def _algorithm(self) -> LABRBFAlgorithm:
-        """The algorithm as an object."""
+        """The algorithm as a `LABRBFAlgorithm`."""
         algorithm = self.algorithm
         return algorithm if isinstance(algorithm, LABRBFAlgorithm) else LABRBFAlgorithm()
 
@@ -275,7 +275,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             self.n_iter_ += len(member.objective_history_)
             losses.append(1.0 - member.validation_score_)
         self.n_iter_ = max(1, self.n_iter_)
-        # Average the members with at most twice the median loss, and all members if a loss is nan.
+        # Average members whose loss is at most twice the median, and all members if a loss is nan.
         self.averaged_ = ~(np.array(losses) > 2.0 * np.median(losses))
         # Correlate the 1000 most relevant features on 1000 training rows.
         rows = np.linspace(0, len(table) - 1, min(len(table), 1000)).astype(np.intp)
@@ -294,7 +294,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Fit the coefficients of the members to all rows."""
 
     def _label_encoder(self) -> Callable[[Any], Encode] | None:
-        """Return a function that builds an encoding from labels, or None for real targets."""
+        """Return a function that builds an encoding from labels, or None for numeric targets."""
         return None
 
     def _set_target(self, table: Table) -> Table:
@@ -304,7 +304,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @property
     @abstractmethod
     def _single_output(self) -> bool:
-        """True if the target is a vector."""
+        """True if the output is a vector."""
 
     @property
     @abstractmethod
@@ -317,9 +317,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     ) -> Self:
         """Refit the coefficients to new samples, with the same support points and bandwidths.
 
-        For any objective, the coefficients of each member become a ridge fit (a logistic fit in
-        classifiers) with its ``alpha_``. A calibration of intervals becomes invalid and is
-        deleted: call `calibrate` again.
+        For any objective, the coefficients of each member become a ridge fit with its ``alpha_``, in one
+        pass over blocks of samples (a logistic fit for classifiers). A calibration of intervals becomes
+        invalid and is deleted: call `calibrate` again.
 
         Parameters
         ----------
@@ -362,7 +362,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return active
 
     def _validate_points(self, X: npt.ArrayLike) -> Array:
-        """Validate the points to predict."""
+        """Validate the points at which to predict."""
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, reset=False, dtype=FLOAT_TYPES))
 

@@ -233,7 +233,7 @@ class LABRBFMember(BaseEstimator):
         return Terms(self.warp_(X), self.warp_(self.kernel_.centres), theta * theta, D, K, slopes)
 
     def measure(self, X: Array) -> None:
-        """Measure the effect of each feature on f and on the terms of f, averaged over points."""
+        """Measure the effect of each feature on f and on the terms of f, averaged over X."""
         terms = self.terms(X)
         u, C, W = terms.points, terms.centres, terms.squares
         size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)

@@ -232,11 +232,11 @@ class MarginalLikelihood(RowObjective):
         # R, bounded below (targets are on [-1, 1]) to keep its inverse finite in float32.
         energy = max(energy, 1e-36)
         # log(R / (n q v)) measures the fit at the best noise level. log det A - p log lam is the
-        # complexity, sum log(1 + w / lam) over the eigenvalues w of F'F. It measures the number
-        # of features determined by the data. With A = L L', log det A = 2 sum log L_ii.
+        # complexity, sum log(1 + w / lam) over the eigenvalues w of F'F: it penalises directions
+        # determined by the data (w > lam). With A = L L', log det A = 2 sum log L_ii.
         complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(a) * math.log(lam)
-        spread = energy / (n * self.rows.target.shape[1] * self.scale)
-        value = math.log(spread) + complexity / n
+        relative_noise = energy / (n * self.rows.target.shape[1] * self.scale)
+        value = math.log(relative_noise) + complexity / n
         if not gradient:
             return ObjectivePoint(value, np.empty(0))
         # dpotri returns only the lower triangle of A^-1.
@@ -258,7 +258,7 @@ class MarginalLikelihood(RowObjective):
 
 @dataclass(frozen=True, eq=False)
 class Interpolation(RowObjective):
-    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c (He et al., Eq. 9), no linear part."""
+    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c (He et al., Eq. 9), with F = K."""
 
     target: Array  # centred targets y_c of the centres, shape (m, q)
     alpha: float  # ridge penalty, > 0
