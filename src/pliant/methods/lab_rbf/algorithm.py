@@ -40,9 +40,9 @@ class LABRBFAlgorithm(BaseEstimator):
         Penalty >= 0 on the variance of log theta^2 over the support points; inf means one bandwidth
         per feature. "auto" selects the penalty from a decreasing path on the held-out samples.
     support : {"kmeans++", "residual", "random"}, default="kmeans++"
-        Selection of the support points. "kmeans++" spreads them over X and y; "random"
-        draws them at random; "residual" draws half of them at random and adds samples with the
-        largest residuals (Algorithm 1 of the paper).
+        Selection of the support points. "kmeans++" spreads them over X and y; "random" draws them
+        at random; "residual" draws half of them at random and adds samples with the largest
+        residuals (Algorithm 1 of the paper).
     initial_bandwidth : float or "auto", default="auto"
         Initial theta of all support points and features, for features on [-1, 1]. "auto" selects
         the best of seven values, then learns one theta per feature.

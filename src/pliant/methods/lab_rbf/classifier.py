@@ -44,11 +44,11 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     """LAB-RBF classifier: the mean of several kernel expansions with one score per class.
 
     All classes share the bandwidths. They are learned as in `LABRBFRegressor`, with targets of +1
-    for the class and -1 for the others. Each member then fits a multinomial
-    logistic regression to the kernel values and the features: it minimises the log loss plus
-    alpha / 2 times the squared norm of the coefficients, with alpha selected on the held-out
-    samples. Scores are averaged over the members, and probabilities are their softmax. `predict`
-    returns the class with the largest probability.
+    for the class and -1 for the others. Each member then fits a multinomial logistic regression to
+    the kernel values and the features: it minimises the log loss plus alpha / 2 times the squared
+    norm of the coefficients, with alpha selected on the held-out samples. Scores are averaged over
+    the members, and probabilities are their softmax. `predict` returns the class with the largest
+    probability.
 
     Parameters
     ----------
