@@ -317,7 +317,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     ) -> Self:
         """Refit the coefficients to new samples, with the same support points and bandwidths.
 
-        For any objective, the coefficients of each member become a ridge fit with its ``alpha_``, in
+        For any objective, each member's coefficients become a ridge fit with its ``alpha_``, in
         one pass over blocks of samples (a logistic fit for classifiers). A calibration of intervals
         becomes invalid and is deleted: call `calibrate` again.
 

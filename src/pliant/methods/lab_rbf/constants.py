@@ -31,7 +31,7 @@ SAMPLE_ROWS = 50_000
 # Scales of features and target. Probes are small expansions that compare scales on held-out rows.
 PROBES, PROBE_ROWS = 3, 1000
 SCALE_TOLERANCE = 1.1  # All feature scales within this factor of the lowest loss are used.
-MIN_HALF_RANGE = 1e-97  # Features with at most this half range are treated as constant.
+MIN_HALF_RANGE = 1e-97  # Features with at most this half-range are treated as constant.
 WARP_BOUND = 1.5  # Bound on transformed features, to keep them comparable with [-1, 1].
 MIN_SKEWNESS = 1.0  # Minimum absolute skewness of a feature to try other scales.
 MIN_TARGET_SKEWNESS = 0.9  # Minimum skewness of a positive target to try its logarithm.

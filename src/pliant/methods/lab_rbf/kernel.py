@@ -92,7 +92,7 @@ class LocalRBFKernel(Kernel):
     bandwidths : array of shape (n_centres, n_features)
         Bandwidths theta_i >= 0, in inverse units; 0 ignores a feature.
     profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
-        h(D) = exp(-D), exp(-r) or (1 + s + s^2/3) exp(-s), r = sqrt(D), s = sqrt(5 D).
+        h(D) = exp(-D), exp(-r) or (1 + s + s^2/3) exp(-s) with r = sqrt(D), s = sqrt(5 D).
     warp : Warp, optional
         Transform u of the features; then D = |theta_i o (u(t) - u(c_i))|^2.
 

@@ -354,7 +354,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         ----------
         X : array-like of shape (n_samples, n_features)
         return_std : bool, default=False
-            If True, also return the standard deviation of the error model at each point.
+            If True, also return the standard deviation of the error at each point.
 
         Returns
         -------
@@ -399,7 +399,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         the members. They are approximate, because the penalties are selected on the same samples.
         With ``calibration=0.2``, or after `calibrate`, intervals use samples reserved for this
         purpose (split conformal prediction). They then contain a new target with at least the
-        requested probability, for any distribution. This holds on average over samples
+        requested probability, for any distribution. The guarantee is an average over samples
         exchangeable with the calibration samples.
 
         References

@@ -50,7 +50,7 @@ Point: TypeAlias = tuple[Array, float]
 class MemberSettings:
     """Settings of one member, with all automatic parameters resolved."""
 
-    algorithm: LABRBFAlgorithm  # for the support, the initial bandwidth and the solver
+    algorithm: LABRBFAlgorithm  # for the initial bandwidth and the solver
     n_support: int
     objective: Literal["ridge", "evidence", "interpolation"]
     linear: bool
@@ -137,7 +137,7 @@ class Trainer:
     def choose_starts(
         self, table: Table, warps: list[Warp], n_continued: int = 0
     ) -> list[MemberStart]:
-        """Choose rows, centres and bandwidths of the members after the first `n_continued`."""
+        """Choose rows, centres and initial bandwidths of members after the first `n_continued`."""
         tasks = []
         for k in range(n_continued, len(self.settings)):
             # The shift by k // len(warps) combines each warp with both objectives.
