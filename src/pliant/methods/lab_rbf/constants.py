@@ -42,7 +42,7 @@ MAX_LOG_LOSS = 0.95  # Maximum loss with the logarithm, relative to the loss wit
 MIN_PAIRS = 10  # Minimum number of pairs of held-out predictions to compare members.
 MIN_COMMON_SHARE = 0.3  # Lower bound on C / E, the common share of the members' squared errors.
 MIN_NOISE_SHARE = 0.25  # Lower bound on the share of constant noise in the squared errors.
-MAX_RATIO = 10.0  # Upper bound on the ratio of spreads, which is unstable with few rows.
+MAX_RATIO = 10.0  # Upper bound on `ratio`, which is unstable with few rows.
 
 MIN_THREADED = 200_000  # Minimum number of kernel values for threads to save time.
 TINY = float(np.finfo(np.float64).tiny)

@@ -42,7 +42,7 @@ class Table:
             return cls(X, Y, np.arange(len(X)))
         weights = check_weights(sample_weight, X)
         mean = float((weights / len(weights)).sum())
-        if not 1e-20 <= mean <= 1e20:  # its square must be finite in float32
+        if not 1e-20 <= mean <= 1e20:  # weighted sums must be finite in float32
             raise ValueError(
                 "expected sample_weight with a mean from 1e-20 to 1e+20, got a mean of "
                 f"{mean:.3g}; divide the weights by their mean"
