@@ -34,12 +34,12 @@ def kernel_alignment(
     gram : array-like of shape (n_samples, n_samples)
         Symmetric kernel values K.
     target : array-like of shape (n_samples, n_samples) or (n_samples,), or SideInformation
-        The matrix Y, or data that define it. For two classes Y = yy' with y of -1 and +1; for more
+        The matrix Y, or data that define it. For two classes, Y = yy' for y in {-1, +1}; for more
         classes Y_ij is 1 if samples i and j have the same label, else 0; for real numbers (floats
         with a fractional part) Y = yy'. For side information Y is T, with entries +1, -1 and 0,
         restricted to the points with side information.
     centered : bool, default=False
-        Centre both matrices, over the compared points.
+        Centre both matrices over the compared points.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def spectral_ratio(gram: npt.ArrayLike) -> float:
     Raises
     ------
     ValueError
-        For a matrix that is not square, symmetric, finite and positive semi-definite, or is zero.
+        If the matrix is zero, or not square, symmetric, finite and positive semi-definite.
 
     References
     ----------
@@ -132,8 +132,8 @@ def effective_rank(gram: npt.ArrayLike) -> float:
 
         \exp \left( -\sum_i p_i \log p_i \right), \qquad p_i = \lambda_i / \sum_j \lambda_j
 
-    This is the effective rank of Roy and Vetterli (2007); singular values of K are its eigenvalues.
-    It lies between 1 and the rank of K, which it equals if the nonzero eigenvalues are equal. The
+    This is the effective rank of Roy and Vetterli (2007); K's singular values are its eigenvalues.
+    It is between 1 and the rank of K, and equals the rank if all nonzero eigenvalues are equal. The
     ratio of the trace to the largest eigenvalue, another definition, is never larger. The cost is
     O(n^3).
 
@@ -149,7 +149,7 @@ def effective_rank(gram: npt.ArrayLike) -> float:
     Raises
     ------
     ValueError
-        For a matrix that is not square, symmetric, finite and positive semi-definite, or is zero.
+        If the matrix is zero, or not square, symmetric, finite and positive semi-definite.
 
     References
     ----------

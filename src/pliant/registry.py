@@ -48,7 +48,7 @@ class Method:
         (``learner__strength``); None for an unsupported task.
     grid : mapping of str to tuple
         The values tried by a search, on standardised features unless the method `streams`. Values
-        of ``gamma``, also of nested estimators, are multiples of 1/d for d features.
+        of ``gamma``, including nested ones, are multiples of 1/d for d features.
     max_rows : int
         Maximum number of training rows for reasonable time and memory.
     summary : str
@@ -56,15 +56,15 @@ class Method:
     streams : bool, default=False
         True if the learners accept features on any scale.
     many : tuple of int and mapping, optional
-        Minimum number of training rows for these parameters, in ``pliant fit`` and comparisons.
+        Minimum number of training rows, and parameters ``pliant fit`` and comparisons then set.
     rough : mapping of str to value, optional
         Parameters of the fits in a search, less accurate and faster than the defaults.
     given : mapping of str to value, optional
         Parameters of every fit; they take precedence over `many` and `rough`.
     per_row : tuple of str, default=()
-        Penalties that `rescale` multiplies by the ratio of rows in the final fit and a search.
+        Penalties that `rescale` multiplies by the ratio of final training rows to search rows.
     searched : bool, default=True
-        True if comparisons search the grid. False if the defaults suit most tables, so that
+        True if comparisons search the grid. False if the defaults suit most tables, so
         searching costs more than it gains.
     """
 
@@ -107,7 +107,7 @@ class Method:
         return self._learners[task]
 
     def matches(self, estimator: object) -> bool:
-        """Return True if this method makes estimators of the same kind."""
+        """Return True if this method makes estimators of this kind."""
         return any(_kind(make()) == _kind(estimator) for make in self._learners.values())
 
     def make_estimator(self, task: str, *, seed: int, n_rows: int, rough: bool = False) -> Any:
@@ -121,7 +121,7 @@ class Method:
         return made.set_params(**{**seeds, **many, **searched, **self.given})
 
     def param_grid(self, n_features: int, task: str | None = None) -> dict[str, list[Any]]:
-        """Return the grid with ``gamma`` for n_features; if `task` is given, for its learner."""
+        """Return the grid for n_features; a `task` restricts it to parameters of its learner."""
         grid: dict[str, list[Any]] = {name: list(values) for name, values in self.grid.items()}
         if task is not None:
             known = self.learner(task)().get_params()

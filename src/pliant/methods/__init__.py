@@ -1,4 +1,4 @@
-"""The methods, in one package for each family. A family imports no other family except svm."""
+"""The methods, one package per family. A family imports no other family except svm."""
 
 # ruff: noqa: F401
 # `pliant.kernels` imports the learned kernels from here.

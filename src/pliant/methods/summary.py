@@ -1,4 +1,4 @@
-"""Summaries of fitted estimators in a common format for all methods and other libraries."""
+"""Summaries of fitted estimators of pliant and other libraries, in a common format."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Summary:
         One function for two classes or regression, and one per pair of classes otherwise. Empty for
         estimators that learn only a kernel or an embedding.
     kernel : Kernel or None
-        The learned kernel; None without one, or if each pair of classes has a kernel.
+        The learned kernel; None without one, or if each pair of classes has its own kernel.
     base_kernel : Kernel or None
         The kernel before learning.
     learner : mapping
@@ -98,8 +98,8 @@ class Summary:
         "gram", "adaptation", "tessellation", "bandwidths", "relevance", "intervals", "weights" and
         "convergence".
     convergence : Convergence or None
-        The convergence of the solver that learned the kernel, if it certifies a gap; the solvers of
-        `functions` are listed there.
+        The convergence of the solver that learned the kernel, if it certifies a gap; each of
+        `functions` has the convergence of its solver.
     weights : KernelWeights or None
         The weights, if the learned kernel is a weighted sum.
     """
@@ -115,7 +115,7 @@ class Summary:
 
 
 def summarize(estimator: BaseEstimator) -> Summary:
-    """Summarize a fitted estimator; for other libraries only the support points are known."""
+    """Summarize a fitted estimator; for other libraries, only count the support points."""
     if hasattr(estimator, "summary"):
         summary: Summary = estimator.summary()
         return summary

@@ -235,7 +235,7 @@ def test_refit_deletes_only_a_calibration():
     model = LABRBFRegressor(**QUICK).fit(X, Y).refit_coefficients(X, Y)
     assert np.isfinite(model.predict_interval(NEW)).all()
     model.calibrate(NEW[:50], NEW_Y[:50]).refit_coefficients(X, Y)
-    with pytest.raises(ValueError, match="also after refit_coefficients"):
+    with pytest.raises(ValueError, match="again after refit_coefficients"):
         model.predict_interval(NEW)
     assert np.isfinite(model.calibrate(NEW[:50], NEW_Y[:50]).predict_interval(NEW)).all()
 

@@ -31,8 +31,8 @@ class LABRBFAlgorithm(BaseEstimator):
         Objective of the bandwidths, see `pliant.methods.lab_rbf.objective`. "ridge" is the
         penalised squared error of a ridge fit; "evidence" is the Gaussian marginal likelihood;
         "interpolation" is the error of the interpolant of the support points (Eq. 9 of the paper).
-        "mixed" alternates "ridge" and "evidence" between members, and uses "ridge" from 4000
-        samples on, where "evidence" is less accurate.
+        "mixed" alternates "ridge" and "evidence" between members, and uses only "ridge" for 4000
+        or more samples, where "evidence" is less accurate.
     linear : bool or "auto", default="auto"
         If True, the model has a linear part. "auto" adds it to three of four members, and to no
         member with "interpolation".
@@ -40,9 +40,9 @@ class LABRBFAlgorithm(BaseEstimator):
         Penalty >= 0 on the variance of log theta^2 over the support points; inf means one bandwidth
         per feature. "auto" selects the penalty from a decreasing path on the held-out samples.
     support : {"kmeans++", "residual", "random"}, default="kmeans++"
-        Selection of the support points. "kmeans++" spreads them in features and target; "random"
-        draws them at random; "residual" draws half of them at random and adds samples with the
-        largest residuals (Algorithm 1 of the paper).
+        Selection of the support points. "kmeans++" spreads them over X and y; "random" draws them
+        at random; "residual" draws half of them at random and adds samples with the largest
+        residuals (Algorithm 1 of the paper).
     initial_bandwidth : float or "auto", default="auto"
         Initial theta of all support points and features, for features on [-1, 1]. "auto" selects
         the best of seven values, then learns one theta per feature.

@@ -61,7 +61,7 @@ FLOAT_TYPES = (np.float64, np.float32)
 PARAMETERS = """
 n_support : int or "auto", default="auto"
     Maximum number of support points per member. "auto" is a third of the samples, at most 200,
-    and 400 from 4000 samples on. It cannot exceed the number of distinct training samples.
+    and 400 for 4000 or more samples. It cannot exceed the number of distinct training samples.
 profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
     Profile of the kernel: h(D) = exp(-D) (the paper's text), exp(-sqrt(D)) (the authors' code),
     or the Matern function with smoothness 5/2.
@@ -73,21 +73,21 @@ algorithm : "default" or LABRBFAlgorithm, default="default"
 transforms : "auto" or None, default="auto"
     "auto" also tries log(x + offset) and asinh transforms of features with skewness above 1. In
     regression with at least 1000 samples, it also tries the logarithm of a positive, skewed
-    target. Members alternate between the transforms with nearly the lowest held-out loss. None
+    target. Members alternate between the transforms within 10 % of the lowest held-out loss. None
     disables transforms.
 alpha : float or "auto", default="auto"
     Ridge penalty > 0, for features on [-1, 1] and squared errors summed over samples. "auto" uses
     0.1 for learning the bandwidths, or 0.01 with fewer than 150 support points, times the mean
-    sample weight. It then selects the penalty of the coefficients on the held-out samples. With
+    sample weight. It then uses the held-out samples to select the penalty on the coefficients. With
     "interpolation", "auto" is 1e-3 for both. "evidence" always learns the penalty for the
-    bandwidths; a number is then the penalty of the coefficients only.
+    bandwidths; a number is then the penalty on the coefficients only.
 validation_fraction : float, default=0.2
     Fraction of the samples, in [0, 1), that each member holds out. 0 requires numbers for `alpha`
     and for the algorithm's ``shrinkage``.
 max_iter : int, default=30
     Maximum number of steps per stage, halved in the last stage. Adam needs thousands of steps.
 max_seconds : float, optional
-    Time limit. The fit then stops with the best result so far.
+    Time limit, after which the fit stops with the best result so far.
 device : str, default="cpu"
     "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
 n_jobs : int, optional
@@ -163,7 +163,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def _algorithm(self) -> LABRBFAlgorithm:
-        """The algorithm as an object."""
+        """The algorithm as a `LABRBFAlgorithm`."""
         algorithm = self.algorithm
         return algorithm if isinstance(algorithm, LABRBFAlgorithm) else LABRBFAlgorithm()
 
@@ -275,9 +275,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             self.n_iter_ += len(member.objective_history_)
             losses.append(1.0 - member.validation_score_)
         self.n_iter_ = max(1, self.n_iter_)
-        # Members with more than twice the median loss are not averaged; nan losses exclude none.
+        # Average members whose loss is at most twice the median, and all members if a loss is nan.
         self.averaged_ = ~(np.array(losses) > 2.0 * np.median(losses))
-        # Correlations are among the 1000 most relevant features, on 1000 training rows.
+        # Correlate the 1000 most relevant features on 1000 training rows.
         rows = np.linspace(0, len(table) - 1, min(len(table), 1000)).astype(np.intp)
         features = np.sort(np.argsort(-self.feature_relevance_, kind="stable")[:1000])
         pairs = correlated_pairs(table.points(rows)[:, features])
@@ -294,7 +294,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Fit the coefficients of the members to all rows."""
 
     def _label_encoder(self) -> Callable[[Any], Encode] | None:
-        """Return a function that builds an encoding from labels, or None for real targets."""
+        """Return a function that builds an encoding from labels, or None for numeric targets."""
         return None
 
     def _set_target(self, table: Table) -> Table:
@@ -304,7 +304,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @property
     @abstractmethod
     def _single_output(self) -> bool:
-        """True if the target is a vector."""
+        """True if the output is a vector."""
 
     @property
     @abstractmethod
@@ -317,9 +317,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     ) -> Self:
         """Refit the coefficients to new samples, with the same support points and bandwidths.
 
-        For any objective, the coefficients of each member become a ridge fit with its ``alpha_``,
-        in one pass over blocks of samples. A calibration of intervals becomes invalid and is
-        deleted: call `calibrate` again.
+        For any objective, each member's coefficients become a ridge fit with its ``alpha_``, in
+        one pass over blocks of samples (a logistic fit for classifiers). A calibration of intervals
+        becomes invalid and is deleted: call `calibrate` again.
 
         Parameters
         ----------
@@ -362,7 +362,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return active
 
     def _validate_points(self, X: npt.ArrayLike) -> Array:
-        """Validate the points to predict."""
+        """Validate the points at which to predict."""
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, reset=False, dtype=FLOAT_TYPES))
 
@@ -393,7 +393,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """A symmetric kernel with the learned bandwidths, for methods that cannot use ``kernel_``.
 
         Each feature has one bandwidth, the geometric mean over the support points of all members.
-        If members transform the features differently, it is the mean of one kernel per transform.
+        If members transform the features differently, the kernels of the transforms are averaged.
         """
         groups: dict[bytes, list[LocalRBFKernel]] = {}
         for member in self._active:
@@ -438,7 +438,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def limits_(self) -> Array:
-        """Minimum and maximum of the features; points are clipped, ``X.clip(*limits_)``."""
+        """Minimum and maximum to which features are clipped: ``X.clip(*limits_)``."""
         return self.members_[0].limits_
 
     @property
@@ -483,7 +483,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @by_partition
     @blas_limited
     def distance_to_support(self, X: npt.ArrayLike) -> Array:
-        """Compute the distance of each point to the nearest support point, in its bandwidths.
+        """Compute each point's distance to the nearest support point, scaled by the bandwidths.
 
         The distance is min_i |theta_i o (t - c_i)| over all members. At distance 2 the Gaussian is
         0.02; at larger distances, predictions approach the linear part or the mean.
@@ -562,7 +562,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             raise ValueError("expected members_ to be a list of LABRBFMember")
         mask, n = np.asarray(self.averaged_), len(members)
         if mask.shape != (n,) or mask.dtype != bool or not mask.any():
-            raise ValueError(f"expected averaged_ of shape ({n},), bool, some entries True")
+            raise ValueError(f"expected averaged_ to be bool of shape ({n},), not all False")
         shape = self.n_features_in_, self._n_outputs
         if {(m.kernel_.centres.shape[1], len(m.intercept_)) for m in members} != {shape}:
             raise ValueError(f"expected members with {shape[0]} features and {shape[1]} outputs")

@@ -4,7 +4,7 @@ With F = [K, X], class indicators t_ik, weights w_i and Z = F W + b, the objecti
 
     - sum_i w_i sum_k t_ik log softmax(Z_i)_k + (penalty / 2) |W|^2.
 
-For two classes, W has one column and F W + b are log-odds: Z = [0, F W + b].
+For two classes, W has one column, F W + b is the log-odds, and Z = [0, F W + b].
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from pliant.methods.lab_rbf.objective import cholesky_factor
 from pliant.methods.lab_rbf.trainer import FitState
 
 INTERCEPT_PENALTY = 1e-6  # Per row; keeps the intercept finite if a class has no rows.
-GRADIENT_TOLERANCE = 3e-4  # Largest entry of the scaled gradient, per row, at convergence.
-MAX_NEWTON = 2_000_000  # Maximum products in a Hessian, n (p q)^2, for Newton steps to save time.
+GRADIENT_TOLERANCE = 3e-4  # Times n for g'H^-1 g (Newton), sqrt(n) for the scaled gradient.
+MAX_NEWTON = 2_000_000  # Largest cost n (p q)^2 of a Hessian for Newton steps; else L-BFGS-B.
 
 
 @document_parameters
 class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
-    """LAB-RBF classifier: the mean of several expansions with one score per class.
+    """LAB-RBF classifier: the mean of several kernel expansions with one score per class.
 
-    All classes share the bandwidths. They are learned as in `LABRBFRegressor`, from the squared
-    error of targets +1 for the class and -1 for other classes. Each member then fits a multinomial
-    logistic regression to the kernel values and the features: it minimises the log loss plus
-    alpha / 2 times the squared norm of the coefficients, with alpha selected on the held-out
-    samples. Scores are averaged over the members, and probabilities are their softmax. The
-    predicted class has the largest probability.
+    All classes share the bandwidths. They are learned as in `LABRBFRegressor`, with targets of +1
+    for the class and -1 for the others. Each member then fits a multinomial logistic regression to
+    the kernel values and the features: it minimises the log loss plus alpha / 2 times the squared
+    norm of the coefficients, with alpha selected on the held-out samples. Scores are averaged over
+    the members, and probabilities are their softmax. `predict` returns the class with the largest
+    probability.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     classes_ : array of shape (n_classes,)
         Class labels.
     alpha_ : array of shape (n_members,)
-        Penalty of the coefficients, the same for all members.
+        Penalty on the coefficients, the same for all members.
     validation_score_ : array of shape (n_members,)
-        1 minus the squared error on the held-out samples, relative to the error of a constant.
+        R2 on the held-out samples, for the targets +1 and -1.
     dual_coef_, coef_, intercept_ : arrays
         Coefficients and intercepts, with one column per class for more than two classes.
     kernel_, support_vectors_, bandwidths_, members_, ...
@@ -74,7 +74,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     Notes
     -----
     X and y may be Dask collections, as in `LABRBFRegressor`; the sample is stratified by class.
-    Coefficients are fitted to at most 20 000 rows of the sample.
+    The coefficients are fitted to at most 20 000 rows.
 
     References
     ----------
@@ -196,7 +196,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     @by_partition
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Compute the scores of each point; their softmax gives the probabilities.
+        """Compute the class scores of each point; the probabilities are their softmax.
 
         For two classes, the score is the log-odds of ``classes_[1]``.
 
@@ -207,7 +207,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, a vector with positive scores for ``classes_[1]``.
+            For two classes, a vector; positive scores predict ``classes_[1]``.
         """
         return self._squeeze(self._expand(X))
 
@@ -252,14 +252,14 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
 
 
 def _encode_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> Array:
-    """Return +1 in the column of the class and -1 elsewhere; one column for two classes."""
+    """Encode labels as +1 in the class's column and -1 elsewhere; one column for two classes."""
     codes = np.searchsorted(classes, y)
     signs = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
     return signs[:, 1:] if len(classes) == 2 else signs
 
 
 def _squared_error(table: Table, rows: Indices) -> Callable[[Array], float]:
-    """Build the squared error of the signs, relative to the error of their mean."""
+    """Build the squared-error loss of the signs, relative to the error of their mean."""
     signs, weights = table.Y[rows], table.weights_of(rows)
     mean = np.average(signs, axis=0, weights=weights)
     variance = np.average((signs - mean) ** 2, axis=0, weights=weights)
@@ -270,7 +270,7 @@ def _squared_error(table: Table, rows: Indices) -> Callable[[Array], float]:
 
 
 def class_scores(scores: Array) -> Array:
-    """Return one column per class: [0, score] if the scores are log-odds in one column."""
+    """Return one column of scores per class; a single column of log-odds becomes [0, score]."""
     return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
 
 
@@ -284,7 +284,7 @@ def class_indicators(signs: Array) -> Array:
 def logistic_path(
     F: Array, indicators: Array, weights: Array | None, penalties: Array
 ) -> list[tuple[Array, Array]]:
-    """Minimise the objective for decreasing penalties, with warm starts; return W and b of each."""
+    """Minimise the objective for decreasing penalties, with warm starts; return each W and b."""
     n, k = indicators.shape
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
@@ -352,7 +352,7 @@ def _newton(loss: PenalisedLogLoss, W: Array) -> Array:
             candidate = loss.evaluate(W - length * step)
             if candidate.value <= point.value - 1e-4 * length * slope:
                 break
-        else:  # the remaining decrease is below rounding errors
+        else:  # the remaining decrease is below the rounding error
             break
         W, point = W - length * step, candidate
         if slope <= tolerance:

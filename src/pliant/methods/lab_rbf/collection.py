@@ -59,7 +59,7 @@ class DaskTable(Table):
 
 
 class DrawnSample(NamedTuple):
-    """Sample of a collection in memory, with the collection."""
+    """In-memory sample of a collection, and all rows of the collection."""
 
     sample: DaskSample
     rows: DaskRows
@@ -94,7 +94,7 @@ class DrawnSample(NamedTuple):
 def draw_sample(
     X: Any, y: Any, sample_weight: Any, *, seed: Any, encoder: Callable[[Any], Encode] | None
 ) -> DrawnSample:
-    """Draw a sample; `encoder` builds the label encoding, None means real targets."""
+    """Draw a sample; `encoder` builds the label encoding; None means numeric targets."""
     labelled = encoder is not None
     rows = DaskRows.from_collection(X, y, sample_weight, labelled=labelled)
     used = rows.y if rows.weights is None else rows.y[rows.weights > 0]

@@ -10,19 +10,19 @@ import numpy as np
 
 # Starting values
 FEW_CENTRES = 150  # With fewer support points, the ridge and shrinkage penalties are lower.
-MANY_ROWS = 4000  # From this number of rows, members use 400 support points and no evidence.
+MANY_ROWS = 4000  # With at least this many rows, members use 400 centres and never "evidence".
 INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # Candidates for d theta^2.
 LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2, features on [-1, 1].
 
 # Penalties, for features and targets on [-1, 1]
-ALPHAS = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0])  # Ridge penalties of the coefficients.
-SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage penalties of the bandwidths, one per stage.
-LOGISTIC_ALPHAS = np.array([100.0, 10.0, 1.0, 0.1, 0.01])  # Penalties of logistic coefficients.
-JITTER = 1e-9  # Share of the mean diagonal of F'F added to lam for the Cholesky factorization.
+ALPHAS = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0])  # Ridge penalties on the coefficients.
+SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage penalties on the bandwidths, one per stage.
+LOGISTIC_ALPHAS = np.array([100.0, 10.0, 1.0, 0.1, 0.01])  # Penalties on logistic coefficients.
+JITTER = 1e-9  # Fraction of the mean diagonal of F'F added to lam for the Cholesky factorization.
 
 # Maximum numbers of rows
-BANDWIDTH_ROWS = 3000  # Training rows of the bandwidths; the coefficients use all rows.
-HELD_OUT_ROWS = 10_000  # Held-out rows of a member.
+BANDWIDTH_ROWS = 3000  # Training rows for the bandwidths; the coefficients use all rows.
+HELD_OUT_ROWS = 10_000  # Held-out rows per member.
 SLOPE_ROWS = 1000  # Rows over which slopes are averaged.
 ERROR_ROWS = 1000  # Held-out rows per member for the error model.
 # Rows sampled from a Dask collection; in memory, four members use 52 000 rows of a million.
@@ -31,8 +31,8 @@ SAMPLE_ROWS = 50_000
 # Scales of features and target. Probes are small expansions that compare scales on held-out rows.
 PROBES, PROBE_ROWS = 3, 1000
 SCALE_TOLERANCE = 1.1  # All feature scales within this factor of the lowest loss are used.
-MIN_HALF_RANGE = 1e-97  # Features with at most this half range are treated as constant.
-WARP_BOUND = 1.5  # Bound on transformed features: they stay comparable with [-1, 1].
+MIN_HALF_RANGE = 1e-97  # Features with at most this half-range are treated as constant.
+WARP_BOUND = 1.5  # Bound on transformed features, to keep them comparable with [-1, 1].
 MIN_SKEWNESS = 1.0  # Minimum absolute skewness of a feature to try other scales.
 MIN_TARGET_SKEWNESS = 0.9  # Minimum skewness of a positive target to try its logarithm.
 MIN_LOG_ROWS = 1000  # Minimum number of rows to try the logarithm of the target.
@@ -42,7 +42,7 @@ MAX_LOG_LOSS = 0.95  # Maximum loss with the logarithm, relative to the loss wit
 MIN_PAIRS = 10  # Minimum number of pairs of held-out predictions to compare members.
 MIN_COMMON_SHARE = 0.3  # Lower bound on C / E, the common share of the members' squared errors.
 MIN_NOISE_SHARE = 0.25  # Lower bound on the share of constant noise in the squared errors.
-MAX_RATIO = 10.0  # Upper bound on the ratio of spreads, which is unstable with few rows.
+MAX_RATIO = 10.0  # Upper bound on `ratio`, which is unstable with few rows.
 
-MIN_THREADED = 200_000  # Minimum number of kernel values of a matrix for threads to save time.
+MIN_THREADED = 200_000  # Minimum number of kernel values for threads to save time.
 TINY = float(np.finfo(np.float64).tiny)

@@ -37,9 +37,9 @@ class LABRBFExplanation:
         ``kernel_part + linear_part + constant``.
     kernel_part, linear_part : arrays of the same shape
         Sum over all support points, and u(t)'v, both averaged over the members. The linear part is
-        0 at the middle of the features' transformed ranges.
+        0 where every transformed feature is at the middle of its range.
     constant : float or array of shape (n_outputs,)
-        Mean constant of the members.
+        Mean intercept of the members.
     nearest : array of int of shape (n_samples, n_nearest)
         Support points with the largest kernel values, in decreasing order, as positions in
         ``support_``, ``support_vectors_`` and ``support_relevance_``. A sample may be a support

@@ -22,7 +22,7 @@ from pliant.kernels.base import Kernel, _Wrapped
 from pliant.kernels.standard import Gaussian, Matern
 from pliant.methods.lab_rbf.constants import MIN_HALF_RANGE, MIN_SKEWNESS, WARP_BOUND
 
-BLOCK_VALUES = 130_000  # Number of kernel values per block (1 MB), for the cache.
+BLOCK_VALUES = 130_000  # Kernel values per block: 1 MB, to fit in the cache.
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def _laplacian(xp: Any, D: Any) -> Any:
 
 
 def _laplacian_slope(xp: Any, D: Any, values: Any) -> Any:
-    # The derivative by D is infinite at D = 0: the point is a centre, and its distance stays 0.
+    # h'(D) is infinite at D = 0, where the point is the centre. D is constant there: use 0.
     slopes = values / xp.sqrt(xp.clip(D, 1e-12, None))
     slopes[D == 0.0] = 0.0
     return slopes
@@ -92,7 +92,7 @@ class LocalRBFKernel(Kernel):
     bandwidths : array of shape (n_centres, n_features)
         Bandwidths theta_i >= 0, in inverse units; 0 ignores a feature.
     profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
-        h(D) = exp(-D), exp(-r) or (1 + s + s^2/3) exp(-s), r = sqrt(D), s = sqrt(5 D).
+        h(D) = exp(-D), exp(-r) or (1 + s + s^2/3) exp(-s) with r = sqrt(D), s = sqrt(5 D).
     warp : Warp, optional
         Transform u of the features; then D = |theta_i o (u(t) - u(c_i))|^2.
 
@@ -133,7 +133,7 @@ class LocalRBFKernel(Kernel):
             self._raise_second_argument(f"{len(Y)} others")
 
     def _refuse_one_set(self) -> None:
-        self._raise_second_argument("one set of points (for their matrix, pass a copy of them)")
+        self._raise_second_argument("one set of points (for k(X, X), call k(X, X.copy()))")
 
     def _raise_second_argument(self, got: str) -> None:
         """Raise ValueError: the second argument must be the centres."""
@@ -183,16 +183,16 @@ class LocalRBFKernel(Kernel):
         return result
 
     def _distances(self) -> Callable[..., Array]:
-        """Build the function that computes squared distances of points by a matrix product."""
+        """Build a function that computes squared distances to the centres by a matrix product."""
         theta, warp = self.bandwidths, self.warp
         centres = self.centres if warp is None else warp(self.centres)
-        # Products give exact distances only near the origin: points are centred and scaled.
+        # Products lose digits far from the origin, so points are centred and scaled.
         mean, scale = centres.mean(axis=0), theta.max(axis=0)
         theta = theta / np.where(scale > 0, scale, 1.0)
         products = centre_products(theta * theta, (centres - mean) * scale).T.copy()
 
         def distances(X: Array, *, exact_zero: bool = True) -> Array:
-            """Compute the squared distances, (n, m); `exact_zero` sets rounding errors to 0."""
+            """Compute squared distances, (n, m); `exact_zero` replaces rounding errors by 0."""
             points = (X if warp is None else warp(X)) - mean
             # Clipping to 1e150 bandwidths keeps the squares finite.
             result = point_products((points * scale).clip(-1e150, 1e150)) @ products
@@ -262,7 +262,7 @@ class Warp(BaseEstimator):
             sample = np.asarray(X[:: max(1, len(X) // 20_000)], dtype=np.float64)
             for j in np.flatnonzero(np.abs(skewness(sample)) > MIN_SKEWNESS):
                 x = sample[:, j]
-                if len(np.unique(x)) <= 5:  # counts and categories are not transformed
+                if len(np.unique(x)) <= 5:  # skip counts and categories
                     continue
                 parameters = _fit_log(x, low[j]) if kind == "log" else _fit_asinh(x)
                 if parameters is not None:
@@ -279,7 +279,7 @@ class Warp(BaseEstimator):
             check_vector(name, getattr(self, name), d)
         kinds = np.asarray(self.kinds)
         if kinds.shape != (d,) or not np.isin(kinds, range(len(WARPS))).all():
-            raise ValueError(f"expected kinds of shape ({d},), each an index in {WARPS}")
+            raise ValueError(f"expected kinds of shape ({d},), each an index into {WARPS}")
 
     @property
     def affine(self) -> bool:
@@ -380,5 +380,5 @@ def _fit_log(x: Array, low: float) -> tuple[float, float] | None:
 def _fit_asinh(x: Array) -> tuple[float, float] | None:
     """Return the offset (the median) and width (half the interquartile range) for "asinh"."""
     low, middle, high = np.quantile(x, [0.25, 0.5, 0.75])
-    width = float(high - low) / 2 or float(x.std()) / 3  # most values may be equal
+    width = float(high - low) / 2 or float(x.std()) / 3  # the quartiles may be equal
     return (float(middle), width) if width > 0 else None

@@ -42,7 +42,7 @@ class Table:
             return cls(X, Y, np.arange(len(X)))
         weights = check_weights(sample_weight, X)
         mean = float((weights / len(weights)).sum())
-        if not 1e-20 <= mean <= 1e20:  # its square must be finite in float32
+        if not 1e-20 <= mean <= 1e20:  # weighted sums must be finite in float32
             raise ValueError(
                 "expected sample_weight with a mean from 1e-20 to 1e+20, got a mean of "
                 f"{mean:.3g}; divide the weights by their mean"
@@ -83,20 +83,20 @@ class Table:
         return self.Y.min(axis=0), self.Y.max(axis=0)
 
     def rows(self, rows: Indices) -> Table:
-        """Return the table of the rows at given positions."""
+        """Return the table of the rows at the given positions."""
         weights, numbers = self.weights_of(rows), self.numbers[rows]
         return replace(self, X=self.X[rows], Y=self.Y[rows], numbers=numbers, weights=weights)
 
     def points(self, rows: Indices) -> Array:
-        """Return the points in given rows, float64."""
+        """Return the points in the given rows, float64."""
         return np.asarray(self.X[rows], dtype=np.float64)
 
     def weights_of(self, rows: Indices) -> Array | None:
-        """Return the weights of given rows, or None if all are 1."""
+        """Return the weights of the given rows, or None if all are 1."""
         return None if self.weights is None else self.weights[rows]
 
     def sample(self, rows: Indices, warp: Warp) -> Table:
-        """Return the table of given rows, with transformed features and targets on [-1, 1]."""
+        """Return the table of the given rows, with transformed features and targets on [-1, 1]."""
         middle, half = self.scale
         scaled = np.asarray((self.Y[rows] - middle) / half)
         return Table(warp(self.X[rows]), scaled, self.numbers[rows], self.weights_of(rows))
@@ -152,16 +152,16 @@ class LABRBFMember(BaseEstimator):
     limits_ : array of shape (2, n_features)
         Minimum and maximum to which the features are clipped.
     linear_ : bool
-        True with a linear part.
+        True if the expansion has a linear part.
     objective_ : str
         Objective of the bandwidths.
     alpha_, shrinkage_ : float
         Ridge and shrinkage penalties selected on the held-out samples. A shrinkage of inf means one
         bandwidth per feature.
     level_ : float
-        Logarithm of the ridge penalty after training; learned with the objective "evidence".
+        Logarithm of the ridge penalty for the bandwidths; the objective "evidence" learns it.
     validation_score_ : float
-        1 minus the loss on the member's held-out samples, relative to the loss of a constant.
+        R2 on the member's held-out samples; nan without held-out samples.
     objective_history_ : array of shape (n_iter_,)
         Objective after each step of all stages.
     changes_ : array of shape (n_features,)
@@ -233,7 +233,7 @@ class LABRBFMember(BaseEstimator):
         return Terms(self.warp_(X), self.warp_(self.kernel_.centres), theta * theta, D, K, slopes)
 
     def measure(self, X: Array) -> None:
-        """Store the effects of each feature on f and its terms, averaged over given points."""
+        """Measure the effect of each feature on f and on the terms of f, averaged over X."""
         terms = self.terms(X)
         u, C, W = terms.points, terms.centres, terms.squares
         size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)
@@ -244,14 +244,14 @@ class LABRBFMember(BaseEstimator):
         squares = terms.slopes * terms.slopes
         ones = squares.sum(axis=0)[:, None]
         parts = squares.T @ (u * u) - 2.0 * C * (squares.T @ u) + C * C * ones
-        parts = np.maximum(parts, 0.0)  # rounding may give < 0 if all points are distant
+        parts = np.maximum(parts, 0.0)  # rounding may give < 0 if all points are far away
         parts *= 4.0 * W * W * (c * c).sum(axis=1)[:, None] / len(X)
         variance = u.var(axis=0)
         self.support_slopes_ = parts * variance
         self.deviations_ = np.sqrt(variance)
 
     def _permutation_changes(self, terms: Terms, c: Array, v: Array) -> Array:
-        """Compute the mean squared change of f by a permuted feature, relative to its variance."""
+        """Compute the mean squared change of f when a feature is permuted, relative to var(f)."""
         n = len(terms.points)
         rows = np.linspace(0, n - 1, min(n, 200)).astype(np.intp)  # see feature_relevance_
         u, D, f = terms.points[rows], terms.distances[rows], terms.kernel[rows] @ c
@@ -261,8 +261,8 @@ class LABRBFMember(BaseEstimator):
         for j, (W, C) in enumerate(zip(terms.squares.T, terms.centres.T, strict=True)):
             moved = np.flatnonzero(permuted[:, j] != u[:, j])
             old, new = u[moved, j], permuted[moved, j]
-            # The squared distances change by W_ij (new^2 - old^2) + 2 W_ij c_ij (old - new), from
-            # the terms W_ij (u_j - c_ij)^2: one matrix product, shape (n, m).
+            # The term W_ij (u_j - c_ij)^2 of the squared distance changes by W_ij (new^2 - old^2)
+            # + 2 W_ij c_ij (old - new): one matrix product, shape (n, m).
             distances = np.column_stack([new * new - old * old, old - new]) @ [W, 2.0 * W * C]
             distances += D[moved]
             kernel = profile.value(np, np.maximum(distances, 0.0, out=distances))
@@ -271,7 +271,7 @@ class LABRBFMember(BaseEstimator):
         return changes
 
     def relevance(self) -> Array:
-        """Return each feature's share of the changes of f, shape (n_features,)."""
+        """Return each feature's share of the sum of `changes_`, shape (n_features,)."""
         return np.asarray(self.changes_ / max(float(self.changes_.sum()), TINY))
 
     def _check_loaded(self) -> None:
@@ -289,7 +289,7 @@ class LABRBFMember(BaseEstimator):
             if value.shape != shape or not numeric or not np.isfinite(value).all():
                 raise ValueError(f"expected finite {name} of shape {shape}, got {value.shape}")
         if self.warp_.slopes.shape != (d,) or not isinstance(self.linear_, bool):
-            raise ValueError(f"expected warp_ of {d} features, and linear_ to be True or False")
+            raise ValueError(f"expected warp_ with {d} features, and linear_ True or False")
         check_row_numbers("support_", self.support_)
         check_real("alpha_", self.alpha_, above=0)
 
@@ -319,8 +319,8 @@ def join_kernels(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
 
 
 def correlated_pairs(X: Array) -> Indices:
-    """Find pairs of columns with |Spearman's correlation| > 0.8, in decreasing order."""
-    with np.errstate(invalid="ignore"):  # constant columns have the correlation nan
+    """Find pairs of columns with |Spearman's correlation| > 0.8, strongest first."""
+    with np.errstate(invalid="ignore"):  # the correlation of a constant column is nan
         correlations = np.corrcoef(rankdata(X, axis=0), rowvar=False)
     strength = np.triu(np.abs(np.atleast_2d(correlations)), k=1)
     pairs = np.argwhere(strength > 0.8)

@@ -10,7 +10,7 @@ function of s = log(theta o theta), shape (m, d).
   the noise variance and lam learned
 * interpolation: |K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c at the centres (He et al., Eq. 9)
 
-v is the mean square of y, so that every objective is about 1 at f = b. No objective is convex.
+v = |y|^2 / n, so that ridge and interpolation are 1 at f = b. No objective is convex.
 
 Squared distances are matrix products: with z(x) = [x o x, x, 1], W = theta o theta and
 w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], |theta_i o (x - c_i)|^2 = z(x)'w_i. Gradients take one
@@ -49,7 +49,7 @@ class LocalValues(NamedTuple):
 class LocalFeatures:
     """Features of a LAB-RBF expansion: kernel values against m centres, and x if `linear`."""
 
-    centres: Array  # shape (m, d), near the origin, where products give exact distances
+    centres: Array  # shape (m, d), near the origin, where products give accurate distances
     profile: Profile
     linear: bool
     device: Device
@@ -86,7 +86,7 @@ class LocalFeatures:
 
     def pull_back(self, derivative: DeviceArray, log_squares: Array) -> Array:
         """Compute dL/d log W, shape (m, d), from (dL/dD / factor)'z, shape (m, 2 d + 1)."""
-        # dD_i/d log W_ij = W_ij (x_j^2 - 2 c_ij x_j + c_ij^2); the three terms are columns of z.
+        # dD_i/d log W_ij = W_ij (x_j^2 - 2 c_ij x_j + c_ij^2); x_j^2, x_j and 1 are columns of z.
         C, d = self.centres, self.centres.shape[1]
         sums = self.device.numpy(derivative)
         squares, points, ones = sums[:, :d], sums[:, d : 2 * d], sums[:, 2 * d :]
@@ -232,11 +232,11 @@ class MarginalLikelihood(RowObjective):
         # R, bounded below (targets are on [-1, 1]) to keep its inverse finite in float32.
         energy = max(energy, 1e-36)
         # log(R / (n q v)) measures the fit at the best noise level. log det A - p log lam is the
-        # complexity, sum log(1 + w / lam) over the eigenvalues w of F'F. It measures the number
-        # of features determined by the data. With A = L L', log det A = 2 sum log L_ii.
+        # complexity, sum log(1 + w / lam) over the eigenvalues w of F'F: it penalises directions
+        # determined by the data (w > lam). With A = L L', log det A = 2 sum log L_ii.
         complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(a) * math.log(lam)
-        spread = energy / (n * self.rows.target.shape[1] * self.scale)
-        value = math.log(spread) + complexity / n
+        relative_noise = energy / (n * self.rows.target.shape[1] * self.scale)
+        value = math.log(relative_noise) + complexity / n
         if not gradient:
             return ObjectivePoint(value, np.empty(0))
         # dpotri returns only the lower triangle of A^-1.
@@ -250,7 +250,7 @@ class MarginalLikelihood(RowObjective):
         derivative *= 2.0 / energy
         derivative += values.features @ weights
         slopes = rows.gradient(values, derivative, log_squares)
-        # d / d log lam = lam |a|^2 / R + (lam tr A^-1 - p) / n; exp(level) / lam excludes jitter.
+        # d/d log lam = lam |a|^2 / R + (lam tr A^-1 - p) / n; d log lam/d level = exp(level) / lam.
         slope = lam * float(np.vdot(a, a)) / energy
         slope += (lam * float(inverse.trace()) - len(a)) / n
         return ObjectivePoint(value, slopes, math.exp(level) / lam * slope)
@@ -258,7 +258,7 @@ class MarginalLikelihood(RowObjective):
 
 @dataclass(frozen=True, eq=False)
 class Interpolation(RowObjective):
-    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c (He et al., Eq. 9), without linear part."""
+    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c (He et al., Eq. 9), with F = K."""
 
     target: Array  # centred targets y_c of the centres, shape (m, q)
     alpha: float  # ridge penalty, > 0
@@ -273,7 +273,7 @@ class Interpolation(RowObjective):
         features = self.rows.features
         centres = features.evaluate(features.moments(features.centres), log_squares)
         matrix = features.device.numpy(centres.kernel).copy()
-        matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha  # without rounding errors
+        matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha  # k(c, c) = 1 exactly
         factor = scipy.linalg.lu_factor(matrix, check_finite=False)
         return np.asarray(scipy.linalg.lu_solve(factor, self.target)), factor, centres
 
@@ -329,7 +329,7 @@ def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
     """Compute the lower Cholesky factor of F'F + diag(alpha), with jitter if it is singular."""
     for jitter in (0.0, 1e-12, 1e-9, 1e-6):
         diagonal = alpha + jitter * float(gram.diagonal().mean()) if jitter else alpha
-        # The transpose is in column-major order, which LAPACK needs to overwrite it.
+        # LAPACK overwrites only column-major arrays, such as the transpose of this copy.
         matrix = gram.copy().T
         matrix.T.reshape(-1)[:: len(gram) + 1] += diagonal
         factor, failed = dpotrf(matrix, lower=1, overwrite_a=1)
@@ -346,7 +346,7 @@ def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
     # With the eigendecomposition F'F = V diag(w) V', the solutions are V (w + alpha)^-1 V'F'y.
     values, vectors = np.linalg.eigh(gram)
     rotated, solutions = vectors.T @ right, []
-    # Smaller penalties are below the rounding errors of the largest eigenvalue.
+    # Smaller penalties are below the rounding error of the largest eigenvalue.
     min_alpha = 1e-18 * max(float(values[-1]), 0.0)
     for alpha in alphas:
         damped = np.maximum(values, 0.0) + max(alpha, min_alpha)
@@ -358,8 +358,8 @@ def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
 class Bandwidths:
     """Objective as a function of one vector: log theta^2 of all centres, and log lam if learned.
 
-    The regularizer is shrinkage * mean((s_ij - mean_i s_ij)^2). A shrinkage of inf means one
-    bandwidth per feature, shared by all centres; the vector then has d of them.
+    The regulariser is shrinkage * mean((s_ij - mean_i s_ij)^2). A shrinkage of inf means one
+    bandwidth per feature, shared by all centres and stored once.
     """
 
     objective: RowObjective
@@ -390,7 +390,7 @@ class Bandwidths:
         point = self.objective.at(s, level)
         if self.shared:
             value, gradient = point.value, point.gradient.sum(axis=0)
-        else:  # deviations sum to zero, so that the derivative of the mean vanishes
+        else:  # deviations sum to zero, so the terms from the mean vanish
             spread = s - s.sum(axis=0) / len(s)
             gradient = point.gradient + (2.0 * self.shrinkage / s.size) * spread
             value = point.value + self.shrinkage * float(np.vdot(spread, spread)) / s.size

@@ -6,8 +6,8 @@ predictions at t. The distribution of z is empirical: held-out errors, each divi
 
 Let E be the mean squared error of a member, and C the mean product of the errors of two members on
 rows held out by both. The mean of k members has the mean squared error C + (E - C) / k: of its k^2
-error products, k have mean E and k (k - 1) have mean C. `ratio` compares the differences of two
-members on rows held out by both with the spread of all members on these rows. With separate
+error products, k have mean E and k (k - 1) have mean C. `ratio`^2 is the variance of two members'
+predictions on rows held out by both, over the variance of all final members there. With separate
 calibration rows, intervals are split-conformal (Vovk, Gammerman and Shafer 2005; Lei et al. 2018).
 """
 
@@ -54,10 +54,10 @@ from pliant.methods.lab_rbf.trainer import FitState, Trainer
 @document_parameters
 @dataclass(kw_only=True, eq=False, repr=False)
 class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
-    """LAB-RBF regressor: the mean of several expansions with bandwidths per support point.
+    """LAB-RBF regressor: the mean of kernel expansions with bandwidths for each support point.
 
-    f(t) = sum_i c_i h(|theta_i o (t - x_i)|^2) + v't + b. The bandwidths theta_i of each support
-    point x_i and feature minimise an objective from which variable projection eliminates c and v.
+    f(t) = sum_i c_i h(|theta_i o (t - x_i)|^2) + v't + b. The bandwidths theta_i, one per feature
+    for each support point x_i, minimise an objective where variable projection eliminates c and v.
     The objectives are not convex, and there is no optimality certificate. The coefficients are a
     ridge fit to all samples. The mean of the members is again an expansion,
     ``kernel_(X, support_vectors_) @ dual_coef_ + X @ coef_ + intercept_``. Predictions are clipped
@@ -77,7 +77,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         differently, it is unavailable, and so are ``dual_coef_``, ``coef_``, ``intercept_`` and
         ``bandwidths_``; use ``members_``.
     support_ : array of shape (n_support,)
-        Indices of the support points of all members, in order.
+        Indices of the support points in the training data, member by member.
     support_vectors_ : array of shape (n_support, n_features)
         Support points in the units of the features.
     bandwidths_ : array of shape (n_support, n_features)
@@ -102,7 +102,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         Share of each feature in the mean squared slope of each support point's term.
     correlated_features_ : array of int of shape (n_pairs, 2)
         Pairs of features with an absolute rank correlation above 0.8 on at most 1000 training
-        samples, in decreasing order. Either feature of a pair may get the relevance of both.
+        samples, strongest first. Either feature of a pair may get the relevance of both.
     members_ : list of LABRBFMember
         Members of the model.
     averaged_ : array of bool of shape (n_members,)
@@ -117,7 +117,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     target_low_, target_high_ : arrays of shape (n_outputs,)
         Range of predictions.
     n_iter_ : int
-        Number of solver steps of all members and stages.
+        Total number of solver steps over all members and stages.
 
     See Also
     --------
@@ -127,12 +127,12 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     -----
     Evaluating the objective and gradient costs O(n m (4 d + m)) for n samples, d features and m
     support points; a member needs a few hundred evaluations. `sample_weight` multiplies squared
-    errors. Held-out samples are drawn regardless of the weights, so that a weight of two differs
-    from a repeated sample.
+    errors. Held-out samples are drawn regardless of the weights, so a weight of two is not
+    equivalent to a repeated sample.
 
     X and y may be Dask collections larger than memory. The coefficients are fitted to all rows, the
-    rest of the model to a seeded sample of at most 50 000 rows of all partitions. Predictions for a
-    collection are lazy dask arrays, computed partition by partition.
+    rest of the model to a seeded sample of at most 50 000 rows from all partitions. Predictions for
+    a collection are lazy dask arrays, computed partition by partition.
 
     `from_paper` builds the model with the paper's algorithm.
 
@@ -190,7 +190,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         learning_rate : float, default=0.01
             Learning rate of Adam.
         **parameters
-            Other parameters of the class; the default is 9500 for ``max_iter``, 1e-3 for ``alpha``.
+            Other parameters of the class; ``max_iter`` defaults to 9500 and ``alpha`` to 1e-3.
 
         Returns
         -------
@@ -253,7 +253,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
                 table = table.with_logarithms() if state.target_transform_ == "log" else table
                 starts = trainer.continue_members(table, state.members_)
             fits = trainer.train(table, starts)
-            if self._algorithm.objective != "interpolation":  # which sets coefficients in training
+            if self._algorithm.objective != "interpolation":  # it sets coefficients in training
                 self._solve_coefficients([fit.member for fit in fits], table)
             self._store_members(table, fits)
             self.target_transform_ = "log" if table.log_target else None
@@ -338,7 +338,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             member.set_coefficients(a, table.mean)
 
     def _set_target(self, table: Table) -> Table:
-        """Store the range of new targets, delete a calibration, return targets as in the fit."""
+        """Store the range of new targets, delete any calibration, transform targets as in fit."""
         transformed = table.with_logarithms() if self.target_transform_ == "log" else table
         self.target_low_, self.target_high_ = table.target_range
         if self.error_model_ is not None and self.error_model_.exact:
@@ -354,12 +354,12 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         ----------
         X : array-like of shape (n_samples, n_features)
         return_std : bool, default=False
-            If True, also return the standard deviation of the error model at each point.
+            If True, also return the standard deviation of the error at each point.
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_outputs)
-            Predictions; with `return_std`, a pair of predictions and standard deviations.
+            Predictions; with `return_std`, a tuple of predictions and standard deviations.
         """
         if not return_std:
             return self._clip_to_range(self._expand(X))
@@ -399,7 +399,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         the members. They are approximate, because the penalties are selected on the same samples.
         With ``calibration=0.2``, or after `calibrate`, intervals use samples reserved for this
         purpose (split conformal prediction). They then contain a new target with at least the
-        requested probability, for any distribution. This probability is an average over samples
+        requested probability, for any distribution. The guarantee is an average over samples
         exchangeable with the calibration samples.
 
         References
@@ -437,7 +437,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         z = [errors.quantile(float(p)) for p in probabilities.ravel()]
         quantiles = np.stack([mean + scale * each for each in z], axis=-1)
         if self.target_transform_ == "log":
-            # Calibration targets <= 0 have the logarithm -inf, which keeps an endpoint infinite.
+            # Calibration targets <= 0 can give endpoints -inf: keep them, as exp would give 0.
             quantiles = np.where(np.isinf(quantiles), quantiles, np.exp(quantiles))
         if probabilities.ndim == 0:
             quantiles = quantiles[..., 0]
@@ -490,8 +490,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         if self.error_model_ is None:
             raise ValueError(
                 "expected held-out or calibration samples for intervals: set "
-                "validation_fraction > 0 or calibration, or call calibrate(X, y), also after "
-                f"refit_coefficients; got validation_fraction={self.validation_fraction:g} and "
+                "validation_fraction > 0 or calibration, or call calibrate(X, y) (again after "
+                f"refit_coefficients); got validation_fraction={self.validation_fraction:g} and "
                 "no calibration samples"
             )
         return self.error_model_
@@ -551,9 +551,9 @@ class LABRBFErrorModel(BaseEstimator):
     noise : array of shape (n_outputs,)
         Constant part of s, > 0, in this unit.
     ratio : array of shape (n_outputs,)
-        Factor of the members' spread.
+        Factor of the members' spread in s.
     errors : array of shape (n_errors, n_outputs)
-        Errors z, sorted by column. With log targets, calibration targets <= 0 have the error -inf.
+        Errors z, each column sorted. With log targets, calibration targets <= 0 have error -inf.
     weights : array of shape (n_errors, n_outputs) or None
         Weights of the errors; None if all are 1.
     exact : bool
@@ -568,7 +568,7 @@ class LABRBFErrorModel(BaseEstimator):
     exact: bool
 
     def calibrated(self, errors: Array, spread: Array) -> Self:
-        """Replace the errors with calibration errors; both arguments have shape (n, n_outputs)."""
+        """Return a copy with calibration errors; both arguments have shape (n, n_outputs)."""
         z = np.sort(errors / self.scale(spread), axis=0)
         return type(self)(self.unit, self.noise, self.ratio, z, None, exact=True)
 
@@ -579,9 +579,9 @@ class LABRBFErrorModel(BaseEstimator):
     def quantile(self, probability: float) -> Array:
         """Compute the quantile of z for each output.
 
-        With calibration rows it is the conformal quantile: an order statistic, or infinite with too
-        few rows. A new z is smaller with at most this probability if it is below 1/2, and with at
-        least this probability otherwise.
+        With calibration rows, this is the conformal quantile: an order statistic, or infinite with
+        too few rows. For `probability` p < 1/2, a new z is smaller with probability at most p;
+        otherwise, with probability at least p.
         """
         n = len(self.errors)
         if self.exact:
@@ -614,7 +614,7 @@ class LABRBFErrorModel(BaseEstimator):
             if least < 0 or (name != "ratio" and least == 0):
                 raise ValueError(f"expected unit > 0, noise > 0 and ratio >= 0, got {least:g}")
         if not (errors[:-1] <= errors[1:]).all() or not (errors < np.inf).all():
-            raise ValueError("expected errors sorted by column, without nan or inf")
+            raise ValueError("expected each column of errors sorted, without nan or inf")
         weights = self.weights
         if weights is not None and (np.shape(weights) != errors.shape or np.min(weights) < 0):
             raise ValueError(f"expected weights >= 0 of shape {errors.shape}")
@@ -667,12 +667,12 @@ def _scaled_errors(target: Array, predicted: Array, final: Array) -> tuple[float
             ratio = math.sqrt(held_out_variance / final_variance)
             ratio = min(max(ratio, 1.0), constants.MAX_RATIO)
     # The mean of k members has squared error C + (E - C) / k, and the mean of all m members
-    # C + (E - C) / m. Errors are rescaled by the square root of the ratio.
+    # C + (E - C) / m. Errors are rescaled by the root of the quotient.
     own = single - common
     factor = np.sqrt((common + own / m) / np.maximum(common + own / count, constants.TINY))
     mean_errors = factor * total / count
     mse = float(np.mean(mean_errors**2))
-    # The mean of s^2 = noise^2 + (ratio spread)^2 is the mean squared error.
+    # Match the mean of s^2 = noise^2 + (ratio spread)^2 to the mean squared error.
     min_noise = max(constants.MIN_NOISE_SHARE * mse, constants.TINY)
     noise = max(mse - float(np.mean((ratio * spread) ** 2)), min_noise)
     return math.sqrt(noise), ratio, mean_errors / np.sqrt(noise + (ratio * spread) ** 2)

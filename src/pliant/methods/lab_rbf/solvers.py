@@ -1,7 +1,7 @@
 """Solvers for the bandwidths: quasi-Newton steps of bounded size, and Adam on mini-batches.
 
-For large log theta^2 every kernel is a Dirac function, and the objective has a plateau with zero
-gradient. The long first step of L-BFGS-B ends there; `descend` bounds the change per coordinate.
+For large log theta^2, kernel values vanish away from the centres, and the objective is flat. The
+long first step of L-BFGS-B can end there; `descend` bounds the change per coordinate.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def adam(
             order = rng.permutation(n_rows)
         rows, order = order[:batch], order[batch:]
         value, gradient = problem.sample(rows).value_and_gradient(x)
-        # Moving averages start at 0; dividing by 1 - decay^n_iter removes this bias.
+        # Moving averages start at 0; dividing by 1 - decay^n_iter removes the bias.
         mean += (1.0 - 0.9) * (gradient - mean)
         square += (1.0 - 0.999) * (gradient * gradient - square)
         size = np.sqrt(square / (1.0 - 0.999**n_iter)) + 1e-8

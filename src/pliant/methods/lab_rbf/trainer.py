@@ -37,7 +37,7 @@ from pliant.methods.lab_rbf.objective import (
 )
 
 Loss: TypeAlias = Callable[[Table, Indices], Callable[[Array], float]]
-"""Build the loss of scaled predictions of given rows, about 1 for a constant."""
+"""Build the loss of scaled predictions at given rows; it is about 1 for a constant."""
 
 Layer: TypeAlias = Callable[[Array, Table, Array], Array]
 """Fit coefficients to features and rows; return predictions from the features of other rows."""
@@ -50,12 +50,12 @@ Point: TypeAlias = tuple[Array, float]
 class MemberSettings:
     """Settings of one member, with all automatic parameters resolved."""
 
-    algorithm: LABRBFAlgorithm  # for the support, the initial bandwidth and the solver
+    algorithm: LABRBFAlgorithm  # for the initial bandwidth and the solver
     n_support: int
     objective: Literal["ridge", "evidence", "interpolation"]
     linear: bool
     alpha: float  # ridge penalty for learning the bandwidths
-    alphas: Array  # candidate ridge penalties of the coefficients
+    alphas: Array  # candidate ridge penalties on the coefficients
     shrinkages: tuple[float, ...]  # decreasing; inf means one bandwidth per feature
     profile: str  # key of `PROFILES`
     support: Literal["kmeans++", "residual", "random"]
@@ -137,7 +137,7 @@ class Trainer:
     def choose_starts(
         self, table: Table, warps: list[Warp], n_continued: int = 0
     ) -> list[MemberStart]:
-        """Choose rows, centres and initial bandwidths of members from number `n_continued` on."""
+        """Choose rows, centres and initial bandwidths of members after the first `n_continued`."""
         tasks = []
         for k in range(n_continued, len(self.settings)):
             # The shift by k // len(warps) combines each warp with both objectives.
@@ -163,7 +163,7 @@ class Trainer:
         bandwidth, path = settings.algorithm.initial_bandwidth, settings.shrinkages
         stage = path[-1] if by_residual else math.inf, 0
         if bandwidth == "auto" and not by_residual:
-            # Two thirds of the steps, rounded up, learn one bandwidth per feature.
+            # The first stage, 2/3 of max_iter steps (rounded up), learns one bandwidth per feature.
             stage = math.inf, -(-2 * settings.max_iter // 3)
         s, level = np.zeros((m, d)), math.log(settings.alpha)
         start = MemberStart(
@@ -179,7 +179,7 @@ class Trainer:
         return start._replace(log_squares=candidates[int(np.argmin(values))])
 
     def continue_members(self, table: Table, members: Sequence[LABRBFMember]) -> list[MemberStart]:
-        """Continue the members of a previous fit on new rows; initialize additional members."""
+        """Continue the members of a previous fit on new rows; initialise additional members."""
         starts = []
         for member, settings, seed in zip(members, self.settings, self.seeds, strict=False):
             rng, warp = RandomState(seed), member.warp_
@@ -213,7 +213,7 @@ class Trainer:
     def _train_member(
         self, table: Table, start: MemberStart, limits: Array, *, required: bool
     ) -> FitState | None:
-        """Train one member, or return None if the fit is stopped and it is not `required`."""
+        """Train one member, or return None if the fit is stopped, unless `required`."""
         if self.deadline.stopped and not required and start.member is None:
             return None
         training, layer_output = self._start_training(table, start), None
@@ -290,7 +290,7 @@ class Trainer:
         return Parallel(n_jobs=threads_for(self.n_jobs, worth_it=worth_it), require="sharedmem")
 
     def _split(self, n: int, rng: RandomState) -> Split:
-        """Split n rows at random; copies, as views would keep all n indices in memory."""
+        """Split n rows at random; copy the parts, as views would keep all n indices in memory."""
         order, fraction = rng.permutation(n), self.validation_fraction
         final = order[: constants.BANDWIDTH_ROWS].copy()
         if fraction == 0:
@@ -391,7 +391,7 @@ class BandwidthTraining:
         return self.start
 
     def _largest_errors(self, objective: RowObjective, s: Array, count: int) -> Indices:
-        """Find the distinct points with the largest errors that are not centres."""
+        """Find the distinct points, other than centres, with the largest errors."""
         X, centres, rows = self.start.rows.X, self.start.positions, objective.rows
         alpha = np.array([self.start.settings.alpha])
         a = self.device.array(_coefficients(objective, s, alpha)[0])
@@ -441,7 +441,7 @@ def _choose_centres(rows: Table, support: str, count: int, rng: RandomState) -> 
     if support != "kmeans++":
         return np.asarray(distinct[np.sort(rng.choice(len(X), count, replace=False))])
     # k-means++ on [X, sqrt(d / q) Y]: probabilities are proportional to the squared distance to
-    # the nearest drawn point. scikit-learn's version, with several trials, is ten times slower.
+    # the nearest drawn point. scikit-learn's, with several trials per point, is ten times slower.
     points = np.hstack([X, np.sqrt(X.shape[1] / Y.shape[1]) * Y])
     sizes = np.einsum("ij,ij->i", points, points)
     drawn = [int(rng.randint(len(points)))]
