@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
 import os
@@ -93,9 +94,14 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_picture(path: Path, figure: Any) -> None:
-    """Write a matplotlib figure as a small PNG file."""
+    """Write a matplotlib figure as a small PNG file of at most 256 colours."""
+    from PIL import Image
+
+    full = io.BytesIO()
+    figure.savefig(full, format="png", dpi=100)
+    picture = Image.open(full).convert("RGB").quantize(256, dither=Image.Dither.NONE)
     with replacing(path) as draft:
-        figure.savefig(draft, format="png", dpi=100, pil_kwargs={"optimize": True})
+        picture.save(draft, format="png", optimize=True)
 
 
 __all__ = [

@@ -563,7 +563,7 @@ REFUSED = {
     ("--report", "-"): "expected a file name, got '-': only --json can be written to stdout",
     ("--json", "r", "--report", "r"): "'r' is already in use: choose another name",
     ("patients.csv",): "expected each table once, got 'patients.csv' twice",
-    ("other.csv", "--cache", "c"): "--cache is the file of a single table",
+    ("other.csv", "--cache", "c"): "--cache applies to a single table",
     ("other.csv", "--out", "m"): "--out saves a single model: expected one table, got 2",
     ("--cache", "thesis.txt"): "'thesis.txt' is not a comparison file",
     ("--cache", "thesis.txt", "--resume"): "'thesis.txt' is not a comparison file",

@@ -342,7 +342,9 @@ class Column:
             if bool(values) != (self.kind == kind) or len(set(values)) < len(values):
                 raise ValueError(f"column {quoted(self.name)}: invalid {name} for kind {self.kind}")
         if list(self.categories) != sorted(self.categories) or {*self.parts} - {*DATE_PARTS}:
-            raise ValueError(f"column {quoted(self.name)}: invalid category order or date part")
+            raise ValueError(
+                f"column {quoted(self.name)}: expected a valid category order and date parts"
+            )
 
     @property
     def feature_names(self) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ def grams(X):
 
 
 def call_rule(rule, K, labels, s):
-    """Compute the weights by calling the functions of a rule call_rule."""
+    """Compute the weights from the functions of its own rule."""
     n_classes = labels.max() + 1
     pairs = [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
     signs = [1.0 * (labels == j) - 1.0 * (labels == i) for i, j in pairs]
