@@ -456,7 +456,7 @@ class DenseRows(Rows):
     gram : array of shape (n, n)
         Symmetric. float32 and float64 are kept, in C order; other dtypes become float64.
     dtype : dtype, optional
-        Precision to store; float32 halves the memory traffic of a solver. Sums are float64.
+        Storage precision; float32 halves the memory traffic of a solver. Sums are float64.
     """
 
     def __init__(self, gram: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:
