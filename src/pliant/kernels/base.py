@@ -352,7 +352,7 @@ class Rescaled(_Wrapped):
 class On(_Wrapped):
     """A kernel on selected columns: k(x, y) = kernel(x[columns], y[columns]).
 
-    Estimators replace column names by positions in the data frame of the fit; `resolved` does the
+    Estimators replace column names by positions in the training data frame; `resolved` does the
     same for a list of names. Evaluating a kernel with unresolved names raises ValueError.
 
     Parameters

@@ -35,7 +35,7 @@ MANY = 2000
 
 
 class CoordinateNeighbors:
-    """Neighbours among training points with coordinates, shape (n, d), by Euclidean distance.
+    """Neighbours among training points, shape (n, d), by Euclidean distance.
 
     A new point bitwise equal to training points has only the first of them as its neighbour.
     """
@@ -171,7 +171,7 @@ def reciprocal(neighbors: Neighbors, X: Array) -> Indices:
     """Return the reciprocal nearest training point to each row of X, shape (m,).
 
     It minimises the product r s; ties go to the nearer point. As the s-th neighbour has r s >= s,
-    an inlier needs few neighbours, queried in growing numbers; an outlier needs all ranks.
+    inliers need few neighbours, queried in growing batches; outliers need all ranks.
     """
     best = np.full(len(X), -1, dtype=np.intp)
     product = np.full(len(X), np.inf)

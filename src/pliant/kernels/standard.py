@@ -446,7 +446,7 @@ def as_kernel(
     gamma : float or {"scale", "auto"}
         Parameter of named kernels, > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
     feature_names : sequence of str of length d, optional
-        Column names of X; nested `On` kernels get positions instead of these names.
+        Column names of X; nested `On` kernels get positions instead of names.
     """
     if isinstance(kernel, str):
         if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:

@@ -51,7 +51,7 @@ class Certificate:
     gap : float
         value + gap is an upper bound on the optimum. nan if K is not PSD.
     intercept : float
-        The b with the smallest gap.
+        The b that minimises the gap.
     decision : array of shape (n,)
         f + b, the decision values of the training points.
     slope : float
@@ -68,7 +68,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class MarginDual:
-    """The dual problem of the module docstring.
+    """The dual problem in the module docstring.
 
     Parameters
     ----------
@@ -390,7 +390,7 @@ Pause: TypeAlias = Callable[[], object]
 
 
 class Rows(ABC):
-    """Access to a symmetric Gram matrix K by rows.
+    """Row access to a symmetric Gram matrix K.
 
     Solvers read small square blocks and weighted sums of rows, and never call the kernel.
     `DenseRows` holds the matrix; `pliant.methods.svm.rows.CachedRows` computes rows on demand.

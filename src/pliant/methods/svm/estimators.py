@@ -1,4 +1,4 @@
-"""Base classes of estimators with a support vector machine (SVM), and paths over C.
+"""Base classes of support vector machine (SVM) estimators, and paths over C.
 
 `BaseSVM.fit` sets up one SVM problem per function, builds the base kernel, solves the problems and
 stores the results. A family of methods implements `_build_kernel` and `_solve`.

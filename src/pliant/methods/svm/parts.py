@@ -225,9 +225,9 @@ def run_parts(
     """Solve each part.
 
     Tasks run in threads or on the ``joblib.parallel_config`` backend, which must be able to return
-    results one by one (threads, loky, Dask). The largest parts start first. The number of active
-    tasks is less than twice the number of workers, to limit the number of copied parts. The first
-    error is raised, with a note that names its part.
+    results one by one (threads, loky, Dask). The largest parts start first. Fewer than two tasks
+    per worker are active at a time, to limit the number of copied parts. The first error is
+    raised, with a note that names its part.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def _tasks(
     sizes: Sequence[int],
     order: list[int],
 ) -> Iterator[Any]:
-    """Yield joblib tasks; the arguments of each are computed when it starts."""
+    """Yield joblib tasks; each task's arguments are computed when it starts."""
     for part in order:
         name = f"part {part + 1} of {len(order)} ({sizes[part]} rows)"
         try:
@@ -293,7 +293,7 @@ def _fail(error: Exception) -> None:
 
 @blas_limited
 def _attempt(work: Work, part: int, name: str, args: tuple[Any, ...]) -> tuple[int, PartResult]:
-    """Return the number of a part, and its result with its CPU time."""
+    """Return a part's number and its result, with the CPU time."""
     try:
         start = time.thread_time()
         result = work(*args)

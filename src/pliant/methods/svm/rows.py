@@ -1,4 +1,4 @@
-"""Gram matrix rows computed on demand, in bounded memory, with a cache of the most used ones."""
+"""Gram matrix rows computed on demand in bounded memory, with a cache of the most used rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCK_ENTRIES = 8_000_000
 """Maximum number of entries in a block of computed rows: 32 MB in float32."""
 
 TILE_ENTRIES = 200_000
-"""Maximum number of kernel values per call, so that they are rounded and checked in CPU cache."""
+"""Maximum number of kernel values per call; rounding and checks then run in CPU cache."""
 
 
 @compiled

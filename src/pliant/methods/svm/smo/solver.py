@@ -85,7 +85,7 @@ def solve(
     callback : callable, optional
         Called with a `Progress` every few hundredths of a second and between blocks of kernel
         values. If it returns True, the solver stops at the last certified point, or at the current
-        point if certifying that requires no kernel values.
+        point if certifying it requires no kernel values.
     fields : pair of arrays of shape (n,), optional
         `problem.fields(start)` for a feasible `start`, if known.
 
@@ -369,7 +369,7 @@ def take_steps(
 def _argmax(values: Array) -> int:
     """Return `np.argmax(values)`; no value may be nan.
 
-    The maximum of eight values needs no branch; the only branch, for a new maximum, is rare.
+    A maximum of eight values needs no branch; the only branch, for a new maximum, is rarely taken.
     """
     best, start = -np.inf, 0
     blocks = values.size - values.size % 8
