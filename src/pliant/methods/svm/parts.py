@@ -225,9 +225,9 @@ def run_parts(
     """Solve each part.
 
     Tasks run in threads or on the ``joblib.parallel_config`` backend, which must be able to return
-    results one by one (threads, loky, Dask). The largest parts start first. Fewer than two tasks
-    per worker are active at a time, to limit the number of copied parts. The first error is
-    raised, with a note that names its part.
+    results one by one (threads, loky, Dask). The largest parts start first. The number of active
+    tasks is less than twice the number of workers, to limit the number of copied parts. The first
+    error is raised, with a note that names its part.
 
     Parameters
     ----------
