@@ -1,4 +1,4 @@
-"""All kernels: the given ones, and the learned ones, which `pliant.methods` defines."""
+"""All kernels: given ones, and learned ones from `pliant.methods`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -49,7 +49,7 @@ class Kernel(BaseEstimator, ABC):
 
     requires_vector_input: ClassVar[bool] = True
     n_dims: ClassVar[int] = 0
-    """For scikit-learn's Gaussian processes: vector input, and no hyper-parameters to tune."""
+    """Read by scikit-learn's Gaussian processes: vector input, no hyper-parameters to tune."""
 
     def __call__(
         self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None, *, eval_gradient: bool = False
@@ -85,7 +85,7 @@ class Kernel(BaseEstimator, ABC):
         return (gram, np.empty((*gram.shape, 0))) if eval_gradient else gram
 
     def _between_sets(self, X: Array, Y: Array) -> Array:
-        """Return the kernel matrix of checked points, which may differ in width."""
+        """Return the kernel matrix of checked X and Y, whose widths may differ."""
         self._check_pair(X, Y)
         if not len(X) or not len(Y):
             return np.empty((len(X), len(Y)))
@@ -106,7 +106,7 @@ class Kernel(BaseEstimator, ABC):
         return result
 
     def _refuse_one_set(self) -> None:
-        """Raise ValueError, as an asymmetric kernel on one set of points has no Gram matrix."""
+        """Raise ValueError for an asymmetric kernel on one set of points."""
         raise ValueError(
             "expected a symmetric kernel for one set of points, as in scikit-learn's kernel "
             f"methods, got {type(self).__name__}, which is not symmetric; call k(X, X.copy())"
@@ -155,7 +155,7 @@ class Kernel(BaseEstimator, ABC):
 
     hyperparameters: ClassVar[list[Any]] = []
     bounds: ClassVar[Array] = np.empty((0, 2))
-    """Hyper-parameters that Gaussian processes tune, and their bounds: none."""
+    """Empty, as Gaussian processes tune no hyper-parameters of the kernel."""
 
     @property
     def theta(self) -> Array:
@@ -178,7 +178,7 @@ class Kernel(BaseEstimator, ABC):
         return False
 
 
-GaussianProcessKernel.register(Kernel)  # for its sums and products, and `pairwise_kernels`
+GaussianProcessKernel.register(Kernel)  # for its sums and products and `pairwise_kernels`
 
 
 def _is_point(X: npt.ArrayLike) -> bool:
@@ -352,7 +352,7 @@ class Rescaled(_Wrapped):
 class On(_Wrapped):
     """A kernel on selected columns: k(x, y) = kernel(x[columns], y[columns]).
 
-    Estimators replace column names by positions in the data frame of the fit; `resolved` does the
+    Estimators replace column names by positions in the training data frame; `resolved` does the
     same for a list of names. Evaluating a kernel with unresolved names raises ValueError.
 
     Parameters
@@ -413,7 +413,7 @@ class On(_Wrapped):
 class WeightedSum(Kernel):
     """k(x, y) = sum_m weights[m] kernels[m](x, y).
 
-    Kernels of weight zero are not evaluated. The sum is symmetric if all kernels are. It is
+    Kernels with weight zero are not evaluated. The sum is symmetric if all kernels are. It is
     positive semi-definite if all kernels are and no weight is negative.
 
     Parameters
@@ -421,7 +421,7 @@ class WeightedSum(Kernel):
     kernels : list or tuple of Kernel
         At least one.
     weights : float or array-like of shape (n_kernels,)
-        Finite weights; a float is the weight of each kernel.
+        Finite weights; a float applies to every kernel.
 
     Examples
     --------
@@ -448,7 +448,7 @@ class WeightedSum(Kernel):
         return all(kernel.psd and weight >= 0 for kernel, weight in self._terms())
 
     def _terms(self) -> list[tuple[Kernel, float]]:
-        """Return the validated pairs of kernel and weight."""
+        """Return the validated (kernel, weight) pairs."""
         kernels = self.kernels
         if not isinstance(kernels, list | tuple) or not kernels:
             raise ValueError(
@@ -506,7 +506,7 @@ def resolve_columns(kernel: Kernel, feature_names: Sequence[str] | None, n_featu
     feature_names : sequence of str of length n_features, or None
         Column names, if known.
     n_features : int
-        Number of columns of the points.
+        Number of columns in the points.
 
     Examples
     --------
@@ -607,7 +607,7 @@ def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> st
         return f"{short_name(kernel.kernel)} of {word}{listed(known)}"
     if isinstance(kernel, FunctionKernel):
         return printable(getattr(kernel.function, "__name__", "function"), 60)
-    shown = []  # the first parameter, and non-default values of others, if numbers or strings
+    shown = []  # numbers and strings: the first parameter, and non-default values of others
     for place, each in enumerate(_signature(type(kernel))):
         value = getattr(kernel, each.name)
         if isinstance(value, str | float | int) and (place == 0 or value != each.default):
@@ -635,7 +635,7 @@ def _signature(kind: type[Kernel]) -> list[Parameter]:
 
 
 def made_of(kernel: Kernel, *kinds: type[Kernel]) -> bool:
-    """Return True if a kernel, or a kernel nested in it, is an instance of `kinds`."""
+    """Return True if a kernel or any nested kernel is an instance of `kinds`."""
     queue: list[Any] = [kernel]
     for part in queue:
         if isinstance(part, kinds):

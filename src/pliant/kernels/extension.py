@@ -10,8 +10,8 @@ a new point x (Liu et al. 2020, section 2.3, and its smooth counterpart):
                  inverse distance
 
 Each rule is exact at the training points. For duplicate points, the smooth rule averages their
-values, and the others use the first point. Ties in distance go to the first point. The paper's own
-rule, `batch_reciprocal_neighbors`, ranks a new point among the others in its batch.
+values, and the other rules use the first point. Ties in distance go to the first point. The rule
+of the paper, `batch_reciprocal_neighbors`, ranks a new point among the others in its batch.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ MANY = 2000
 
 
 class CoordinateNeighbors:
-    """Neighbours among training points with coordinates, shape (n, d), by Euclidean distance.
+    """Neighbours among training points, shape (n, d), by Euclidean distance.
 
-    A new point that equals training points bit for bit has only the first of them as neighbour.
+    A new point bitwise equal to training points has only the first of them as its neighbour.
     """
 
     def __init__(self, points: npt.ArrayLike) -> None:
@@ -77,8 +77,8 @@ class CoordinateNeighbors:
     def _query_shortlists(self, X: Array, k: int) -> tuple[Array, Indices, Mask]:
         """Return the results of `query` from shortlists, and a mask of the certain ones.
 
-        A shortlist holds the k + 5 nearest points by |x|^2 - 2 x'y + |y|^2. The result is certain
-        if its last point is farther than the k-th by more than the rounding error.
+        A shortlist holds the k + 5 nearest points by |x|^2 - 2 x'y + |y|^2. A result is certain
+        if the shortlist's last point is farther than the k-th by more than the rounding error.
         """
         distances, indices = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.intp)
         certain = np.zeros(len(X), dtype=bool)
@@ -102,11 +102,11 @@ class CoordinateNeighbors:
         return centre, reach, NearestNeighbors(algorithm="brute").fit(centred)
 
     def distances(self, X: Array) -> Array:
-        """Return the distances of each row of X to all training points, shape (m, n)."""
+        """Return the distances from each row of X to all training points, shape (m, n)."""
         return cdist(X, self._points)
 
     def between(self, indices: Indices) -> Array:
-        """Return the distances of the given training points to all, shape (len(indices), n)."""
+        """Return the distances from the given training points to all, shape (len(indices), n)."""
         return cdist(self._points[indices], self._points)
 
 
@@ -142,7 +142,7 @@ class GramNeighbors:
         return np.maximum(np.take_along_axis(to_all, indices, axis=1), 0.0), indices
 
     def distances(self, X: Array) -> Array:
-        """Return the distances of each row of X to all training points, shape (m, n).
+        """Return the distances from each row of X to all training points, shape (m, n).
 
         A training point has distance -1 to itself, so it precedes its duplicates.
         """
@@ -154,7 +154,7 @@ class GramNeighbors:
         return distances
 
     def between(self, indices: Indices) -> Array:
-        """Return the distances of the given training points to all, shape (len(indices), n)."""
+        """Return the distances from the given training points to all, shape (len(indices), n)."""
         return self.distances(self._points[indices])
 
 
@@ -171,7 +171,7 @@ def reciprocal(neighbors: Neighbors, X: Array) -> Indices:
     """Return the reciprocal nearest training point to each row of X, shape (m,).
 
     It minimises the product r s; ties go to the nearer point. As the s-th neighbour has r s >= s,
-    an inlier needs few neighbours, queried in growing numbers; an outlier needs all ranks.
+    inliers need few neighbours, queried in growing batches; outliers need all ranks.
     """
     best = np.full(len(X), -1, dtype=np.intp)
     product = np.full(len(X), np.inf)
@@ -222,7 +222,7 @@ def _reciprocal_from_ranks(neighbors: Neighbors, X: Array) -> Indices:
 
 
 def smooth(neighbors: Neighbors, X: Array, pooled: Array, k: int) -> Array:
-    """Return the 1/distance-weighted mean over k neighbours of `pooled`, from `neighbors.pool`."""
+    """Return the inverse-distance-weighted mean of `pooled` (see `pool`) over k neighbours."""
     distances, indices = neighbors.query(X, min(k, len(neighbors)))
     here = distances == 0.0
     with np.errstate(divide="ignore"):
@@ -249,7 +249,7 @@ def row_parts(rows: Indices, n: int, entries: int = 10_000_000) -> Iterator[Indi
 def batch_reciprocal_neighbors(X_new: npt.ArrayLike, X_train: npt.ArrayLike) -> Indices:
     """Return the row numbers of the paper's reciprocal nearest training points, shape (m,).
 
-    For X_new[j] it is the X_train[i] that maximises 1/(r s). X_new[j] is the r-th nearest *new*
+    The row number i for X_new[j] maximises 1/(r s), where X_new[j] is the r-th nearest *new*
     point to X_train[i], and X_train[i] the s-th nearest training point to X_new[j] (Liu et al.
     2020, equation (11)). Ties in distance, and ties in r s, go to the first point. The result for a
     point depends on its batch. Only `pliant.batch_decision_function` uses this rule, to reproduce

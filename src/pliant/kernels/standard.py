@@ -36,7 +36,7 @@ TILE_ROWS, TILE_ENTRIES = 128, 100_000
 
 
 class _Stationary(Kernel):
-    """Base class of kernels with k(x, x) = 1 and one gamma, or one gamma per feature."""
+    """Base class of kernels with k(x, x) = 1 and one gamma, common or per feature."""
 
     gamma: float | npt.ArrayLike
     _bounded = True
@@ -44,7 +44,7 @@ class _Stationary(Kernel):
     """Scaling a feature by c is equivalent to scaling its gamma by c^(1/power)."""
 
     def _isotropic(self, X: Array, Y: Array) -> tuple[Array, Array, float]:
-        """Return both sets, scaled for one gamma in all features, and that gamma, the largest."""
+        """Return X and Y scaled for a common gamma, and that gamma: the largest of all features."""
         gamma, shares = self._shares(X.shape[1])
         if shares is None:
             return X, Y, gamma
@@ -53,7 +53,7 @@ class _Stationary(Kernel):
         return left, left if Y is X else Y * factors, gamma
 
     def _shares(self, n_features: int) -> tuple[float, Array | None]:
-        """Return the largest gamma, and the ratio to it for each feature (None if scalar)."""
+        """Return the largest gamma, and each feature's ratio to it (None for a scalar gamma)."""
         if isinstance(self.gamma, str) or not hasattr(self.gamma, "__len__"):
             return positive(self, "gamma"), None
         name = f"{type(self).__name__}(gamma=...)"
@@ -135,7 +135,7 @@ class Matern(_Stationary):
     """The Matern kernel of smoothness nu, with r = sqrt(4 nu sum_j gamma_j (x_j - y_j)^2).
 
     k = exp(-r) for nu = 1/2, (1 + r) exp(-r) for 3/2, and (1 + r + r^2/3) exp(-r) for 5/2. As nu
-    grows, it tends to the Gaussian with the same gamma.
+    grows, k tends to the Gaussian with the same gamma.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ class Precomputed(Kernel):
     points.
 
     Estimators can be fitted to a subset of the points. With ``X = np.arange(n)[:, None]``,
-    cross-validation over X selects rows and columns of the matrix, for example of graphs or texts.
+    cross-validation over X selects rows and columns of the matrix, for example for graphs or text.
 
     Parameters
     ----------
@@ -446,7 +446,7 @@ def as_kernel(
     gamma : float or {"scale", "auto"}
         Parameter of named kernels, > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
     feature_names : sequence of str of length d, optional
-        Column names of X; nested `On` kernels get positions instead of these names.
+        Column names of X; nested `On` kernels get positions instead of names.
     """
     if isinstance(kernel, str):
         if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:

@@ -160,7 +160,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def _solve(self, gram: Array, y: Array, weights: Array) -> None:
-        """Set the attributes to the stationary point of problem (7)."""
+        """Set the attributes from the stationary point of problem (7)."""
         # Theorem 1 with weights S = diag(s): the coefficients of f1 are
         # S^{1/2} (S^{1/2} K S^{1/2} + alpha I)^{-1} S^{1/2} y; replace K by K' for f2.
         alpha, root = float(self.alpha), np.sqrt(weights)

@@ -40,7 +40,7 @@ MARGIN = 0.5
 """Iterations end at this fraction of the required gradient norm, to allow for rounding errors."""
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
-"""Pivots below this, times the largest pivot times the number of centres, are rounding errors."""
+"""Pivots below this times the largest pivot times the number of centres are rounding errors."""
 
 
 class Centres(NamedTuple):
@@ -54,7 +54,7 @@ class Centres(NamedTuple):
 def sample_centres(X: Data, weights: Array, count: int, draw: np.random.RandomState) -> Centres:
     """Draw `count` distinct rows, with probabilities proportional to their weights, and sort them.
 
-    Return all rows of weight > 0 if there are at most `count`.
+    Return all rows with weight > 0 if there are at most `count`.
     """
     rows = np.flatnonzero(weights)
     represented = weights[rows]
@@ -71,7 +71,7 @@ class CentreFactor:
     """Factor U of the kernel matrix K of m centres, P'K P / scale = U'U, of numerical rank r.
 
     `upper` is U, shape (r, m), in Fortran order and upper triangular in its first r columns.
-    `order` is the permutation P of the centres, the first r of which span all. `scale` is the
+    `order` is the permutation P of the centres; the first r span all m. `scale` is the
     largest power of two <= max_i K_ii.
     """
 
@@ -207,8 +207,8 @@ class RidgeCertificate(NamedTuple):
     """Bounds on the suboptimality of coefficients, for each of t targets.
 
     `gradient` is the residual g of the normal equations, shape (r, t), and `gaps` = |g|^2 / ridge,
-    shape (t,), bounds objective minus minimum. `value` is the objective and `gap` its bound, summed
-    over the targets in the user's units.
+    shape (t,), bounds objective minus minimum. `value` and `gap` are the objective and this bound,
+    summed over the targets in the user's units.
     """
 
     gradient: Array
@@ -370,7 +370,7 @@ class Solver:
         return Status.MAX_ITER if self.n_iter >= self.max_iter else None
 
     def _at_cg_limit(self) -> bool:
-        """Return True if the exact inverse has to replace the preconditioner."""
+        """Return True if the exact inverse must replace the preconditioner."""
         return self.cg_limit is not None and not self.direct and self.n_iter >= self.cg_limit
 
     def _must_end(self) -> bool:
@@ -378,7 +378,7 @@ class Solver:
         return self.stopped or self.n_iter >= self.max_iter or self._at_cg_limit()
 
     def _correction(self, certificate: RidgeCertificate) -> Array:
-        """Solve A d = g approximately for the gradient g, directly or by iterations; return d."""
+        """Solve A d = g approximately for the gradient g, directly or iteratively; return d."""
         r = certificate.gradient.copy()
         if self.direct and self.precondition is not None:
             self.n_iter += 1

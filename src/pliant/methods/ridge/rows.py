@@ -25,8 +25,8 @@ from pliant.kernels.base import Kernel
 from pliant.kernels.standard import Exponents, Gaussian
 
 BLOCK_MB = 8.0
-"""Memory of the kernel values of one block, in MiB, which should fit in L3 cache. With 2000
-centres, blocks of 256 to 1024 rows took the same time; far larger ones took a third more."""
+"""Memory for one block of kernel values, in MiB; it should fit in L3 cache. With 2000
+centres, blocks of 256 to 1024 rows took the same time; far larger ones took a third longer."""
 
 Sums: TypeAlias = tuple[Array, ...]
 
@@ -88,7 +88,7 @@ class KernelBlock(NamedTuple):
 
 
 Total: TypeAlias = Callable[..., Sums]
-"""Function of an iterator of at least one block, and of further arguments; returns sums."""
+"""Function that returns sums, given an iterator over one or more blocks, and other arguments."""
 
 
 def sum_over_blocks(summand: Callable[..., Sums]) -> Total:
@@ -242,7 +242,7 @@ def points_for_kernel(X: Data, kernel: Any, gamma: Any) -> Array:
 def dask_data(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any
 ) -> tuple[DaskRows, npt.NDArray[Any], Array]:
-    """Return the rows of X, and targets and weights in memory; set the feature names."""
+    """Return the rows of X, with targets and weights in memory; set the feature names."""
     rows = DaskRows.from_collection(X, y, sample_weight, labelled=is_classifier(estimator))
     lengths = tuple(length for length in rows.X.chunks[0] if length)  # drops empty partitions
     rows = replace(rows, X=rows.X.rechunk({0: lengths}))

@@ -162,7 +162,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             kernel._refuse_one_set()
         return kernel
 
-    _target_options: ClassVar[Mapping[str, Any]] = {}  # for the validation of y
+    _target_options: ClassVar[Mapping[str, Any]] = {}  # for validating y
 
     @abstractmethod
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
@@ -299,7 +299,7 @@ def _largest_ratio(numerators: Array, denominators: Array) -> float:
 class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     r"""Kernel ridge regression on a few centres, for many samples and any kernel.
 
-    With centres :math:`c_1, \dots, c_m`, weights :math:`s_i` and the norm of the kernel's RKHS, it
+    With centres :math:`c_1, \dots, c_m`, weights :math:`s_i` and the kernel's RKHS norm, the fit
     solves
 
     .. math::
@@ -322,7 +322,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     gamma : float or {"scale", "auto"}, default="scale"
         Parameter of named kernels: "scale" is 1/(n_features var(X)), "auto" is 1/n_features.
     n_centers : int, default=1000
-        Number of centres to draw. With n_samples or more, the centres are all samples of weight
+        Number of centres to draw. With n_samples or more, the centres are all samples with weight
         > 0, and the result is exact kernel ridge regression.
     centers : "uniform" or array of shape (n_centers, n_features), default="uniform"
         The centres, or "uniform" to draw samples with probabilities proportional to their weights.
@@ -456,7 +456,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
 
     See Also
     --------
-    SketchedKernelRidge : Regression with the same solver, with notes on method and costs.
+    SketchedKernelRidge : Regression with the same solver, with notes on the method and its cost.
     sklearn.linear_model.RidgeClassifier : Linear classifier with the same loss.
 
     Examples
@@ -490,7 +490,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     def decision_function(self, X: Any) -> Any:
         """Return f(x) + b, shape (n_queries,), or (n_queries, n_classes) for more than two classes.
 
-        For two classes it is positive for ``classes_[1]``; otherwise `predict` returns the class
+        For two classes, positive values mean ``classes_[1]``; otherwise `predict` returns the class
         with the largest value.
 
         Parameters

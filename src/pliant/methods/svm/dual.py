@@ -51,7 +51,7 @@ class Certificate:
     gap : float
         value + gap is an upper bound on the optimum. nan if K is not PSD.
     intercept : float
-        The b with the smallest gap.
+        The b that minimises the gap.
     decision : array of shape (n,)
         f + b, the decision values of the training points.
     slope : float
@@ -68,7 +68,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class MarginDual:
-    """The dual problem of the module docstring.
+    """The dual problem in the module docstring.
 
     Parameters
     ----------
@@ -390,7 +390,7 @@ Pause: TypeAlias = Callable[[], object]
 
 
 class Rows(ABC):
-    """Access to a symmetric Gram matrix K by rows.
+    """Row access to a symmetric Gram matrix K.
 
     Solvers read small square blocks and weighted sums of rows, and never call the kernel.
     `DenseRows` holds the matrix; `pliant.methods.svm.rows.CachedRows` computes rows on demand.
@@ -456,7 +456,7 @@ class DenseRows(Rows):
     gram : array of shape (n, n)
         Symmetric. float32 and float64 are kept, in C order; other dtypes become float64.
     dtype : dtype, optional
-        Precision to store; float32 halves the memory traffic of a solver. Sums are float64.
+        Storage precision; float32 halves the memory traffic of a solver. Sums are float64.
     """
 
     def __init__(self, gram: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Base classes of estimators with a support vector machine (SVM), and paths over C.
+"""Base classes of support vector machine (SVM) estimators, and paths over C.
 
 `BaseSVM.fit` sets up one SVM problem per function, builds the base kernel, solves the problems and
 stores the results. A family of methods implements `_build_kernel` and `_solve`.
@@ -156,7 +156,7 @@ def votes(decisions: Sequence[Array], n_classes: int) -> Array:
 
 
 class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
-    """Base class of estimators that learn a kernel and solve the dual of an SVM with it.
+    """Base class of estimators that learn a kernel and solve an SVM dual with it.
 
     A subclass implements `_build_kernel` and `_solve`, and provides ``relative_gap_``, `_details`
     and `_convergence` for `summary`.
@@ -170,7 +170,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
     }
 
     _drawings: ClassVar[frozenset[str]] = frozenset({"gram"})
-    """Plots of one function, besides the convergence plot."""
+    """Plots for one function, besides the convergence plot."""
 
     _finite: ClassVar[tuple[str, ...]]
     """Fitted attributes of one function that must be finite."""
@@ -275,7 +275,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
             warnings.warn(text, ConvergenceWarning, stacklevel=stack_level())
 
     def summary(self) -> Summary:
-        """Return a summary with one function, or one per pair of more than two classes.
+        """Return a summary with one function or, for more than two classes, one per pair.
 
         The details of a function are ``eta`` and ``parts`` (DANK and KNPL), or ``rank``, the rank
         of P (TKL and GKL). For TKL and GKL, ``n_iter`` is the number of SVMs solved.
@@ -463,7 +463,7 @@ def class_factors(class_weight: Any, classes: Array, y: Any) -> Array:
 
 
 class SVMRegressor(RegressorMixin, BaseSVM[Built]):
-    """Base class of epsilon-regression; ``scale_target`` standardises the target."""
+    """Base class of epsilon-regression estimators; ``scale_target`` standardises the target."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseSVM._constraints,

@@ -37,7 +37,7 @@ SAMPLE, SAMPLE_PER_PART = 20_000, 200
 """Minimum sample size for k-means, in total and per part."""
 
 ROUNDS = 50
-"""Maximum number of rounds of splitting large parts; a round fails if samples miss rare rows."""
+"""Maximum number of rounds to split large parts; a round fails if its samples miss rare rows."""
 
 STEPS = 30
 """Maximum number of k-means iterations; later ones move few rows."""
@@ -211,7 +211,7 @@ Work: TypeAlias = Callable[..., PartResult]
 
 
 class _Stop(BaseException):
-    """Thrown into joblib's generator to end it without the warning of ``close``."""
+    """Thrown into joblib's generator to end it without the warning from ``close``."""
 
 
 def run_parts(
@@ -227,7 +227,7 @@ def run_parts(
     Tasks run in threads or on the ``joblib.parallel_config`` backend, which must be able to return
     results one by one (threads, loky, Dask). The largest parts start first. The number of active
     tasks is less than twice the number of workers, to limit the number of copied parts. The first
-    error of a part is raised with a note that names the part.
+    error is raised, with a note that names its part.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def run_parts(
         Solves a part. Other processes must be able to import it; it must not modify its arguments,
         which may be shared.
     arguments : callable
-        Returns the arguments of `work`, given the number of a part. It is called when the part
+        Returns the arguments of `work`, given the number of a part. Called when the part
         starts, perhaps from another thread.
     sizes : sequence of int
         Number of rows of each part.
@@ -277,7 +277,7 @@ def _tasks(
     sizes: Sequence[int],
     order: list[int],
 ) -> Iterator[Any]:
-    """Yield joblib tasks; the arguments of each are computed when it starts."""
+    """Yield joblib tasks; each task's arguments are computed when it starts."""
     for part in order:
         name = f"part {part + 1} of {len(order)} ({sizes[part]} rows)"
         try:
@@ -293,7 +293,7 @@ def _fail(error: Exception) -> None:
 
 @blas_limited
 def _attempt(work: Work, part: int, name: str, args: tuple[Any, ...]) -> tuple[int, PartResult]:
-    """Return the number of a part, and its result with its CPU time."""
+    """Return a part's number and its result, with the CPU time."""
     try:
         start = time.thread_time()
         result = work(*args)

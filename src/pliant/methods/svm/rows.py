@@ -1,4 +1,4 @@
-"""Gram matrix rows computed on demand, in bounded memory, with a cache of the most used ones."""
+"""Gram matrix rows computed on demand in bounded memory, with a cache of the most used rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCK_ENTRIES = 8_000_000
 """Maximum number of entries in a block of computed rows: 32 MB in float32."""
 
 TILE_ENTRIES = 200_000
-"""Maximum number of kernel values per call, so that they are rounded and checked in CPU cache."""
+"""Maximum number of kernel values per call; rounding and checks then run in CPU cache."""
 
 
 @compiled
@@ -42,8 +42,8 @@ def copy_symmetric(
 class RowMemory:
     """Cache for rows of an n x n matrix and for one square block, in a single buffer.
 
-    The buffer holds `entries` numbers. `rows`, shape (k, n), are row slots at its start; the square
-    block is at its end. Each call halves all scores and adds one to the score of each used row. The
+    The buffer holds `entries` numbers: row slots `rows`, shape (k, n), at its start, and the square
+    block at its end. Each call halves all scores and adds one to the score of each used row. The
     cache keeps the rows with the highest scores. So rows that every call uses stay, even if a call
     uses more rows than fit; a least recently used policy would evict each before its next use.
     """
@@ -221,7 +221,7 @@ class CachedRows(Rows):
 def _in_blocks(
     indices: Indices, width: int, pause: Pause | None = None
 ) -> Iterator[tuple[int, Indices]]:
-    """Yield start and indices of each block of rows of `width` values; call `pause` before each."""
+    """Yield the start and indices of each block of `width`-value rows, after calling `pause`."""
     step = max(1, BLOCK_ENTRIES // max(1, width))
     for low in range(0, indices.size, step):
         if pause is not None:

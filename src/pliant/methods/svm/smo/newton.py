@@ -226,7 +226,7 @@ class _Face:
 def _factor(bend: Array) -> Array | None:
     """Return the upper Cholesky factor of a curvature plus the smallest sufficient ridge.
 
-    Return None if no ridge up to the largest curvature suffices, as with nonfinite numbers.
+    Return None if no ridge up to the largest curvature suffices, for example with nonfinite values.
     """
     largest, ridge = float(bend.diagonal().max()) or 1.0, 1e-14
     while ridge <= 1.0:

@@ -1,16 +1,16 @@
 """Sequential minimal optimisation (SMO) of a `pliant.methods.svm.dual.MarginDual`.
 
 Each step moves weight from coordinate j to coordinate i. Along e_i - e_j the objective is a
-concave quartic with kinks at zero, and is maximised exactly. i is the steepest ascent; j has the
+concave quartic with kinks at zero, and is maximised exactly. i has the steepest ascent; j has the
 largest second-order gain (Fan, Chen and Lin 2005, with the curvature of the quartic term).
 
 Each round drops coordinates that are in no violating pair (shrinking). If few remain, their Gram
-block is copied into a compact array, where a step is cheaper. Each round ends with a check of all
+block is copied into a compact array, where steps are cheaper. Each round ends with a check of all
 coordinates and a certificate. If the Gram matrix is not in memory, each round uses a working set
 of at most `rows.max_block` coordinates: the worst violators, and free coordinates, sampled if there
 are too many. It always contains the maximal violating pair, so its first step equals a step on
 all coordinates. The iterates depend only on the data, not on timing.
-Cost: O(n) per step and tens of steps per support vector, so between n^2 and n^3.
+A step costs O(n); with tens of steps per support vector, the total is between n^2 and n^3.
 
 Nearly all time is spent in a few loops over all coordinates. The compiler can vectorise them: their
 bodies have no branches, and no maximum depends on the previous one.
@@ -85,7 +85,7 @@ def solve(
     callback : callable, optional
         Called with a `Progress` every few hundredths of a second and between blocks of kernel
         values. If it returns True, the solver stops at the last certified point, or at the current
-        point if certifying that requires no kernel values.
+        point if certifying it requires no kernel values.
     fields : pair of arrays of shape (n,), optional
         `problem.fields(start)` for a feasible `start`, if known.
 
@@ -176,7 +176,7 @@ class SMOState:
             return certificate, Status.STOPPED
         if self.n_iter >= self.limit:
             return certificate, Status.MAX_ITER
-        # Stalled after 5 idle rounds per block of free coordinates.
+        # The solver stalls after 5 idle rounds per block of free coordinates.
         blocks = 1 if max_block is None else math.ceil(self.full.free.sum() / max_block)
         return certificate, Status.STALLED if self.idle_rounds >= 5 * max(1, blocks) else None
 
@@ -253,7 +253,7 @@ class SMOState:
 
 
 def active_set(block: WorkingBlock, intercept: float, limit: int) -> Indices | None:
-    """Return the coordinates in violating pairs; None if there are none.
+    """Return the coordinates in violating pairs, or None if there are none.
 
     If there are more than `limit`, return the worst violators of the optimality conditions at
     `intercept`, including all free coordinates, or None if more than `limit` violate them.
@@ -275,7 +275,7 @@ def working_set(block: WorkingBlock, limit: int, rng: np.random.Generator) -> In
 
     If too many coordinates are in violating pairs, the set holds equally many of the worst
     violators upwards and downwards, plus free coordinates, sampled if there are too many. (The
-    worst free ones are neighbours: blocks of them undo each other; fifty times as many are needed.)
+    worst are neighbours: blocks of them undo each other, and fifty times as many are needed.)
     """
     rise, fall = block.rates()
     n, least, most = rise.size, float(fall.min()), float(rise.max())
@@ -369,7 +369,7 @@ def take_steps(
 def _argmax(values: Array) -> int:
     """Return `np.argmax(values)`; no value may be nan.
 
-    The maximum of eight values needs no branch; the only branch, for a new maximum, is rare.
+    A maximum of eight values needs no branch; the only branch, for a new maximum, is rarely taken.
     """
     best, start = -np.inf, 0
     blocks = values.size - values.size % 8
