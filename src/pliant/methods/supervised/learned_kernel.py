@@ -62,9 +62,9 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     machine : estimator, optional
         Classifier on kernel values, by default ``SVC(kernel="precomputed")``.
     unlabeled : object, optional
-        The value in y that marks an unknown class. These samples are used to learn the kernel, but
-        not to fit the classifier. None means that all samples are labelled. This value is never
-        predicted, so ``score`` counts such samples as errors: use a scorer that omits them.
+        The value in y that marks an unknown class. Samples with this value are used to learn the
+        kernel, not to fit the classifier. None means that all samples are labelled. The value is
+        never predicted, so ``score`` counts such samples as errors: use a scorer that omits them.
     random_state : int, RandomState or None, default=None
         Random state of the learner; None leaves the learner's own random state unchanged.
 

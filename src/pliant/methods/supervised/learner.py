@@ -111,7 +111,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ------
         ValueError
             If a parameter is out of range, the data or the side information are unsuitable, or
-            not exactly one of `y` and pairs is given.
+            both or neither of `y` and pairs are given.
         """
         self._fit(X, y, similar, dissimilar)
         return self
@@ -134,7 +134,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Return the learned kernel between new points and the fit points.
+        """Return the learned kernel values between new points and the fit points.
 
         These values are the input of an estimator with ``kernel="precomputed"``.
 
@@ -196,9 +196,9 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return np.asarray(getattr(self, "members_", rows))
 
     def summary(self) -> Summary:
-        """Return the learned kernel, the base kernel (or None for a `SpectralKernel`), the results.
+        """Return the kernel, the base kernel (None for a `SpectralKernel`), and the results.
 
-        The results include the number of ``rows``, the fit points.
+        The results include ``rows``, the number of fit points.
         """
         check_is_fitted(self)
         kernel = self.kernel_
