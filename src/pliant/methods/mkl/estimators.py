@@ -176,7 +176,7 @@ class BaseMKL(BaseSVM[Candidates]):
     def _start(
         self, candidates: Candidates, problems: Sequence[SVMProblem], callback: Callback
     ) -> Array | None:
-        """Learn initial weights on a stratified sample; None if too few or a class is missing."""
+        """Learn initial weights on a stratified sample; None if n is small or a class missing."""
         n = len(candidates.samples)
         if n < 2 * START_SAMPLES:
             return None
@@ -238,7 +238,7 @@ class BaseMKL(BaseSVM[Candidates]):
         )  # fmt: skip
 
     def _warn_of_gap(self, result: Result[newton.Weights], *, late: bool) -> None:
-        """Warn of a gap larger than ``tol``, unless a callback stopped the fit."""
+        """Warn about a gap larger than ``tol``, unless a callback stopped the fit."""
         if result.status is Status.STOPPED and not late:
             return
         advice = result.status.value

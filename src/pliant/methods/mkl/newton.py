@@ -48,7 +48,7 @@ COARSEST, FINEST, INNER_SHARE = 1e-3, 1e-10, 0.03
 the weights. Slopes of J need more digits than J."""
 
 MAX_EXHAUSTED = 5
-"""Number of SVMs that reach their step limit before a fit stops as stalled (for C around 1e6)."""
+"""Number of SVMs at their step limit before a fit stops as stalled; happens for C near 1e6."""
 
 CLOSED_FORM_NORM, CLOSED_FORM_GAP = 1.5, 0.5
 """For norms >= the first value, Kloft's closed form is used while each gap is at most the
@@ -57,7 +57,7 @@ is cheaper. (A relative gap of 1e-3 takes 5 to 7 steps for norm 2, 15 for norm 1
 kernels.)"""
 
 CLOSED_FORM_OBJECTIVE = 0.7
-"""For smaller norms, the first steps use the closed form, while each cuts J to this fraction or less.
+"""For smaller norms, the closed form is used at first, while each step cuts J to this share.
 For poor initial weights, J is about proportional to 1/d: a Newton step removes a third of it, the
 closed form nearly all. (This saves a quarter of the time over 18 problems.)"""
 

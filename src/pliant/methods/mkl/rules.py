@@ -70,7 +70,7 @@ def easy(
 
         max 1'alpha - 1/2 alpha'Y H Y alpha    over alpha >= 0, y'alpha = 0
 
-    up to scale: alpha = t g, with sum t in each class. The maximum over t is 2/q, at
+    up to scale: alpha = t g, with sum t in each class. The maximum objective over t is 2/q, at
     t = 2/q, where q is the EasyMKL objective at g. Bounds h and h + gap on the SVM's optimum
     therefore enclose min q between 2/(h + gap) and 2/h.
 

@@ -182,7 +182,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return points, information
 
     def _base_kernel(self, points: Array) -> Kernel:
-        """Return k0, from the parameters ``kernel`` and ``gamma``."""
+        """Build k0 from the parameters ``kernel`` and ``gamma``."""
         names = getattr(self, "feature_names_in_", None)
         return base_kernel(self.kernel, points, self.gamma, names)
 
@@ -291,7 +291,7 @@ class PSDPart(NamedTuple):
 
     @classmethod
     def of(cls, base: Kernel, points: Array) -> PSDPart:
-        """Return the PSD part of the kernel matrix of points; warn of negative eigenvalues.
+        """Return the PSD part of the kernel matrix of points; warn about negative eigenvalues.
 
         Raises ValueError unless the kernel values are finite and symmetric.
         """

@@ -55,7 +55,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
 
     problem (3.2) of [1]_ for kernels, with the distances in the feature space of K. The bound
     :math:`b_k` is u for similar pairs and l for dissimilar pairs, the 5th and 95th percentiles of
-    the squared distances of the pairs in :math:`K_0`. The divergences are
+    the pairs' squared distances in :math:`K_0`. The divergences are
     :math:`d_{IS}(\xi, b) = \xi/b - \log(\xi/b) - 1` and
     :math:`D_{ld}(K, K_0) = \mathrm{tr}(K K_0^{-1}) - \log\det(K K_0^{-1}) - n`. The learned kernel
     is a function of any two points,

@@ -1,4 +1,4 @@
-"""The nearest-neighbour graph, the smoothest eigenvectors of its Laplacian, and their kernels.
+"""The nearest-neighbour graph, the smoothest eigenvectors of its Laplacian, and kernels on them.
 
     A_ij = 1 if x_i is one of the k nearest neighbours of x_j, or x_j one of x_i's, otherwise 0
     D = diag(A 1),   L = I - D^{-1/2} A D^{-1/2},   L v_i = lambda_i v_i,   0 <= lambda_i <= 2
@@ -104,7 +104,7 @@ class NeighborGraph:
         pairs = [self._decompose_component(rows, min(r, len(rows) - 1)) for rows in components]
         all_values = np.concatenate([values for values, _ in pairs])
         chosen = np.argsort(all_values, kind="stable")[:r]
-        # eigenvectors of a component are zero elsewhere; `start` indexes the component's first one
+        # a component's eigenvector is zero elsewhere; `start` indexes the first of its eigenvalues
         vectors, start = np.zeros((len(self.degrees), r)), 0
         for rows, (values, own_vectors) in zip(components, pairs, strict=True):
             columns = np.flatnonzero((chosen >= start) & (chosen < start + len(values)))

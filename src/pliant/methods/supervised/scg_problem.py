@@ -42,7 +42,7 @@ from pliant.methods.supervised.information import (
 )
 
 MAX_STABLE_STRENGTH = 1e5
-"""Maximum gamma |K0| up to which the formulas above serve a singular K0 despite cancellation."""
+"""Largest gamma |K0| for which a singular K0 uses the formulas above, despite cancellation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +270,7 @@ class SCGLogDetPath:
         Parameters
         ----------
         information : SideInformation
-            Side information on the same points. If the graph is "labeled", points without any,
+            Side information on the same points. If the graph is "labeled", points without it,
             such as a held-out fold, are treated as new points.
         strength : float
             Weight of the side information, > 0.
