@@ -142,7 +142,7 @@ def alignf(grams: Grams, target: Array, sample_weight: Array | None = None) -> W
 
 
 def alignments(grams: Grams, target: Array, sample_weight: Array | None = None) -> Alignments:
-    """Compute the inner products of all centred Gram matrices with each other and the target.
+    """Compute the inner products of all centred Gram matrices with each other and with the target.
 
     Each kernel is read twice, for its row means and for its values; the cost is M^2 n^2 / 2.
     """

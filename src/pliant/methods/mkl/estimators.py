@@ -293,7 +293,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         kernel on some features, and a callable is a function of two matrices. For Gram matrices,
         pass ``Precomputed(gram)`` for each, and row numbers of shape (n_samples, 1) as X.
     weights : str, default="simple"
-        The rule for the weights. "simple": minimise the objective of the SVM as above, with
+        The rule for the weights. "simple": minimise the SVM objective above, with
         p = ``norm``. "uniform": equal weights, hard to beat if most kernels are useful. "align":
         proportional to the alignment of each kernel with the labels [3]_. "alignf": the weights of
         the sum best aligned with the labels [3]_. "easy", for classification only: EasyMKL, from
@@ -319,7 +319,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         float32 if only that fits. Otherwise some are kept, and the others are recomputed at each
         step. The memory must hold at least one matrix in float64.
     class_weight : dict or "balanced", optional
-        Factor of C for each class, > 0.
+        Multiplier of C for each class, > 0.
     n_jobs : int, optional
         Number of threads that compute Gram matrices; None for one, -1 for all cores.
     verbose : bool, default=False
@@ -431,7 +431,7 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
     Parameters
     ----------
     weights : str, default="simple"
-        The rule for the weights. "simple": minimise the objective of the SVM as above, with
+        The rule for the weights. "simple": minimise the SVM objective above, with
         p = ``norm``. "uniform": equal weights, hard to beat if most kernels are useful. "align":
         proportional to the alignment of each kernel with the target [3]_. "alignf": the weights of
         the sum best aligned with the target [3]_.

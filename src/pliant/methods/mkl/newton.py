@@ -48,7 +48,7 @@ COARSEST, FINEST, INNER_SHARE = 1e-3, 1e-10, 0.03
 the weights. Slopes of J need more digits than J."""
 
 MAX_EXHAUSTED = 5
-"""Number of SVMs at their step limit before a fit stops as stalled; happens for C near 1e6."""
+"""Number of SVMs at their step limit before a fit stops as stalled (seen with C near 1e6)."""
 
 CLOSED_FORM_NORM, CLOSED_FORM_GAP = 1.5, 0.5
 """For norms >= the first value, Kloft's closed form is used while each gap is at most the
@@ -147,7 +147,7 @@ class Grams:
         return total
 
     def products(self, b: Array, some: Indices | None = None) -> Array:
-        """Compute K_m b for all kernels, or `some`, shape (n_kernels, n)."""
+        """Compute K_m b for all kernels or only `some`, shape (n_kernels, n)."""
         chosen = range(len(self)) if some is None else some.tolist()
         used = np.flatnonzero(b)
         values = b[used]
@@ -279,7 +279,7 @@ class WeightLearning:
         return duals
 
     def products(self, solutions: Sequence[Array], some: Indices | None = None) -> list[Array]:
-        """Compute K_m b_t of each SVM for all kernels, or `some`, shape (n_kernels, n_t)."""
+        """Compute K_m b_t of each SVM for all kernels or only `some`, shape (n_kernels, n_t)."""
         products = []
         for places, b in zip(self.places, solutions, strict=True):
             padded = np.zeros(self.grams.n)  # b_t on the points of all SVMs

@@ -341,7 +341,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         kernel, gram = self.learner_.kernel_, learned(self.learner_._members())
         if not isinstance(kernel, LogDetKernel):
             return Components.of_gram(gram, self.n_components, center=self.center)
-        # for a large strength K is a small difference between numbers as large as k0(x, x)
+        # for a large strength, K is a small difference between numbers as large as k0(x, x)
         size = float(kernel.base.diag(kernel.points).max())
         components = Components.of_gram(gram, self.n_components, size, center=self.center)
         return components.on_base(kernel, center=self.center)

@@ -297,7 +297,7 @@ class NeighborGraphKernel(SpectralKernel):
     scales the mean of k(x, x) over the points to 1. Points are close in feature space if many short
     paths connect them. Created by `from_points`.
 
-    At a new point each u_i is its mean over the linked points, divided by 1 - lambda_i
+    At a new point, each u_i is its mean over the linked points, divided by 1 - lambda_i
     (Nystroem extension), or zero if 1 - lambda_i < 0.1.
 
     The parameters are the same as in `SpectralKernel`, with u_i as `vectors`.

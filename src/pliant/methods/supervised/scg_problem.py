@@ -134,7 +134,7 @@ class Resolvent(NamedTuple):
 class SCGSpectrum(NamedTuple):
     """Eigenvalues of a PSD K0, shape (r,), and eigenvectors, shape (a, r).
 
-    If fewer than half of the eigenvalues exceed rounding, the others are omitted.
+    If fewer than half of the eigenvalues exceed rounding error, the others are omitted.
     """
 
     values: Array
