@@ -1,1 +1,1 @@
-"""Multiple kernel learning: the weights of many kernels."""
+"""Multiple kernel learning: weighted sums of kernels."""

@@ -35,7 +35,7 @@ from pliant.core.validation import stack_level
 from pliant.methods.mkl.newton import Grams
 
 SLAB_ENTRIES = 8_000_000
-"""Maximum number of kernel values in a slab of all kernels, 64 MB."""
+"""Maximum number of kernel values in a slab over all kernels; 64 MB."""
 
 NEGLIGIBLE = 100.0
 """Relative norm, in machine epsilons, up to which a centred matrix counts as zero."""
@@ -67,7 +67,7 @@ class Alignments(NamedTuple):
     products : array of shape (M, M)
         <G_m, G_k>; zero in the rows and columns of kernels that are constant up to rounding.
     targets : array of shape (M,)
-        <G_m, G_Y>; zero for these kernels as well.
+        <G_m, G_Y>; zero for constant kernels as well.
     target_norm : float
         |G_Y|.
     """
@@ -124,7 +124,7 @@ def alignf(grams: Grams, target: Array, sample_weight: Array | None = None) -> W
 
     The weights are proportional to the minimiser of v'Mv - 2 v'a over v >= 0, with
     M_mk = <G_m, G_k> and a_m = <G_m, G_Y> (Cortes et al. 2012, rule "alignf", Proposition 9). The
-    value is the alignment, and the gap is its distance from the bound of `_upper_bound`.
+    value is the alignment, and the gap is its distance from `_upper_bound`.
     """
     inner = alignments(grams, target, sample_weight)
     sizes = np.sqrt(inner.products.diagonal())
@@ -142,7 +142,7 @@ def alignf(grams: Grams, target: Array, sample_weight: Array | None = None) -> W
 
 
 def alignments(grams: Grams, target: Array, sample_weight: Array | None = None) -> Alignments:
-    """Compute the inner products of all centred Gram matrices with each other and the target.
+    """Compute the inner products of all centred Gram matrices with each other and with the target.
 
     Each kernel is read twice, for its row means and for its values; the cost is M^2 n^2 / 2.
     """
@@ -226,7 +226,7 @@ def _upper_bound(inner: Alignments, weights: Array) -> float:
 def _solve_nonnegative(M: Array, a: Array) -> Array:
     """Minimise v'Mv - 2 v'a over v >= 0, for M with a unit diagonal.
 
-    M = B'B is factorised by its eigenvalues above rounding, so that nearly equal columns of B
+    Only eigenvalues above rounding enter M = B'B, so that nearly equal columns of B
     become equal: for many Gaussians the condition number of M is 1e17.
     """
     values, vectors = scipy.linalg.eigh(M)

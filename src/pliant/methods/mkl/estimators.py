@@ -1,4 +1,4 @@
-"""Multiple kernel learning: support vector machines that learn the weights of their kernels."""
+"""Multiple kernel learning: support vector machines that learn their kernel weights."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class BaseMKL(BaseSVM[Candidates]):
     def _start(
         self, candidates: Candidates, problems: Sequence[SVMProblem], callback: Callback
     ) -> Array | None:
-        """Learn initial weights on a stratified sample; None for few samples or a missing class."""
+        """Learn initial weights on a stratified sample; None if n is small or a class missing."""
         n = len(candidates.samples)
         if n < 2 * START_SAMPLES:
             return None
@@ -186,7 +186,7 @@ class BaseMKL(BaseSVM[Candidates]):
             order = np.argsort(problem.target, kind="stable")  # sorted by class or target
             chosen = np.sort(order[np.arange(0.0, len(order), step).astype(np.intp)])
             part = problem.subset(chosen)
-            # C n/k for k of n samples keeps the ratio of the losses to the norm
+            # C n/k for k of n samples keeps the balance between losses and norm
             parts.append(replace(part, weights=part.weights * step))
         if any(len(np.unique(np.sign(part.target))) < 2 for part in parts):
             return None
@@ -204,7 +204,7 @@ class BaseMKL(BaseSVM[Candidates]):
 
     @property
     def relative_gap_(self) -> float:
-        """The gap relative to the objective, the unit of ``tol``."""
+        """The gap relative to the objective, as for ``tol``."""
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
     def summary(self) -> Summary:
@@ -213,8 +213,8 @@ class BaseMKL(BaseSVM[Candidates]):
         Returns
         -------
         Summary
-            With ``weights``, and one function for regression or two classes, or one per pair of
-            classes. The detail ``kernels`` is the number of kernels with positive weight, and
+            Holds the ``weights`` and one function, or one per pair for more than two classes.
+            The detail ``kernels`` is the number of kernels with positive weight, and
             ``mean_objective`` marks objectives and gaps that are means over pairs. The convergence
             has one entry per weight vector evaluated.
         """
@@ -238,7 +238,7 @@ class BaseMKL(BaseSVM[Candidates]):
         )  # fmt: skip
 
     def _warn_of_gap(self, result: Result[newton.Weights], *, late: bool) -> None:
-        """Warn of a gap larger than ``tol``, unless a callback stopped the fit."""
+        """Warn about a gap larger than ``tol``, unless a callback stopped the fit."""
         if result.status is Status.STOPPED and not late:
             return
         advice = result.status.value
@@ -290,10 +290,10 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         The kernels. "auto" stands for Gaussians of ten bandwidths and polynomials of degrees 1 to
         3, on all standardised features and on each feature (only on all features if there would
         be more than 1000 kernels). `pliant.kernels` lists the names. ``On(kernel, columns)`` is a
-        kernel of some features, and a callable is a function of two matrices. For Gram matrices,
+        kernel on some features, and a callable is a function of two matrices. For Gram matrices,
         pass ``Precomputed(gram)`` for each, and row numbers of shape (n_samples, 1) as X.
     weights : str, default="simple"
-        The rule for the weights. "simple": minimise the objective of the SVM as above, with
+        The rule for the weights. "simple": minimise the SVM objective above, with
         p = ``norm``. "uniform": equal weights, hard to beat if most kernels are useful. "align":
         proportional to the alignment of each kernel with the labels [3]_. "alignf": the weights of
         the sum best aligned with the labels [3]_. "easy", for classification only: EasyMKL, from
@@ -319,7 +319,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         float32 if only that fits. Otherwise some are kept, and the others are recomputed at each
         step. The memory must hold at least one matrix in float64.
     class_weight : dict or "balanced", optional
-        Factor of C for each class, > 0.
+        Multiplier of C for each class, > 0.
     n_jobs : int, optional
         Number of threads that compute Gram matrices; None for one, -1 for all cores.
     verbose : bool, default=False
@@ -356,7 +356,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     objective_history_, gap_history_ : arrays of shape (n_iter_,)
         Upper bound and gap at the initial weights, and after each step.
     n_iter_ : int
-        Number of weight vectors evaluated, one more than the steps. With more than two classes, an
+        Number of weight vectors evaluated (steps + 1). With more than two classes, an
         array with one number per pair.
     estimators_ : list of MKLClassifier
         Only with more than two classes: one estimator per pair, instead of ``support_``,
@@ -366,9 +366,9 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
 
     Notes
     -----
-    For M kernels of n samples, the Gram matrices take 8 M n^2 bytes, or 4 M n^2 in float32, up to
+    For M kernels on n samples, the Gram matrices take 8 M n^2 bytes, or 4 M n^2 in float32, up to
     ``cache_mb``. Each step costs an SVM fit, O(M n n_support) for the bounds, and O(k^2 n_support)
-    for k kernels with positive weight; five to fifteen steps are usual. Norms below 1.5 use Newton
+    for k kernels with positive weight; 5 to 15 steps are typical. Norms below 1.5 use Newton
     steps, and larger norms the closed form of [2]_.
 
     References
@@ -431,7 +431,7 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
     Parameters
     ----------
     weights : str, default="simple"
-        The rule for the weights. "simple": minimise the objective of the SVM as above, with
+        The rule for the weights. "simple": minimise the SVM objective above, with
         p = ``norm``. "uniform": equal weights, hard to beat if most kernels are useful. "align":
         proportional to the alignment of each kernel with the target [3]_. "alignf": the weights of
         the sum best aligned with the target [3]_.
@@ -451,7 +451,7 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
         Lower bound on the optimum, in units of the scaled target: over all weights for "simple",
         at these weights otherwise.
     n_iter_ : int
-        Number of weight vectors evaluated, one more than the steps.
+        Number of weight vectors evaluated (steps + 1).
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: the prediction is
         ``kernel_(X, support_vectors_) @ dual_coef_ + intercept_``.

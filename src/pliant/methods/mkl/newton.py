@@ -1,16 +1,16 @@
-r"""Newton's method for the weights of the kernels in support vector machines (SVMs).
+r"""Newton's method for the kernel weights of support vector machines (SVMs).
 
     minimise  J(d) = mean_t J_t(d)    over d >= 0, |d|_p <= 1
     J_t(d) = max_b  kappa_t(b) - 1/2 b' K(d) b,    K(d) = sum_m d_m K_m
 
-for the SVMs t of one fit (one, or one for each pair of classes with shared weights), with
+for the SVMs t of one fit (one, or one per pair of classes, with shared weights), with
 kappa_t(b) and the constraints on b as in `pliant.methods.svm.dual`. J is convex. By Danskin's
 theorem its gradient is -q/2, with q_m = mean_t b_t' K_m b_t at the optimal b_t. By Hölder's
 inequality, the maximum of d'q over d is |q|_{p*}, 1/p + 1/p* = 1. So for all feasible b_t and d
 
     mean_t kappa_t(b_t) - 1/2 |q|_{p*}  <=  min J  <=  mean_t (primal objective of SVM t at K(d)).
 
-These two bounds are the certificate; they hold for any accuracy of the SVMs.
+These two bounds are the certificate; they hold at any accuracy of the SVM solutions.
 
 With e = d^p, entrywise, the constraint is the simplex, and J is also convex in e: J is convex and
 decreasing in each d_m, and d_m = e_m^(1/p) is concave.
@@ -44,20 +44,20 @@ from pliant.methods.svm import smo
 from pliant.methods.svm.dual import DenseRows, MarginDual, Rows
 
 COARSEST, FINEST, INNER_SHARE = 1e-3, 1e-10, 0.03
-"""Maximum and minimum relative tolerance of an SVM, and the ratio of the tolerance to the relative
-gap of the weights in between. Slopes of J need more digits than J."""
+"""Maximum and minimum relative tolerance of an SVM; in between, its ratio to the relative gap of
+the weights. Slopes of J need more digits than J."""
 
 MAX_EXHAUSTED = 5
-"""Number of SVMs at their step limit before the fit stops as stalled, as for C around 1e6."""
+"""Number of SVMs at their step limit before a fit stops as stalled (seen with C near 1e6)."""
 
 CLOSED_FORM_NORM, CLOSED_FORM_GAP = 1.5, 0.5
-"""For norms >= the first value, Kloft's closed form is used while each step reduces the gap to
-the second value times the previous gap. It takes no more steps than Newton's method, and each step
+"""For norms >= the first value, Kloft's closed form is used while each gap is at most the
+second value times the previous gap. It takes no more steps than Newton's method, and each step
 is cheaper. (A relative gap of 1e-3 takes 5 to 7 steps for norm 2, 15 for norm 1.2, with 117 and 442
 kernels.)"""
 
 CLOSED_FORM_OBJECTIVE = 0.7
-"""For smaller norms, the first steps use the closed form, while each reduces J to this fraction.
+"""For smaller norms, the closed form is used at first, while each step cuts J to this share.
 For poor initial weights, J is about proportional to 1/d: a Newton step removes a third of it, the
 closed form nearly all. (This saves a quarter of the time over 18 problems.)"""
 
@@ -147,7 +147,7 @@ class Grams:
         return total
 
     def products(self, b: Array, some: Indices | None = None) -> Array:
-        """Compute K_m b for all kernels, or `some`, shape (n_kernels, n)."""
+        """Compute K_m b for all kernels or only `some`, shape (n_kernels, n)."""
         chosen = range(len(self)) if some is None else some.tolist()
         used = np.flatnonzero(b)
         values = b[used]
@@ -279,7 +279,7 @@ class WeightLearning:
         return duals
 
     def products(self, solutions: Sequence[Array], some: Indices | None = None) -> list[Array]:
-        """Compute K_m b_t of each SVM for all kernels, or `some`, shape (n_kernels, n_t)."""
+        """Compute K_m b_t of each SVM for all kernels or only `some`, shape (n_kernels, n_t)."""
         products = []
         for places, b in zip(self.places, solutions, strict=True):
             padded = np.zeros(self.grams.n)  # b_t on the points of all SVMs
@@ -317,7 +317,7 @@ class WeightLearning:
         (d_m^2 q_m)^(1/(p+1)) minimises sum_mt |w_mt|^2 / d_m on |d|_p = 1 (Kloft et al. 2011).
         """
         sizes = (d * d * np.maximum(q, 0.0)) ** (1.0 / (self.norm + 1.0))
-        if self.norm == 1.0:  # the formula never reaches zero, so set small weights to zero
+        if self.norm == 1.0:  # the formula never gives zero, so set small weights to zero
             sizes[sizes < 1e-6 * sizes.max()] = 0.0
         total = float((sizes**self.norm).sum())
         return sizes / total ** (1.0 / self.norm) if total > 0.0 else d
@@ -390,7 +390,7 @@ class WeightPoint(NamedTuple):
     """The SVMs at weights d.
 
     `gram` is K(d). `value`, `gain` and `upper` are the means over the SVMs of the dual objective,
-    of kappa and of the primal objective at the `solutions`.
+    kappa and the primal objective at the `solutions`.
     """
 
     d: Array
@@ -582,14 +582,14 @@ def _take_newton_step(
 ) -> WeightPoint:
     """Solve the SVMs at the minimiser of a damped second-order model of J."""
     problem, d = state.problem, point.d
-    # for norm 1 the step changes positive weights, and zero ones with a slope -q_m/2 below the
+    # for norm 1 the step changes positive weights, and zero weights with a slope -q_m/2 below the
     # mean -d'q/2; for norms above 1 it leaves tiny weights unchanged up to scale
     chosen = (d > 0.0) | (q > d @ q) if problem.norm == 1.0 else d > 1e-10 * d.max()
     some = np.flatnonzero(chosen)
     parts = [product[some] for product in products]
     hessian, changes = problem.curvature(point.gram, point.solutions, parts, point.duals)
     # The Hessian holds only for the current free coordinates of the SVMs. If they are few, J curves
-    # more, so a fraction of the diagonal and of its mean is added. (This halves the time on wdbc
+    # more, so fractions of the diagonal and its mean are added. (This halves the time on wdbc
     # with C = 100 and Gram matrices of trace 1, where 10 coordinates are free.)
     diagonal = hessian.diagonal()
     damping = state.damping * (diagonal + 0.1 * diagonal.mean())
@@ -604,10 +604,10 @@ def _search_line(
     direction: Direction,
     changes: list[tuple[Indices, Array]],
 ) -> WeightPoint:
-    """Solve the SVMs along a direction until the slope of J has at most half its initial size.
+    """Solve the SVMs along a direction until the slope of J is at most half its initial size.
 
-    J is convex: its minimum along the direction lies between the largest step size of negative
-    slope and the smallest step size of positive slope.
+    J is convex: its minimum along the direction lies between the largest step size with negative
+    slope and the smallest step size with positive slope.
     """
     problem, some, p = state.problem, direction.some, state.problem.norm
     size, ends, slopes, tried = 1.0, [0.0, 1.0], [direction.slope, 0.0], []
@@ -624,7 +624,7 @@ def _search_line(
         ended = state.stopped or state.exhausted >= MAX_EXHAUSTED
         if ended or flat or (slope <= 0.0 and size == 1.0):
             break
-        # regula falsi, kept a quarter of the interval from its ends
+        # regula falsi, kept at least a quarter of the interval from its ends
         side = int(slope > 0.0)
         ends[side], slopes[side] = size, slope
         share = slopes[0] / (slopes[0] - slopes[1])

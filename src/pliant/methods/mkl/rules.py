@@ -1,4 +1,4 @@
-"""Rules that set the weights of the kernels before the support vector machines (SVMs) are solved.
+"""Rules that set the kernel weights before the support vector machines (SVMs) are solved.
 
 To add a rule, write a function of type `Rule` and add it to `RULES`, or to `CLASS_RULES` if it
 needs classes. The key is then a value of the parameter ``weights``; document it in
@@ -42,13 +42,13 @@ def by_alignment(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Ar
 
 
 def by_best_alignment(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
-    """Return the weights of the best-aligned sum."""
+    """Return the weights of the sum best aligned with the target."""
     target = _alignment_target(learning, problems)
     return alignf(learning.grams, target, _sample_weights(learning, problems)).weights
 
 
 def by_easy(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
-    """Return the mean weights of EasyMKL over the pairs of classes."""
+    """Return the EasyMKL weights averaged over the pairs of classes."""
     pairs = easy(learning.grams, _signs(learning, problems), 0.1)  # lam as in MKLpy
     return np.asarray(np.mean([pair.weights for pair in pairs], axis=0))
 
@@ -61,8 +61,8 @@ def easy(
         g* = argmin (1 - lam) g'Y (sum_m K_m) Y g + lam |g|^2   over g >= 0, sum over each class 1
         d_m proportional to g*'Y K_m Y g*,    Y = diag(y)
 
-    Yg holds the coefficients of the difference of two points, one in the convex hull of each class.
-    The points are the closest ones for lam near 0, and the class means for lam = 1. The weight of a
+    Yg holds the coefficients of the difference between two points, one in each class's convex hull.
+    They are the closest points for lam near 0, and the class means for lam = 1. The weight of a
     kernel is its share of their squared distance. The kernels are *summed*, as in MKLpy, so the
     effect of lam decreases with the number of kernels.
 
@@ -70,8 +70,8 @@ def easy(
 
         max 1'alpha - 1/2 alpha'Y H Y alpha    over alpha >= 0, y'alpha = 0
 
-    up to scale: alpha = t g, with sum t in each class. Over t the objective has the maximum 2/q
-    at t = 2/q, where q is the EasyMKL objective at g. Bounds h and h + gap on the SVM's optimum
+    up to scale: alpha = t g, with sum t in each class. The maximum objective over t is 2/q, at
+    t = 2/q, where q is the EasyMKL objective at g. Bounds h and h + gap on the SVM's optimum
     therefore enclose min q between 2/(h + gap) and 2/h.
 
     Neurocomputing 169, 215-224. The problem follows MKLpy's code, by one of the authors; the
@@ -96,7 +96,7 @@ def easy(
     total = grams.combined(np.ones(len(grams)))  # sum_m K_m
     floor = 1e-14 * np.abs(total.diagonal()).max()
     weightings = []
-    # d_m is proportional to (Yg)'K_m(Yg), the squared distance of the two points in kernel m
+    # d_m is proportional to (Yg)'K_m(Yg), the squared distance between the points in kernel m
     for y in signs:
         used = np.flatnonzero(y)
         value, gap, difference = _nearest_points(total[np.ix_(used, used)], y[used], lam, tol)
@@ -157,7 +157,7 @@ def _signs(learning: WeightLearning, problems: Sequence[SVMProblem]) -> list[Arr
 
 
 def _labels(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Indices:
-    """Return the class of each sample, 0, 1, ..., from the class pairs; -1 for samples in none."""
+    """Return the class of each sample, 0, 1, ..., from the class pairs; -1 if in no pair."""
     labels = np.full(learning.grams.n, -1)
     n_classes = next(k for k in range(2, len(problems) + 3) if k * (k - 1) // 2 == len(problems))
     pairs = combinations(range(n_classes), 2)

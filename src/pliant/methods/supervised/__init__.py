@@ -1,1 +1,1 @@
-"""Kernels learned from labels or from pairs: SCG-LDK, LDK, OSK, and estimators on them."""
+"""Kernels learned from labels or from pairs: SCG-LDK, LDK, OSK, and estimators that use them."""

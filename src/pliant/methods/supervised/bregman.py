@@ -328,7 +328,7 @@ def _project_pairs(
         if step == 0.0:
             continue
         # By Sherman-Morrison, K^{-1} - s a v v' has the inverse K + b w w', with w = K v and
-        # b = s a / (1 - s a p). Its determinant is (1 - s a p) det K^{-1}.
+        # b = s a / (1 - s a p), and the determinant (1 - s a p) det K^{-1}.
         _store_row(gram, rows, factors, used, i, j)
         factors[used] = s * step / (1.0 - s * step * p)
         duals[k] -= step

@@ -157,7 +157,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ----------
     learner : estimator, optional
         Kernel learner: `SCGLogDetLearner`, `OrderSpectralLearner` or `LogDetLearner`.
-        None chooses between two `SCGLogDetLearner`, with ``kernel="graph"`` and with
+        None chooses between an `SCGLogDetLearner` with ``kernel="graph"`` and one with
         ``kernel="gaussian"``.
     n_components : int, default=2
         Number of coordinates.
@@ -168,7 +168,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         If False, the kernel is not centred: :math:`f(x) = \Lambda^{-1/2} U' k(X, x)`, with the
         leading eigenpairs of the kernel matrix, as in Figure 1 of [1]_.
     random_state : int, RandomState or None, default=None
-        Random seed of the folds.
+        Random seed for the folds.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return the candidate learners, with validated parameters."""
         if self.learner is not None:
             learners = [clone(self.learner)]
-        elif len(np.unique(points, axis=0)) <= 5:  # too few points for a graph of 5 neighbours
+        elif len(np.unique(points, axis=0)) <= 5:  # too few points for a graph with 5 neighbours
             learners = [SCGLogDetLearner("gaussian")]
         else:
             learners = [SCGLogDetLearner("graph"), SCGLogDetLearner("gaussian")]
@@ -341,7 +341,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         kernel, gram = self.learner_.kernel_, learned(self.learner_._members())
         if not isinstance(kernel, LogDetKernel):
             return Components.of_gram(gram, self.n_components, center=self.center)
-        # for a large strength K is a small difference between numbers as large as k0(x, x)
+        # for a large strength, K is a small difference between numbers as large as k0(x, x)
         size = float(kernel.base.diag(kernel.points).max())
         components = Components.of_gram(gram, self.n_components, size, center=self.center)
         return components.on_base(kernel, center=self.center)

@@ -293,8 +293,8 @@ class SupervisedGraph(ABC):
     """Base class of supervised complete graphs over a subset of the points, the members.
 
     `members`, shape (a,), holds row indices, and `degrees` holds D_ii = sum_j W_ij. The methods
-    work in q coordinates, outside which S is the identity. By default these are the members:
-    q = a, and S is a dense array.
+    work in q coordinates, outside which S is the identity. By default the members are the
+    coordinates: q = a, and S is a dense array.
     """
 
     members: Indices
@@ -336,7 +336,7 @@ class SupervisedGraph(ABC):
         return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
 
     def root(self, B: Array) -> Array:
-        """Return S^{1/2} B for B of shape (a, m), which is zero for the null vector of S."""
+        """Return S^{1/2} B, which is zero for the null vector of S, for B of shape (a, m)."""
         return np.asarray(self._square_root @ B)
 
 
@@ -346,7 +346,7 @@ class LabelGraph(SupervisedGraph):
     The q groups are the classes and, if present, the unlabelled points (-1). U has one orthonormal
     column per group, constant on the group, and H_gh = W_gh sqrt(n_g n_h / (D_g D_h)) for groups of
     n_g points. `modes`, shape (q, q), holds the eigenvectors of H. `damping`, shape (q,), holds 1
-    minus the eigenvalues in ascending order; the first, of the null vector, is exactly 0.
+    minus the eigenvalues in ascending order; the first, for the null vector, is exactly 0.
     """
 
     def __init__(self, members: Indices, labels: Indices, beta: float = 1.0) -> None:

@@ -62,9 +62,9 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     machine : estimator, optional
         Classifier on kernel values, by default ``SVC(kernel="precomputed")``.
     unlabeled : object, optional
-        The value in y that marks an unknown class. These samples are used to learn the kernel, but
-        not to fit the classifier. None means that all samples are labelled. This value is never
-        predicted, so ``score`` counts such samples as errors: use a scorer that omits them.
+        The value in y that marks an unknown class. Samples with this value are used to learn the
+        kernel, not to fit the classifier. None means that all samples are labelled. The value is
+        never predicted, so ``score`` counts such samples as errors: use a scorer that omits them.
     random_state : int, RandomState or None, default=None
         Random state of the learner; None leaves the learner's own random state unchanged.
 
@@ -214,7 +214,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     def summary(self) -> Summary:
         """Return the functions of the classifier, the scaled kernel, and the learner's results.
 
-        The results include the number of ``labelled`` samples, and the number of ``rows``.
+        The results include the numbers of ``labelled`` samples and of all samples, ``rows``.
         """
         check_is_fitted(self)
         learner, machine = summarize(self.learner_), summarize(self.machine_)

@@ -111,7 +111,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ------
         ValueError
             If a parameter is out of range, the data or the side information are unsuitable, or
-            not exactly one of `y` and pairs is given.
+            both or neither of `y` and pairs are given.
         """
         self._fit(X, y, similar, dissimilar)
         return self
@@ -134,7 +134,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Return the learned kernel between new points and the fit points.
+        """Return the learned kernel values between new points and the fit points.
 
         These values are the input of an estimator with ``kernel="precomputed"``.
 
@@ -182,7 +182,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return points, information
 
     def _base_kernel(self, points: Array) -> Kernel:
-        """Return k0, from the parameters ``kernel`` and ``gamma``."""
+        """Build k0 from the parameters ``kernel`` and ``gamma``."""
         names = getattr(self, "feature_names_in_", None)
         return base_kernel(self.kernel, points, self.gamma, names)
 
@@ -196,9 +196,9 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return np.asarray(getattr(self, "members_", rows))
 
     def summary(self) -> Summary:
-        """Return the learned kernel, the base kernel (or None for a `SpectralKernel`), the results.
+        """Return the kernel, the base kernel (None for a `SpectralKernel`), and the results.
 
-        The results include the number of ``rows``, the fit points.
+        The results include ``rows``, the number of fit points.
         """
         check_is_fitted(self)
         kernel = self.kernel_
@@ -291,7 +291,7 @@ class PSDPart(NamedTuple):
 
     @classmethod
     def of(cls, base: Kernel, points: Array) -> PSDPart:
-        """Return the PSD part of the kernel matrix of points; warn of negative eigenvalues.
+        """Return the PSD part of the kernel matrix of points; warn about negative eigenvalues.
 
         Raises ValueError unless the kernel values are finite and symmetric.
         """

@@ -55,14 +55,14 @@ class LogDetLearner(CallbackSupport, KernelLearner):
 
     problem (3.2) of [1]_ for kernels, with the distances in the feature space of K. The bound
     :math:`b_k` is u for similar pairs and l for dissimilar pairs, the 5th and 95th percentiles of
-    the squared distances of the pairs in :math:`K_0`. The divergences are
+    the pairs' squared distances in :math:`K_0`. The divergences are
     :math:`d_{IS}(\xi, b) = \xi/b - \log(\xi/b) - 1` and
     :math:`D_{ld}(K, K_0) = \mathrm{tr}(K K_0^{-1}) - \log\det(K K_0^{-1}) - n`. The learned kernel
     is a function of any two points,
 
     .. math:: k(x, x') = k_0(x, x') + k_0(x, X_A) \, Q \, k_0(X_A, x'),
 
-    where :math:`X_A` are the points in a pair. No potentially singular matrix is inverted.
+    where :math:`X_A` are the points in the pairs. No potentially singular matrix is inverted.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     support_vectors_ : array of shape (n_samples, n_features)
         The fit points, or their row indices if the kernel is precomputed.
     members_ : array of shape (a,)
-        Row indices of the points in a pair.
+        Row indices of the points in the pairs.
     pairs_, signs_ : arrays of shape (n_pairs, 2) and (n_pairs,)
         The bounded pairs, as row indices, and their signs, +1.0 for similar and -1.0 for
         dissimilar pairs.
@@ -187,7 +187,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             result = solve(
                 problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=progress
             )
-            # Q on the points in a pair determines the kernel at all other points
+            # Q on the points in the pairs determines the kernel at all other points
             self.kernel_ = LogDetKernel(kernel, members, part.extend(problem.matrix(result.x)))
             self.pairs_, self.signs_ = self.members_[problem.pairs], problem.signs
             self.n_skipped_ = len(pairs) - len(problem.pairs)

@@ -1,4 +1,4 @@
-"""The nearest-neighbour graph, the smoothest eigenvectors of its Laplacian, and their kernels.
+"""The nearest-neighbour graph, the smoothest eigenvectors of its Laplacian, and kernels on them.
 
     A_ij = 1 if x_i is one of the k nearest neighbours of x_j, or x_j one of x_i's, otherwise 0
     D = diag(A 1),   L = I - D^{-1/2} A D^{-1/2},   L v_i = lambda_i v_i,   0 <= lambda_i <= 2
@@ -28,7 +28,7 @@ from pliant.kernels.base import Kernel
 from pliant.kernels.extension import CoordinateNeighbors, row_parts
 
 MAX_DENSE_POINTS = 500
-"""Maximum number of points of a component that is always decomposed by LAPACK."""
+"""Maximum number of points in a component that is always decomposed by LAPACK."""
 
 MAX_DISTANCES = 1_000_000
 """Maximum number of distances in memory at once."""
@@ -48,7 +48,7 @@ class SmoothVectors(NamedTuple):
 class NeighborGraph:
     """The graph of the k nearest neighbours of m > k distinct points, shape (m, n_features).
 
-    Raises ValueError for too few points or a distance that is not finite. Ties between neighbours
+    Raises ValueError for too few points or non-finite distances. Ties between neighbours
     are broken by row order. Each component has at least k + 1 points. Time is O(m^2 n_features),
     memory O(m k). `weights` is the sparse A, `degrees` holds D_ii >= k, `radii` holds the distance
     of each point to its k-th neighbour, and `components` its connected component.
@@ -84,7 +84,7 @@ class NeighborGraph:
         return np.sqrt(indicators * self.degrees[:, None] / volumes[largest])
 
     def smoothest(self, n_vectors: int, *, drop_null: bool) -> SmoothVectors:
-        """Compute at most `n_vectors` >= 1 of the smallest eigenvalues of L, and eigenvectors.
+        """Compute up to `n_vectors` >= 1 of the smallest eigenpairs of L.
 
         If `drop_null` is True, the null space is omitted.
         """
@@ -104,7 +104,7 @@ class NeighborGraph:
         pairs = [self._decompose_component(rows, min(r, len(rows) - 1)) for rows in components]
         all_values = np.concatenate([values for values, _ in pairs])
         chosen = np.argsort(all_values, kind="stable")[:r]
-        # an eigenvector of a component is extended by zeros; `start` indexes its first eigenvalue
+        # a component's eigenvector is zero elsewhere; `start` indexes the first of its eigenvalues
         vectors, start = np.zeros((len(self.degrees), r)), 0
         for rows, (values, own_vectors) in zip(components, pairs, strict=True):
             columns = np.flatnonzero((chosen >= start) & (chosen < start + len(values)))
@@ -192,7 +192,7 @@ class SpectralKernel(Kernel):
     r"""k(x, y) = sum_i mu_i v_i(x) v_i(y), for eigenvectors v_i of a neighbour graph's Laplacian.
 
     If x exactly equals a point of the graph, v_i(x) is the entry of the eigenvector. At a
-    new point it follows from the eigenvalue equation of the Laplacian (Nystroem extension),
+    new point, v_i(x) follows from the eigenvalue equation of the Laplacian (Nystroem extension),
 
     .. math::
 
@@ -297,7 +297,7 @@ class NeighborGraphKernel(SpectralKernel):
     scales the mean of k(x, x) over the points to 1. Points are close in feature space if many short
     paths connect them. Created by `from_points`.
 
-    At a new point each function is its mean over the linked points, divided by 1 - lambda_i
+    At a new point, each u_i is its mean over the linked points, divided by 1 - lambda_i
     (Nystroem extension), or zero if 1 - lambda_i < 0.1.
 
     The parameters are the same as in `SpectralKernel`, with u_i as `vectors`.

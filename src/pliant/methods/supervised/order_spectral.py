@@ -9,7 +9,7 @@ Each set is the convex hull of r extreme points. For "strict" these are (1/k, ..
 k = 1 to r. `OrderCone.rays` holds multiples of the extreme points.
 
 Alignment (OSK, problem (2) of Pan et al.): maximise <K, T>/(|K| |T|) on the known points. The
-alignment does not depend on the length of mu. Within a cone, the projection of T has the largest
+alignment does not depend on the scale of mu. Within a cone, the projection of T has the largest
 cosine with T, unless it is zero. With mu = E t for the rays E,
 
     min_{t >= 0} |sum_k t_k K_k - T|^2 = t'H t - 2 c't + const.,
@@ -222,11 +222,11 @@ class OrderSpectralLearner(KernelLearner):
     Notes
     -----
     Equal points are merged into one point of the graph, so that the kernel is a function of the
-    points. The graph takes O(n^2 n_features). Its eigenvectors take O(n^3) for few points, or
-    Lanczos iterations for many.
+    points. The graph costs O(n^2 n_features). Its eigenvectors cost O(n^3) for few points;
+    Lanczos iterations compute them for many.
 
-    At a new point, the Nystroem formula gives the values from its links to points of the graph
-    (see `SpectralKernel`). They are zero for eigenvectors with 1 - lambda < 0.1. If new points are
+    At a new point, the Nystroem formula gives the eigenvectors' values from the point's links to
+    the graph (see `SpectralKernel`). They are zero if 1 - lambda < 0.1. If new points are
     available during fit, pass them to `fit` unlabelled.
 
     S is the Laplacian of the supervised graph of all points, as in the paper. On a graph of the

@@ -51,7 +51,7 @@ DEFAULT_STRENGTH = 100.0
 """The result of strength="auto" if no label or pair can be held out."""
 
 N_FOLDS = 5
-"""Number of folds of the labels or pairs."""
+"""Number of cross-validation folds."""
 
 
 @dataclass(eq=False, repr=False)
@@ -100,7 +100,7 @@ class SCGLogDetLearner(KernelLearner):
         The value in y that marks an unknown class. None means -1, but a value is required if y
         contains only -1 and +1.
     random_state : int, RandomState or None, default=None
-        Random seed of the folds of ``strength="auto"``.
+        Random seed for the folds of ``strength="auto"``.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class SCGLogDetLearner(KernelLearner):
     Notes
     -----
     With a = ``len(members_)``, a fit takes one Cholesky factorisation, O(a^3), for any number of
-    labels or pairs, and memory O(a^2). Each new point costs O(n a). For large data, fit a sample of
+    labels or pairs, and O(a^2) memory. Each new point costs O(n a). For large data, fit a sample of
     several thousand points: the learned kernel is a function of any two points.
     Select the strength together with the parameters that interact with it, by a search over a
     `LearnedKernelClassifier`, which learns the kernel in each fold, or by a `KernelEmbedding`.
@@ -212,7 +212,7 @@ class SCGLogDetLearner(KernelLearner):
 
 
 def unit_scale(gram: Array) -> float:
-    """Return the factor that scales the variance of the points of a Gram matrix to 1.
+    """Return the factor that scales a Gram matrix to unit variance in feature space.
 
     If all points are equal, the factor scales k(x, x) to 1, since an SVM solver may not terminate
     for large equal values.
@@ -262,8 +262,8 @@ def score_candidates(
     """Return the mean score of each candidate over the folds; nan if no fold has a score.
 
     The score is the accuracy on held-out labels of a support vector machine with C = 1 or, with
-    `embed`, of nearest neighbours in the components. For pairs, it is the area under the ROC curve
-    of distances. `gram` is the base kernel matrix of the points of `known`. `graph` and
+    `embed`, of nearest neighbours on the components. For pairs, it is the area under the ROC curve
+    of distances. `gram` is the base kernel matrix on the points of `known`. `graph` and
     `scale_strength` are parameters of `SCGLogDetLearner`.
     """
     folds = _assign_folds(known, rng)

@@ -10,7 +10,7 @@ Without its inverse, R = (I + gamma K0)^{-1} and M = K0 R give
 
 The optimal value is log det(I + gamma S K0) = log det(I + gamma K0) + log det(S + (I - S) R). With
 labels, the rank q of I - S = U H U' is the number of classes, plus one if there are unlabelled
-points; all steps except the computation of R need only products of rank q.
+points. All steps except computing R need only products of rank q.
 
 With a bound tr(K S) <= tau instead of the penalty (Eq. 30), K has the same form, with the bound's
 multiplier as gamma (Theorem 2); tr(K S) strictly decreases with gamma.
@@ -42,7 +42,7 @@ from pliant.methods.supervised.information import (
 )
 
 MAX_STABLE_STRENGTH = 1e5
-"""Maximum gamma |K0| at which a singular K0 uses the formulas above, despite cancellation."""
+"""Largest gamma |K0| for which a singular K0 uses the formulas above, despite cancellation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class Resolvent(NamedTuple):
 class SCGSpectrum(NamedTuple):
     """Eigenvalues of a PSD K0, shape (r,), and eigenvectors, shape (a, r).
 
-    If fewer than half of the eigenvalues exceed rounding, the others are omitted.
+    If fewer than half of the eigenvalues exceed rounding error, the others are omitted.
     """
 
     values: Array
@@ -213,7 +213,7 @@ def _symmetrize(matrix: Array) -> Array:
 
 
 def graph_size(diagonal: Array) -> float:
-    """Return the divisor of a scaled strength, the sum of k0(x, x) over the graph if positive.
+    """Return the divisor for a scaled strength, the sum of k0(x, x) over the graph if positive.
 
     The sum bounds the eigenvalues of K0, so the norm of gamma K0 is at most the strength.
     """
@@ -270,7 +270,7 @@ class SCGLogDetPath:
         Parameters
         ----------
         information : SideInformation
-            Side information on the same points. If the graph is "labeled", points without any,
+            Side information on the same points. If the graph is "labeled", points without it,
             such as a held-out fold, are treated as new points.
         strength : float
             Weight of the side information, > 0.
