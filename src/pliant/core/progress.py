@@ -115,7 +115,7 @@ Proof = TypeVar("Proof")
 
 
 class Status(Enum):
-    """Reason why a solver stopped; the value states it and gives advice to the user."""
+    """Reason a solver stopped; the value states it and gives advice to the user."""
 
     CONVERGED = "the requested accuracy is certified"
     UNCERTIFIED = "stationary, but the kernel is not positive semi-definite: no certificate exists"
