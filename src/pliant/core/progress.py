@@ -1,4 +1,4 @@
-"""Callbacks of a fit, deadlines, and results of solvers.
+"""Fit callbacks, deadlines and solver results.
 
 Callbacks need scikit-learn 1.9 (``set_callbacks``); with older versions, fits run without them.
 """

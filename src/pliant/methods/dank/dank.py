@@ -50,11 +50,11 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
         Factor of eta, > 0.
     tau : float or "auto", default="auto"
         Weight of the trace of F relative to eta, >= 0 and < 2n. A larger tau lowers the rank of F
-        and the fit time (with a tiny tau, F keeps all eigenvalues, O(n^3)). "auto" is the paper's
-        0.01 if the full Gram matrix is stored; otherwise, or with parts, it is 0, the paper's
-        large-scale form. With eta="auto" and k(x, x) = 1 the rank is at most about
-        1 + 1/(2 tau eta_scale). F is almost constant for tau >= 1/(2 eta_scale); fits are slow
-        just below that value.
+        and the fit time (with a tiny tau, F keeps all eigenvalues, at a cost of O(n^3)). "auto" is
+        the paper's 0.01 if the full Gram matrix is stored; otherwise, or with parts, it is 0, the
+        paper's large-scale form. With eta="auto" and k(x, x) = 1 the rank is at most about
+        1 + 1/(2 tau eta_scale). F is almost constant for tau >= 1/(2 eta_scale); fits are slow just
+        below that value.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
         The extension to new points; see `pliant.kernels.HadamardKernel`.
     tol : float, default=1e-4
