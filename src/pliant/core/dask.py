@@ -74,7 +74,7 @@ class DaskBlock(NamedTuple):
         return np.arange(len(self.X)) if self.weights is None else np.flatnonzero(self.weights)
 
     def rows(self, places: Indices) -> DaskBlock:
-        """Return the block of the rows at `places`."""
+        """Return the rows at `places` as a block."""
         weights = None if self.weights is None else self.weights[places]
         return DaskBlock(self.X[places], self.y[places], weights)
 
@@ -101,7 +101,7 @@ class DaskRows:
 
     @classmethod
     def from_collection(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> DaskRows:
-        """Validate the data; y (class labels if `labelled`) and weights may be arrays in memory."""
+        """Validate the data; y (class labels if `labelled`) and weights may be in-memory arrays."""
         columns = list(X.columns) if is_frame(X) else []
         points = as_points(X)
         if np.isnan(points.shape[0]):
@@ -129,7 +129,7 @@ class DaskRows:
     def map_blocks(
         self, function: Callable[..., R], *shared: Any, items: Sequence[Any] = ()
     ) -> list[Any]:
-        """Build a task function(block, *shared, item) per partition; omit item without `items`."""
+        """Build a task function(block, *shared[, item]) per partition, with item from `items`."""
         run = load("dask.delayed").delayed(_apply_to_block, pure=False)
         shared = tuple(map(scatter, shared))
         kind, offsets = "float32" if self.X.dtype == np.float32 else "float64", self.offsets
@@ -161,7 +161,7 @@ class DaskRows:
         return np.sort(np.concatenate(chosen))
 
     def take(self, numbers: Indices, rest: Callable[[DaskBlock], Any]) -> DaskSample:
-        """Return the rows with these sorted numbers, and rest(other rows) for each partition."""
+        """Return the rows with the sorted `numbers`, and rest(other rows) for each partition."""
         ends = np.searchsorted(numbers, self.offsets)
         places = [
             numbers[low:high] - first

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
-    """Set ``__module__`` of the classes among `names` to the module with these ``globals()``.
+    """Set ``__module__`` of the classes among `names` to ``namespace["__name__"]``.
 
     Model files and pickles store this public path, so a class can move to another file.
     """

@@ -2,7 +2,7 @@
 
 exp(x) = 2^k exp(r) with k = round(x / log 2) and r = x - k log 2, where |r| <= log(2) / 2 and a
 Taylor polynomial of exp(r) is accurate to rounding. The loops contain no branches or calls, so the
-compiler vectorises them. NumPy vectorises exp of float64 only with AVX-512.
+compiler vectorises them. NumPy vectorises float64 exp only with AVX-512.
 """
 
 from __future__ import annotations

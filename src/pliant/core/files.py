@@ -31,7 +31,7 @@ def plain_data(value: Any) -> Any:
 def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) -> Iterator[Path]:
     """Write a file atomically: yield a temporary file that is renamed to ``path`` at the end.
 
-    The temporary file has the same folder and suffix, and is removed if the block raises.
+    The temporary file has the target's folder and suffix, and is removed if the block raises.
     Permissions are kept. Raise `error` with a one-line message if ``path`` cannot be written.
     """
     try:

@@ -1,4 +1,4 @@
-"""Compiled loops: the only module that uses numba.
+"""Compile loops with numba, which no other module imports.
 
 `compiled` compiles a loop, caches it on disk, and releases the global interpreter lock while it
 runs. Without fastmath, sums are evaluated in source order. The first call on a computer takes a

@@ -1,4 +1,4 @@
-"""Callbacks of a fit, deadlines, and results of solvers.
+"""Fit callbacks, deadlines and solver results.
 
 Callbacks need scikit-learn 1.9 (``set_callbacks``); with older versions, fits run without them.
 """
@@ -115,7 +115,7 @@ Proof = TypeVar("Proof")
 
 
 class Status(Enum):
-    """Reason why a solver stopped; the value states it and gives advice to the user."""
+    """Reason a solver stopped; the value states it and gives advice to the user."""
 
     CONVERGED = "the requested accuracy is certified"
     UNCERTIFIED = "stationary, but the kernel is not positive semi-definite: no certificate exists"

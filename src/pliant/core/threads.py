@@ -34,7 +34,7 @@ class _Limit:
 
     @cached_property
     def libraries(self) -> tuple[Any, Any]:
-        """The libraries with one limit for all Python threads, and those with one per thread."""
+        """Libraries with one limit for all Python threads, and libraries with one per thread."""
         blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
         libraries = blas.info()
         openmp = [x["filepath"] for x in libraries if x.get("threading_layer") == "openmp"]

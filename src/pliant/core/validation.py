@@ -156,7 +156,7 @@ def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = Non
 
 
 def check_numbers(values: npt.NDArray[Any], name: str, first_row: int = 0) -> None:
-    """Raise ValueError, with the position, for a number that is not finite or above `LARGEST`."""
+    """Raise ValueError, with the position, if a number is not finite or exceeds `LARGEST`."""
     if not values.size:
         return
     if float(values.max()) <= LARGEST and float(values.min()) >= -LARGEST:  # False for NaN
@@ -197,7 +197,7 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
     except OverflowError as error:
         raise ValueError(f"expected numbers that fit in float64: {error}") from None
     except TypeError as error:
-        if not str(error).startswith("float() argument"):  # keep errors of scikit-learn
+        if not str(error).startswith("float() argument"):  # keep scikit-learn's errors
             raise
         raise TypeError(f"expected X and y to hold numbers: {error}") from None
     parts = checked if isinstance(checked, tuple) else (checked,)
@@ -321,7 +321,7 @@ def _convert_labels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def where_equal(values: npt.NDArray[Any], value: Any) -> Mask:
-    """Return the mask of the entries equal to `value`, of any type; all False for None."""
+    """Return a mask of the entries equal to `value` (any type); all False for None."""
     if value is None:
         return np.zeros(len(values), dtype=bool)
     return np.array([entry == value for entry in values.tolist()], dtype=bool)

@@ -18,7 +18,7 @@ from pliant.methods.svm.estimators import votes
 
 @blas_limited
 def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
-    r"""Compute the decision values of new points by the batch rule of the DANK paper.
+    r"""Compute decision values for new points with the batch rule of the DANK paper.
 
     A new point :math:`x'_j` uses the column of F of one training point,
 
@@ -45,12 +45,12 @@ def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
     Returns
     -------
     array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-        Decision values of a classifier, as from ``decision_function``; predictions of a regressor.
+        Decision values, as from ``decision_function``, or the predictions of a regressor.
 
     Raises
     ------
     TypeError, ValueError
-        If the model is of another class, or X has different features.
+        If `model` is of another class, or X has another number of features.
 
     Notes
     -----

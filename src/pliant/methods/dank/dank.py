@@ -37,7 +37,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
     kernel : str, Kernel or callable, default="gaussian"
         The base kernel: "gaussian", "laplacian", "matern12", "matern32", "matern52",
         "polynomial", "linear", "tl1", "sigmoid"; a pliant kernel; a function of two matrices; or
-        "precomputed". Its Gram matrix of the training points must be positive semi-definite; the
+        "precomputed". Its Gram matrix on the training points must be positive semi-definite; the
         fit tests this for "tl1", "sigmoid" and other kernels that can be indefinite.
     gamma : float or {"scale", "auto"}, default="scale"
         Parameter of the named kernels, > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
@@ -50,11 +50,11 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
         Factor of eta, > 0.
     tau : float or "auto", default="auto"
         Weight of the trace of F relative to eta, >= 0 and < 2n. A larger tau lowers the rank of F
-        and the fit time (with a tiny tau, F keeps all eigenvalues, O(n^3)). "auto" is the paper's
-        0.01 if the full Gram matrix is stored; otherwise, or with parts, it is 0, the paper's
-        large-scale form. With eta="auto" and k(x, x) = 1 the rank is at most about
-        1 + 1/(2 tau eta_scale). F is almost constant for tau >= 1/(2 eta_scale); fits are slow
-        just below that value.
+        and the fit time (with a tiny tau, F keeps all eigenvalues, at a cost of O(n^3)). "auto" is
+        the paper's 0.01 if the full Gram matrix is stored; otherwise, or with parts, it is 0, the
+        paper's large-scale form. With eta="auto" and k(x, x) = 1 the rank is at most about
+        1 + 1/(2 tau eta_scale). F is almost constant for tau >= 1/(2 eta_scale); fits are slow just
+        below that value.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
         The extension to new points; see `pliant.kernels.HadamardKernel`.
     tol : float, default=1e-4
@@ -69,17 +69,17 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
         computed; parts not started predict the intercept. The initial product K beta of a warm
         start is not interrupted.
     cache_mb : float, default=2000
-        Memory for Gram matrices, > 0, in units of 2^20 bytes. If it fits (float64, 16 000 samples
-        in 2000 MB), the full matrix is stored for up to 4000 samples, or if F couples all samples
+        Memory for Gram matrices, > 0, in units of 2^20 bytes. If the full matrix fits (float64,
+        16 000 samples in 2000 MB), it is stored for up to 4000 samples, or if F couples all samples
         (tau > 0, KNPL). Otherwise rows are computed on demand and cached within this memory. These
         rows are float32 if all k(x, x) are equal, k is not nearly constant and ``tol`` >= 1e-5; the
         certificate then refers to the rounded matrix.
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve problem (19) of the paper on each,
         without b and y'alpha = 0. A part can contain a single class. Together, the parts solve the
-        problem with a kernel of 0 between parts (Lemma 5); ``objective_`` and ``dual_gap_`` refer
-        to this problem. The time grows about linearly with n. Requires tau = 0 and points with
-        coordinates. "kmeans" uses the defaults of `KMeansPartition`.
+        problem for a kernel that is 0 between parts (Lemma 5); ``objective_`` and ``dual_gap_``
+        refer to this problem. The time grows about linearly with n. Requires tau = 0 and points
+        with coordinates. "kmeans" uses the defaults of `KMeansPartition`.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     verbose : bool, default=False
@@ -113,27 +113,27 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
     part_labels_, part_centres_ : arrays of shape (n_samples,) and (n_parts, n_features)
         With ``partition``: the part of each training point of positive weight, and the centres.
     part_gaps_, part_seconds_ : arrays of shape (n_parts,)
-        With ``partition``: the gap of each part, and the CPU time of its last solution.
+        With ``partition``: the gap of each part, and the CPU time of its last solve.
     n_iter_ : int
         Total two-coordinate steps of the adapted SVM and, for eta="auto", the plain SVM; with more
         than two classes, an array with one number per pair.
     objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
         Objective without its constant, gap, and number of two-coordinate steps at each check of the
         solver. The steps of the plain SVM for "auto" are not included. For tau > 0 and KNPL, there
-        is one entry for each dual of the sequence.
+        is one entry for each dual in the sequence.
     estimators_ : list of DANKClassifier
-        Only with more than two classes: a fitted classifier for each pair. The attributes from
-        ``kernel_`` on then belong to these classifiers.
+        Only with more than two classes: a fitted classifier for each pair. ``kernel_`` and
+        later attributes then belong to these classifiers.
     n_features_in_ : int
         Number of features seen during fit.
 
     Notes
     -----
-    A stored Gram matrix takes O(n^2) time and memory. Two-coordinate steps cost O(n) each, and
-    their number grows between n and n^2. Rows on demand take O(n n_support) time and bounded
-    memory. tau > 0 adds a few eigenvectors of an n_support x n_support matrix, O(n_support^2) each.
-    One Cholesky factorisation, O(n_support^3), verifies that none is missing. ``kernel_`` contains
-    the training points. Because of the quartic term, a sample of weight 2 is not equivalent to two
+    A stored Gram matrix takes O(n^2) time and memory. Two-coordinate steps cost O(n) each; their
+    number is between O(n) and O(n^2). Rows on demand take O(n n_support) time and bounded memory.
+    tau > 0 adds a few eigenvectors of an n_support x n_support matrix, O(n_support^2) each. One
+    Cholesky factorisation, O(n_support^3), verifies that none is missing. ``kernel_`` contains the
+    training points. Because of the quartic term, a sample of weight 2 is not equivalent to two
     samples. For probabilities, wrap the estimator in `sklearn.calibration.CalibratedClassifierCV`.
 
     References
@@ -194,10 +194,10 @@ class DANKRegressor(BaseHadamard, SVMRegressor[BaseGram]):
         Penalty parameter, > 0. Multiplied by sample weights.
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve problem (19) of the paper on each,
-        with b = mean(y) and without 1'beta = 0. Together, the parts solve the problem with a
-        kernel of 0 between parts (Lemma 5); ``objective_`` and ``dual_gap_`` refer to this problem.
-        The time grows about linearly with n. Requires tau = 0 and points with coordinates.
-        "kmeans" uses the defaults of `KMeansPartition`.
+        with b = mean(y) and without 1'beta = 0. Together, the parts solve the problem for a kernel
+        that is 0 between parts (Lemma 5); ``objective_`` and ``dual_gap_`` refer to this problem.
+        The time grows about linearly with n. Requires tau = 0 and points with coordinates. "kmeans"
+        uses the defaults of `KMeansPartition`.
     epsilon : float, default=0.1
         Errors up to this size are not penalised, >= 0, in units of the scaled target.
     scale_target : bool, default=True

@@ -149,7 +149,7 @@ class Adaptation:
 class BaseHadamard(BaseSVM[BaseGram]):
     """A support vector machine with a kernel matrix adapted entry by entry.
 
-    Subclasses have the parameters of `ADAPTATION`, and tau (DANK) or ``_centred = True`` (KNPL).
+    Subclasses have the parameters in `ADAPTATION`, and tau (DANK) or ``_centred = True`` (KNPL).
     """
 
     _centred: ClassVar[bool] = False
@@ -363,7 +363,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
         )
 
     def _stores_gram(self, n: int, psd: bool) -> bool:
-        """Return True to store the Gram matrix of n points, as an indefinite kernel requires."""
+        """Return True to store the n x n Gram matrix, which an indefinite kernel requires."""
         fits = 8.0 * n**2 <= self.cache_mb * 2.0**20
         if not psd:
             # The full Gram matrix of the training points must be tested for negative eigenvalues.
@@ -463,7 +463,7 @@ def solve_whole(
     constant = adapted.constant if isinstance(adapted, AdaptedDual) else 0.0
     if plain is None:
         return Adaptation(result, eta, result.n_iter, result.x, constant)
-    # For another C, the plain SVM starts from this plain SVM.
+    # A fit with another C starts from the plain SVM's solution.
     steps = plain.n_iter + result.n_iter
     return Adaptation(result, eta, steps, plain.x, constant, plain=plain)
 
@@ -501,8 +501,8 @@ def gram_rows(kernel: Kernel, points: Array, options: AdaptationOptions, *, stor
 
     The matrix of up to `stored` points is stored in float64. Otherwise rows are computed on demand.
     They are float32 if no digits are lost: on a sample, all k(x, x) are equal, and most other
-    values are smaller by at least 1 %. Sums of values of very different sizes would cancel, and
-    float32 would round away the differences of a flat kernel and gaps below 1e-5.
+    values are smaller by at least 1 %. Otherwise float32 would lose digits in sums of very
+    different values, and round away the differences of a flat kernel and gaps below 1e-5.
     """
     if len(points) <= stored:
         return DenseRows(compute_gram(kernel, points))
@@ -521,7 +521,7 @@ def _maximise(
     options: AdaptationOptions,
     callback: Callback,
 ) -> Result[Certificate]:
-    """Solve a dual from the solution of another dual, made feasible, or from zero."""
+    """Solve a dual, starting from zero or from another dual's solution, made feasible."""
     dual = problem.quartic if isinstance(problem, AdaptedDual) else problem
     beta, fields = np.zeros_like(dual.linear), None
     if start is not None and start.growth == 1.0:
@@ -566,7 +566,7 @@ def solve_in_parts(
             n_jobs=settings.n_jobs,
             report=lambda _done, _total: callback(None),
         )
-        # assemble beta of all points from the blocks beta_p of the parts
+        # assemble beta from the blocks beta_p of the parts
         beta, results = np.zeros(len(start)), []
         for part, result in enumerate(solved):
             results.append(_skip_part(parts[part], base) if result is None else result)
@@ -621,8 +621,8 @@ def solve_part(
 ) -> PartResult:
     """Maximise the dual of one part without its equality constraint (problem (19)).
 
-    `start` has shape (m,). The solver stops at the time `ends` (of `time.time`) and returns the
-    best solution so far.
+    `start` has shape (m,). When `time.time()` reaches `ends`, the solver stops and returns the best
+    solution so far.
     """
     if is_over(ends):
         return _skip_part(part, base)

@@ -168,7 +168,7 @@ class AdaptedKernel(Kernel):
     """Names of the cached properties."""
 
     _stored: ClassVar[tuple[str, ...]] = ()
-    """Names of expensive cached values, which pickles and model files contain."""
+    """Names of expensive cached values that pickles and model files keep."""
 
     base: Kernel
     points: Array
@@ -346,7 +346,7 @@ class HadamardKernel(AdaptedKernel):
         return sums
 
     def store_spectrum(self, spectrum: AdaptationSpectrum | None) -> None:
-        """Store the spectrum of the threshold form, if known, also for pickles and model files."""
+        """Store the spectrum of the threshold form, if known; pickles and model files keep it."""
         adapted = self.extension != "none" and self.eta != np.inf and self.beta.any()
         if adapted and self.tau and spectrum is not None and spectrum.values.size:
             rows = [spectrum.values, spectrum.support, spectrum.others]
@@ -359,7 +359,7 @@ class HadamardKernel(AdaptedKernel):
 
     @cached_property
     def _profile_table(self) -> tuple[Array, Indices]:
-        """Profiles of the support points and, in the last row, of all others; each point's row."""
+        """Profiles of the support points and one row for all others; the row of each point."""
         # For beta = 0, a(x, .) = 0: the factor b(x) = 0 makes the products irrelevant.
         b = np.append(self.beta[self.support], 0.0)
         products = np.vstack([self._products, np.zeros(self._products.shape[1])])
@@ -369,7 +369,7 @@ class HadamardKernel(AdaptedKernel):
 
     @cached_property
     def _products(self) -> Array:
-        """The products k(X, support) W of the support points' profiles, shape (s, q)."""
+        """The products k(support, support) W for the support points' profiles, shape (s, q)."""
         if self.centred:  # W = beta
             return self.support_sums[:, None]
         weights = self.form.weights(self.beta[self.support])
@@ -394,7 +394,7 @@ class HadamardKernel(AdaptedKernel):
         return self.change_between(left, right)[row_of[:, None], column_of]
 
     def change_between(self, rows: Indices, columns: Indices) -> Array:
-        """Return F - 1 between training points, with their learned coefficients."""
+        """Return F - 1 between training points, from their learned coefficients."""
         gram = self._between(rows, columns)
         return self._change(gram, self._select_training(rows), self._select_training(columns))
 

@@ -36,16 +36,16 @@ class KNPLClassifier(BaseHadamard, SVMClassifier[BaseGram]):
     ----------
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve a KNPL problem on each, without b and
-        y'alpha = 0. The rows of a part's F sum to the number of its samples. Together, the parts
-        solve the problem over these F with a kernel of 0 between parts; ``objective_`` and
-        ``dual_gap_`` refer to this problem. The time grows about linearly with n. Requires points
-        with coordinates.
+        y'alpha = 0. Each row of a part's F sums to the part's size. Together, the parts solve the
+        problem over these F for a kernel that is 0 between parts; ``objective_`` and ``dual_gap_``
+        refer to this problem. The time grows about linearly with n. Requires points with
+        coordinates.
 
     Attributes
     ----------
     estimators_ : list of KNPLClassifier
-        Only with more than two classes: a fitted classifier for each pair. The attributes from
-        ``kernel_`` on then belong to these classifiers.
+        Only with more than two classes: a fitted classifier for each pair. ``kernel_`` and
+        later attributes then belong to these classifiers.
     objective_ : float
         The dual objective, a lower bound on the optimum.
     objective_constant_ : float
@@ -108,10 +108,10 @@ class KNPLRegressor(BaseHadamard, SVMRegressor[BaseGram]):
     ----------
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve a KNPL problem on each, with b = mean(y)
-        and without 1'beta = 0. The rows of a part's F sum to the number of its samples. Together,
-        the parts solve the problem over these F with a kernel of 0 between parts; ``objective_``
-        and ``dual_gap_`` refer to this problem. The time grows about linearly with n. Requires
-        points with coordinates.
+        and without 1'beta = 0. Each row of a part's F sums to the part's size. Together, the parts
+        solve the problem over these F for a kernel that is 0 between parts; ``objective_`` and
+        ``dual_gap_`` refer to this problem. The time grows about linearly with n. Requires points
+        with coordinates.
 
     Attributes
     ----------

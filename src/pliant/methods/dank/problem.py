@@ -19,11 +19,11 @@ eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
 
 where the centred rule omits the constant eta n^2. `pliant.methods.dank.kernel` states F for each
 rule. The quartic rule is a `MarginDual`, solved by two-coordinate ascent. The others are an
-`AdaptedDual`, the quartic rule plus a smooth function, which its models linearise. The function of
-the threshold rule is convex, eta times a sum of Huber functions of l, so the model lies below h.
+`AdaptedDual`, the quartic rule plus a smooth function, which its models linearise. The threshold
+rule's function is convex, eta times a sum of Huber functions of l, so the model lies below h.
 
 For the threshold rule, eta n^2 and eta sum s^2 are much larger than h - h0; their difference loses
-digits. With the largest eigenvalue l = n + e, and sums over the others above tau/2, they cancel:
+digits. With the largest eigenvalue l = n + e and sums over the others above tau/2, n^2 cancels:
 
     -(h - h0 - gain) / eta = (l - tau/2)^2 - (n - tau/2)^2 + sum s^2 = e (2n + e - tau) + sum s^2
 """
@@ -108,7 +108,7 @@ def adapted_dual(
 
 
 class DualPoint(NamedTuple):
-    """A beta, shape (n,), with the value and the gradient of the problem.
+    """A point beta, shape (n,), with the value and the gradient of h.
 
     `value` is h(beta) - h0, and `f` is (F o K) beta, shape (n,), with F the inner minimiser. The
     gradient of h is the gradient of the gain minus f. `fields` are K beta and (K o K) beta^2.
@@ -151,7 +151,7 @@ class AdaptedDual:
     constant: float
 
     def at(self, beta: Array, near: DualPoint | None = None, *, verify: bool = False) -> DualPoint:
-        """Compute value and gradient at a feasible `beta`.
+        """Compute the value and gradient at a feasible `beta`.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class AdaptedDual:
 
         For a share in [0, 1], the quartic term has the weight `share` c. A share in (-1, 0) is for
         an h less curved than the plain SVM, for example with tau near 2n. Then there is no quartic
-        term, and K has the weight 1 + share, which is 1 after the division. For the threshold rule
+        term, and K has weight 1 + share, so 1 after division by 1 + share. For the threshold rule
         and share = 1, the model touches h at the point, up to a constant, and lies below h.
         """
         quartic, flat = max(share, 0.0) * self.rule.c, min(1.0, 1.0 + share)
@@ -510,7 +510,7 @@ class ThresholdForm:
         """Compute p(x), with F(x, y) = p(x)'p(y), from 1'U + c b(x) k(x, X) diag(beta) U."""
         values = self.spectrum.values
         rows = (self.c * b)[:, None] * products
-        rows += self.spectrum.sums  # in place, as this array is the largest one for a large r
+        rows += self.spectrum.sums  # in place, as this is the largest array for a large r
         rows *= np.sqrt(values - 0.5 * self.tau) / values
         return np.asarray(rows)
 

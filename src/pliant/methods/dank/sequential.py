@@ -2,7 +2,7 @@
 
 The model m_k of h at a point x_k is a simpler concave function with the same feasible set and the
 same gradient at x_k. Its maximiser x defines an ascent direction x - x_k of h. The solver takes the
-full step unless the maximum of h along it lies well before x; then the secant method finds it.
+full step unless h peaks well before x along it; then the secant method finds the peak.
 
 The curvature of the model is scaled by a share in [0, 1], estimated from the last step like the
 step length in spectral gradient methods. With share 1, the model is conservative: if it is below h,
@@ -29,8 +29,8 @@ PATIENCE, LONG_PATIENCE, LONGEST_PATIENCE = 4, 50, 200
 more accurately; models without a better value or gap; models with less than `PROGRESS` in total."""
 
 PROGRESS = 0.05
-"""Smallest improvement of value or gap over `LONGEST_PATIENCE` models, relative to the least gap.
-Slower progress would leave many thousands of models."""
+"""Smallest improvement in value or gap over `LONGEST_PATIENCE` models, relative to the least gap.
+Slower progress would take many thousands of models."""
 
 
 def solve(
@@ -47,7 +47,7 @@ def solve(
     ----------
     problem : AdaptedDual
     start : array of shape (n,)
-        Feasible.
+        A feasible point.
     tol : float
         Stop when gap <= tol (1 + abs(value)). Without a certificate, the sum that defines the gap
         only measures stationarity.
@@ -79,7 +79,7 @@ def solve(
 
 
 class SequentialState:
-    """The point, the share of the next model, the counters and the history of the solver."""
+    """State of the solver: the point, the next model's share, counters and history."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class SequentialState:
         return new
 
     def _is_better(self, new: DualPoint, old: DualPoint) -> bool:
-        """Return True if h increases, or if the gap decreases and rounding hides the change of h.
+        """Return True if h increases, or if the gap decreases and rounding hides the change in h.
 
         The slopes at both ends detect gains that are too small to change the values.
         """
@@ -191,7 +191,7 @@ class SequentialState:
             return False
         slopes = self.problem.predicted_gain(old, old, new)
         slopes += self.problem.predicted_gain(new, old, new)
-        # Half the sum of the slopes is the trapezoidal rule for the gain.
+        # By the trapezoidal rule, the gain is about half the sum of the slopes.
         if gain > noise or slopes > 0.0:
             return True
         return self.problem.certificate(new).slope < self.problem.certificate(old).slope

@@ -121,7 +121,7 @@ class BaseGKL(BaseSVM[Kernel]):
         return functions
 
     def _state_learning(self, problem: SVMProblem, kernel: Kernel) -> KernelLearning:
-        """State the saddle point problem in P and the coefficients of an SVM."""
+        """Build the saddle point problem in P and the coefficients of an SVM."""
         points = kernel.rescale(problem.points) if isinstance(kernel, Rescaled) else problem.points
         return KernelLearning(
             inner_kernel(kernel), points, problem.dual, self.cache_mb, float(self.floor)
@@ -158,7 +158,7 @@ class BaseGKL(BaseSVM[Kernel]):
         subset, tol = self._draw_subset(problem, SUBSET), float(self.tol)
         part = self._state_learning(subset, kernel)
         initial = low_rank.solve(part, tol=tol, max_iter=self.max_iter, callback=callback)
-        # SVMs at the P of the subset, with bounds over all P on all samples
+        # SVMs on all samples at the subset's P, with bounds over all P
         result = solve_given(learning, initial.x, tol=tol, callback=callback)
         result = replace(result, n_iter=result.n_iter + initial.n_iter)
         advice = "" if initial.status is Status.CONVERGED else f" ({initial.status.value})"
@@ -369,7 +369,7 @@ def _draw_rows(target: Array, count: int, random: Any) -> Indices:
     groups = [np.flatnonzero(target == sign) for sign in signs]
     if len(signs) != 2:
         groups = [np.arange(len(target))]
-    # `count` is divided in proportion to the groups, with at least one row from each
+    # divide `count` in proportion to the group sizes, with at least one row from each
     sizes = [max(1, round(count * len(group) / len(target))) for group in groups]
     rows = [
         random.choice(group, size, replace=False) for group, size in zip(groups, sizes, strict=True)
@@ -537,7 +537,7 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         The intercept b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_. With
         ``partition``, an array of shape (n_parts,); the sum is over the support points of x's part.
     estimators_ : list of TKLClassifier
-        Only with more than two classes: one estimator per pair. The attributes from ``kernel_`` on
+        Only with more than two classes: one estimator per pair. ``kernel_`` and later attributes
         then belong to these estimators (except the box).
     shape_matrix_ : array of shape (n_P, n_P)
         P, of trace n_P.
@@ -580,7 +580,7 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     matrix and between m^2 and m^3 for its coefficients. A fit solves 5 to 50 of them, each
     warm-started from the previous one. The gradient in P costs O(m^2 (d + n_P)), and its extreme
     eigenvalue O(n_P^3). A Gram matrix takes 8 m^2 bytes; two-coordinate ascent copies up to 1.2 m^2
-    bytes of it. Two classes with up to 64 samples use an interior-point method. With more than
+    bytes of it. Two-class problems of up to 64 samples use an interior-point method. With more than
     about 15 features, the product of one factor per feature is so small that k_P is nearly linear.
 
     References
@@ -630,7 +630,7 @@ class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
         \; y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \beta' K_P \beta,
 
     problem (7) of [1]_ with f = ``floor``, over the kernels of `TKLClassifier`. The paper prints
-    the constraints of classification instead.
+    the classification constraints instead.
 
     Parameters
     ----------

@@ -2,12 +2,12 @@
 
     k_P(x, y) = Int N(z, x)' P N(z, y) dz,    P = F F' positive semi-definite
 
-(Lemma 5 of Talitckii, Colbert and Peet). The basis N defines a family of kernels, and P a member
-of it. With G_ij(x, y) = Int N_i(z, x) N_j(z, y) dz, k_P = sum_ij P_ij G_ij. Learning P requires
+(Lemma 5 of Talitckii, Colbert and Peet). The basis N defines a family of kernels, and P selects a
+member. With G_ij(x, y) = Int N_i(z, x) N_j(z, y) dz, k_P = sum_ij P_ij G_ij. Learning P requires
 
     D(w)_ij = sum_kl w_k w_l G_ij(x_k, x_l),    so that    w' K_P w = <D(w), P>.
 
-The families are bases given by their values on quadrature nodes, polynomials, and the tessellated
+There are families for any basis given on quadrature nodes, for polynomials, and for the tessellated
 kernels of TKL. In a tessellated kernel, each point divides a box in two along every feature.
 """
 
@@ -42,7 +42,7 @@ Side: TypeAlias = tuple[Array, ...]
 
 
 class GeneralizedKernel(Kernel):
-    """The kernel k_P of the module docstring; a subclass defines the basis N.
+    """The kernel k_P in the module docstring; a subclass defines the basis N.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class GeneralizedKernel(Kernel):
 
     @abstractmethod
     def shape_size(self, n_features: int) -> int:
-        """Return n_P, the order of P, for a number of features."""
+        """Return n_P, the order of P, for `n_features` features."""
 
     @abstractmethod
     def _side(self, X: Array) -> Side:
@@ -123,7 +123,7 @@ class GeneralizedKernel(Kernel):
         return 0.5 * (matrix + matrix.T)
 
     def prepared(self, points: Array) -> Between:
-        """Return a function of row and column indices that evaluates k between `points`."""
+        """Return a function of row and column indices that computes k between `points`."""
         side = self._side(points)
         return lambda rows, columns: self._between(_select(side, rows), _select(side, columns))
 
@@ -200,7 +200,7 @@ class Box:
         self.density = 1.0 / (self.upper - self.lower)
 
     def above(self, X: Array) -> Array:
-        """Compute the measure of [x, b] for each point x of the box, shape (n_samples,)."""
+        """Compute the measure of [x, b] for each point x in the box, shape (n_samples,)."""
         return np.asarray(np.prod((self.upper - X) * self.density, axis=1))
 
 
@@ -259,7 +259,7 @@ class QuadratureKernel(_FiniteRank):
 
     Notes
     -----
-    The cost is O(n_nodes n_P) for a point and O(n_samples^2 n_nodes r) for a Gram matrix. A kernel
+    The cost is O(n_nodes n_P) per point and O(n_samples^2 n_nodes r) for a Gram matrix. A kernel
     with a user-defined function cannot be saved to a file.
     """
 

@@ -1,4 +1,4 @@
-"""The saddle point problem of learning a generalised kernel in a support vector machine (SVM).
+"""The saddle point problem for learning a generalised kernel in a support vector machine (SVM).
 
     minimise over P, maximise over w    kappa(w) - 1/2 w' K_P w,
     P >= floor I, tr P = n_P,    lower <= w <= upper,  1'w = 0
@@ -57,7 +57,7 @@ class Oracle(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KernelLearning:
-    """The saddle point problem of the module docstring.
+    """The saddle point problem in the module docstring.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ class KernelLearning:
     def lower_bound(self, matrix: Array, gain: float, top: float | None = None) -> float:
         """Compute the lower bound from `matrix` = `quadratic(w)` and `gain` <= kappa(w).
 
-        It is the maximum of t gain - t^2/2 cost over 0 <= t <= 1, at t = min(1, gain/cost). The
-        cost is <D, P> for the best P, floor tr D + (1 - floor) n_P lambda_max(D). `top` is the
+        The bound is the maximum of t gain - t^2/2 cost over 0 <= t <= 1, at t = min(1, gain/cost).
+        The cost is <D, P> for the best P, floor tr D + (1 - floor) n_P lambda_max(D). `top` is the
         largest eigenvalue of `matrix`, if known.
         """
         if top is None and len(matrix) <= 64:  # here the full decomposition is faster

@@ -1,1 +1,1 @@
-"""Solvers of the saddle point problem of kernel learning."""
+"""Solvers for the saddle point problem of kernel learning."""

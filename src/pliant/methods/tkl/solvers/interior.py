@@ -156,10 +156,10 @@ class InteriorMethod:
         return self.search.stopped or 0 <= self.search.max_iter <= self.search.n_svms
 
     def start(self) -> InteriorPoint:
-        """Return the best multiple of a balanced w, and t and the multipliers on S Z = mu I."""
+        """Return a point with S Z = mu I at the best multiple of a balanced w."""
         dual, size = self.dual, self.dual.upper - self.dual.lower
         positive = dual.upper > 0.0
-        # each class has half the smaller sum of bounds, so that 1'w = 0 inside the box
+        # each class gets half the smaller sum of bounds, so that 1'w = 0 inside the box
         sums = size[positive].sum(), size[~positive].sum()
         w = 0.5 * min(sums) * np.where(positive, size / sums[0], -size / sums[1])
         D = self._quadratic(w)

@@ -175,7 +175,7 @@ class Search:
     ) -> Evaluation:
         """Solve the SVM at P = factor factor', scaled to trace n_P, and update the bounds.
 
-        A given `gram` is K_P for a factor that is already scaled; a proximal term overwrites it.
+        `gram`, if given, is K_P for an already scaled factor; a proximal term overwrites it.
         """
         if gram is None:
             factor = self.problem.scaled(factor)
@@ -521,7 +521,7 @@ def _parabola_peak(a: float, b: float, c: float, fa: float, fb: float, fc: float
 
 
 def factorize(P: Array) -> Array:
-    """Return F with F F' = P, without the columns of negligible eigenvalues."""
+    """Return F with F F' = P, without columns for negligible eigenvalues."""
     values, vectors = np.linalg.eigh(P)
     kept = values > 1e-14 * values[-1]
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
