@@ -1,8 +1,8 @@
 """The journal: a file of JSON lines with finished cells, to resume an interrupted comparison.
 
 The first line has the format version and the key, a hash of the table, the protocol and the package
-versions. Each further line has one cell. A file with a different key is refused. An incomplete last
-line, from a killed process, is ignored.
+versions. Each further line is one record. A file with a different key is refused. An incomplete
+last line, from a killed process, is ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FORMAT = "pliant comparison 6"
 """Format name in the first line of a file."""
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-"""Packages whose versions may change a score."""
+"""Packages whose versions can affect scores."""
 
 
 def key_of(sample: Sample, protocol: Protocol) -> str:
@@ -150,7 +150,7 @@ def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell]
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """Parse a line as a JSON object; return {} if it is not one."""
+    """Parse a line as a JSON object; return {} if it is invalid."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):

@@ -2,7 +2,7 @@
 
 After the first fold, methods too slow for the budget or too inaccurate for the blend are dropped.
 The remaining methods run all folds of the first repeat. A further repeat starts only if the
-remaining time is expected to suffice, so that all methods have the same folds. The budget limits
+remaining time is expected to suffice, so that all methods share their folds. The budget limits
 which cells run; it does not affect their scores.
 """
 
@@ -46,7 +46,7 @@ Progress: TypeAlias = Callable[["RaceState"], object]
 
 
 BEAT = 0.5
-"""Maximum time between two calls of a `Progress`, in seconds."""
+"""Maximum time between calls of a `Progress` callback, in seconds."""
 
 EARLY = ("lab-rbf", REFERENCE, DUMMY, "linear", "boosting")
 """Methods that run first on each fold; the others follow in the given order."""
@@ -76,7 +76,7 @@ class RaceState:
 
 @dataclass(eq=False)
 class Race:
-    """Run the given methods' cells that are not in the journal.
+    """Run the methods' cells that are missing from the journal.
 
     The `budget` is the time in seconds for all cells plus `final_fits` fits of each method. If
     `selective`, methods too inaccurate for a blend are dropped after the first fold. `n_jobs` cells
@@ -141,7 +141,7 @@ class Race:
         self._report()
 
     def is_done(self, name: str) -> bool:
-        """Return True if a method has records of all folds in the started repeats."""
+        """Return True if a method has records for all folds of the started repeats."""
         repeats = {cell.repeat for cell in self.records} or {0}
         places = [place for place in self.protocol.places() if place[0] in repeats]
         return all(Cell(name, *place) in self.records for place in places)
@@ -152,7 +152,7 @@ class Race:
         return {**self.left, **self._cut}.get(name, otherwise)
 
     def _start_cells(self, threads: ThreadPoolExecutor) -> bool:
-        """Start cells up to `n_jobs`; return True if any cell is running."""
+        """Start cells until `n_jobs` run; return True if any is running."""
         while len(self._running) < self._at_a_time:
             now = time.time()
             cell = None if now >= self._ends else self._next_cell()

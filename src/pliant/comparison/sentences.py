@@ -94,7 +94,7 @@ def _claim(result: Outcome) -> str:
 
 
 def missing_of(result: Outcome) -> list[str]:
-    """Return one line per reason for missing folds, with the methods concerned."""
+    """Return one line per reason for missing folds, with the affected methods."""
     titles: dict[tuple[str, str], list[str]] = {}
     for entry in result.methods:
         if entry.status != "done":

@@ -38,7 +38,7 @@ class PairedTest:
     Attributes
     ----------
     statistic, p_value : float
-        Student's t, or Wilcoxon's signed rank sum, and the two-sided p-value.
+        Student's t, or Wilcoxon's signed-rank sum, and the two-sided p-value.
     mean_difference, standard_error : float
         Mean of first - second, and its standard error as estimated by the test.
     wins, ties, losses : int
@@ -94,9 +94,9 @@ def corrected_t_test(
     first, second : array-like of shape (r,)
         Scores on the same r >= 2 splits.
     n_train, n_test : float
-        Training and test rows of each split; only their ratio matters.
+        Number of training and test rows per split; only their ratio matters.
     least_rows : float, default=inf
-        Number of test rows per split. The standard deviation of d is at least the largest score
+        Minimum test rows per split. The standard deviation of d is at least the largest score
         divided by `least_rows`, the effect of one row, so equal differences do not give p = 0.
 
     Raises
