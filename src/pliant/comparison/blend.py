@@ -8,7 +8,7 @@ with the squared error or the log loss. L_j is the loss of model j alone, L = mi
 proportional to (L / L_j)^4 for the three best models and 0 for the others. Weights below `LEAST`
 become 0.
 
-In a comparison, the score of the blend on a fold uses weights learned from the other folds of the
+In a comparison, the blend's score on a fold uses weights learned from the other folds of the
 same repeat, so it is unbiased like a method's score. With time-ordered rows, the weights use
 earlier folds only, and the first fold has no score. The final weights use all folds.
 """

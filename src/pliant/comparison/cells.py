@@ -178,7 +178,7 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
 
 
 def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
-    """Return the predictions of a fitted method for X."""
+    """Return a fitted method's predictions for X."""
     model, own = fitted.model, fitted.own
     values, classes = np.ravel(own.predict(X)), getattr(own, "classes_", None)  # CatBoost: (n, 1)
     if classes is None or len(classes) == 0:  # CatBoost's regressor has no classes

@@ -71,8 +71,8 @@ def compare(
         histogram gradient boosting and the installed boosting packages. Classification adds a
         random forest; regression adds extremely randomised trees and a Gaussian process or kernel
         ridge regression. "all" means all installed methods and baselines. An estimator keeps its
-        settings. Its input is imputed and encoded; features and target are not scaled, so
-        add a scaler to its pipeline if it needs one.
+        settings. Its input is imputed and encoded; features and target are not scaled, so add a
+        scaler to its pipeline if it needs one.
     task : {"classification", "regression"}, optional
         Inferred from y by default: classification for text and for a few recurring integers.
     groups : array-like of shape (n_samples,), optional
@@ -97,7 +97,7 @@ def compare(
         Number of cells to run at the same time; None and -1 mean one per core. Cells run in
         reused single-threaded processes.
     executor : object with ``submit``, optional
-        Run the cells in an executor of ``concurrent.futures`` or a Dask client, at most `n_jobs` at
+        Run the cells in a ``concurrent.futures`` executor or a Dask client, at most `n_jobs` at
         the same time. A running cell is not stopped when the budget ends.
     cache : path-like, optional
         File for finished cells. Concurrent comparisons need separate files.
@@ -220,7 +220,7 @@ def compare_sample(
         As in `compare`.
     protocol : Protocol, optional
     command : str, optional
-        Command that repeats the comparison, for the report.
+        Command line that repeats the comparison, shown in the report.
     """
     start = time.perf_counter()
     if budget is not None:
@@ -297,7 +297,7 @@ def _entry_of(method: Method, refused: str, race: Race, task: str) -> Entry:
 
 
 def _status_of(name: str, race: Race, refused: str) -> tuple[Status, str]:
-    """Return the status of a method and the reason for missing folds."""
+    """Return a method's status and the reason for missing folds."""
     if refused:
         return "skipped", refused
     records = [record for cell, record in sorted(race.records.items()) if cell.method == name]

@@ -305,7 +305,7 @@ def _method_of(given: Any, taken: Collection[str]) -> Method:
 
 
 def _as_method(given: Any, name: str) -> Method:
-    """Wrap an estimator in a method without a grid and without scaling."""
+    """Wrap an estimator as a method with no grid and no scaling."""
     estimator = _checked(given)
     parameters = estimator.get_params().items()
     seeds = {key: seed for key, seed in parameters if key.rpartition("__")[2] == "random_state"}

@@ -22,7 +22,7 @@ from pliant.core.text import count, listed, quoted
 from pliant.core.typing import Indices
 
 Split: TypeAlias = tuple[Indices, Indices]
-"""Training and test row numbers."""
+"""Row numbers for training and test."""
 
 RARE = 0.1
 """Class share below which methods are ranked by the log loss and the result includes a warning."""

@@ -34,14 +34,14 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 def key_of(sample: Sample, protocol: Protocol) -> str:
-    """Return a hash of the sample, the protocol and the package versions."""
+    """Hash the sample, the protocol and the package versions."""
     given = protocol.to_dict() | {"metric": _hash(protocol.metric)}
     versions = [__version__, *(version(package) for package in PACKAGES)]
     return _hash([FORMAT, sample.fingerprint(), given, versions])
 
 
 def method_key(method: Method, task: str) -> str:
-    """Return a hash of a method's estimator, with all its settings, and its grid."""
+    """Return a hash of a method's grid and its estimator with all settings."""
     try:
         learner = method.make_estimator(task, seed=0, n_rows=0)
     except (ValueError, ImportError):

@@ -87,7 +87,7 @@ class Outcome:
         return self.protocol.metric_for(self.task)
 
     def standings(self, metric: str | None = None) -> list[Standing]:
-        """Return the standing of each method, best first; methods without a score are last.
+        """Return the standing of each method, best first; methods without a score come last.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ def from_frames(model: Any, schema: TableSchema) -> Any:
 
 
 def row_of(standing: Standing) -> dict[str, Any]:
-    """Return a standing as a flat row, with fields of its method."""
+    """Return a standing as a flat row that includes its method's fields."""
     row: dict[str, Any] = {}
     for name, value in asdict(standing).items():
         if name == "method":

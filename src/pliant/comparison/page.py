@@ -115,7 +115,7 @@ def report_html(results: Sequence[Outcome]) -> str:
 
 
 def _document(title: str, opening: Content, links: Element, content: Content) -> str:
-    """Return a document with a policy that forbids scripts and external resources."""
+    """Return an HTML document with a policy that forbids scripts and external resources."""
     style = files("pliant.comparison").joinpath("style.css").read_text("utf-8")
     allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (

@@ -38,7 +38,7 @@ SCALE, WIDTH = 1.8, 4.8
 """Image pixels per page pixel, and figure width in inches (100 page pixels each)."""
 
 MOST_ROWS, REPEATS, MOST_FEATURES = 500, 3, 20
-"""For importance: maximum rows, permutations per feature, and maximum number of features drawn."""
+"""Maximum rows and permutations per feature, for importance; maximum number of features drawn."""
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
 
 
 def _columns(sample: Sample) -> list[tuple[str, list[int]]]:
-    """Return names and column indices of features; the hashed words of a text form one feature."""
+    """Return feature names and column indices; the hashed words of a text form one feature."""
     names, inside = sample.feature_names, {j for a, b in sample.texts for j in range(a, b)}
     groups = [(names[j], [j]) for j in range(len(names)) if j not in inside]
     return groups + [(names[a].rpartition(" (")[0], [*range(a, b)]) for a, b in sample.texts]

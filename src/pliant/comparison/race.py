@@ -218,7 +218,7 @@ class Race:
             self.journal.add(self._keys[cell.method], record)
 
     def _drop_methods(self, first: Place) -> None:
-        """After the first fold, drop methods that are slow or too inaccurate for a blend."""
+        """After the first fold, drop methods too inaccurate for a blend or too slow."""
         self._dropped = True
         losses = {
             name: row_losses(self.sample, record)
@@ -247,7 +247,7 @@ class Race:
         return needed <= self._ends - time.time()
 
     def _expected(self, name: str) -> float:
-        """Return the mean time of a method's cells in seconds; 0 without finished cells."""
+        """Return the mean seconds per cell of a method; 0 without finished cells."""
         took = [
             record["seconds"].get("total", 0.0)
             for cell, record in self.records.items()
@@ -266,7 +266,7 @@ class Race:
 
 
 def row_losses(sample: Sample, record: Record) -> Array:
-    """Return the squared error or the log loss of each row with a stored prediction."""
+    """Return the squared error or log loss of each row with a stored prediction."""
     kept = record["kept"]
     assert kept is not None
     y, values = sample.y[kept["rows"]], np.asarray(kept["values"], dtype=np.float64)
@@ -278,7 +278,7 @@ def row_losses(sample: Sample, record: Record) -> Array:
 
 
 def hopeless(losses: dict[str, Array]) -> dict[str, str]:
-    """Return the methods to drop because of their losses on a fold, with reasons.
+    """Return the methods to drop for their losses on a fold, with reasons.
 
     A method with row losses l is dropped if mean(l - b) - 2 se(l - b) > (HOPELESS - 1) mean(b),
     where b are the row losses of the best method. The best `KEPT` methods always stay, and so does

@@ -39,7 +39,7 @@ class ComparisonResult(Outcome):
     environment : dict
         Package versions, number of cores, and the key of the comparison.
     command : str or None
-        Command that repeats the comparison.
+        Command line that repeats the comparison.
     source : Source or None
         The table and the methods, for fitting models; None for a result loaded from plain data.
     """

@@ -74,7 +74,7 @@ def last_step(model: Any) -> Any:
 
 
 def names_after(model: Any, names: Sequence[str]) -> list[str]:
-    """Return the names of the features that the last step of a fitted pipeline receives."""
+    """Return the feature names that the last step of a fitted pipeline receives."""
     inside = getattr(model, "regressor_", getattr(model, "regressor", model))
     if not isinstance(inside, Pipeline) or len(inside) == 1:
         return [str(name) for name in names]
@@ -86,7 +86,7 @@ def _scales_target(method: Method, sample: Sample) -> bool:
 
 
 def _n_columns(sample: Sample) -> int:
-    """Return the number of features that the learner receives if all categories occur."""
+    """Return the number of features the learner receives if all categories occur."""
     encoder, n_classes = sample.encoder(), len(sample.classes or ())
     means = n_classes if n_classes > 2 else 1
     n_columns = sample.X.shape[1]
@@ -157,9 +157,9 @@ def search(
 def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
     """Return the number of rows in the first and last rounds.
 
-    The last round has all rows, at most ``search_rows``; an earlier round has a third of the next.
-    The first has at least 150 rows and, on average, ten of the rarest class. Fewer candidates allow
-    fewer rounds. `rarest` is the rarest class's share, divided by the fold count for "auc".
+    The last round has all rows, at most ``search_rows``; each earlier one has a third of the next.
+    The first has at least 150 rows and, on average, ten of the rarest class. `candidates` limits the
+    number of rounds. `rarest` is the rarest class's share, divided by the fold count for "auc".
     """
     most = min(n_rows, protocol.search_rows)
     least = max(150, math.ceil(10 / rarest))

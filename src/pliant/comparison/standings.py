@@ -2,8 +2,8 @@
 
 The standard error of the mean of r fold scores s is Nadeau and Bengio's
 sqrt((1/r + n_test / n_train) var(s)). Overlapping training sets make the scores dependent.
-n_test / n_train is averaged over the folds. Intervals for the score on as many new
-rows as the table has use Student's t distribution with r - 1 degrees of freedom.
+n_test / n_train is averaged over the folds. Intervals for the score on as many new rows as the
+table has use Student's t distribution with r - 1 degrees of freedom.
 
 Methods are ranked and tested on their common folds. Tests require `FEWEST_FOLDS` common folds, and
 p-values are adjusted by Holm's method.
@@ -89,7 +89,7 @@ class Standing:
 def standings(
     methods: Sequence[Entry], records: Iterable[Record], metric: Metric, protocol: Protocol
 ) -> list[Standing]:
-    """Return the standing of each method, best first; methods without a score are last.
+    """Return the standing of each method, best first; methods without a score come last.
 
     Records may be in any order. Unfinished records and records of other methods are ignored.
     """

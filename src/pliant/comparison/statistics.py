@@ -228,7 +228,7 @@ def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05
     n_methods, n_sets : int
         k >= 2 methods, N >= 1 data sets.
     level : float
-        Significance level: probability of any significant difference between equivalent methods.
+        Significance level: probability of a significant difference if all methods are equivalent.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05
 
 
 def _differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
-    """Return the differences of scores, rounded to 1e-12 of the largest score."""
+    """Return the score differences, rounded to 1e-12 of the largest score."""
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"expected scores of the same shape (r,), got {a.shape} and {b.shape}")
