@@ -158,8 +158,8 @@ def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> t
     """Return the number of rows in the first and last rounds.
 
     The last round has all rows, at most ``search_rows``; each earlier one has a third of the next.
-    The first has at least 150 rows and, on average, ten of the rarest class. `candidates` limits the
-    number of rounds. `rarest` is the rarest class's share, divided by the fold count for "auc".
+    The first has at least 150 rows and, on average, ten of the rarest class. `candidates` limits
+    the number of rounds. `rarest` is the rarest class's share, divided by the fold count for "auc".
     """
     most = min(n_rows, protocol.search_rows)
     least = max(150, math.ceil(10 / rarest))

@@ -27,7 +27,7 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def decimals(values: Iterable[float | None], errors: Iterable[float | None]) -> int:
-    """Return decimals to show 3 digits of the largest value and 1 of the median error; at most 4."""
+    """Return decimals, at most 4, to show 3 digits of the largest value, 1 of the median error."""
     largest = max((abs(value) for value in values if known(value)), default=0.0)
     spread = median([error for error in errors if known(error) and error > 0] or [1.0])
     wanted = 2 - floor(log10(largest)) if largest > 0 else 3
