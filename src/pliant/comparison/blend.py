@@ -54,7 +54,7 @@ def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
 
 
 def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
-    """Return the log loss of (n, k) probabilities, given the class codes, and its gradient."""
+    """Return the log loss of (n, k) probabilities, given true class codes, and its gradient."""
     rows = np.arange(len(codes))
     true = np.maximum(values[rows, codes], SMALLEST)
     gradient = np.zeros_like(values)

@@ -291,7 +291,7 @@ def _settings(records: Sequence[Record]) -> Content:
 
 
 def _messages(result: Outcome) -> Content:
-    """List notes on the table, then errors and warnings by method; return None without any."""
+    """List notes on the table, then errors and warnings by method; return None if empty."""
     notes = [tag("dd", note) for note in result.sample.get("notes") or ()]
     items = [tag("div", tag("dt", "The table"), notes)] if notes else []
     for entry in result.methods:

@@ -77,7 +77,7 @@ def read_sample(
     task : {"classification", "regression"}, optional
         Inferred from the target by default, as in `pliant.tables.TableSchema.fit`.
     missing : {"impute", "error"}, default="impute"
-        Impute missing values from training rows in each fold, or raise an error. A missing
+        Impute missing values from each fold's training rows, or raise an error. A missing
         target, group or time always raises an error.
     drop, keep, categorical, date_order
         As for `pliant.tables.TableSchema.fit`.
