@@ -8,7 +8,7 @@ with the squared error or the log loss. L_j is the loss of model j alone, L = mi
 proportional to (L / L_j)^4 for the three best models and 0 for the others. Weights below `LEAST`
 become 0.
 
-In a comparison, the score of the blend on a fold uses weights learned from the other folds of the
+In a comparison, the blend's score on a fold uses weights learned from the other folds of the
 same repeat, so it is unbiased like a method's score. With time-ordered rows, the weights use
 earlier folds only, and the first fold has no score. The final weights use all folds.
 """
@@ -44,7 +44,7 @@ SMALLEST = 1e-4
 """Lower bound of probabilities in the log loss."""
 
 Loss: TypeAlias = Callable[[Any, Array], tuple[float, Array]]
-"""Function that maps targets and predictions to the loss and its gradient in the predictions."""
+"""Maps targets and predictions to the loss and its gradient with respect to the predictions."""
 
 
 def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
@@ -54,7 +54,7 @@ def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
 
 
 def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
-    """Return the log loss of (n, k) probabilities for the true class codes, and its gradient."""
+    """Return the log loss of (n, k) probabilities, given true class codes, and its gradient."""
     rows = np.arange(len(codes))
     true = np.maximum(values[rows, codes], SMALLEST)
     gradient = np.zeros_like(values)
@@ -120,7 +120,7 @@ class BlendOutcome:
     """The weights of a blend and its held-out predictions.
 
     `weights` maps method names to weights, in descending order with sum 1. `scores` maps each
-    (repeat, fold) to scores by metric, with weights from the other folds; it is empty for a single
+    (repeat, fold) to its scores by metric, using weights from other folds; it is empty for a single
     fold. `values` are the predictions, or probabilities of shape (n, n_classes), averaged over
     repeats, for the n sorted `rows` with targets `y`.
     """
@@ -215,7 +215,7 @@ class _Blend(BaseEstimator):
         X: Array,
         y: npt.NDArray[Any],
     ) -> Self:
-        """Build a blend from models fitted on X and y, and held-out predictions with targets."""
+        """Build a blend from members fitted on X and y, and held-out (predictions, targets)."""
         blend = cls([(name, clone(member)) for name, member in members])
         blend.members_, blend.weights_ = list(members), np.asarray(weights, dtype=np.float64)
         blend.n_features_in_ = X.shape[1]
@@ -259,7 +259,7 @@ class _Blend(BaseEstimator):
             self.errors_ = np.sort(np.asarray(y, dtype=np.float64) - held_out)
 
     def _importances(self, X: Array, y: npt.NDArray[Any]) -> Array:
-        """Return each feature's share of the total increase in loss by a permutation of rows."""
+        """Return each feature's share of the total increase in loss under permutation."""
         n_features = X.shape[1]
         rows = min(len(X), max(20, 20_000 // n_features))  # bounds the time
         chosen = np.linspace(0, len(X) - 1, rows).astype(np.intp)
@@ -317,9 +317,9 @@ class BlendRegressor(RegressorMixin, _Blend):
         The estimators, fitted on all samples.
     weights_ : array of shape (n_members,)
     feature_importances_ : array of shape (n_features,)
-        Share of each feature in the total increase of the squared error under permutation.
+        Each feature's share of the total increase in squared error under permutation.
     errors_ : array of shape (n_samples,)
-        Sorted errors y - prediction of the blend for held-out samples.
+        Sorted held-out errors: y minus the blend's prediction.
     n_features_in_ : int
 
     See Also
@@ -389,7 +389,7 @@ class BlendClassifier(ClassifierMixin, _Blend):
         The estimators, fitted on all samples.
     weights_ : array of shape (n_members,)
     feature_importances_ : array of shape (n_features,)
-        Share of each feature in the total increase of the log loss under permutation.
+        Each feature's share of the total increase in log loss under permutation.
     n_features_in_ : int
 
     See Also

@@ -52,7 +52,7 @@ MOST_KEPT = 2000
 """Maximum number of stored predictions per fold."""
 
 CALIBRATION_FOLDS = 3
-"""Number of inner folds for Platt's calibration of decision values."""
+"""Number of inner folds for Platt scaling of decision values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ def fit_method(
     *,
     for_new_rows: bool = False,
 ) -> FittedMethod:
-    """Tune the settings on the given rows, then fit preprocessing, learner and calibration.
+    """Tune a method on the given rows, then fit preprocessing, learner and calibration.
 
     With `for_new_rows`, missing values in new rows are imputed even if the sample has none.
     """
@@ -103,7 +103,7 @@ def fit_method(
 def _with_probabilities(
     model: Any, sample: Sample, rows: Indices, protocol: Protocol, seed: int
 ) -> Any:
-    """Return a calibrated classifier if there are enough rows, else the model."""
+    """Return the model, calibrated if it lacks probabilities and there are enough rows."""
     if not is_classifier(model) or hasattr(model, "predict_proba"):
         return model
     n_folds = min(CALIBRATION_FOLDS, inner_count(sample, rows, protocol))
@@ -178,7 +178,7 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
 
 
 def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
-    """Return the predictions of a fitted method for X."""
+    """Return a fitted method's predictions for X."""
     model, own = fitted.model, fitted.own
     values, classes = np.ravel(own.predict(X)), getattr(own, "classes_", None)  # CatBoost: (n, 1)
     if classes is None or len(classes) == 0:  # CatBoost's regressor has no classes
@@ -192,7 +192,7 @@ def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
 def scores_of(
     sample: Sample, protocol: Protocol, y: npt.NDArray[Any], predictions: Predictions
 ) -> dict[str, float | None]:
-    """Return the scores of predictions by the task's metrics and the protocol's metric."""
+    """Score predictions by the task's metrics and the protocol's metric."""
     wanted = protocol.metric_for(sample.task)
     metrics = {metric.name: metric for metric in (*metrics_of(sample.task), wanted)}
     with warnings.catch_warnings():
@@ -209,7 +209,7 @@ def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
 def _kept(
     sample: Sample, protocol: Protocol, place: Place, test: Indices, predictions: Predictions
 ) -> Kept | None:
-    """Return the stored predictions of a fold; None for a classifier without probabilities."""
+    """Return a fold's predictions to store; None if not finite or without class probabilities."""
     chosen = kept_rows(protocol, place, test)
     values = predictions.values
     if sample.task == "classification":
@@ -243,7 +243,7 @@ def perform_apart(
 ) -> Record:
     """Run a cell in another process, or in an executor with ``submit``.
 
-    After `ends`, a value of ``time.time``, the process is killed and the record has status "cut".
+    At `ends`, a ``time.time`` value, the process is killed and the record gets the status "cut".
     """
     if executor is None and multiprocessing.current_process().daemon:
         return perform(sample, protocol, method, cell)
@@ -275,7 +275,7 @@ def fit_apart(
     rows: Indices,
     n_jobs: int | None = None,
 ) -> list[FittedMethod]:
-    """Fit methods to the given rows, in parallel if there are several methods and jobs."""
+    """Fit methods on the given rows, in parallel if there are several methods and jobs."""
     given = sample, rows, protocol, protocol.seed
     at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
     if at_a_time < 2 or multiprocessing.current_process().daemon:
@@ -314,7 +314,7 @@ def _lent_process() -> Iterator[ProcessPoolExecutor]:
 
 
 def warm_up(n_processes: int) -> None:
-    """Start processes and their imports in the background."""
+    """Start processes, including their imports, in the background."""
     if multiprocessing.current_process().daemon:
         return
     with _LOCK:

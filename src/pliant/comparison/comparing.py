@@ -53,10 +53,10 @@ def compare(
 ) -> ComparisonResult:
     """Compare methods on a table by cross-validation, and blend the best of them.
 
-    In each fold, each method is fitted on the training rows and predicts the held-out rows. The
-    predictions give the scores of all methods, the weights of their blend, and the expected score
-    of the blend on new rows. Imputation, encoding, scaling and the search for settings use only
-    the training rows of each fold.
+    In each fold, each method is fitted on the training rows and predicts the held-out rows. These
+    predictions yield the methods' scores, the weights of their blend, and the blend's expected
+    score on new rows. Imputation, encoding, scaling and tuning use only the training rows of each
+    fold.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ def compare(
         Class labels, or numbers.
     methods : sequence of str, estimator or (str, estimator), or "all", optional
         Names from `pliant.registry.METHODS` and `pliant.comparison.BASELINES`, and estimators with
-        scikit-learn's interface. By default LAB-RBF, a tuned Gaussian SVM, a linear model,
-        histogram gradient boosting and the installed boosting packages; for classification a random
-        forest, and for regression extremely randomised trees and a Gaussian process or kernel ridge
-        regression. "all" stands for every method of pliant, tuned in each fold. An estimator keeps
-        its own settings. Its input is imputed and encoded; features and target are not scaled, so
-        add a scaler to its pipeline if it needs one.
+        scikit-learn's interface. Default: LAB-RBF, a tuned Gaussian SVM, a linear model, a dummy,
+        histogram gradient boosting and the installed boosting packages. Classification adds a
+        random forest; regression adds extremely randomised trees and a Gaussian process or kernel
+        ridge regression. "all" means all installed methods and baselines. An estimator keeps its
+        settings. Its input is imputed and encoded; features and target are not scaled, so add a
+        scaler to its pipeline if it needs one.
     task : {"classification", "regression"}, optional
         Inferred from y by default: classification for text and for a few recurring integers.
     groups : array-like of shape (n_samples,), optional
@@ -81,15 +81,15 @@ def compare(
         Times; test samples are later than all training samples.
     budget : float or None, default=300.0
         Time limit in seconds, including the final fit. It limits which cells run but does not
-        affect their scores. After the first fold, methods too slow for it are dropped and, if
-        `methods` is None, methods too inaccurate for the blend. None means no limit.
+        affect their scores. After the first fold, methods too slow for the budget are dropped and,
+        if `methods` is None, also methods too inaccurate for the blend. None means no limit.
     folds, repeats : int, default=5 and 2
-        Number of folds, and of repetitions with new random folds. A repetition starts only if it is
+        Number of folds, and of repeats with new random folds. A repeat starts only if it is
         expected to fit into the budget.
     metric : str or callable, optional
         Metric for ranking and tuning: "r2" (default), "rmse", "mae", "accuracy" (default),
         "balanced_accuracy", "auc", "log_loss" (default if a class has less than a tenth of the
-        rows), the name of a scikit-learn scorer, or a scorer, which gets predictions but no
+        rows), the name of a scikit-learn scorer, or a scorer. Scorers receive predictions but no
         features. The blend weights always minimise the squared error or the log loss.
     random_state : int, default=0
         Seed of all random draws.
@@ -97,7 +97,7 @@ def compare(
         Number of cells to run at the same time; None and -1 mean one per core. Cells run in
         reused single-threaded processes.
     executor : object with ``submit``, optional
-        Run the cells in an executor of ``concurrent.futures`` or a Dask client, at most `n_jobs` at
+        Run the cells in a ``concurrent.futures`` executor or a Dask client, at most `n_jobs` at
         the same time. A running cell is not stopped when the budget ends.
     cache : path-like, optional
         File for finished cells. Concurrent comparisons need separate files.
@@ -176,7 +176,7 @@ def fit(
     Returns
     -------
     estimator
-        Fitted model for input of the same type as X: arrays, or data frames with its columns.
+        Fitted model for input of the same type as X: arrays, or data frames with the columns of X.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def compare_sample(
         As in `compare`.
     protocol : Protocol, optional
     command : str, optional
-        Command that repeats the comparison, for the report.
+        Command line that repeats the comparison, shown in the report.
     """
     start = time.perf_counter()
     if budget is not None:
@@ -297,7 +297,7 @@ def _entry_of(method: Method, refused: str, race: Race, task: str) -> Entry:
 
 
 def _status_of(name: str, race: Race, refused: str) -> tuple[Status, str]:
-    """Return the status of a method and the reason for missing folds."""
+    """Return a method's status and the reason for missing folds."""
     if refused:
         return "skipped", refused
     records = [record for cell, record in sorted(race.records.items()) if cell.method == name]

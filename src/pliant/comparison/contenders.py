@@ -1,7 +1,7 @@
 """Baselines from scikit-learn and boosting packages, default methods, and user estimators.
 
-Optional packages are imported when they are used. User estimators get imputed and encoded features
-without scaling, which is left to their own pipelines; their settings are not tuned.
+Optional packages are imported when they are used. User estimators get imputed and encoded features;
+scaling is left to their own pipelines, and their settings are not tuned.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SCIKIT = "scikit-learn"
 
 GP_WIDTH = 5.0
 """Initial length scale of a Gaussian process: the typical distance between standardised points in
-12 features. With length scale 1 and many features, the marginal likelihood is flat."""
+12 dimensions. With length scale 1 and many features, the marginal likelihood is flat."""
 
 NOT_SAVED = ("xgboost", "lightgbm", "catboost", "xrfm")
 """Optional packages; their models are compiled code, which model files cannot hold."""
@@ -128,7 +128,7 @@ def _imported(package: str, name: str, **parameters: Any) -> Maker:
 def _boosting(
     size: str, sizes: tuple[float, ...] = (7, 31), rounds: str = "n_estimators"
 ) -> Mapping[str, tuple[float | str, ...]]:
-    """Return the grid of gradient boosting: learning rate, tree size, number of rounds."""
+    """Return the grid for gradient boosting: learning rate, tree size, number of rounds."""
     return {"learning_rate": (0.03, 0.1), size: sizes, rounds: (100, 300)}
 
 
@@ -223,7 +223,7 @@ def available(method: Method) -> bool:
 
 
 def named(name: str) -> Method:
-    """Return the method or baseline of this name, or raise ValueError with close matches."""
+    """Return the method or baseline with this name, or raise ValueError with close matches."""
     known = METHODS | BASELINES
     if name in known:
         return known[name]
@@ -231,7 +231,7 @@ def named(name: str) -> Method:
 
 
 def contenders_for(task: str, n_rows: int) -> list[Method]:
-    """Return the default methods for n_rows training rows, including installed boosting packages.
+    """Return the default methods for `n_rows` training rows, including installed boosting packages.
 
     On 23 tables, blends with a random forest beat blends with extremely randomised trees for
     classification, and lost to them for regression; using both did not improve the blend.
@@ -305,7 +305,7 @@ def _method_of(given: Any, taken: Collection[str]) -> Method:
 
 
 def _as_method(given: Any, name: str) -> Method:
-    """Wrap an estimator in a method without a grid and without scaling."""
+    """Wrap an estimator as a method with no grid and no scaling."""
     estimator = _checked(given)
     parameters = estimator.get_params().items()
     seeds = {key: seed for key, seed in parameters if key.rpartition("__")[2] == "random_state"}

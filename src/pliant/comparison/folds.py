@@ -1,6 +1,6 @@
 """Outer folds, shared by all methods, and inner folds of a search.
 
-Outer folds of repeat r use ``StratifiedKFold``, ``KFold``, ``StratifiedGroupKFold`` or
+The outer folds of repeat r use ``StratifiedKFold``, ``KFold``, ``StratifiedGroupKFold`` or
 ``GroupKFold``, shuffled with ``random_state = seed + r``. They are stratified for classification,
 and grouped if there are groups. Time-ordered rows use ``TimeSeriesSplit`` and one repeat. Inner
 folds are of the same type, with ``random_state = cell_seed``.
@@ -22,7 +22,7 @@ from pliant.core.text import count, listed, quoted
 from pliant.core.typing import Indices
 
 Split: TypeAlias = tuple[Indices, Indices]
-"""Training and test row numbers."""
+"""Row numbers for training and test."""
 
 RARE = 0.1
 """Class share below which methods are ranked by the log loss and the result includes a warning."""
@@ -64,7 +64,7 @@ def outer_split(sample: Sample, protocol: Protocol, repeat: int, fold: int) -> S
 
 
 def inner_splits(sample: Sample, rows: Indices, n_folds: int, seed: int) -> list[Split]:
-    """Return the inner folds of `rows`, as positions; drop folds with a single training class."""
+    """Return inner folds as positions in `rows`; drop folds with a single training class."""
     y = sample.y[rows]
     splits = _splits(sample, rows, n_folds, seed)
     return [(learn, test) for learn, test in splits if len(np.unique(y[learn])) > 1]
@@ -109,7 +109,7 @@ def check_folds(sample: Sample, protocol: Protocol) -> None:
 
 
 def most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None = None) -> int:
-    """Return the fold limit: the smallest class size, the number of groups, or half the rows."""
+    """Return the maximum fold count: smallest class size, number of groups, or half the rows."""
     if task == "regression":
         return len(np.unique(groups)) if groups is not None else len(y) // 2
     sizes = _class_sizes(y, groups)
@@ -117,7 +117,7 @@ def most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None =
 
 
 def _least_size(folds: int) -> int:
-    """Return the minimum class size, in rows or groups, that leaves two in each training set."""
+    """Return the minimum class size, in rows or groups, that leaves >= 2 in each training set."""
     return 4 if folds == 2 else folds
 
 

@@ -1,8 +1,8 @@
 """The journal: a file of JSON lines with finished cells, to resume an interrupted comparison.
 
 The first line has the format version and the key, a hash of the table, the protocol and the package
-versions. Each further line has one cell. A file with a different key is refused. An incomplete last
-line, from a killed process, is ignored.
+versions. Each further line is one record. A file with a different key is refused. An incomplete
+last line, from a killed process, is ignored.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ FORMAT = "pliant comparison 6"
 """Format name in the first line of a file."""
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-"""Packages whose versions may change a score."""
+"""Packages whose versions can affect scores."""
 
 
 def key_of(sample: Sample, protocol: Protocol) -> str:
-    """Return a hash of the sample, the protocol and the package versions."""
+    """Hash the sample, the protocol and the package versions."""
     given = protocol.to_dict() | {"metric": _hash(protocol.metric)}
     versions = [__version__, *(version(package) for package in PACKAGES)]
     return _hash([FORMAT, sample.fingerprint(), given, versions])
 
 
 def method_key(method: Method, task: str) -> str:
-    """Return a hash of a method's estimator, with all its settings, and its grid."""
+    """Return a hash of a method's grid and its estimator with all settings."""
     try:
         learner = method.make_estimator(task, seed=0, n_rows=0)
     except (ValueError, ImportError):
@@ -150,7 +150,7 @@ def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell]
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """Parse a line as a JSON object; return {} if it is not one."""
+    """Parse a line as a JSON object; return {} if it is invalid."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):

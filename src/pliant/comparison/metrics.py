@@ -22,7 +22,7 @@ from pliant.core.validation import plain
 class Predictions:
     """Predictions for n test rows: numbers, or labels of k classes with optional scores.
 
-    Decision values have shape (n,), where higher means the second class, or (n, k). Probabilities
+    Decision values have shape (n, k), or (n,) with high values for the second class. Probabilities
     have shape (n, k).
     """
 
@@ -34,10 +34,10 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric with its name in options and data, and its title in tables.
+    """A metric, with a `name` for options and data and a `title` for tables.
 
     `task` is "" for a scikit-learn scorer. `measure` takes the true values and the predictions, and
-    returns None if the metric is undefined. Searches use scikit-learn's `scorer`.
+    returns None if the metric is undefined. `scorer` is the scikit-learn scorer for searches.
     """
 
     name: str
@@ -113,7 +113,7 @@ METRICS: dict[str, Metric] = {
 """All metrics by name; the first of each task is the default."""
 
 SCORERS = {metric.scorer: metric.name for metric in METRICS.values()}
-"""Metric names by the names of their scikit-learn scorers."""
+"""Metric names by scikit-learn scorer."""
 
 
 def _as_model(predictions: Predictions) -> Any:

@@ -1,7 +1,7 @@
-"""The outcome of a comparison: standings, blend, final models; average ranks over tables.
+"""Standings, blend and final models of a comparison, and average ranks over tables.
 
-Over several tables, methods are ranked on each table by their mean score (1 is best), so tables of
-different tasks and metrics can be combined.
+Over several tables, methods are ranked on each table by their mean score (1 is best), so tables
+with different tasks and metrics can be combined.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Source:
 class Expected:
     """The expected score of the recommended model on new rows.
 
-    `mean` is the mean over the common folds, `low` and `high` the ends of a 90 % interval for the
-    score on as many new rows as the table has; None if unknown. `means` maps metrics to means.
+    `mean` is over the common folds. `low` and `high` are the ends of a 90 % interval for the score
+    on as many new rows as the table has. `means` maps metrics to means. None means unknown.
     """
 
     mean: float | None
@@ -87,7 +87,7 @@ class Outcome:
         return self.protocol.metric_for(self.task)
 
     def standings(self, metric: str | None = None) -> list[Standing]:
-        """Return the standing of each method, best first; methods without a score are last.
+        """Return the standing of each method, best first; methods without a score come last.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Outcome:
     def best(self) -> str | None:
         """The name of the recommended model: "blend", or the only method with nonzero weight.
 
-        Without a blend it is the method with the best mean; None without scores.
+        Without a blend, the method with the best mean; None if no method has a score.
         """
         if self.blend is not None:
             return BLEND if len(self.weights) > 1 else next(iter(self.weights))
@@ -155,8 +155,8 @@ class Outcome:
     def fit_best(self, method: str | None = None) -> Any:
         """Fit the recommended model on all rows.
 
-        Each method is tuned again, by the same search on inner folds of all rows; no settings
-        of the outer folds are reused. The scores of the comparison estimate the performance of this
+        Each method is tuned again by the same search, on inner folds of all rows; settings from
+        the outer folds are not reused. The comparison scores estimate the performance of this
         procedure.
 
         Parameters
@@ -253,7 +253,7 @@ class Outcome:
 
 
 def from_frames(model: Any, schema: TableSchema) -> Any:
-    """Prepend an encoder of data frames to a fitted estimator."""
+    """Prepend a data frame encoder to a fitted estimator."""
     first = ("table", TableEncoder(schema.to_dict()))
     if isinstance(model, TransformedTargetRegressor):
         model.regressor_ = Pipeline([first, *model.regressor_.steps])
@@ -263,7 +263,7 @@ def from_frames(model: Any, schema: TableSchema) -> Any:
 
 
 def row_of(standing: Standing) -> dict[str, Any]:
-    """Return a standing as a flat row, with fields of its method."""
+    """Return a standing as a flat row that includes its method's fields."""
     row: dict[str, Any] = {}
     for name, value in asdict(standing).items():
         if name == "method":

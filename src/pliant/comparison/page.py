@@ -91,14 +91,14 @@ def _append(element: Element, content: Content) -> None:
 
 
 def write_report(results: Sequence[Outcome], path: str | os.PathLike[str]) -> None:
-    """Write the report of one or several comparisons to a file, atomically."""
+    """Write the report on one or several comparisons to a file, atomically."""
     written = report_html(results).encode()
     with replacing(path, TableError) as draft:
         draft.write_bytes(written)
 
 
 def report_html(results: Sequence[Outcome]) -> str:
-    """Return the HTML page of one comparison, or of several on different tables."""
+    """Return the HTML report on one or several comparisons."""
     if not results:
         raise ValueError("expected at least one result to report, got none")
     if len(results) == 1:
@@ -115,7 +115,7 @@ def report_html(results: Sequence[Outcome]) -> str:
 
 
 def _document(title: str, opening: Content, links: Element, content: Content) -> str:
-    """Return a document with a policy that forbids scripts and external resources."""
+    """Return an HTML document with a policy that forbids scripts and external resources."""
     style = files("pliant.comparison").joinpath("style.css").read_text("utf-8")
     allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
@@ -291,7 +291,7 @@ def _settings(records: Sequence[Record]) -> Content:
 
 
 def _messages(result: Outcome) -> Content:
-    """List notes on the table, and errors and warnings by method, or return None."""
+    """List notes on the table, then errors and warnings by method; return None if empty."""
     notes = [tag("dd", note) for note in result.sample.get("notes") or ()]
     items = [tag("div", tag("dt", "The table"), notes)] if notes else []
     for entry in result.methods:

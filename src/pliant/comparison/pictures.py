@@ -35,10 +35,10 @@ from pliant.plots import CriticalDifferenceDisplay, RelevanceDisplay, WeightsDis
 from pliant.plots._common import BLUE, GREY, VERMILION, class_label, text
 
 SCALE, WIDTH = 1.8, 4.8
-"""Image pixels per page pixel, and figure width in inches of 100 page pixels."""
+"""Image pixels per page pixel, and figure width in inches (100 page pixels each)."""
 
 MOST_ROWS, REPEATS, MOST_FEATURES = 500, 3, 20
-"""Maximum rows and number of permutations of the importance; maximum number of drawn features."""
+"""Maximum rows and permutations per feature, for importance; maximum number of features drawn."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def can_draw() -> bool:
 
 
 def pictures_of(result: Outcome) -> dict[str, list[Picture]]:
-    """Draw the pictures of each section: "scores", "weights", "predictions", "importance".
+    """Draw the plots of each section: "scores", "weights", "predictions", "importance".
 
-    A picture that fails for any reason is left out, with a warning.
+    A plot that fails for any reason is left out, with a warning.
     """
     found: dict[str, list[Picture]] = {}
     for section, drawer, *arguments in _plans(result) if can_draw() else ():
@@ -74,7 +74,7 @@ def ranks_picture(ranking: Across) -> Picture | None:
 
 
 def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
-    """Yield the section, the drawing function and its arguments for each picture."""
+    """Yield the section, the drawing function and its arguments for each plot."""
     blend, best = result.blend, result.best
     if any(known(s.low) for s in result.standings()):
         yield "scores", _scores, result
@@ -113,7 +113,7 @@ def _left_out(error: Exception) -> None:
 
 
 def _drawn(drawer: Callable[..., str], *arguments: Any) -> Picture | None:
-    """Draw a picture with a reduced palette; on failure, warn and return None.
+    """Draw a plot with a reduced palette; on failure, warn and return None.
 
     `drawer` takes the axes as its last argument and returns the title.
     """
@@ -256,7 +256,7 @@ def _confusion(blend: BlendOutcome, classes: npt.NDArray[Any], ax: Any) -> str:
 
 
 def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
-    """Draw the decrease in score when each feature is permuted in test rows of the first fold."""
+    """Draw the decrease in score when each feature is permuted in the first fold's test rows."""
     random = np.random.default_rng(result.protocol.seed)
     test = outer_split(sample, result.protocol, 0, 0)[1]
     rows = np.sort(random.permutation(test)[:MOST_ROWS])
@@ -293,7 +293,7 @@ def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
 
 
 def _columns(sample: Sample) -> list[tuple[str, list[int]]]:
-    """Return names and column indices of features; the hashed words of a text form one feature."""
+    """Return feature names and column indices; the hashed words of a text form one feature."""
     names, inside = sample.feature_names, {j for a, b in sample.texts for j in range(a, b)}
     groups = [(names[j], [j]) for j in range(len(names)) if j not in inside]
     return groups + [(names[a].rpartition(" (")[0], [*range(a, b)]) for a, b in sample.texts]

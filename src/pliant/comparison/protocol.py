@@ -22,7 +22,7 @@ REFERENCE, DUMMY, BLEND = "svm", "dummy", "blend"
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """A method on a fold, fitted on its training rows; `repeat` and `fold` count from 0."""
+    """A method, fitted and scored on one fold; `repeat` and `fold` count from 0."""
 
     method: str
     repeat: int
@@ -41,7 +41,7 @@ class Protocol:
     Parameters
     ----------
     folds, repeats : int
-        Number of outer folds, and of repetitions with new random folds. Time-ordered rows get one
+        Number of outer folds, and of repeats with new random folds. Time-ordered rows get one
         repeat.
     metric : str, callable or None
         Metric for tuning and ranking: a name, or a scikit-learn scorer. None means R2 or accuracy,
@@ -49,9 +49,9 @@ class Protocol:
     inner_folds : int or None
         Number of inner folds; None means 5 below 1000 training rows, else 3.
     candidates : int
-        Maximum number of settings in a search, drawn at random from larger grids.
+        Maximum number of candidates in a search, drawn at random from larger grids.
     search_rows : int
-        Maximum number of training rows in a search; the best settings are refitted on all rows.
+        Maximum number of training rows in a search; the best candidate is refitted on all rows.
     seed : int
         Seed from which the seeds of folds and cells are derived.
     """
@@ -75,7 +75,7 @@ class Protocol:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Self:
-        """Build a protocol from the dict of `to_dict`; a user's scorer becomes None."""
+        """Build a protocol from the output of `to_dict`; a user's scorer becomes None."""
         try:
             return cls(**state)
         except ValueError:
@@ -86,7 +86,7 @@ class Protocol:
         return metric_of(self.metric, task)
 
     def places(self) -> list[Place]:
-        """Return all pairs (repeat, fold), in the order in which they run."""
+        """Return all pairs (repeat, fold), in execution order."""
         return [(repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds)]
 
     def to_dict(self) -> dict[str, Any]:

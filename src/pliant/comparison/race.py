@@ -2,7 +2,7 @@
 
 After the first fold, methods too slow for the budget or too inaccurate for the blend are dropped.
 The remaining methods run all folds of the first repeat. A further repeat starts only if the
-remaining time is expected to suffice, so that all methods have the same folds. The budget limits
+remaining time is expected to suffice, so that all methods share their folds. The budget limits
 which cells run; it does not affect their scores.
 """
 
@@ -46,7 +46,7 @@ Progress: TypeAlias = Callable[["RaceState"], object]
 
 
 BEAT = 0.5
-"""Maximum time between two calls of a `Progress`, in seconds."""
+"""Maximum time between calls of a `Progress` callback, in seconds."""
 
 EARLY = ("lab-rbf", REFERENCE, DUMMY, "linear", "boosting")
 """Methods that run first on each fold; the others follow in the given order."""
@@ -76,7 +76,7 @@ class RaceState:
 
 @dataclass(eq=False)
 class Race:
-    """Run the given methods' cells that are not in the journal.
+    """Run the methods' cells that are missing from the journal.
 
     The `budget` is the time in seconds for all cells plus `final_fits` fits of each method. If
     `selective`, methods too inaccurate for a blend are dropped after the first fold. `n_jobs` cells
@@ -141,7 +141,7 @@ class Race:
         self._report()
 
     def is_done(self, name: str) -> bool:
-        """Return True if a method has records of all folds in the started repeats."""
+        """Return True if a method has records for all folds of the started repeats."""
         repeats = {cell.repeat for cell in self.records} or {0}
         places = [place for place in self.protocol.places() if place[0] in repeats]
         return all(Cell(name, *place) in self.records for place in places)
@@ -152,7 +152,7 @@ class Race:
         return {**self.left, **self._cut}.get(name, otherwise)
 
     def _start_cells(self, threads: ThreadPoolExecutor) -> bool:
-        """Start cells up to `n_jobs`; return True if any cell is running."""
+        """Start cells until `n_jobs` run; return True if any is running."""
         while len(self._running) < self._at_a_time:
             now = time.time()
             cell = None if now >= self._ends else self._next_cell()
@@ -218,7 +218,7 @@ class Race:
             self.journal.add(self._keys[cell.method], record)
 
     def _drop_methods(self, first: Place) -> None:
-        """After the first fold, drop methods that are slow or too inaccurate for a blend."""
+        """After the first fold, drop methods too inaccurate for a blend or too slow."""
         self._dropped = True
         losses = {
             name: row_losses(self.sample, record)
@@ -247,7 +247,7 @@ class Race:
         return needed <= self._ends - time.time()
 
     def _expected(self, name: str) -> float:
-        """Return the mean time of a method's cells in seconds; 0 without finished cells."""
+        """Return the mean seconds per cell of a method; 0 without finished cells."""
         took = [
             record["seconds"].get("total", 0.0)
             for cell, record in self.records.items()
@@ -266,7 +266,7 @@ class Race:
 
 
 def row_losses(sample: Sample, record: Record) -> Array:
-    """Return the squared error or the log loss of each row with a stored prediction."""
+    """Return the squared error or log loss of each row with a stored prediction."""
     kept = record["kept"]
     assert kept is not None
     y, values = sample.y[kept["rows"]], np.asarray(kept["values"], dtype=np.float64)
@@ -278,7 +278,7 @@ def row_losses(sample: Sample, record: Record) -> Array:
 
 
 def hopeless(losses: dict[str, Array]) -> dict[str, str]:
-    """Return the methods to drop because of their losses on a fold, with reasons.
+    """Return the methods to drop for their losses on a fold, with reasons.
 
     A method with row losses l is dropped if mean(l - b) - 2 se(l - b) > (HOPELESS - 1) mean(b),
     where b are the row losses of the best method. The best `KEPT` methods always stay, and so does

@@ -1,4 +1,4 @@
-"""Convert tables, in files or data frames, to samples for comparing methods.
+"""Convert table files and data frames to samples for comparing methods.
 
 No statistics are learned from the rows: missing numbers stay NaN, and text becomes category codes
 or hashed words. Imputation and encoding are fitted on the training rows of each fold.
@@ -71,13 +71,13 @@ def read_sample(
     time : str, optional
         Column of numbers or dates by which rows are sorted; not a feature.
     most_rows : int, optional
-        Raise an error for a table with more rows.
+        Maximum number of rows; a longer table raises an error.
     folds : int, optional
         Drop the rows of classes too rare for this number of folds.
     task : {"classification", "regression"}, optional
         Inferred from the target by default, as in `pliant.tables.TableSchema.fit`.
     missing : {"impute", "error"}, default="impute"
-        Impute missing values from the training rows of each fold, or raise an error. A missing
+        Impute missing values from each fold's training rows, or raise an error. A missing
         target, group or time always raises an error.
     drop, keep, categorical, date_order
         As for `pliant.tables.TableSchema.fit`.
@@ -140,7 +140,7 @@ def sample_of(
 
 
 def as_frame(X: Any) -> pd.DataFrame | None:
-    """Convert a data frame to pandas, with string names and a new index, or return None."""
+    """Convert a data frame to pandas, with string names and a new index; else return None."""
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
     if not (hasattr(X, "columns") and hasattr(X, "iloc")):
@@ -199,7 +199,7 @@ def described_format(form: TableFormat) -> list[str]:
 
 
 def table_name(path: str | os.PathLike[str]) -> str:
-    """Return the name of a file without directory and extensions such as ``.csv.gz``."""
+    """Return a file name without its directory, and without extensions such as ``.csv.gz``."""
     name = Path(path).name
     unpacked = name[:-3] if name.lower().endswith(".gz") else name
     return Path(unpacked).stem

@@ -39,9 +39,9 @@ class ComparisonResult(Outcome):
     environment : dict
         Package versions, number of cores, and the key of the comparison.
     command : str or None
-        Command that repeats the comparison.
+        Command line that repeats the comparison.
     source : Source or None
-        The table and the methods, to fit models; None for a result loaded from plain data.
+        The table and the methods, for fitting models; None for a result loaded from plain data.
     """
 
     def __repr__(self) -> str:
@@ -80,7 +80,7 @@ class ComparisonResult(Outcome):
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> ComparisonResult:
-        """Build a result from the plain data of `to_dict`.
+        """Build a result from the output of `to_dict`.
 
         Raises
         ------

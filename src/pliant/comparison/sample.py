@@ -46,7 +46,7 @@ class Sample:
         Target value that marks an unknown class. Such rows are used for training, but not for
         scores or class counts. None means that all classes are known.
     texts : tuple of (int, int)
-        Start and stop columns of the hashed words of each text feature.
+        Start and stop columns of each text feature's hashed words.
     notes : tuple of str
         Notes for the user about the parsed table.
     schema : TableSchema, optional
@@ -133,7 +133,7 @@ class Sample:
         return ~where_equal(y, self.unlabeled)
 
     def fingerprint(self) -> str:
-        """Return a hash of all data that can change a score."""
+        """Return a hash of all data that can affect a score."""
         arrays = [self.X, self.y, self.groups]
         plain = [self.task, self.feature_names, self.categories, self.ordered, self.texts]
         return str(joblib.hash([*arrays, *plain]))

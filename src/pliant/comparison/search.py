@@ -1,7 +1,7 @@
-"""Pipelines of methods, and the search for the best settings on inner folds.
+"""The methods' pipelines, and the search for the best settings on inner folds.
 
 All preprocessing is part of the pipeline: imputation, encoding of categories and text, scaling of
-the features and of a regression target. It is therefore fitted on the training rows of each fold.
+features and regression targets. All steps are therefore fitted on the training rows of each fold.
 
 The search is scikit-learn's ``HalvingRandomSearchCV`` with rows as the resource: all candidates
 start on few rows, and the best third of each round continues with three times as many rows. Below
@@ -47,7 +47,7 @@ def around(learner: Any, method: Method, sample: Sample, *, for_new_rows: bool =
     """Combine preprocessing and a learner in a pipeline.
 
     `pliant.tables.ColumnEncoder` imputes missing values and encodes categories and text. Unless the
-    method is scale-invariant, features are standardised, and so is a regression target.
+    method is scale-invariant, features and a regression target are standardised.
     `for_new_rows` adds the encoder even if this sample does not need it.
     """
     encoded = for_new_rows or sample.needs_encoder
@@ -61,7 +61,7 @@ def around(learner: Any, method: Method, sample: Sample, *, for_new_rows: bool =
 
 
 def search_grid(method: Method, sample: Sample) -> dict[str, list[Any]]:
-    """Return the grid of a method, as parameters of its pipeline."""
+    """Return a method's grid, with its pipeline's parameter names."""
     inside = "regressor__" if _scales_target(method, sample) else ""
     grid = method.param_grid(_n_columns(sample), sample.task)
     return {f"{inside}machine__{name}": values for name, values in grid.items()}
@@ -74,7 +74,7 @@ def last_step(model: Any) -> Any:
 
 
 def names_after(model: Any, names: Sequence[str]) -> list[str]:
-    """Return the names of the features that the last step of a fitted pipeline receives."""
+    """Return the feature names that the last step of a fitted pipeline receives."""
     inside = getattr(model, "regressor_", getattr(model, "regressor", model))
     if not isinstance(inside, Pipeline) or len(inside) == 1:
         return [str(name) for name in names]
@@ -86,7 +86,7 @@ def _scales_target(method: Method, sample: Sample) -> bool:
 
 
 def _n_columns(sample: Sample) -> int:
-    """Return the number of features that the learner receives if all categories occur."""
+    """Return the number of features the learner receives if all categories occur."""
     encoder, n_classes = sample.encoder(), len(sample.classes or ())
     means = n_classes if n_classes > 2 else 1
     n_columns = sample.X.shape[1]
@@ -102,9 +102,9 @@ def search(
 ) -> dict[str, Any]:
     """Tune a method by its scores on inner folds of the training rows.
 
-    Returns pipeline parameters for a fit to all these rows: {} for defaults, the point of a
+    Returns pipeline parameters for a fit on all these rows: {} for defaults, the point of a
     one-point grid, or the result of a search. The seed determines candidates, folds, and the rows
-    of each round. Raises ValueError if rows are too few for two inner folds, or if all fits fail.
+    of each round. Raises ValueError with too few rows for two inner folds, or if all fits fail.
     """
     grid = search_grid(method, sample)
     size = len(ParameterGrid(grid))
@@ -155,11 +155,11 @@ def search(
 
 
 def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
-    """Return the numbers of rows of the first and the last round.
+    """Return the number of rows in the first and last rounds.
 
-    The last round has all rows, at most ``search_rows``, and each earlier round a third of the next
-    one. The first has at least 150 rows and, on average, ten of the rarest class; the candidates
-    limit the rounds. `rarest` is the share of this class, for "auc" divided by the number of folds.
+    The last round has all rows, at most ``search_rows``; each earlier one has a third of the next.
+    The first has at least 150 rows and, on average, ten of the rarest class. `candidates` limits
+    the number of rounds. `rarest` is the rarest class's share, divided by the fold count for "auc".
     """
     most = min(n_rows, protocol.search_rows)
     least = max(150, math.ceil(10 / rarest))
@@ -194,7 +194,7 @@ def cross_validate(
 ) -> list[dict[str, float]]:
     """Cross-validate a model on the folds of the first repeat.
 
-    Returns the scores of the predicted values on labelled rows, by metric title, for each fold.
+    Returns, for each fold, the scores of ``predict`` on labelled rows by metric title.
     """
     folds = []
     for fold in range(protocol.folds):

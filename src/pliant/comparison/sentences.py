@@ -94,7 +94,7 @@ def _claim(result: Outcome) -> str:
 
 
 def missing_of(result: Outcome) -> list[str]:
-    """Return one line per reason for missing folds, with the methods concerned."""
+    """Return one line per reason for missing folds, with the affected methods."""
     titles: dict[tuple[str, str], list[str]] = {}
     for entry in result.methods:
         if entry.status != "done":
@@ -107,7 +107,7 @@ def missing_of(result: Outcome) -> list[str]:
 
 
 def leaderboard_rows(result: Outcome, every_metric: bool = False) -> list[dict[str, str]]:
-    """Return the rows of the leaderboard as text: the blend, then scored methods, best first."""
+    """Return the leaderboard's rows as text: the blend, then scored methods, best first."""
     places = [s for s in result.standings() if s.mean is not None and s.method.status != "left"]
     digits, metric, weights = digits_of(places), result.metric, result.weights
     score = f"{metric.title}{'' if metric.higher_is_better else ' (lower is better)'}"

@@ -1,9 +1,9 @@
 """Standings of methods: mean scores with intervals, and tests against a reference method.
 
-For scores s_1, ..., s_r of a method's finished folds, the standard error of their mean is Nadeau
-and Bengio's sqrt((1/r + n_test / n_train) var(s)), because the training sets overlap and the scores
-are dependent. n_test / n_train is averaged over the folds. Intervals for the score on as many new
-rows as the table has use Student's t distribution with r - 1 degrees of freedom.
+The standard error of the mean of r fold scores s is Nadeau and Bengio's
+sqrt((1/r + n_test / n_train) var(s)). Overlapping training sets make the scores dependent.
+n_test / n_train is averaged over the folds. Intervals for the score on as many new rows as the
+table has use Student's t distribution with r - 1 degrees of freedom.
 
 Methods are ranked and tested on their common folds. Tests require `FEWEST_FOLDS` common folds, and
 p-values are adjusted by Holm's method.
@@ -48,12 +48,12 @@ class Standing:
     folds, planned : int
         Number of folds in the mean, and in the protocol.
     rank : int or None
-        1 is the best mean; ties share the smaller number. None for a method without a score on all
+        1 is the best mean; ties share the smaller rank. None for a method without a score on all
         common folds.
     is_reference : bool
         True if the other methods are tested against this method.
     difference, difference_error : float or None
-        Mean difference to the reference over the common folds, positive if this method is better,
+        Mean difference from the reference over the common folds, positive if this method is better,
         and its standard error.
     p_value : float or None
         p-value of the corrected t test, adjusted by Holm's method. None below five common folds,
@@ -63,7 +63,7 @@ class Standing:
     seconds : dict of str to float or None
         Median times over the folds: "search", "fit", "predict", "total".
     size_bytes, support, gap : float or None
-        Medians over the folds, and the largest certified gap, where known.
+        Medians over the folds; for `gap`, the largest certified gap. None if unknown.
     """
 
     method: Entry
@@ -89,7 +89,7 @@ class Standing:
 def standings(
     methods: Sequence[Entry], records: Iterable[Record], metric: Metric, protocol: Protocol
 ) -> list[Standing]:
-    """Return the standing of each method, best first; methods without a score are last.
+    """Return the standing of each method, best first; methods without a score come last.
 
     Records may be in any order. Unfinished records and records of other methods are ignored.
     """
@@ -130,7 +130,7 @@ def finished(methods: Iterable[Entry], records: Iterable[Record]) -> dict[str, C
 
 
 def scores_of(cells: Cells, metric: str) -> Scores:
-    """Return the scores of a metric for the cells that have it."""
+    """Return the scores by a metric, for the cells that have it."""
     scores = {place: record["scores"].get(metric) for place, record in cells.items()}
     # bounded so that squares are finite
     return {place: min(max(float(s), -1e100), 1e100) for place, s in scores.items() if known(s)}
@@ -157,7 +157,7 @@ def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], fr
 def interval_of(
     scores: Sequence[float], share: float, metric: Metric
 ) -> tuple[float, float, float] | None:
-    """Return the standard error of a mean score and a 90 % interval, or None below two scores.
+    """Return the standard error of a mean score and a 90 % interval; None for one score or none.
 
     The interval is for the score on as many new rows as the table has, clipped to the range of the
     metric. `share` is n_test / n_train.
@@ -186,7 +186,7 @@ def _sort_key(scores: Scores, metric: Metric, ranked: bool) -> tuple[int, int, f
 
 
 def _difference(cells: Cells, mine: Scores, others: Scores, metric: Metric) -> dict[str, Any]:
-    """Return the mean difference to the reference, its standard error, and its p-value."""
+    """Return the mean difference from the reference, its standard error, and its p-value."""
     sign = 1 if metric.higher_is_better else -1
     first, second = ([sign * score for score in s.values()] for s in (mine, others))
     difference = fmean(first) - fmean(second)

@@ -38,7 +38,7 @@ class PairedTest:
     Attributes
     ----------
     statistic, p_value : float
-        Student's t, or Wilcoxon's signed rank sum, and the two-sided p-value.
+        Student's t, or Wilcoxon's signed-rank sum, and the two-sided p-value.
     mean_difference, standard_error : float
         Mean of first - second, and its standard error as estimated by the test.
     wins, ties, losses : int
@@ -94,9 +94,9 @@ def corrected_t_test(
     first, second : array-like of shape (r,)
         Scores on the same r >= 2 splits.
     n_train, n_test : float
-        Training and test rows of each split; only their ratio matters.
+        Number of training and test rows per split; only their ratio matters.
     least_rows : float, default=inf
-        Number of test rows per split. The standard deviation of d is at least the largest score
+        Minimum test rows per split. The standard deviation of d is at least the largest score
         divided by `least_rows`, the effect of one row, so equal differences do not give p = 0.
 
     Raises
@@ -228,7 +228,7 @@ def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05
     n_methods, n_sets : int
         k >= 2 methods, N >= 1 data sets.
     level : float
-        Significance level: probability of any significant difference between equivalent methods.
+        Significance level: probability of a significant difference if all methods are equivalent.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05
 
 
 def _differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
-    """Return the differences of scores, rounded to 1e-12 of the largest score."""
+    """Return the score differences, rounded to 1e-12 of the largest score."""
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"expected scores of the same shape (r,), got {a.shape} and {b.shape}")

@@ -1,4 +1,4 @@
-"""Formatting of numbers for tables and sentences, and plain-text tables.
+"""Format numbers for tables and sentences, and lay out plain-text tables.
 
 A table is a sequence of rows, and a row maps column keys to cells. A cell is a number, text, a
 `Score` (mean ± standard deviation), or None if missing. Control characters are removed from text.
@@ -27,7 +27,7 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def decimals(values: Iterable[float | None], errors: Iterable[float | None]) -> int:
-    """Return decimals, at most 4, for 3 digits of the largest value and 1 of the median error."""
+    """Return decimals, at most 4, to show 3 digits of the largest value, 1 of the median error."""
     largest = max((abs(value) for value in values if known(value)), default=0.0)
     spread = median([error for error in errors if known(error) and error > 0] or [1.0])
     wanted = 2 - floor(log10(largest)) if largest > 0 else 3
@@ -43,7 +43,7 @@ def fixed(value: float | None, digits: int) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """Format a difference with its sign, omitted if it rounds to zero."""
+    """Format a difference with its sign, or without a sign if it rounds to zero."""
     text = f"{value:+.{digits}f}"
     return text.replace("-", MINUS) if any(digit in text for digit in "123456789") else text[1:]
 
@@ -94,7 +94,7 @@ def share_text(value: float, spread: float) -> str:
 
 
 def shortage(error: MemoryError) -> str:
-    """Return an error message with the requested bytes or the peak memory, and with remedies."""
+    """Return an error message with the requested bytes or the peak memory, and remedies."""
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is not None and dtype is not None:
         size = prod(shape) * np.dtype(dtype).itemsize
@@ -160,9 +160,9 @@ def text_table(
     Parameters
     ----------
     rows : sequence of mappings
-        Rows, which map column keys to cells.
+        Rows that map column keys to cells.
     columns : sequence of TextColumn or str, optional
-        Columns in order; by default all keys by first appearance. Raises ValueError if empty.
+        Columns in order; by default all keys as they first appear. Raises ValueError if empty.
     """
     lines = [[head, "-" * len(head), *body] for head, _, body in laid_out(rows, columns, str)]
     return "".join(f"{'  '.join(line).rstrip()}\n" for line in zip(*lines, strict=True))
