@@ -56,7 +56,7 @@ class Method:
     streams : bool, default=False
         True if the learners accept features on any scale.
     many : tuple of int and mapping, optional
-        Minimum number of training rows, and parameters ``pliant fit`` and comparisons then set.
+        Row threshold, and the parameters that ``pliant fit`` and comparisons set from there on.
     rough : mapping of str to value, optional
         Parameters for fits in a search; faster but less accurate than the defaults.
     given : mapping of str to value, optional

@@ -92,7 +92,7 @@ def plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def summarize_scores(folds: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return mean, sample standard deviation and values per fold of each score."""
+    """Return each score's mean, sample standard deviation and values per fold."""
     if not folds:
         return None
     titles = [title for title in folds[0] if all(fold.get(title) is not None for fold in folds)]

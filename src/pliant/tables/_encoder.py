@@ -106,7 +106,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Fit, and return the rows encoded as by `transform`, except for the mean targets.
+        """Fit, and return the rows encoded as in `transform`, except for the mean targets.
 
         The mean targets of a row come from the other folds, so that the next step of a pipeline
         does not learn from the row's own target.

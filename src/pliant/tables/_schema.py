@@ -124,7 +124,7 @@ class Target:
 class TableSchema:
     """Convert tables to the feature matrix of a model.
 
-    `fit` creates a schema, which finds columns by name in any order and ignores others. A schema
+    `fit` creates a schema, which finds columns by name, in any order, and ignores others. A schema
     learns nothing that could leak into test scores: `encoder` returns the pipeline step that
     imputes missing values and encodes categories and text.
 
