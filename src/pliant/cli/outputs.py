@@ -57,7 +57,7 @@ class _Notes(logging.Handler):
 
 
 def _warning_printer() -> Callable[..., None]:
-    """Return a `warnings.showwarning` that prints each text, or ConvergenceWarning, once."""
+    """Return a `showwarning` that prints each text once, and only one ConvergenceWarning."""
     shown: set[str] = set()
 
     def print_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
