@@ -32,7 +32,7 @@ def kernel_alignment(
     Parameters
     ----------
     gram : array-like of shape (n_samples, n_samples)
-        Symmetric kernel values K.
+        Symmetric kernel matrix K.
     target : array-like of shape (n_samples, n_samples) or (n_samples,), or SideInformation
         The matrix Y, or data that define it. For two classes, Y = yy' for y in {-1, +1}; for more
         classes Y_ij is 1 if samples i and j have the same label, else 0; for real numbers (floats
@@ -97,7 +97,7 @@ def spectral_ratio(gram: npt.ArrayLike) -> float:
     Parameters
     ----------
     gram : array-like of shape (n_samples, n_samples)
-        Symmetric positive semi-definite kernel values K.
+        Symmetric positive semi-definite kernel matrix K.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def effective_rank(gram: npt.ArrayLike) -> float:
     Parameters
     ----------
     gram : array-like of shape (n_samples, n_samples)
-        Symmetric positive semi-definite kernel values K.
+        Symmetric positive semi-definite kernel matrix K.
 
     Returns
     -------

@@ -40,14 +40,14 @@ class Method:
     Parameters
     ----------
     name, title : str
-        The name on the command line, and the title in tables of results.
+        The name on the command line, and the title in result tables.
     paper : str
         The publication.
     classifier, regressor : callable or None
         The learners: classes, or functions that make an estimator with nested parameters
         (``learner__strength``); None for an unsupported task.
     grid : mapping of str to tuple
-        The values tried by a search, on standardised features unless the method `streams`. Values
+        The values tried by a search, on standardised features unless `streams` is True. Values
         of ``gamma``, including nested ones, are multiples of 1/d for d features.
     max_rows : int
         Maximum number of training rows for reasonable time and memory.
@@ -56,9 +56,9 @@ class Method:
     streams : bool, default=False
         True if the learners accept features on any scale.
     many : tuple of int and mapping, optional
-        Minimum number of training rows, and parameters ``pliant fit`` and comparisons then set.
+        Row threshold, and the parameters that ``pliant fit`` and comparisons set from there on.
     rough : mapping of str to value, optional
-        Parameters of the fits in a search, less accurate and faster than the defaults.
+        Parameters for fits in a search; faster but less accurate than the defaults.
     given : mapping of str to value, optional
         Parameters of every fit; they take precedence over `many` and `rough`.
     per_row : tuple of str, default=()
@@ -135,7 +135,7 @@ class Method:
         """Convert parameters selected on a subset of rows to `ratio` times as many rows.
 
         The C of TKL multiplies a sum of losses over the rows. On ten tables, C was selected on a
-        seventh of the rows. On all rows, ten times that C reduced the error on six tables, by 3 to
+        seventh of the rows. Ten times this C, on all rows, reduced the error on six tables, by 3 to
         52 %, and increased it on three, by 1, 2 and 16 %.
         """
         return {
@@ -168,7 +168,7 @@ def get_method(name: str) -> Method:
 def _on_learned_kernel(
     learner: Maker, settings: Mapping[str, Any], **parameters: Any
 ) -> LearnedKernelClassifier:
-    """Make a support vector machine on a learned kernel."""
+    """Make an SVM that uses a learned kernel."""
     machine = DANKClassifier("precomputed", eta=math.inf, extension="none")
     return LearnedKernelClassifier(learner(**settings), machine).set_params(**parameters)
 
@@ -181,10 +181,10 @@ SVM_GRID = {
 
 LEARNER_GAMMAS = {"learner__gamma": SVM_GRID["gamma"]}
 PENALTIES = {"machine__C": tuple(2.0**power for power in range(-3, 10, 3))}
-"""Grids for a kernel learner and for the support vector machine on its kernel."""
+"""Grids for a kernel learner and for the SVM that uses its kernel."""
 
 SUM_PENALTIES = tuple(2.0**power for power in range(-4, 11, 2))
-"""Grid of C for sums of normalised kernels. The best C was between 0.1 and 100 on eight tables, and
+"""Grid of C for sums of normalised kernels. On eight tables, the best C was 0.1 to 100, and
 larger with equal weights. Values above 100 have almost no effect."""
 
 SCG = (

@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
     """
     if argv is not None or threading.current_thread() is not threading.main_thread():
         return _run(sys.argv[1:] if argv is None else argv)
-    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not under nohup
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not if ignored
     if interruptible:
         signal.signal(signal.SIGINT, _exit_at_once)
     try:
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
         return ExitCode.TERMINATED
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
-            if callable(signal.getsignal(number)):  # no cleanup remains
+            if callable(signal.getsignal(number)):  # cleanup is done
                 signal.signal(number, signal.SIG_DFL)
 
 

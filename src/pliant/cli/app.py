@@ -27,7 +27,7 @@ COMMANDS = {
     "methods": "List the methods with their tasks, limits, tuning grids and references.",
     "demo": "Compare LAB-RBF with a tuned SVM, boosting and a forest, and write a report.",
 }
-"""First help sentence of each command; its module has the same name."""
+"""First help sentence of each command; the command's module has the same name."""
 
 USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
 """Base class of usage errors: from click, or from its copy in newer versions of typer."""

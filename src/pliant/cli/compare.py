@@ -337,7 +337,7 @@ def _read_tables(plan: Plan) -> list[Sample]:
 
 
 def _check_journals(plan: Plan, samples: Sequence[Sample]) -> None:
-    """Raise an error for journals of another comparison, and print notes on tables and journals."""
+    """Raise an error for journals of another comparison; print notes on tables and journals."""
     for sample, cache in zip(samples, plan.caches, strict=True):
         for note in sample.notes:
             print_status(f"Note: {printable(sample.name, 40)}: {note}")

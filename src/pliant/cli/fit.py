@@ -212,7 +212,7 @@ def _make_learner(
 
 
 def _check_labels(sample: Sample) -> None:
-    """Raise TableError unless `unlabeled` and at least two known classes occur."""
+    """Raise TableError unless the target has `unlabeled` cells and at least two known classes."""
     if sample.unlabeled is None:
         return
     known = sample.labelled(sample.y)

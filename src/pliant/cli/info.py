@@ -34,7 +34,7 @@ from pliant.tables._names import listed
 from pliant.tables._schema import describe_left_out
 
 SHOWN, LONGEST = 20, 40
-"""Maximum number of listed columns and classes, and maximum length of each name."""
+"""Maximum number of columns and classes to list, and maximum length of each name."""
 
 
 def info(

@@ -145,7 +145,7 @@ def _table_format(
         bool, flag("--no-header", "The first line is data; columns are 'column 1', ...")
     ] = False,
 ) -> TableFormat:
-    """Return the format of a file from options; omitted properties are detected."""
+    """Return the file format that the options set; omitted properties are detected."""
     header = False if no_header else None
     return TableFormat(sep, decimal, thousands, encoding, tuple(na_values or ()), header)
 
@@ -174,7 +174,7 @@ def _table_options(
 def with_table_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Replace the `TableOptions` and `TableFormat` parameters of a command by options.
 
-    The options become keyword-only parameters of its signature, which typer inspects.
+    The options become keyword-only parameters in the command's signature, read by typer.
     """
     signature = inspect.signature(function, eval_str=True)
     makers: dict[str, tuple[Callable[..., Any], list[str]]] = {}

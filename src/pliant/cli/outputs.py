@@ -57,7 +57,7 @@ class _Notes(logging.Handler):
 
 
 def _warning_printer() -> Callable[..., None]:
-    """Return a `warnings.showwarning` that prints each text once, and one ConvergenceWarning."""
+    """Return a `showwarning` that prints each text once, and only one ConvergenceWarning."""
     shown: set[str] = set()
 
     def print_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
@@ -76,8 +76,8 @@ def _warning_printer() -> Callable[..., None]:
 def progress(text: str, total: int | None = None) -> Iterator[Tick]:
     """Show a progress bar on a terminal, or print one line elsewhere, while a block runs.
 
-    The line is printed at the first step, so that an earlier error is printed without it. The block
-    receives a function and calls it with the number of new steps; `total` is None if unknown.
+    The line is printed at the first step, so an earlier error appears without it. The block gets a
+    function to call with the number of new steps; `total` is None if unknown.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -257,7 +257,7 @@ def predict_interval(model: BaseEstimator, X: Array, coverage: float) -> Array:
     """Return the prediction intervals of a model, in the units of the target."""
     if isinstance(model, TransformedTargetRegressor):
         ends = predict_interval(model.regressor_, X, coverage)
-        finite = np.isfinite(ends)  # limits are infinite with too few calibration samples
+        finite = np.isfinite(ends)  # ends are infinite with too few calibration samples
         ends[finite] = model.transformer_.inverse_transform(ends[finite][:, None])[:, 0]
         return ends
     if isinstance(model, Pipeline):

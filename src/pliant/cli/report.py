@@ -37,10 +37,10 @@ def describe_functions(
 ) -> list[dict[str, Any]]:
     """Describe each real-valued function of an estimator.
 
-    Each function has ``n_support`` and ``n_iter``; with more than two classes, its two ``classes``;
-    with a certificate, ``objective``, ``gap`` and ``relative_gap`` (in the units of ``tol``). Other
-    facts depend on the method. With feature names, they include the ``relevance`` of each feature,
-    its ``relevance_spread`` over the members and the pairs of ``correlated`` features.
+    The facts are ``n_support`` and ``n_iter``; with more than two classes, two ``classes``; with
+    a certificate, ``objective``, ``gap`` and ``relative_gap`` (in the units of ``tol``). Others
+    depend on the method. With feature names, some methods add each feature's ``relevance``, its
+    ``relevance_spread`` over the members, and the pairs of ``correlated`` features.
     """
     return [_describe(function, feature_names) for function in summarize(estimator).functions]
 
@@ -68,8 +68,8 @@ def _describe(function: FunctionSummary, feature_names: Sequence[str]) -> dict[s
 def describe_kernel(estimator: BaseEstimator, feature_names: Sequence[str] = ()) -> dict[str, Any]:
     """Describe a kernel learned before the functions, or a weighted sum of kernels.
 
-    A sum has the number of ``kernels`` and the nonzero ``weights`` by kernel name, averaged over
-    ``sets`` of weights, one for each pair of classes.
+    For a sum, return the number of ``kernels`` and the nonzero ``weights`` by kernel name, averaged
+    over the ``sets`` of weights, one per pair of classes.
     """
     summary = summarize(estimator)
     if summary.weights is None:
@@ -92,7 +92,7 @@ def plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def summarize_scores(folds: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return mean, sample standard deviation and values per fold of each score."""
+    """Return each score's mean, sample standard deviation and values per fold."""
     if not folds:
         return None
     titles = [title for title in folds[0] if all(fold.get(title) is not None for fold in folds)]
@@ -172,7 +172,7 @@ def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]
     of_parts = ", for the parts separately" if any("parts" in f for f in functions) else ""
     if len(functions) > 1:
         gaps = [part["relative_gap"] for part in functions]
-        largest = max(gaps, key=lambda gap: math.inf if math.isnan(gap) else gap)  # nan is unknown
+        largest = max(gaps, key=lambda gap: math.inf if math.isnan(gap) else gap)  # NaN: unknown
         printed.append(("functions", f"{len(functions)}, one for each pair of classes"))
         shared = all("mean_objective" in part for part in functions)
         where = "of their mean objective" if shared else "for each"

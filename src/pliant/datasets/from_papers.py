@@ -34,7 +34,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Array], float, int]] = {
     "f3": (_f3, 0.25, 4),
     "surface": (_surface, 0.5, 2),
 }
-"""Each function, the half-width c of its domain [-c, c]^d, and d."""
+"""Each function with the half-width c and dimension d of its domain [-c, c]^d."""
 
 
 def cherkassky_function(X: npt.ArrayLike, function: str = "f1") -> Array:
@@ -88,7 +88,7 @@ def make_cherkassky(
     noise: float = 0.0,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[Array, Array]:
-    """Sample a smooth test function of Cherkassky, Gehring and Mulier at uniform points.
+    """Sample a smooth test function of Cherkassky, Gehring and Mulier at uniformly random points.
 
     The domains follow the papers: [-1, 1]^6 for "f2", [-0.25, 0.25]^4 for "f3" and [-0.5, 0.5]^2
     for "surface". For "f1", the domain is [-2, 2]^2, since the paper's [-2, -2]^2 is a single
@@ -97,11 +97,11 @@ def make_cherkassky(
     Parameters
     ----------
     n_samples : int, default=200
-        Number of points, >= 1. The LAB-RBF paper trains on 200 points, the DANK paper uses 400.
+        Number of points, >= 1. The LAB-RBF paper trains on 200 points; the DANK paper uses 400.
     function : {"f1", "f2", "f3", "surface"}, default="f1"
         Name of the function, see `cherkassky_function`.
     noise : float, default=0.0
-        Variance of the normal noise, as a fraction of the variance of the values, >= 0.
+        Variance of the normal noise, >= 0, relative to the variance of the function values.
     random_state : int, numpy.random.Generator or None
         Random seed.
 
@@ -245,7 +245,7 @@ def make_bimodal(
     Returns
     -------
     X : ndarray of shape (2 n_per_class, 2)
-        The points of class 0, then of class 1; even and odd rows belong to different corners.
+        The points of class 0, then of class 1; even and odd rows belong to opposite corners.
     y : ndarray of shape (2 n_per_class,)
         Labels 0 and 1.
 

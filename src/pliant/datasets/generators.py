@@ -16,8 +16,8 @@ def make_speed_problem(n: int, random_state: int = 0) -> tuple[Array, Array]:
     """Generate the two-class problem used for speed measurements.
 
     The points form twelve Gaussian clusters at the vertices of a hypercube in 8 dimensions. Of the
-    14 features, 8 are informative; 5 % of the labels are redrawn at random. A large share of the
-    points becomes support vectors.
+    14 features, 8 are informative; 5 % of the labels are redrawn at random. Many points become
+    support vectors.
 
     Parameters
     ----------

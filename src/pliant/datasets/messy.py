@@ -14,7 +14,7 @@ from pliant.core.validation import check_integer
 STATIONS = ("Harbour", "Market", "Museum", "Old Town", "Park", "River", "Station", "University")
 WEATHER = ("clear", "cloudy", "rain", "snow")
 SHARES = np.array([1.0, 0.85, 0.35, 0.15])
-"""Revenue in each weather, relative to a clear day."""
+"""Revenue for each type of weather, relative to a clear day."""
 
 COLUMNS = "rental_id;date;station;area_code;weather;temperature;humidity;wind;currency;revenue"
 
@@ -28,9 +28,9 @@ def write_rentals(
 
     Fields are separated by semicolons. Numbers have decimal commas and thousands separated by dots,
     and dates have the form day.month.year. One column is an id, one is constant and one holds
-    numeric codes. About 5 % of the temperatures and of the weather values are missing. Revenue is
-    highest in dry, mild weather and at weekends, and differs between stations; its noise has a
-    standard deviation of 8 %.
+    numeric codes. About 5 % of the temperature and weather values are missing. Revenue is highest
+    in dry, mild weather and at weekends, and differs between stations; its noise has a standard
+    deviation of 8 %.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Check the objects built from a model file, and prepare a model for saving.
 
-pliant's classes check themselves in ``_check_loaded``. Compiled code of scikit-learn and SciPy does
-not check shapes and indices, so the checks here cover them.
+pliant's classes check themselves in ``_check_loaded``. Compiled code in scikit-learn and SciPy does
+not check shapes and indices, so this module does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pliant.core.typing import Indices, Mask
 
 
 def copy_for_file(part: Any, known: dict[int, Any] | None = None) -> Any:
-    """Return a copy of a part for saving; shared parts stay shared.
+    """Return a copy of a model part for saving; shared parts stay shared.
 
     A search is replaced by its best estimator. The copy omits random states set by ``fit`` and the
     loss of boosted trees; column selectors are replaced by the selected columns. Raise
@@ -163,7 +163,7 @@ def _check_one_hot(encoder: OneHotEncoder) -> None:
     for j, categories in enumerate(encoder.categories_):
         if not isinstance(categories, np.ndarray) or categories.ndim != 1:
             raise ValueError("expected a one-dimensional array of categories for each feature")
-        known = categories[categories == categories]  # a missing value, nan, is last
+        known = categories[categories == categories]  # NaN, a missing value, is last
         unsorted = categories.dtype.kind not in "OUS" and not (known[1:] > known[:-1]).all()
         if unsorted or len(known) < len(categories) - 1:
             raise ValueError("expected categories in increasing order")

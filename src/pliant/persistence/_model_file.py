@@ -32,8 +32,8 @@ FORMAT_VERSION = 2
 MAX_BYTES = 1 << 30
 MAX_SCHEMA_BYTES = 20_000_000
 MAX_NODES = 1_000_000
-"""Maximum bytes in a model file and in its ``schema.json``, which needs 8 to 30 times its size when
-parsed; maximum number of nodes, counting a shared node at each use."""
+"""Maximum bytes in a model file and in its ``schema.json``, which takes 8 to 30 times its size in
+memory; maximum number of nodes, counting a shared node at each use."""
 
 SKLEARN_MODULES = (
     *("calibration", "compose", "decomposition._pca", "decomposition._truncated_svd"),
@@ -138,7 +138,7 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
     skops, name = _import_skops(), quoted(path, 200)
     try:
         with open(path, "rb") as file:
-            # `read` allocates all requested bytes, so request the file size at most
+            # `read` allocates all requested bytes, so limit the request to the file size
             data = file.read(min(os.fstat(file.fileno()).st_size, MAX_BYTES) + 1)
     except (OSError, ValueError) as error:
         raise ModelFileError(f"cannot read {name}: {getattr(error, 'strerror', error)}") from None
@@ -214,7 +214,7 @@ def _import_skops() -> Any:
     """Import skops; if it is missing, raise an ImportError that names the extra to install.
 
     skops imports all modules of scikit-learn; some of them import CuPy, Dask, PyTorch or pytest,
-    which is slow. No model file needs these packages, so their imports are blocked meanwhile.
+    which is slow. No model file needs these packages, so they are blocked during the import.
     """
     adapters = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
     blocked = [name for name in (*adapters, "pytest") if name not in sys.modules]
@@ -254,7 +254,7 @@ def loaders() -> dict[str, frozenset[str]]:
     """Return the types that each skops node kind may name.
 
     Unlisted kinds are errors: functions, methods, partials, operators, constructor calls, bytes,
-    sparse matrices, and random states (NumPy does not check the position in their state table).
+    sparse matrices, and random states (NumPy does not check their stored position).
     """
     numpy_names = ["bool", "str_", "bytes_", "float16", "float32", "float64"]
     numpy_names += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
@@ -291,7 +291,7 @@ def _open_archive(data: bytes) -> Iterator[zipfile.ZipFile]:
     """Open the archive in `data` after checking its directory.
 
     Model files are uncompressed, so no member can expand beyond its bytes in the file, and the
-    declared sizes are comparable with the file size.
+    declared sizes can be compared with the file size.
     """
     if len(data) > MAX_BYTES:
         raise ModelFileError(f"expected at most {MAX_BYTES} bytes, got more")
@@ -334,8 +334,8 @@ def _check_array(archive: zipfile.ZipFile, file: object, type_name: str) -> None
 def _check_nodes(root: Any, archive: zipfile.ZipFile) -> frozenset[str]:
     """Check all nodes of ``schema.json`` and return the names of their types.
 
-    skops resolves a repeated id to the first node with this id. Here only a reference may repeat
-    an id, and its node must be complete, so no object contains itself.
+    skops resolves a repeated id to the first node with this id. Here, only a reference may repeat
+    an id, and the original node must be complete, so no object contains itself.
     """
     allowed, names, sizes = loaders(), set[str](), dict[int, int]()
 
@@ -374,7 +374,7 @@ def _check_nodes(root: Any, archive: zipfile.ZipFile) -> frozenset[str]:
 
 
 def _drop_repeats(value: Any, seen: set[int]) -> Any:
-    """Replace repeated descriptions of an object by references to the first one.
+    """Replace repeated descriptions of an object with references to the first.
 
     The parts of a node are visited in the order in which skops reads them.
     """

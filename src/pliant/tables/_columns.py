@@ -52,7 +52,7 @@ MISSING = frozenset(
         *("NULL", "null", "Null", "None", "?", "-", "--", ".", "#NULL!", "#DIV/0!"),
     }
 )
-"""Words for a missing value in a column of numbers or dates."""
+"""Words that mean a missing value in numeric and date columns."""
 
 
 def infer_kind(column: pd.Series) -> Kind:
@@ -129,7 +129,7 @@ def read_texts(column: pd.Series) -> npt.NDArray[np.object_]:
 
 
 def has_outer_spaces(column: pd.Series) -> bool:
-    """Return True if a text in the column begins or ends with whitespace."""
+    """Return True if a text cell begins or ends with whitespace."""
     if column.dtype.kind != "O" and str(column.dtype) not in ("string", "str", "category"):
         return False
     return any(isinstance(c, str) and c != c.strip() for c in column.unique())
@@ -146,7 +146,7 @@ def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None
 
 
 def as_text(value: object) -> str:
-    """Return a cell as text; drop the point of an integer and the time of a midnight date."""
+    """Return a cell as text; drop ``.0`` from integers and midnight times from dates."""
     if isinstance(value, float | np.floating | Decimal):
         exact = float(value)
         return str(int(exact)) if exact.is_integer() else str(exact)
@@ -164,7 +164,7 @@ def describe_cell(cell: object) -> str:
 
 
 def refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> None:
-    """Raise TableError for the first cell of the mask `wrong`."""
+    """Raise TableError for the first cell where `wrong` is True."""
     if wrong.any():
         at = int(wrong.argmax())
         raise TableError(
@@ -228,7 +228,7 @@ def parse_date(text: str, order: DateOrder) -> float:
 
 
 def find_orders(texts: Iterable[str]) -> tuple[list[DateOrder], list[str]]:
-    """Return the date orders that parse the most texts, and the texts that no order parses."""
+    """Return the date orders that parse the most strings, and the strings that none parses."""
     cells, orders = list(texts), get_args(DateOrder)
     valid = ~np.isnan([[parse_date(cell, order) for cell in cells] for order in orders])
     counts = valid.sum(axis=1)
@@ -274,11 +274,11 @@ def calendar_features(days: Array, parts: Sequence[str] = DATE_PARTS, origin: fl
 Missing: TypeAlias = Literal["impute", "error"]
 
 MIN_ROWS = 20
-"""Columns of at most this many rows or distinct texts are never constant, free text or ids."""
+"""Columns with at most this many rows or distinct values are never constant, free text or ids."""
 
 MIN_SHARE = 0.9
-"""Minimum share of distinct texts in an id column, of dates in a date column (other texts are
-errors), and of number-like texts for a note."""
+"""Minimum share of distinct values for an id column, of dates for a date column (other text is an
+error), and of number-like values for a note."""
 
 TEXT_WIDTH = 512
 """Number of columns for the hashed words and character n-grams of a text column."""
@@ -291,7 +291,7 @@ CODE_NAME = re.compile(
     r"(?:.*[\W_])?(?i:zip|zipcode|plz|postcode|postal|code|cd)(?:[\W_].*)?|.*[a-z](?:Code|Zip)"
 )
 NUMBER_LIKE = re.compile(r"[-+$€£]?\d[\d.,']*(e[-+]?\d+)?[%$€£]?", re.IGNORECASE)
-"""Patterns of id column names (with pandas' ``Unnamed: 0``), code column names, and number-like
+"""Patterns of id column names (and pandas' ``Unnamed: 0``), code column names, and number-like
 text without spaces, such as ``0,5``, ``1,250.00`` or ``3%``."""
 
 
@@ -326,7 +326,7 @@ class Column:
     order : {"ymd", "dmy", "mdy"}, optional
         The order of year, month and day in dates written as text.
     origin : float, default=0
-        The date where the feature ``days`` is 0, in days since 1970.
+        The date at which the feature ``days`` is 0, in days since 1970.
     """
 
     name: str
@@ -370,7 +370,7 @@ class Column:
         return (read_booleans if self.kind == "boolean" else read_numbers)(column)[:, None]
 
     def _codes(self, cells: npt.NDArray[np.object_], reported: set[str]) -> Array:
-        """Return the code of each cell; an unknown ``1.0`` is ``1`` (pandas may add ``.0``)."""
+        """Return each cell's code; read an unknown ``1.0`` as ``1`` (pandas may add ``.0``)."""
         known: dict[str | None, float] = {None: np.nan}
         known |= {text: float(j) for j, text in enumerate(self.categories)}
         unknown = float(len(self.categories))
@@ -390,11 +390,11 @@ class Column:
 
 
 def _hash_words(cells: Sequence[str | None]) -> Array:
-    """Return hashed counts of words and of character n-grams, each normalised per row."""
+    """Return hashed word counts and character n-gram counts, each normalised per row."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     texts, options = [cell or "" for cell in cells], {"n_features": TEXT_WIDTH // 2}
-    # misspelt words share most of their n-grams of three and four characters
+    # misspelt words keep most of their 3- and 4-character n-grams
     vectorizers = [
         HashingVectorizer(analyzer=kind, ngram_range=lengths, alternate_sign=False, **options)
         for kind, lengths in (("word", (1, 1)), ("char_wb", (3, 4)))
@@ -404,7 +404,7 @@ def _hash_words(cells: Sequence[str | None]) -> Array:
 
 @dataclass
 class ColumnProfile:
-    """The cells and options of a column; `infer` returns its kind and adds to the notes."""
+    """A column's cells and options; `infer` determines its kind and adds to `notes`."""
 
     name: str
     cells: pd.Series
@@ -429,7 +429,7 @@ class ColumnProfile:
         return self._infer_numbers(kind)
 
     def _infer_numbers(self, kind: Kind) -> Column | LeftOut:
-        """Distinguish numbers and booleans from ids and constants."""
+        """Return a column of numbers or booleans, or leave it out as an id or constant."""
         numbers = (read_booleans if kind == "boolean" else read_numbers)(self.cells)
         known = numbers[~np.isnan(numbers)]
         if not self.keep and len(known) == len(numbers):
@@ -463,7 +463,7 @@ class ColumnProfile:
 
         many = distinct > 50_000  # maximum number of categories
         unique = distinct > max(MIN_ROWS, MIN_SHARE * known) or many
-        # free text: over 30 % of the texts are distinct, with at least three words on average
+        # free text: over 30 % of the cells are distinct, with at least three words on average
         varied = distinct > max(MIN_ROWS, 0.3 * known) or many
         if (varied and average(lambda t: len(t.split())) >= 3.0) or (unique and self.keep):
             return Column(self.name, "text")
@@ -477,7 +477,7 @@ class ColumnProfile:
         return Column(self.name, "categorical", categories)
 
     def _find_dates(self, counts: Counter[str]) -> Column | LeftOut | None:
-        """Return a date column if most texts are dates; raise TableError for the other texts."""
+        """Return a date column if most texts are dates; raise TableError for other text."""
         cells = [text for text in counts if text not in MISSING]
         if not find_orders(cells[:MIN_ROWS])[0]:
             return None

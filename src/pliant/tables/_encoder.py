@@ -26,9 +26,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     Missing numbers are replaced by the median, with an indicator column. Features with few
     categories are one-hot encoded, with missing values replaced by the most frequent category.
-    Features with many categories are encoded by the mean target of each, shrunk towards the overall
-    mean [1]_ and cross-fitted in five folds on training rows. Hashed words are projected onto the
-    first singular vectors. scikit-learn's transformers learn all parameters from the rows of
+    With many categories, each is encoded by its mean target, shrunk towards the overall mean [1]_
+    and cross-fitted in five folds on training rows. Hashed words are projected onto the first
+    singular vectors. scikit-learn's transformers learn all parameters from the rows passed to
     ``fit``, so each fold of a cross-validated pipeline learns its own.
 
     Parameters
@@ -37,14 +37,14 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         The categories of each categorical feature, or their number, by column. The column holds
         codes from 0; any other number is an unknown category.
     texts : sequence of (int, int), default=()
-        The (start, stop) column range of each text.
+        The (start, stop) column range of each text feature.
     task : {"classification", "regression"}, default="regression"
         For regression, a category is encoded by the mean target of its rows; for classification,
         by the share of each class (of one class if there are only two).
     most_one_hot : int, default=30
-        Maximum number of categories, >= 0, of a one-hot encoded feature.
+        Maximum number of categories, >= 0, for one-hot encoding.
     n_components : int, default=32
-        Maximum number of columns, >= 1, for each text.
+        Maximum number of output columns, >= 1, per text feature.
     random_state : int, default=0
         Seed of the folds for features with many categories.
 
@@ -106,7 +106,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Fit, and return the rows encoded as by `transform`, except for the mean targets.
+        """Fit, and return the rows encoded as in `transform`, except for the mean targets.
 
         The mean targets of a row come from the other folds, so that the next step of a pipeline
         does not learn from the row's own target.

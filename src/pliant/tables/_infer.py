@@ -1,7 +1,7 @@
 """Infer the numeric columns and the decimal mark of a CSV file from all its cells.
 
 Every chunk of every file adds to the evidence for each column. Ambiguous cells are never guessed
-silently: the error names the option that selects each reading.
+silently: the error names the option for each reading.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ PROOFS = {".": ("point", "grouped_point", "commas"), ",": ("comma", "grouped_com
 AMBIGUOUS = ("either_point", "either_comma")
 GROUPED_INTEGERS = ("commas", "points", "spaced")
 TEXT_NOTATIONS = ("code", "list")
-"""Notations that prove each decimal mark; ambiguous notations; integers with unambiguous thousands
-separators; notations that make a column text."""
+"""In order: notations that prove each decimal mark, ambiguous notations, integers with unambiguous
+thousands separators, and notations that make a column text."""
 
 POINT = r"^-?(?:0?\.\d+|[1-9]\d*\.(?:\d{0,2}|\d{4,})|[1-9]\d{3,}\.\d+)(?:[eE][-+]?\d+)?$"
 COMMON = {
@@ -218,7 +218,7 @@ class ColumnEvidence:
         return numbers > self.counts["word"] and not any(map(self.counts.get, TEXT_NOTATIONS))
 
     def example(self, *notations: str) -> str:
-        """Quote the column name and the first cell in one of the notations."""
+        """Quote the column name and an example of the first notation found."""
         text = next(self.examples[name][0] for name in notations if name in self.examples)
         return f"{quoted(self.name)} (as in {quoted(text)})"
 
@@ -244,7 +244,7 @@ class ColumnEvidence:
 def gather_evidence(
     tables: Iterable[pa.Table], form: TableFormat, wanted: Iterable[str] | None = None
 ) -> list[ColumnEvidence]:
-    """Collect the evidence for each column over all chunks, except declared text columns."""
+    """Collect evidence from all chunks for each column, except declared text columns."""
     result: dict[str, ColumnEvidence] = {}
     row, selected = 0, None if wanted is None else set(wanted)
     for table in tables:
@@ -373,7 +373,7 @@ def convert(table: pa.Table, form: TableFormat) -> pa.Table:
 def set_missing(
     cells: pa.Array | pa.ChunkedArray, form: TableFormat, words: Sequence[str]
 ) -> pa.Array | pa.ChunkedArray:
-    """Replace the given words in text, or the format's missing numbers, by null."""
+    """Replace the words in text cells, or the format's missing numbers in others, with null."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     types = pa.types
     values = cells.cast(cells.type.value_type) if types.is_dictionary(cells.type) else cells

@@ -60,7 +60,7 @@ def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
 
 
 def row_name(index: pd.Index[Any], position: int) -> str:
-    """Return a row's 1-based number, or its label."""
+    """Describe a row by its 1-based number or its label."""
     import pandas as pd
 
     if isinstance(index, pd.RangeIndex):

@@ -51,7 +51,7 @@ def detect_format(
 ) -> TableFormat:
     """Detect the format of a CSV file and its numeric columns.
 
-    A byte order mark decides the encoding; without one, it is UTF-8 if all bytes are valid, else
+    A byte order mark decides the encoding; the default is UTF-8 if all bytes are valid, else
     cp1252. The first 1000 records decide the separator. The cells of all files decide the decimal
     mark and the numeric columns; the first file decides the other options.
 
@@ -113,12 +113,12 @@ def read_table(
     ------
     TableError
         If the file is absent, damaged, ragged, empty, not text or of another type, if two columns
-        share a name, or as in `detect_format`.
+        share a name, or for a reason listed in `detect_format`.
 
     Warns
     -----
     UserWarning
-        If the first line looks like data: all cells are numbers or dates, or one is a fraction.
+        If the first line looks like data: all cells are numbers or dates, or one is a decimal.
     """
     files = _find_files(path)
     form, tables, rows = _detect_options(files, form), list[Any](), 0
@@ -151,7 +151,7 @@ def iter_table(
     Returns
     -------
     iterator of pandas.DataFrame
-        Chunks with the types of `read_table`; the index counts the rows of the table from 0.
+        Chunks with the types of `read_table`; the index numbers the table's rows from 0.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def _detect_options(
 
 
 def _is_data(cells: Sequence[str]) -> bool:
-    """Return True if all cells of the first line are numbers or dates, or one is a fraction."""
+    """Return True if all cells of the first line are numbers or dates, or one is a decimal."""
     fraction = any(re.fullmatch(r"-?\d*[.,]\d+", cell) for cell in cells)
     alike = all(NUMERAL.fullmatch(cell) or find_orders([cell])[0] for cell in cells)
     return bool(cells) and (fraction or alike)
@@ -297,7 +297,7 @@ def _open(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def _detect_encoding(path: PathLike) -> str:
-    """Return the encoding that the byte order mark names, or else UTF-8 or cp1252.
+    """Return the encoding of the byte order mark, or else UTF-8 or cp1252.
 
     A file with valid non-ASCII characters before the first invalid byte is damaged UTF-8.
     """
@@ -343,7 +343,7 @@ def _detect_separator(path: PathLike, encoding: str) -> str:
             scores[sep] = (fitting, numeric / max(1, len(cells)))
         elif all(len(row) == 1 for row in rows):
             unused.append(sep)
-    # a single column needs a separator that no cell holds: not a comma for 1,5 and 2,5
+    # for a single column, use a separator that no cell holds: not a comma for 1,5 and 2,5
     return max(scores, key=scores.__getitem__) if scores else [*unused, ","][0]
 
 
@@ -434,7 +434,7 @@ def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
 
 
 def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[str]:
-    """Yield lines of text; raise TableError for long lines, binary data and a wrong encoding."""
+    """Yield lines of text; raise TableError for long lines, binary data or a wrong encoding."""
     line, hint = 0, "(--encoding sets another encoding)"
     try:
         while text := lines.readline(BLOCK + 1):
@@ -482,7 +482,7 @@ def _column_names(file: Any) -> list[str]:
 
 
 def _shared_schema(files: Files) -> Any:
-    """Return the schema shared by all files, with a type for each column that fits every file."""
+    """Return one schema for all files, with column types that fit every file."""
     pa, schemas = require("pyarrow"), list[Any]()
     for path in files:
         with _open_parquet(path) as file:

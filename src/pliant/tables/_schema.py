@@ -44,7 +44,7 @@ TargetKind: TypeAlias = Literal["numeric", "integer", "boolean", "categorical"]
 MAX_CLASSES = 20
 ROWS_PER_CLASS = 10
 MIN_ROWS_PER_CLASS = 2
-"""Integers are classes if at most MAX_CLASSES values occur, in ROWS_PER_CLASS rows each on average.
+"""Integers are classes with at most MAX_CLASSES values, each in ROWS_PER_CLASS rows on average.
 More classes need MIN_ROWS_PER_CLASS rows each on average, even if the user sets the task."""
 
 NO_TARGET = "leave these rows out: a target cannot be imputed"
@@ -77,9 +77,9 @@ class Target:
     def fit(cls, column: pd.Series, task: Task | None = None) -> Target:
         """Infer the kind of a target, and the task unless it is given.
 
-        Text and booleans are classes, as are integers with exactly two values, or at most 20
-        values in ten rows each on average. All other targets are regression. Raise TableError if a
-        value is missing or invalid for the task, or if classes have too few rows.
+        Text and booleans are classes, as are integers with exactly two values, or with at most
+        20 values in at least ten rows each on average. All other targets are regression. Raise
+        TableError if a value is missing or invalid for the task, or if classes have too few rows.
         """
         refuse_missing(column, NO_TARGET)
         kind, name, rows = infer_kind(column), quoted(column.name), len(column)
@@ -124,7 +124,7 @@ class Target:
 class TableSchema:
     """Convert tables to the feature matrix of a model.
 
-    `fit` creates a schema, which finds columns by name in any order and ignores others. A schema
+    `fit` creates a schema, which finds columns by name, in any order, and ignores others. A schema
     learns nothing that could leak into test scores: `encoder` returns the pipeline step that
     imputes missing values and encodes categories and text.
 
@@ -238,7 +238,7 @@ class TableSchema:
 
     @property
     def texts(self) -> tuple[tuple[int, int], ...]:
-        """The (start, stop) column range of each text in the feature matrix."""
+        """The (start, stop) column range of each text column in the feature matrix."""
         starts = (start for start, column in self._offsets() if column.kind == "text")
         return tuple((start, start + TEXT_WIDTH) for start in starts)
 
@@ -392,7 +392,7 @@ def read_with_schema(
 def drop_rows_without_target(
     frame: pd.DataFrame, target: str, missing: Missing
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the rows with a target, and a note on the other rows.
+    """Return the rows with a target, and a note about the other rows.
 
     Return all rows if missing values are errors or no row has a target.
     """

@@ -51,7 +51,7 @@ def write_predictions(path: str | os.PathLike[str], chunks: Iterable[pd.DataFram
 
 @contextmanager
 def _open_text(path: Path, packed: bool) -> Iterator[TextIO]:
-    """Open a file for writing text; a gzip file stores no name or date, for reproducible bytes."""
+    """Open a text file for writing; gzip files omit name and date, so bytes are reproducible."""
     with open(path, "wb") as file:
         stream = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
         with io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:
@@ -59,7 +59,7 @@ def _open_text(path: Path, packed: bool) -> Iterator[TextIO]:
 
 
 def write_csv(file: TextIO, chunks: Iterable[pd.DataFrame]) -> None:
-    """Write frames with the same columns to an open file, escaped as by `write_predictions`."""
+    """Write frames with the same columns to an open file, escaped as in `write_predictions`."""
     import pandas as pd
     from pandas.api.types import is_numeric_dtype
 
