@@ -310,7 +310,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_present(names, list(frame.columns))
         check_unique([name for name in frame.columns if name in set(names)], "the table")
         if frame.empty:
-            raise TableError("expected a table with rows, got none")
+            raise TableError("expected at least one row, got none")
         return frame
 
     def _check_loaded(self) -> None:

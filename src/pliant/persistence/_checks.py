@@ -179,7 +179,7 @@ def _check_one_hot(encoder: OneHotEncoder) -> None:
 
 
 def _check_tree(model: BaseDecisionTree) -> None:
-    """Raise ValueError unless compiled code stays within the arrays of a decision tree."""
+    """Raise ValueError if a decision tree could make compiled code read out of bounds."""
     tree = model.tree_
     if not 0 < tree.node_count == tree.capacity or tree.n_features != model.n_features_in_:
         raise ValueError(f"expected a tree of {tree.capacity} nodes, got {tree.node_count}")

@@ -86,7 +86,7 @@ class FeatureDisplay(Display):
 
 
 class RelevanceDisplay(FeatureDisplay):
-    """Permutation relevance: each feature's share in the change of the learned function.
+    """Permutation relevance: each feature's share of the change in the learned function.
 
     The relevance is drawn as one bar for each feature, or as a heat map with one row for each
     support point. A row shows the shares of the features in the squared slope of the support

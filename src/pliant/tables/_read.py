@@ -68,7 +68,7 @@ def detect_format(
     Returns
     -------
     TableFormat
-        The complete format; for a Parquet file, `given` with all missing-value words.
+        The complete format; for Parquet, `given` plus missing-value words of `usual`.
 
     Raises
     ------

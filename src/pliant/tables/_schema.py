@@ -175,8 +175,8 @@ class TableSchema:
         target : str, optional
             The target column; all others are features.
         task : {"classification", "regression"}, optional
-            By default, classification for text, booleans, and integers with two values or at most
-            20 values in ten rows each on average; otherwise regression.
+            By default, classification for text, booleans, and integers with two values, or with at
+            most 20 averaging at least ten rows; otherwise regression.
         missing : {"impute", "error"}, default="impute"
             Leave missing features to the encoder, or raise an error. A missing target is always
             an error.
@@ -278,7 +278,7 @@ class TableSchema:
         frame : pandas.DataFrame
             A table of n >= 1 rows that has all columns of the schema, in any order.
         reported : set of str, optional
-            Names of columns already warned about, for unknown categories. Pass the same set for all
+            Columns whose unknown categories were already warned about. Pass the same set for all
             chunks of a table to get one warning per column.
 
         Raises
@@ -363,7 +363,7 @@ def _check_rows(frame: pd.DataFrame, wanted: list[str]) -> None:
     check_present(wanted, names)
     check_unique((name for name in names if name in needed), "the table")
     if frame.empty:
-        raise TableError("expected a table with rows, got none")
+        raise TableError("expected at least one row, got none")
 
 
 def read_with_schema(

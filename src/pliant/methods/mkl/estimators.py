@@ -350,7 +350,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         The primal objective of the SVM (the mean over pairs of classes), an upper bound on the
         optimum.
     lower_bound_ : float
-        Lower bound on the optimum: over all weights for "simple", at these weights otherwise.
+        Lower bound on the optimum: over all weights for "simple", else at the fitted weights.
     dual_gap_ : float
         Difference between `objective_` and `lower_bound_`.
     objective_history_, gap_history_ : arrays of shape (n_iter_,)

@@ -15,8 +15,8 @@ These two bounds are the certificate; they hold at any accuracy of the SVM solut
 With e = d^p, entrywise, the constraint is the simplex, and J is also convex in e: J is convex and
 decreasing in each d_m, and d_m = e_m^(1/p) is concave.
 
-Each iterate d costs the solution of the SVMs at K(d), warm-started from the last iterate, and one
-pass over the kernels for the bounds. The next iterate minimises the second-order model of J in e,
+Each iterate d requires solving the SVMs at K(d), warm-started from the last iterate, and one pass
+over the kernels for the bounds. The next iterate minimises the second-order model of J in e,
 a small quadratic problem on the simplex. Near the optimum the set of free coordinates no
 longer changes, and the error of the model is of third order. For larger norms the next iterate is
 the closed form of Kloft et al. (2011), an alternating minimisation, as long as it converges fast.
@@ -77,7 +77,7 @@ class Grams:
     kernels : sequence of Kernel
     points : array of shape (n, n_features)
     cache_mb : float
-        Maximum memory of all matrices, in units of 2^20 bytes.
+        Maximum memory of all matrices, in MiB.
     n_jobs : int, optional
         Number of threads that compute the matrices.
 

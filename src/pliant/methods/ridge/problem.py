@@ -179,7 +179,7 @@ class Preconditioner:
 class Targets(NamedTuple):
     """Targets of shape (n, t) and weights of shape (n,), scaled for float32.
 
-    Targets are divided by `units`, powers of two, shape (t,). Then their `means`, zero without
+    Targets are divided by `units`, powers of two, shape (t,). Then `means`, zero without an
     intercept, are subtracted. Weights are divided by `largest_weight`.
     """
 
@@ -301,7 +301,7 @@ def cg_limit(kernel: Kernel, n_features: int, n_centres: int, n_targets: int, ke
     with the cheaper method. A fraction `kept` of the kernel values is kept between passes. Costs
     are estimated, not timed, so that fits are reproducible.
     """
-    # Nanoseconds per pair of row and centre, on one core of an AMD EPYC. A Gaussian value takes 1.5
+    # Nanoseconds per row-centre pair, on one core of an AMD EPYC. A Gaussian value takes 1.5
     # plus .06 per feature; other kernels 1 (linear) to 40 (SCG-LDK, DANK). An iteration reads a
     # kept value (.8) and computes two products per target (.25). The normal matrix takes a
     # triangular solve and a rank-one update per centre (.05).
@@ -335,7 +335,7 @@ class Solver:
         w = np.zeros_like(self.problem.right)
         proof = self._certify(w)
         while (status := self._status(proof)) is None:
-            # Restart: the recursive residual drifts from b - A w by rounding errors. With the
+            # Restart: rounding makes the recursive residual drift from b - A w. With the
             # accurate g = b - A w of the certificate, solve A d = g for a correction d.
             if self._at_cg_limit():
                 self.precondition = None  # free its memory

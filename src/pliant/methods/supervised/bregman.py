@@ -321,8 +321,8 @@ def _project_pairs(
             p += factors[t] * (rows[t, i] - rows[t, j]) ** 2
         if p <= 1e-15 * size:
             continue
-        # at the maximum of the dual over lam_k, the new 1/p' = 1/p - s a equals the new
-        # 1/x' = 1/x + s a/nu, so a = s (1/p - 1/x) nu/(nu + 1); a <= lam keeps lam >= 0
+        # At the maximum over lam_k, 1/p' = 1/p - s a equals 1/x' = 1/x + s a/nu, so a = s (1/p -
+        # 1/x) nu/(nu + 1). Capping a at lam keeps lam >= 0.
         inverse_slack = 1.0 / targets[k] - s * duals[k] * per_slack
         step = min(duals[k], s * (1.0 / p - inverse_slack) / (1.0 + per_slack))
         if step == 0.0:

@@ -308,7 +308,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         betas = self.betas
         if betas is None:
             betas = BETAS if auto else (learner.beta,)
-        # strengths vary slowest, so that all exponents share the resolvent of a strength
+        # strengths vary slowest, so that all betas of a strength share its resolvent
         return list(product(strengths, map(float, betas)))
 
     def _score_learner(

@@ -292,8 +292,8 @@ def _resolve_unlabeled(values: npt.NDArray[Any], unlabeled: Any) -> Any:
 class SupervisedGraph(ABC):
     """Base class of supervised complete graphs over a subset of the points, the members.
 
-    `members`, shape (a,), holds row indices, and `degrees` holds D_ii = sum_j W_ij. The methods
-    work in q coordinates, outside which S is the identity. By default the members are the
+    `members`, shape (a,), holds row indices, and `degrees` holds D_ii = sum_j W_ij. Methods use q
+    coordinates; S is the identity on their complement. By default the members are the
     coordinates: q = a, and S is a dense array.
     """
 

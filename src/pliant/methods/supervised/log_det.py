@@ -58,7 +58,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     the pairs' squared distances in :math:`K_0`. The divergences are
     :math:`d_{IS}(\xi, b) = \xi/b - \log(\xi/b) - 1` and
     :math:`D_{ld}(K, K_0) = \mathrm{tr}(K K_0^{-1}) - \log\det(K K_0^{-1}) - n`. The learned kernel
-    is a function of any two points,
+    is defined for any two points,
 
     .. math:: k(x, x') = k_0(x, x') + k_0(x, X_A) \, Q \, k_0(X_A, x'),
 

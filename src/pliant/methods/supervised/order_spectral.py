@@ -221,8 +221,8 @@ class OrderSpectralLearner(KernelLearner):
 
     Notes
     -----
-    Equal points are merged into one point of the graph, so that the kernel is a function of the
-    points. The graph costs O(n^2 n_features). Its eigenvectors cost O(n^3) for few points;
+    Equal points are merged into one point of the graph, so that the kernel is well defined. The
+    graph costs O(n^2 n_features). Its eigenvectors cost O(n^3) for few points;
     Lanczos iterations compute them for many.
 
     At a new point, the Nystroem formula gives the eigenvectors' values from the point's links to

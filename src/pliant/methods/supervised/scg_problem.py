@@ -47,7 +47,7 @@ MAX_STABLE_STRENGTH = 1e5
 
 @dataclass(frozen=True, eq=False)
 class SCGLogDet:
-    """The problem for a PSD K0, shape (a, a), the S of a graph on its points, and gamma > 0."""
+    """The problem for PSD K0, shape (a, a), the matrix S of `graph`, and gamma > 0."""
 
     gram: Array
     graph: SupervisedGraph

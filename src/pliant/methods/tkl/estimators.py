@@ -513,7 +513,7 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         learned on 2000 random samples, with C increased to account for all samples. A support
         vector machine on all samples, with rows on demand, then certifies the gap.
     random_state : int, RandomState or None, default=None
-        Seed for drawing the samples for P, or for its warm start, if there are more than 2000.
+        Seed for drawing the samples that learn or warm-start P, if there are over 2000.
     verbose : bool, default=False
         Print the progress of the fit to standard error every two seconds.
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional

@@ -473,7 +473,7 @@ class TessellatedKernel(GeneralizedKernel):
             H = Z
             L = above * (Z @ (u @ h.T)) + 0.5 * (Z @ (h @ h.T))
         if u.shape[1] > len(u):
-            # u' = Q R gives u u' = R' R: the same u(x)'u(y) from the q columns of R'
+            # as u' = Q R, u u' = R'R: R' has fewer columns and the same u(x)'u(y)
             u = np.linalg.qr(u.T)[1].T
         return (X, H, L, np.asfortranarray(Z) @ np.ascontiguousarray(u))
 

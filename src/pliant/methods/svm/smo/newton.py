@@ -12,7 +12,7 @@ and downdating the factor costs m^2. With a linear kernel of rank 24 and 700 fre
 nearly all steps end at bounds.
 
 On unscaled tables of 270 to 770 rows, a Gaussian kernel with C = 1e7 takes 7 to 16 times as long
-without these steps. Linear kernels with C = 1000 mostly fail to converge in 25 times the time.
+without these steps. With linear kernels and C = 1000, most fits need over 25 times as long.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def take_newton_steps(
         spent += face.cost
         slopes, number, sign, worst = face.violations()
         # Free a coordinate if its violation is at least 10 times the range of the free slopes, or
-        # after 5 steps to the maximum of this face, when only rounding errors remain.
+        # after 5 maxima on this face: then only rounding errors remain.
         if inner_maxima >= 5 or np.ptp(slopes) <= 0.1 * max(worst, 0.0):
             if worst <= goal:
                 break
@@ -186,7 +186,7 @@ class _Face:
         return np.asarray(bend)
 
     def _move(self, direction: Array, rise: float, end: float) -> bool:
-        """Move along d to its maximum, or to `end` if that is nearer; return True at the maximum.
+        """Move along d to the maximum of h, or to `end` if nearer; return True at the maximum.
 
         With b = beta + t d, u = u_0 + t K d and v = v_0 + t v_1 + t^2 v_2, where
         v_1 = (K o K)(2 beta o d) and v_2 = (K o K) d^2. So the slope of h, d'(p - u - c b o v)

@@ -241,7 +241,7 @@ class InteriorMethod:
         return min(primal, dual_size)
 
     def _reduce(self, S: Array) -> None:
-        """Solve SVMs at P without its small eigenvalues until one closes the gap."""
+        """Drop as many small eigenvalues of P as possible with a closed gap."""
         search = self.search
         before = search.upper, search.factor, search.best
         accuracy = INNER_SHARE * search.tol * abs(search.lower)
