@@ -38,7 +38,7 @@ class FunctionSummary:
     n_support : int or None
         Number of support points; None if the function has none.
     n_iter : int or None
-        Number of iterations, in the unit of the solver.
+        Number of iterations, in the solver's unit.
     objective, gap, relative_gap : float or None
         The objective, the certified bound on its distance from the optimum, and the bound in the
         units of ``tol``; None without a certificate.
@@ -86,7 +86,7 @@ class Summary:
         One function for two classes or regression, and one per pair of classes otherwise. Empty for
         estimators that learn only a kernel or an embedding.
     kernel : Kernel or None
-        The learned kernel; None if no kernel is learned, or if each pair of classes has a kernel.
+        The learned kernel; None if no kernel is learned or each pair of classes has its own.
     base_kernel : Kernel or None
         The kernel before learning.
     learner : mapping
@@ -98,8 +98,8 @@ class Summary:
         "gram", "adaptation", "tessellation", "bandwidths", "relevance", "intervals", "weights" and
         "convergence".
     convergence : Convergence or None
-        The convergence of the solver that learned the kernel, if it certifies a gap;
-        `functions` contain the convergence of their solvers.
+        The convergence of the solver that learned the kernel, if it certifies a gap; for
+        the solver of each function, see `functions`.
     weights : KernelWeights or None
         The weights, if the learned kernel is a weighted sum.
     """

@@ -319,7 +319,7 @@ class WeightsDisplay(Display):
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
 
     def _add_note(self, label: str, shown: Indices) -> str:
-        """Append the number and weight of the kernels that are not drawn to a label."""
+        """Append the number and weight of the undrawn kernels to a label."""
         left = len(self.kernel_names) - len(shown)
         if not left:
             return label

@@ -46,7 +46,7 @@ class GramDisplay(Display):
     """Gram matrices of a learned kernel and of its base kernel.
 
     Points are ordered by target for regression, and by class for classification; `from_estimator`
-    orders the points of a class by abs(coefficient). A learned kernel shows blocks: it is larger
+    orders the points of a class by abs(coefficient). A learned kernel has visible blocks: it is larger
     within classes than between them. Kernels are centred over the m points:
     k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j). This does not affect an
     estimator with an intercept. Both matrices share one colour scale, which covers 99 % of the
@@ -463,7 +463,7 @@ class TessellationDisplay(Display):
         X : array-like or data frame of shape (n, d)
             Points that define the ranges of the features.
         features : sequence of one or two int, optional
-            Two features of x, or one feature of both x and z; all other features equal z.
+            Two features of x, or one feature of both x and z; the others are fixed at z.
             By default, the two features along which k(., z) changes most.
         point : array-like of shape (d,), optional
             The point z, in the features of the last step; by default the median of X.

@@ -393,7 +393,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """A symmetric kernel with the learned bandwidths, for methods that cannot use ``kernel_``.
 
         Each feature has one bandwidth, the geometric mean over the support points of all members.
-        If members transform the features differently, the kernels for the transforms are averaged.
+        If members transform the features differently, this is the mean of one kernel per transform.
         """
         groups: dict[bytes, list[LocalRBFKernel]] = {}
         for member in self._active:

@@ -104,7 +104,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the losses. Samples with weight zero are ignored.
+            Weights >= 0 for the losses. Samples with weight zero are ignored.
 
         Returns
         -------

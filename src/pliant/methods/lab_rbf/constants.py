@@ -1,7 +1,7 @@
 """Constants of LAB-RBF: starting values, penalties, row limits, probes and the error model.
 
-papers/results/lab-rbf-defaults.md has the results with these values. Limits that only guard
-against rounding are defined where they are used.
+papers/results/lab-rbf-defaults.md reports results with these values. Limits that only
+guard against rounding are defined where they are used.
 """
 
 import math

@@ -163,7 +163,7 @@ class LABRBFMember(BaseEstimator):
     validation_score_ : float
         R2 on the member's held-out samples; nan without held-out samples.
     objective_history_ : array of shape (n_iter_,)
-        Objective after each step of all stages.
+        Objective after each step, over all stages.
     changes_ : array of shape (n_features,)
         Mean squared change of f when a feature is permuted, relative to the variance of f.
     support_slopes_ : array of shape (n_support, n_features)

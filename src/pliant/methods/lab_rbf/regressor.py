@@ -1,6 +1,6 @@
 """Regression with locally adaptive bandwidths, and prediction intervals.
 
-The error of f, the mean of m members, at a point t is modelled as s(t) z, with
+At a point t, the error of the mean f of m members is modelled as s(t) z, with
 s(t)^2 = noise^2 + (ratio spread(t))^2. The spread is the standard deviation of the members'
 predictions at t. The distribution of z is empirical: held-out errors, each divided by its s.
 
@@ -89,11 +89,11 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     intercept_ : float or array of shape (n_outputs,)
         Intercept b.
     alpha_, shrinkage_, validation_score_ : arrays of shape (n_members,)
-        Penalties selected on the held-out samples, and R2 on these samples in the units of y.
+        Penalties selected on the held-out samples, and held-out R2 in the units of y.
     objective_history_ : list of arrays
-        Objective of each member after each step of all stages.
+        Objective of each member after each step, over all stages.
     feature_relevance_ : array of shape (n_features,)
-        Relevance of each feature, with sum 1. It is proportional to the mean squared change of f
+        Relevance of each feature, summing to 1: proportional to the mean squared change of f
         when the feature is permuted among at most 200 training points, relative to the variance of
         each output of f.
     feature_relevance_spread_ : array of shape (n_features,)
@@ -223,7 +223,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the squared errors. Samples with weight zero are ignored.
+            Weights >= 0 for the squared errors. Samples with weight zero are ignored.
 
         Returns
         -------

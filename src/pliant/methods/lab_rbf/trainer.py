@@ -213,7 +213,7 @@ class Trainer:
     def _train_member(
         self, table: Table, start: MemberStart, limits: Array, *, required: bool
     ) -> FitState | None:
-        """Train one member; if the fit is stopped, return None unless the member is `required`."""
+        """Train one member; if the fit is stopped, return None unless `required` or continued."""
         if self.deadline.stopped and not required and start.member is None:
             return None
         training, layer_output = self._start_training(table, start), None
