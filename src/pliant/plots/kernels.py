@@ -46,7 +46,7 @@ class GramDisplay(Display):
     """Gram matrices of a learned kernel and of its base kernel.
 
     Points are ordered by target for regression, and by class for classification; `from_estimator`
-    orders the points of a class by abs(coefficient). A learned kernel has visible blocks: it is larger
+    orders the points of a class by abs(coefficient). A learned kernel shows blocks: it is larger
     within classes than between them. Kernels are centred over the m points:
     k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j). This does not affect an
     estimator with an intercept. Both matrices share one colour scale, which covers 99 % of the
@@ -61,9 +61,9 @@ class GramDisplay(Display):
     before : array-like of shape (m, m), optional
         The base kernel between the same points.
     by : {"class", "target"}, optional
-        The sorting key of the points; by default "target" if y has fractional values, else "class".
+        Sorting key of the points; by default "target" if y has fractional values, else "class".
     n_points : int, optional
-        The number of points from which the m points were selected.
+        Number of points from which the m points were selected.
 
     Attributes
     ----------
@@ -271,7 +271,7 @@ class AdaptationDisplay(Display):
     n_support : int
         Number of support points, of which m are drawn.
     by : {"class", "target"}
-        The sorting key of the points.
+        Sorting key of the points.
 
     Attributes
     ----------

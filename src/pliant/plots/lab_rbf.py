@@ -361,7 +361,7 @@ class BandwidthDisplay(FeatureDisplay):
 class IntervalDisplay(Display):
     """Predictions and prediction intervals against measured targets.
 
-    Each sample is a point with a vertical line for its interval. Points on the diagonal are exact
+    Each sample is a point with its interval as a vertical line. Points on the diagonal are exact
     predictions; an interval that crosses the diagonal contains the target. Coverage on training
     samples is too optimistic, so use held-out samples. At most 200 samples are drawn, evenly spaced
     in the order of y; `inside` and `mean_width` refer to all samples.

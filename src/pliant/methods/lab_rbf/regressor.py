@@ -519,7 +519,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         return table.rows(rest), table.rows(reserved)
 
     def _clip_to_range(self, mean: Array) -> Array:
-        """Convert means to the units of y, and clip them to the range of the target."""
+        """Convert means to the units of y, and clip them to the target range."""
         predicted = np.exp(mean) if self.target_transform_ == "log" else mean
         return self._squeeze(predicted.clip(self.target_low_, self.target_high_))
 
