@@ -124,7 +124,7 @@ class Trainer:
     lock: threading.Lock = field(default_factory=threading.Lock)  # protects the deadline
 
     def choose_scales(self, table: Table) -> list[str]:
-        """Return the feature scales with the lowest or nearly lowest held-out loss, ordered by loss."""
+        """Return the feature scales with a held-out loss near the lowest, ordered by loss."""
         nonlinear = []
         if self.tries_scales:
             nonlinear = [scale for scale in WARPS[1:] if not Warp.learn(table.X, scale).affine]
