@@ -29,16 +29,16 @@ class Convergence:
 
 @dataclass(frozen=True, eq=False)
 class FunctionSummary:
-    """Summary of one learned real function.
+    """Summary of a learned real-valued function.
 
     Attributes
     ----------
     estimator : estimator
-        The fitted estimator of this function: the summarised one, or one of its ``estimators_``.
+        The fitted estimator of this function: the summarised estimator, or one in ``estimators_``.
     n_support : int or None
         Number of support points; None if the function has none.
     n_iter : int or None
-        Number of iterations, in the unit of the solver.
+        Number of iterations, in the solver's unit.
     objective, gap, relative_gap : float or None
         The objective, the certified bound on its distance from the optimum, and the bound in the
         units of ``tol``; None without a certificate.
@@ -86,7 +86,7 @@ class Summary:
         One function for two classes or regression, and one per pair of classes otherwise. Empty for
         estimators that learn only a kernel or an embedding.
     kernel : Kernel or None
-        The learned kernel; None without one, or if each pair of classes has its own kernel.
+        The learned kernel; None if no kernel is learned or each pair of classes has its own.
     base_kernel : Kernel or None
         The kernel before learning.
     learner : mapping
@@ -94,12 +94,12 @@ class Summary:
     n_support : int or None
         Number of distinct support points in all functions.
     drawings : frozenset of str
-        The available plots of the estimator (of each function, for more than two classes):
+        The plots available for the estimator, or for each function with more than two classes:
         "gram", "adaptation", "tessellation", "bandwidths", "relevance", "intervals", "weights" and
         "convergence".
     convergence : Convergence or None
-        The convergence of the solver that learned the kernel, if it certifies a gap; each of
-        `functions` has the convergence of its solver.
+        The convergence of the solver that learned the kernel, if it certifies a gap; for
+        the solver of each function, see `functions`.
     weights : KernelWeights or None
         The weights, if the learned kernel is a weighted sum.
     """

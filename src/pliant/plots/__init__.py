@@ -1,7 +1,7 @@
 """Plots of fitted models, with the interface of scikit-learn's displays.
 
-``from_estimator``, or the constructor with computed data, makes a display; ``plot`` draws it and
-stores the artists. matplotlib is imported when the first plot is drawn.
+Displays are built by ``from_estimator``, or from computed data by the constructor; ``plot`` draws
+them and stores the artists. matplotlib is imported when the first plot is drawn.
 """
 
 from pliant.plots.critical_difference import CriticalDifferenceDisplay

@@ -25,7 +25,7 @@ MAX_POINTS = 400
 """Maximum number of points in a heat map."""
 
 HARDLY_ADAPTED = 1e-3
-"""Maximum relative change of a kernel labelled hardly adapted; colours do not show it."""
+"""Maximum relative change of a kernel labelled "hardly adapted"; the colours do not show it."""
 
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#595959"
 """Two colours from the colour-blind safe palette of Okabe and Ito, and a dark grey."""
@@ -45,7 +45,7 @@ class Display(ABC):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            The axes to draw on; by default those of a new figure of suitable size.
+            Axes to draw on; by default, a new figure of suitable size.
         **style
             Keyword arguments for the matplotlib function named in ``from_estimator``.
 
@@ -93,7 +93,7 @@ def summary_for(drawing: str, estimator: BaseEstimator, learns: str, example: st
 
 
 def transform_points(model: BaseEstimator, X: Any) -> Any:
-    """Transform points by all steps of a pipeline except the last."""
+    """Transform points with all steps of a pipeline except the last."""
     return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
 
 

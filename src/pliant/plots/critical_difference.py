@@ -35,7 +35,7 @@ class CriticalDifferenceDisplay(Display):
 
     The better half is labelled on the left, with the best method on top, and the worse half on the
     right, with the worst on top. The bar above the axis shows the critical difference: closer ranks
-    do not differ significantly. The other bars connect maximal sets of methods within it.
+    do not differ significantly. The other bars connect maximal sets of such methods.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class CriticalDifferenceDisplay(Display):
     ranks : array-like of shape (k,)
         Mean ranks, from 1 (best) to k (worst); see `pliant.comparison.average_ranks`.
     critical_difference : float
-        Nonnegative; see `pliant.comparison.nemenyi_critical_difference`.
+        Critical difference >= 0; see `pliant.comparison.nemenyi_critical_difference`.
 
     Attributes
     ----------
@@ -53,9 +53,9 @@ class CriticalDifferenceDisplay(Display):
     texts_ : list of matplotlib Text
         The labels, in the order of the names.
     bars_ : list of matplotlib Line2D
-        One bar for each of `groups`.
+        The bar of each group, in the order of `groups`.
     scale_ : matplotlib Line2D
-        The critical difference.
+        The bar that shows the critical difference.
 
     References
     ----------
@@ -91,7 +91,7 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def groups(self) -> list[tuple[str, ...]]:
-        """The maximal sets of methods with ranks that differ by less than the critical difference.
+        """The maximal sets of methods whose ranks differ by less than the critical difference.
 
         The sets, and the methods of each set, are ordered from the best to the worst.
         """
@@ -106,13 +106,13 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def _bars(self) -> list[tuple[float, float, int]]:
-        """The ends of the bar of each group, and the first row with enough space for it."""
+        """The ends of each group's bar, and the first row with enough space for the bar."""
         rising, (low, high) = self.ranks[self.order], self._span
         taken: list[float] = []  # the end of the last bar in each row
         bars = []
         for first, end in find_groups(rising, self.critical_difference):
             best, worst = float(rising[first]), float(rising[end - 1])
-            # bars in one row keep a gap of 2 % of the axis
+            # bars in one row are at least 2 % of the axis apart
             free = [row for row, last in enumerate(taken) if last + 0.02 * (high - low) < best]
             row = free[0] if free else len(taken)
             taken[row:] = [worst, *taken[row + 1 :]]
@@ -126,7 +126,7 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def _height(self) -> float:
-        """The height of the bars and half of the labels, in units of a label's height."""
+        """The height of the bars and half the labels, in units of a label's height."""
         return self._depth + (len(self.ranks) + 1) // 2
 
     @property

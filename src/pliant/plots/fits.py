@@ -28,9 +28,9 @@ class ConvergenceDisplay(Display):
     """Certified gap at each check of a solver, relative to the objective.
 
     The gap bounds the distance from the optimum. The solver stops when the relative gap reaches
-    ``tol``. For a fixed or adapted kernel, the gap is relative to 1 + abs(objective), without the
-    constant part of the objective. For a kernel learned by a sequence of support vector machines
-    (TKL), it is relative to abs(objective).
+    ``tol``. For a fixed or adapted kernel, the gap is relative to 1 + abs(objective), where the
+    objective excludes its constant part. For a kernel learned by a sequence of SVMs (TKL), the gap
+    is relative to abs(objective).
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class ConvergenceDisplay(Display):
             A binary classifier, a regressor or a kernel learner with a certified gap, or a pipeline
             ending in one.
         ax : matplotlib Axes, optional
-            The axes to draw on; by default those of a new figure.
+            Axes to draw on; by default, a new figure.
         **line
             Keyword arguments for matplotlib's ``plot``.
 
@@ -138,8 +138,8 @@ class WeightsDisplay(Display):
     """Learned kernel weights.
 
     Bars show the nonzero weights in descending order; the number and the share of the remaining
-    weights are stated below. With several sets, one for each pair of classes, a bar shows their
-    mean. With `Cs`, the weights are drawn as lines over C instead.
+    weights are stated below. With one set for each pair of classes, bars show the mean over
+    the sets. With `Cs`, the weights are drawn as lines over C instead.
 
     Parameters
     ----------
@@ -206,14 +206,14 @@ class WeightsDisplay(Display):
             `MKLClassifier` or another multiple kernel learning estimator, or a pipeline ending in
             one.
         kernel_names : sequence of str, optional
-            Names of the kernels; by default those in the model.
+            Names of the kernels; by default, the names in the model.
         feature_names : sequence of str, optional
-            Names of the input features of the last step, used in the names of kernels on some
+            Names of the input features of the last step, for the names of kernels on some
             features. Defaults to the column names of the training data frame, or numbers.
         most_kernels : int, default=15
-            Maximum number of kernels to draw, those with the largest weights.
+            Maximum number of kernels to draw, largest weights first.
         ax : matplotlib Axes, optional
-            The axes to draw on; by default those of a new figure.
+            Axes to draw on; by default, a new figure.
         **style
             Keyword arguments for matplotlib's ``barh``.
 
@@ -243,12 +243,12 @@ class WeightsDisplay(Display):
         Parameters
         ----------
         models : sequence of fitted estimators
-            Models as for ``from_estimator`` with different ``C``, such as from `pliant.C_path`. If
+            Models as for ``from_estimator``, with different ``C``, as from `pliant.C_path`. If
             each pair of classes has a set of weights, the mean is drawn.
         kernel_names, feature_names
             As for ``from_estimator``.
         ax : matplotlib Axes, optional
-            The axes to draw on; by default those of a new figure.
+            Axes to draw on; by default, a new figure.
         **style
             Keyword arguments for matplotlib's ``plot``.
 
@@ -319,7 +319,7 @@ class WeightsDisplay(Display):
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
 
     def _add_note(self, label: str, shown: Indices) -> str:
-        """Append to a label the number and the weight of the kernels that are not drawn."""
+        """Append the number and weight of the undrawn kernels to a label."""
         left = len(self.kernel_names) - len(shown)
         if not left:
             return label
@@ -395,7 +395,7 @@ class EmbeddingDisplay(Display):
         y : array-like of shape (n,)
             Class labels of the points.
         ax : matplotlib Axes, optional
-            The axes to draw on; by default those of a new figure.
+            Axes to draw on; by default, a new figure.
         **style
             Keyword arguments for matplotlib's ``scatter``.
 

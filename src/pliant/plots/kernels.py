@@ -47,10 +47,10 @@ class GramDisplay(Display):
 
     Points are ordered by target for regression, and by class for classification; `from_estimator`
     orders the points of a class by abs(coefficient). A learned kernel shows blocks: it is larger
-    within classes than between them. Kernels are centred over the m points, which does not affect
-    an estimator with an intercept: k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i,
-    x_j). Both matrices share one colour scale, which covers 99 % of the off-diagonal entries. The
-    title says if no kernel value changes by more than a thousandth of the largest.
+    within classes than between them. Kernels are centred over the m points:
+    k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j). This does not affect an
+    estimator with an intercept. Both matrices share one colour scale, which covers 99 % of the
+    off-diagonal entries. The title contains "hardly adapted" if `hardly_adapted` is True.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ class GramDisplay(Display):
     before : array-like of shape (m, m), optional
         The base kernel between the same points.
     by : {"class", "target"}, optional
-        The sorting key of the points; by default "target" if y has fractional values, else "class".
+        Sorting key of the points; by default "target" if y has fractional values, else "class".
     n_points : int, optional
-        The number of points from which the m points were selected.
+        Number of points from which the m points were selected.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class GramDisplay(Display):
         n_points : int, optional
             The number of points from which X was selected; by default its number of rows.
         ax : matplotlib Axes, optional
-            The axes to draw on; by default those of a new figure.
+            Axes to draw on; by default, a new figure.
         **image
             Keyword arguments for matplotlib's ``imshow``.
 
@@ -155,7 +155,7 @@ class GramDisplay(Display):
         gram = kernel(points)
         before = None if base is None else base(points)
         if before is not None and isinstance(kernel, Scaled):
-            # scale to the variance of the learned kernel, which was rescaled
+            # the learned kernel was rescaled: scale to its variance
             before *= _variance(gram) / _variance(before)
         n_points = n_points or len(targets)
         return cls(gram, targets[rows], before, by=by, n_points=n_points).plot(ax, **image)
@@ -190,7 +190,7 @@ class GramDisplay(Display):
 
     @property
     def _groups(self) -> Indices:
-        """The class, or the quartile of the target, of each point."""
+        """The class or target quartile of each point."""
         if self.by == "class":
             return np.unique(self.y, return_inverse=True)[1]
         ranks = np.argsort(np.argsort(self.y, kind="stable"), kind="stable")
@@ -260,7 +260,7 @@ class AdaptationDisplay(Display):
     are positive for pairs that are more similar under the learned kernel than under the base
     kernel. Training points without a coefficient share one row of F, near 1, and are not drawn. If
     no absolute value exceeds 0.001, the title contains "hardly adapted", and the colours are pale,
-    as their scale ends at 0.001.
+    as the colour scale ends at 0.001.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ class AdaptationDisplay(Display):
     n_support : int
         Number of support points, of which m are drawn.
     by : {"class", "target"}
-        The sorting key of the points.
+        Sorting key of the points.
 
     Attributes
     ----------
@@ -304,15 +304,15 @@ class AdaptationDisplay(Display):
         X, y : array-like
             The training points and their labels or targets.
         ax : matplotlib Axes, optional
-            The axes to draw on; by default those of a new figure.
+            Axes to draw on; by default, a new figure.
         **image
             Keyword arguments for matplotlib's ``imshow``.
 
         Raises
         ------
         ValueError
-            If the model has no adaptive matrix, or more than two classes, or if the number of
-            points differs from the training set.
+            If the model has no adaptive matrix, or more than two classes, or if X or y does not
+            have the size of the training set.
         """
         machine, y = last_step(model), np.asarray(y)
         summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
@@ -327,7 +327,7 @@ class AdaptationDisplay(Display):
 
     @classmethod
     def from_support(cls, machine: BaseEstimator, y: npt.ArrayLike) -> Self:
-        """Make a display from the labels or targets of the support points, without drawing it.
+        """Build a display from the labels or targets of the support points, without drawing it.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ class AdaptationDisplay(Display):
         Raises
         ------
         ValueError
-            If the model has no adaptive matrix or no support points, or y has a wrong length.
+            If the model has no adaptive matrix or no support points, or y has the wrong length.
         """
         summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
         kernel, targets = machine.kernel_, np.asarray(y)
@@ -384,7 +384,7 @@ class TessellationDisplay(Display):
 
     With z fixed, the axis-parallel lines through z are edges of the tessellation. They divide the
     plane into four regions, and the kernel is a polynomial on each. As a function of one feature of
-    x and z, the kernel has the edge x = z.
+    x and z, the kernel has an edge at x = z.
 
     Parameters
     ----------
@@ -463,8 +463,8 @@ class TessellationDisplay(Display):
         X : array-like or data frame of shape (n, d)
             Points that define the ranges of the features.
         features : sequence of one or two int, optional
-            Two features of x, or one feature of both x and z; the other features equal those of z.
-            By default the two features along which k(., z) changes most.
+            Two features of x, or one feature of both x and z; the others are fixed at z.
+            By default, the two features along which k(., z) changes most.
         point : array-like of shape (d,), optional
             The point z, in the features of the last step; by default the median of X.
         feature_names : sequence of d str, optional
@@ -472,7 +472,7 @@ class TessellationDisplay(Display):
         grid_resolution : int, default=200
             At least 2; the kernel is computed at grid_resolution**2 points.
         ax : matplotlib Axes, optional
-            The axes to draw on; by default those of a new figure.
+            Axes to draw on; by default, a new figure.
         **surface
             Keyword arguments for matplotlib's ``contourf``.
 

@@ -46,7 +46,7 @@ MAX_INTERVALS = 200
 
 
 class FeatureDisplay(Display):
-    """Heat map with a row per support point and a column for each of the most relevant features."""
+    """Heat map with a row per support point and a column per drawn feature."""
 
     relevance: Array
     feature_names: list[str]
@@ -89,11 +89,11 @@ class RelevanceDisplay(FeatureDisplay):
     """Permutation relevance: each feature's share of the change in the learned function.
 
     The relevance is drawn as one bar for each feature, or as a heat map with one row for each
-    support point. A row shows the shares of the features in the squared slope of the support
-    point's term of the function. Features are sorted by relevance over all points; support points
+    support point. A row shows each feature's share of the squared slope of the support
+    point's term in the function. Features are sorted by relevance over all points; support points
     are grouped by their most relevant feature. Error bars are standard deviations over the model's
     members. An asterisk marks features correlated with another feature: one of the two may get the
-    relevance of both. `BandwidthDisplay` shows the bandwidths themselves, and
+    relevance of both. `BandwidthDisplay` shows the bandwidths, and
     `sklearn.inspection.PartialDependenceDisplay` the predictions.
 
     Parameters
@@ -170,9 +170,9 @@ class RelevanceDisplay(FeatureDisplay):
         feature_names : sequence of str, optional
             Defaults to the column names of the training data frame, or numbers.
         most_features : int, default=20
-            Number of most relevant features to draw.
+            Maximum number of features to draw, most relevant first.
         ax : matplotlib Axes, optional
-            The axes to draw on; by default those of a new figure.
+            Axes to draw on; by default, a new figure.
         **style
             Keyword arguments for matplotlib's ``barh`` or ``imshow``.
 
@@ -305,9 +305,9 @@ class BandwidthDisplay(FeatureDisplay):
         feature_names : sequence of str, optional
             Defaults to the column names of the training data frame, or numbers.
         most_features : int, default=20
-            Number of most relevant features to draw.
+            Maximum number of features to draw, most relevant first.
         ax : matplotlib Axes, optional
-            The axes to draw on; by default those of a new figure.
+            Axes to draw on; by default, a new figure.
         **style
             Keyword arguments for matplotlib's ``imshow``.
 
@@ -350,7 +350,7 @@ class BandwidthDisplay(FeatureDisplay):
         self._write_title("Bandwidths")
 
     def _mark_members(self, members: npt.NDArray[Any]) -> None:
-        """Draw lines between members, and label them by number if there are several."""
+        """Draw lines between members, and number the members if there are several."""
         numbers, starts = np.unique(members, return_index=True)
         self.ax_.hlines(starts[1:] - 0.5, *self.ax_.get_xlim(), color="white", linewidth=1.5)
         names = [f"{number}" for number in numbers] if len(numbers) > 1 else []
@@ -359,9 +359,9 @@ class BandwidthDisplay(FeatureDisplay):
 
 
 class IntervalDisplay(Display):
-    """Predictions and their intervals against measured targets.
+    """Predictions and prediction intervals against measured targets.
 
-    Each sample is a point with a vertical line for its interval. Points on the diagonal are exact
+    Each sample is a point with its interval as a vertical line. Points on the diagonal are exact
     predictions; an interval that crosses the diagonal contains the target. Coverage on training
     samples is too optimistic, so use held-out samples. At most 200 samples are drawn, evenly spaced
     in the order of y; `inside` and `mean_width` refer to all samples.
@@ -447,7 +447,7 @@ class IntervalDisplay(Display):
         coverage : float, default=0.9
             Probability in (0, 1) that an interval contains its target.
         ax : matplotlib Axes, optional
-            The axes to draw on; by default those of a new figure.
+            Axes to draw on; by default, a new figure.
         **style
             Keyword arguments for matplotlib's ``vlines``.
 

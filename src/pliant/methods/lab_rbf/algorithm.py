@@ -28,13 +28,13 @@ class LABRBFAlgorithm(BaseEstimator):
     Parameters
     ----------
     objective : {"mixed", "ridge", "evidence", "interpolation"}, default="mixed"
-        Objective of the bandwidths, see `pliant.methods.lab_rbf.objective`. "ridge" is the
+        Objective for the bandwidths; see `pliant.methods.lab_rbf.objective`. "ridge" is the
         penalised squared error of a ridge fit; "evidence" is the Gaussian marginal likelihood;
         "interpolation" is the error of the interpolant of the support points (Eq. 9 of the paper).
-        "mixed" alternates "ridge" and "evidence" between members, and uses only "ridge" for 4000
+        "mixed" alternates "ridge" and "evidence" across members, and uses only "ridge" for 4000
         or more samples, where "evidence" is less accurate.
     linear : bool or "auto", default="auto"
-        If True, the model has a linear part. "auto" adds it to three of four members, and to no
+        If True, the model has a linear part. "auto" adds it to three in four members, but to no
         member with "interpolation".
     shrinkage : float or "auto", default="auto"
         Penalty >= 0 on the variance of log theta^2 over the support points; inf means one bandwidth
@@ -44,7 +44,7 @@ class LABRBFAlgorithm(BaseEstimator):
         at random; "residual" draws half of them at random and adds samples with the largest
         residuals (Algorithm 1 of the paper).
     initial_bandwidth : float or "auto", default="auto"
-        Initial theta of all support points and features, for features on [-1, 1]. "auto" selects
+        Initial theta for all support points and features, for features on [-1, 1]. "auto" selects
         the best of seven values, then learns one theta per feature.
     solver : {"lbfgs", "adam"}, default="lbfgs"
         "lbfgs" takes quasi-Newton steps of bounded size on all samples; "adam" uses mini-batches of

@@ -61,20 +61,20 @@ FLOAT_TYPES = (np.float64, np.float32)
 PARAMETERS = """
 n_support : int or "auto", default="auto"
     Maximum number of support points per member. "auto" is a third of the samples, at most 200,
-    and 400 for 4000 or more samples. It cannot exceed the number of distinct training samples.
+    or 400 for 4000 or more samples. It cannot exceed the number of distinct training samples.
 profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
     Profile of the kernel: h(D) = exp(-D) (the paper's text), exp(-sqrt(D)) (the authors' code),
     or the Matern function with smoothness 5/2.
 n_members : int, default=4
     Number of members (expansions) to average. Members have different support points and held-out
-    samples; those with more than twice the median held-out loss do not contribute.
+    samples; a member with more than twice the median held-out loss does not contribute.
 algorithm : "default" or LABRBFAlgorithm, default="default"
-    Objective, initialization and solver of the bandwidths, see `pliant.methods.LABRBFAlgorithm`.
+    Objective, initialization and solver of the bandwidths; see `pliant.methods.LABRBFAlgorithm`.
 transforms : "auto" or None, default="auto"
     "auto" also tries log(x + offset) and asinh transforms of features with skewness above 1. In
     regression with at least 1000 samples, it also tries the logarithm of a positive, skewed
-    target. Members alternate between the transforms within 10 % of the lowest held-out loss. None
-    disables transforms.
+    target. Members alternate between the transforms with a held-out loss within 10 % of the
+    lowest. None disables transforms.
 alpha : float or "auto", default="auto"
     Ridge penalty > 0, for features on [-1, 1] and squared errors summed over samples. "auto" uses
     0.1 for learning the bandwidths, or 0.01 with fewer than 150 support points, times the mean
@@ -87,18 +87,18 @@ validation_fraction : float, default=0.2
 max_iter : int, default=30
     Maximum number of steps per stage, halved in the last stage. Adam needs thousands of steps.
 max_seconds : float, optional
-    Time limit, after which the fit stops with the best result so far.
+    Time limit; the fit then stops with the best result so far.
 device : str, default="cpu"
     "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
 n_jobs : int, optional
-    Number of threads, over members and blocks of samples. None uses all cores if the table is
+    Number of threads, for members and blocks of samples. None uses all cores if the table is
     large enough to benefit, but one thread in a joblib worker or another child process.
 warm_start : bool, default=False
     If True, `fit` continues the members of the previous fit on the given samples. Members keep
     their support points, transforms and bandwidth penalties, take up to `max_iter` more steps,
     and get new coefficients. A larger `n_members` adds members.
 random_state : int, RandomState instance or None, default=None
-    Seed of the support points, the held-out samples and the mini-batches.
+    Seed for the support points, the held-out samples and the mini-batches.
 verbose : bool, default=False
     If True, print the progress of the fit to standard error every two seconds.
 """
@@ -223,7 +223,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _build_trainer(
         self, table: Table, progress: FitProgress, loss: Loss, layer: Layer | None = None
     ) -> Trainer:
-        """Build the trainer of the members."""
+        """Build the trainer for the members."""
         rng, n = check_random_state(self.random_state), self.n_members
         return Trainer(
             settings=[self._resolve_settings(table, k) for k in range(n)],
@@ -247,7 +247,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         if self.n_support != "auto":
             n_support = int(self.n_support)
         few = n_support < constants.FEW_CENTRES
-        # The objective is a sum over rows: penalties are proportional to the mean weight.
+        # The objective is a sum over rows, so penalties are proportional to the mean weight.
         alpha = 1e-3 if objective == "interpolation" else (0.01 if few else 0.1) * weight
         alphas = weight * constants.ALPHAS
         if self.alpha != "auto":
@@ -315,11 +315,11 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def refit_coefficients(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None
     ) -> Self:
-        """Refit the coefficients to new samples, with the same support points and bandwidths.
+        """Refit the coefficients to new samples, keeping the support points and bandwidths.
 
-        For any objective, each member's coefficients become a ridge fit with its ``alpha_``, in
-        one pass over blocks of samples (a logistic fit for classifiers). A calibration of intervals
-        becomes invalid and is deleted: call `calibrate` again.
+        For any objective, each member's coefficients are refitted with its ``alpha_``: by ridge
+        regression in one pass over blocks of samples, or by logistic regression for classifiers.
+        Any calibration of the intervals becomes invalid and is deleted; call `calibrate` again.
 
         Parameters
         ----------
@@ -352,7 +352,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def _joinable(self) -> list[LABRBFMember]:
-        """The members that contribute to predictions, if they transform the features alike."""
+        """The contributing members; AttributeError if they transform the features differently."""
         active = self._active
         if len({m.warp_.key() for m in active}) > 1:
             raise AttributeError(
@@ -393,7 +393,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """A symmetric kernel with the learned bandwidths, for methods that cannot use ``kernel_``.
 
         Each feature has one bandwidth, the geometric mean over the support points of all members.
-        If members transform the features differently, the kernels of the transforms are averaged.
+        If members transform the features differently, this is the mean of one kernel per transform.
         """
         groups: dict[bytes, list[LocalRBFKernel]] = {}
         for member in self._active:
@@ -416,7 +416,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def bandwidths_(self) -> Array:
-        """theta, shape (n_support, n_features), in inverse units; 0 for constant features."""
+        """Bandwidths, shape (n_support, n_features), in inverse units; 0 for constant features."""
         return np.vstack([member.kernel_.bandwidths for member in self._joinable])
 
     @property
@@ -453,7 +453,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def validation_score_(self) -> Array:
-        """Score of each member on its held-out samples: 1 for a perfect fit, 0 for a constant."""
+        """Score of each member on its held-out samples: 1 if perfect, 0 for a constant output."""
         return np.array([member.validation_score_ for member in self.members_])
 
     @property
@@ -463,7 +463,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def feature_relevance_(self) -> Array:
-        """Share of each feature in the change of f under permutation, shape (n_features,)."""
+        """Each feature's share of the change in f under permutation, shape (n_features,)."""
         relevance = np.sum(list(map(LABRBFMember.relevance, self._active)), axis=0)
         return np.asarray(relevance / max(relevance.sum(), constants.TINY))
 
@@ -476,7 +476,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def support_relevance_(self) -> Array:
-        """Feature shares of each support point's squared slope, (n_support, n_features)."""
+        """Each feature's share of each support point's squared slope, (n_support, n_features)."""
         slopes = np.vstack([member.support_slopes_ for member in self._active])
         return np.asarray(slopes / np.maximum(slopes.sum(axis=1, keepdims=True), constants.TINY))
 
@@ -485,8 +485,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def distance_to_support(self, X: npt.ArrayLike) -> Array:
         """Compute each point's distance to the nearest support point, scaled by the bandwidths.
 
-        The distance is min_i |theta_i o (t - c_i)| over all members. At distance 2 the Gaussian is
-        0.02; at larger distances, predictions approach the linear part or the mean.
+        The distance is min_i |theta_i o (t - c_i)| over all support points. At distance 2, the
+        Gaussian is 0.02; farther away, predictions approach the linear part or the mean.
 
         Parameters
         ----------
@@ -526,9 +526,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def summary(self) -> Summary:
         """Summarise the fitted model.
 
-        The only function is the mean of the members. Its details are ``members`` (their number),
-        ``held_out_score`` (their mean held-out score, or nan), the arrays ``relevance`` and
-        ``relevance_spread`` of shape (n_features,), and ``correlated``, the correlated pairs.
+        The summary has one function, the mean of the members. Its details are ``members`` (their
+        number), ``held_out_score`` (their mean held-out score, or nan), the arrays ``relevance``
+        and ``relevance_spread`` of shape (n_features,), and ``correlated``, the correlated pairs.
 
         Returns
         -------

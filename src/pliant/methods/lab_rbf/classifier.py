@@ -35,7 +35,7 @@ from pliant.methods.lab_rbf.objective import cholesky_factor
 from pliant.methods.lab_rbf.trainer import FitState
 
 INTERCEPT_PENALTY = 1e-6  # Per row; keeps the intercept finite if a class has no rows.
-GRADIENT_TOLERANCE = 3e-4  # Times n for g'H^-1 g (Newton), sqrt(n) for the scaled gradient.
+GRADIENT_TOLERANCE = 3e-4  # Times n for g'H^-1 g (Newton), times sqrt(n) for the scaled gradient.
 MAX_NEWTON = 2_000_000  # Largest cost n (p q)^2 of a Hessian for Newton steps; else L-BFGS-B.
 
 
@@ -43,7 +43,7 @@ MAX_NEWTON = 2_000_000  # Largest cost n (p q)^2 of a Hessian for Newton steps; 
 class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     """LAB-RBF classifier: the mean of several kernel expansions with one score per class.
 
-    All classes share the bandwidths. They are learned as in `LABRBFRegressor`, with targets of +1
+    All classes share the bandwidths, which are learned as in `LABRBFRegressor`, with targets of +1
     for the class and -1 for the others. Each member then fits a multinomial logistic regression to
     the kernel values and the features: it minimises the log loss plus alpha / 2 times the squared
     norm of the coefficients, with alpha selected on the held-out samples. Scores are averaged over
@@ -104,7 +104,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the losses. Samples with weight zero are ignored.
+            Weights >= 0 for the losses. Samples with weight zero are ignored.
 
         Returns
         -------
@@ -309,7 +309,7 @@ class LogisticPoint(NamedTuple):
 
 
 class PenalisedLogLoss(NamedTuple):
-    """Objective for one penalty as a function of W, with b as its last row."""
+    """Objective for one penalty as a function of W, with b in the last row."""
 
     A: Array
     indicators: Array
@@ -317,7 +317,7 @@ class PenalisedLogLoss(NamedTuple):
     ridge: Array
 
     def evaluate(self, W: Array) -> LogisticPoint:
-        """Evaluate the objective and its gradient."""
+        """Compute the objective and its gradient."""
         logs, q = log_softmax(class_scores(self.A @ W)), W.shape[1]
         probabilities = np.exp(logs)[:, -q:]
         slopes = self.weight[:, None] * (probabilities - self.indicators[:, -q:])
@@ -370,7 +370,7 @@ def _quasi_newton(loss: PenalisedLogLoss, W: Array, gram: Array) -> Array:
         return np.asarray(dtrtrs(R, z.reshape(len(R), -1), lower=1, trans=1)[0])
 
     def scaled(z: Array) -> tuple[float, Array]:
-        """Evaluate the objective and its gradient as functions of z = R'W."""
+        """Compute the objective and its gradient as functions of z = R'W."""
         point = loss.evaluate(coefficients(z))
         return point.value, np.ravel(dtrtrs(R, point.gradient, lower=1)[0])
 
@@ -382,7 +382,7 @@ def _quasi_newton(loss: PenalisedLogLoss, W: Array, gram: Array) -> Array:
 
 
 def log_softmax(scores: Array) -> Array:
-    """Compute the logarithms of the softmax of each row."""
+    """Compute the log-softmax of each row."""
     # scipy.special.log_softmax is slower for small arrays.
     shifted = scores - scores.max(axis=1, keepdims=True)
     shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))

@@ -41,7 +41,7 @@ class DaskTable(Table):
 
     @property
     def target_range(self) -> tuple[Array, Array]:
-        """Minimum and maximum of each target, before any logarithm."""
+        """Minimum and maximum of each target, before any log transform."""
         return self.targets.target_range
 
     @cached_property
@@ -94,7 +94,7 @@ class DrawnSample(NamedTuple):
 def draw_sample(
     X: Any, y: Any, sample_weight: Any, *, seed: Any, encoder: Callable[[Any], Encode] | None
 ) -> DrawnSample:
-    """Draw a sample; `encoder` builds the label encoding; None means numeric targets."""
+    """Draw a sample; `encoder` builds the label encoding, or is None for numeric targets."""
     labelled = encoder is not None
     rows = DaskRows.from_collection(X, y, sample_weight, labelled=labelled)
     used = rows.y if rows.weights is None else rows.y[rows.weights > 0]

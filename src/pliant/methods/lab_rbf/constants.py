@@ -1,6 +1,6 @@
 """Constants of LAB-RBF: starting values, penalties, row limits, probes and the error model.
 
-papers/results/lab-rbf-defaults.md measures the default settings with these values. Limits that only
+papers/results/lab-rbf-defaults.md reports results with these values. Limits that only
 guard against rounding are defined where they are used.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 FEW_CENTRES = 150  # With fewer support points, the ridge and shrinkage penalties are lower.
 MANY_ROWS = 4000  # With at least this many rows, members use 400 centres and never "evidence".
 INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # Candidates for d theta^2.
-LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2, features on [-1, 1].
+LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for features on [-1, 1].
 
 # Penalties, for features and targets on [-1, 1]
 ALPHAS = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0])  # Ridge penalties on the coefficients.
@@ -44,5 +44,5 @@ MIN_COMMON_SHARE = 0.3  # Lower bound on C / E, the common share of the members'
 MIN_NOISE_SHARE = 0.25  # Lower bound on the share of constant noise in the squared errors.
 MAX_RATIO = 10.0  # Upper bound on `ratio`, which is unstable with few rows.
 
-MIN_THREADED = 200_000  # Minimum number of kernel values for threads to save time.
+MIN_THREADED = 200_000  # Minimum number of kernel values for which threads save time.
 TINY = float(np.finfo(np.float64).tiny)

@@ -26,10 +26,10 @@ from pliant.methods.lab_rbf.members import LABRBFMember, Terms, row_blocks
 class LABRBFExplanation:
     """Decomposition of the predictions of a LAB-RBF model at given points.
 
-    All values are on the scale of the fit: the scores of ``decision_function`` for a classifier;
-    the logarithm of y if ``target_transform_`` is "log"; otherwise y, before clipping to the range
-    of the training target. With several outputs or more than two classes, the arrays of
-    predictions, contributions and effects have a last axis over outputs.
+    All values are on the scale of the fit, before clipping: ``decision_function`` scores for a
+    classifier, log y if ``target_transform_`` is "log", and y otherwise. With several outputs or
+    more than two classes, the arrays of predictions, contributions and effects have a last axis
+    over outputs.
 
     Attributes
     ----------
@@ -53,8 +53,8 @@ class LABRBFExplanation:
     contributions : array of shape (n_samples, n_nearest) or (n_samples, n_nearest, n_outputs)
         Terms c_i k(t, x_i) of the kernel part, divided by the number of members.
     effects : array of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
-        First-order change of the prediction for an increase of a feature by one standard deviation
-        of its training values. Both are measured on the transformed scale of the feature.
+        First-order change in the prediction when a transformed feature increases by one standard
+        deviation of its training values.
     shares : array of the same shape
         Squared effects divided by their sum over the features. Shares sum to 1, or are 0 if no
         feature has an effect.

@@ -51,7 +51,7 @@ def _laplacian(xp: Any, D: Any) -> Any:
 
 
 def _laplacian_slope(xp: Any, D: Any, values: Any) -> Any:
-    # h'(D) is infinite at D = 0, where the point is the centre. D is constant there: use 0.
+    # h'(0) is infinite, but D = 0 at the centre does not depend on theta: use 0.
     slopes = values / xp.sqrt(xp.clip(D, 1e-12, None))
     slopes[D == 0.0] = 0.0
     return slopes
@@ -80,7 +80,7 @@ PROFILES: dict[str, Profile] = {
 
 
 class LocalRBFKernel(Kernel):
-    """k(t, c_i) = h(|theta_i o (t - c_i)|^2) with bandwidths theta_i of each centre c_i.
+    """k(t, c_i) = h(|theta_i o (t - c_i)|^2) with bandwidths theta_i for each centre c_i.
 
     The kernel is neither symmetric nor positive semi-definite. Only the centres have bandwidths, so
     they are the only valid second argument: ``k(X, k.centres)``, shape (n_samples, n_centres).
@@ -192,7 +192,7 @@ class LocalRBFKernel(Kernel):
         products = centre_products(theta * theta, (centres - mean) * scale).T.copy()
 
         def distances(X: Array, *, exact_zero: bool = True) -> Array:
-            """Compute squared distances, (n, m); `exact_zero` replaces rounding errors by 0."""
+            """Compute squared distances, (n, m); `exact_zero` replaces rounding errors with 0."""
             points = (X if warp is None else warp(X)) - mean
             # Clipping to 1e150 bandwidths keeps the squares finite.
             result = point_products((points * scale).clip(-1e150, 1e150)) @ products
@@ -204,7 +204,7 @@ class LocalRBFKernel(Kernel):
 
 
 def point_products(X: Array) -> Array:
-    """Compute z(x) = [x o x, x, 1] of each row of X, shape (n, 2 d + 1)."""
+    """Compute z(x) = [x o x, x, 1] for each row of X, shape (n, 2 d + 1)."""
     n, d = X.shape
     z = np.empty((n, 2 * d + 1))  # np.hstack is slower for few rows
     z[:, :d], z[:, d : 2 * d], z[:, -1] = X * X, X, 1.0
@@ -292,14 +292,14 @@ class Warp(BaseEstimator):
         return b"".join(np.asarray(part, dtype=np.float64).tobytes() for part in parts)
 
     def __call__(self, X: npt.ArrayLike) -> Array:
-        """Compute u(x) of each row, float64, shape (n_samples, n_features)."""
+        """Compute u(x) for each row, float64, shape (n_samples, n_features)."""
         scaled = (self._transform(np.asarray(X)) - self.centres) * self.slopes
         nonlinear = np.flatnonzero(self.kinds)
         scaled[:, nonlinear] = scaled[:, nonlinear].clip(-WARP_BOUND, WARP_BOUND)
         return scaled
 
     def flat(self, X: Array) -> Mask:
-        """Return a mask of the entries of X at which a transformed feature is clipped."""
+        """Return a mask of the entries of X where the transformed feature is clipped."""
         outside = (self.kinds > 0) & (np.abs(self(X)) >= WARP_BOUND)
         return np.asarray(outside | ((self.kinds == WARPS.index("log")) & (X < 0)))
 

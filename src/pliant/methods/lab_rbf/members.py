@@ -29,7 +29,7 @@ Sums: TypeAlias = list[tuple[Array, Array]]
 class Table:
     """Training data: n rows of positive weight."""
 
-    X: Array  # shape (n, d), or a memory map, of which only blocks and samples are copied
+    X: Array  # shape (n, d); if a memory map, only blocks and samples are copied
     Y: Array  # targets on the scale of the fit, shape (n, q): logarithms if `log_target`
     numbers: Indices  # row numbers in the user's data
     weights: Array | None = None  # None if all are 1
@@ -79,7 +79,7 @@ class Table:
 
     @property
     def target_range(self) -> tuple[Array, Array]:
-        """Minimum and maximum of each target, before any logarithm."""
+        """Minimum and maximum of each target, before any log transform."""
         return self.Y.min(axis=0), self.Y.max(axis=0)
 
     def rows(self, rows: Indices) -> Table:
@@ -154,16 +154,16 @@ class LABRBFMember(BaseEstimator):
     linear_ : bool
         True if the expansion has a linear part.
     objective_ : str
-        Objective of the bandwidths.
+        Objective for the bandwidths.
     alpha_, shrinkage_ : float
         Ridge and shrinkage penalties selected on the held-out samples. A shrinkage of inf means one
         bandwidth per feature.
     level_ : float
-        Logarithm of the ridge penalty for the bandwidths; the objective "evidence" learns it.
+        Logarithm of the ridge penalty for the bandwidths, learned with the objective "evidence".
     validation_score_ : float
         R2 on the member's held-out samples; nan without held-out samples.
     objective_history_ : array of shape (n_iter_,)
-        Objective after each step of all stages.
+        Objective after each step, over all stages.
     changes_ : array of shape (n_features,)
         Mean squared change of f when a feature is permuted, relative to the variance of f.
     support_slopes_ : array of shape (n_support, n_features)
@@ -210,7 +210,7 @@ class LABRBFMember(BaseEstimator):
         self.coef_ = a[m:] if self.linear_ else np.zeros((d, a.shape[1]))
 
     def expand(self, X: Array) -> Array:
-        """Compute f of each point, shape (n_samples, n_outputs)."""
+        """Compute f at each point, shape (n_samples, n_outputs)."""
         X = X.clip(*self.limits_)
         f = self.kernel_.times(X, self.dual_coef_) + self.intercept_
         return f + self.warp_(X) @ self.coef_ if self.linear_ else f
@@ -233,7 +233,7 @@ class LABRBFMember(BaseEstimator):
         return Terms(self.warp_(X), self.warp_(self.kernel_.centres), theta * theta, D, K, slopes)
 
     def measure(self, X: Array) -> None:
-        """Measure the effect of each feature on f and on the terms of f, averaged over X."""
+        """Measure the effect of each feature on f and its terms, averaged over X."""
         terms = self.terms(X)
         u, C, W = terms.points, terms.centres, terms.squares
         size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)

@@ -1,4 +1,4 @@
-"""Objectives of the bandwidths of a LAB-RBF expansion f = K c + X v + b.
+"""Objectives for the bandwidths of a LAB-RBF expansion f = K c + X v + b.
 
 Let F = [K, X], or K without a linear part, with the rows of F and y multiplied by the square roots
 of their weights. Variable projection eliminates the coefficients a = [c; v]: each objective is a
@@ -38,7 +38,7 @@ DeviceArray: TypeAlias = Any
 
 
 class LocalValues(NamedTuple):
-    """Kernel values of n rows against m centres, and p weighted features."""
+    """Kernel values between n rows and m centres, and p weighted features."""
 
     distances: DeviceArray | None  # squared distances, shape (n, m), if the slope needs them
     kernel: DeviceArray  # shape (n, m)
@@ -47,7 +47,7 @@ class LocalValues(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LocalFeatures:
-    """Features of a LAB-RBF expansion: kernel values against m centres, and x if `linear`."""
+    """Features of a LAB-RBF expansion: kernel values for m centres, and x if `linear`."""
 
     centres: Array  # shape (m, d), near the origin, where products give accurate distances
     profile: Profile
@@ -55,19 +55,19 @@ class LocalFeatures:
     device: Device
 
     def moments(self, X: Array) -> DeviceArray:
-        """Return z(x) = [x o x, x, 1] of each row, shape (n, 2 d + 1)."""
+        """Return z(x) = [x o x, x, 1] for each row, shape (n, 2 d + 1)."""
         return self.device.array(point_products(X))
 
     def evaluate(
         self, moments: DeviceArray, log_squares: Array, root: DeviceArray | None = None
     ) -> LocalValues:
-        """Evaluate the features of rows with moments z(x) at log W; `root` scales the rows."""
+        """Compute the features at log W of rows with moments z(x); `root` scales the rows."""
         xp, profile = self.device.xp, self.profile
         parameters = self.device.array(centre_products(np.exp(log_squares), self.centres))
         distances = moments @ parameters.T  # D = z W', shape (n, m)
         xp.clip(distances, 0.0, None, out=distances)
         if profile.cusp:
-            # Rounding errors of D are relative to |theta_i o c_i|^2, the last column of w.
+            # Rounding errors in D are proportional to |theta_i o c_i|^2, the last column of w.
             noise = 16.0 * float(xp.finfo(distances.dtype).eps) * parameters[:, -1]
             distances[distances < noise] = 0.0
         if profile.needs_distance:
@@ -129,12 +129,12 @@ class LocalRows:
         return LocalRows(self.features, *(None if a is None else a[indices] for a in arrays))
 
     def evaluate(self, log_squares: Array) -> LocalValues:
-        """Evaluate the weighted features at log W."""
+        """Compute the weighted features at log W."""
         return self.features.evaluate(self.moments, log_squares, self.root)
 
     def normal_equations(self, F: DeviceArray, ridge: float = 0.0) -> NormalEquations:
         """Sum F'F and F'y of weighted features, shape (n, p), in float64."""
-        # Products in float32 suffice if the penalty exceeds 2e-5 of the mean diagonal of F'F,
+        # Products in float32 suffice if the penalty exceeds 2e-5 times the mean diagonal of F'F,
         # estimated from 256 rows: their rounding errors are below the penalty.
         device, (n, p) = self.features.device, F.shape
         gram, right = np.zeros((p, p)), np.zeros((p, self.target.shape[1]))
@@ -175,7 +175,7 @@ class RowObjective:
     cache: list[tuple[Array, float, ObjectivePoint]] = field(default_factory=list, init=False)
 
     def at(self, log_squares: Array, level: float = 0.0) -> ObjectivePoint:
-        """Evaluate the value and gradients; only the evidence depends on `level`, log lam."""
+        """Compute the value and gradients; only the evidence depends on `level`, log lam."""
         for s, cached_level, point in self.cache:
             # Different points usually differ in the first entry, which is cheap to compare.
             same = cached_level == level and s.item(0) == log_squares.item(0)
@@ -186,12 +186,12 @@ class RowObjective:
         return point
 
     def value(self, log_squares: Array, level: float = 0.0) -> float:
-        """Evaluate the value without gradients."""
+        """Compute the value without gradients."""
         return self._compute(log_squares, level, gradient=False).value
 
     @abstractmethod
     def _compute(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
-        """Evaluate the value, and the gradients if `gradient` is True."""
+        """Compute the value, and the gradients if `gradient` is True."""
 
     def sample(self, indices: Indices) -> Self:
         """Return the objective restricted to the rows at given positions."""
@@ -229,7 +229,7 @@ class MarginalLikelihood(RowObjective):
         a, residual, factor, lam, energy = ridge_solution(
             rows, values.features, math.exp(level), JITTER
         )
-        # R, bounded below (targets are on [-1, 1]) to keep its inverse finite in float32.
+        # Bound R from below to keep its inverse finite in float32 (targets are on [-1, 1]).
         energy = max(energy, 1e-36)
         # log(R / (n q v)) measures the fit at the best noise level. log det A - p log lam is the
         # complexity, sum log(1 + w / lam) over the eigenvalues w of F'F: it penalises directions
@@ -326,7 +326,7 @@ def ridge_solution(
 
 
 def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
-    """Compute the lower Cholesky factor of F'F + diag(alpha), with jitter if it is singular."""
+    """Compute the lower Cholesky factor of F'F + diag(alpha), with jitter if singular."""
     for jitter in (0.0, 1e-12, 1e-9, 1e-6):
         diagonal = alpha + jitter * float(gram.diagonal().mean()) if jitter else alpha
         # LAPACK overwrites only column-major arrays, such as the transpose of this copy.
@@ -380,12 +380,12 @@ class Bandwidths:
         """Split the vector into log theta^2, clipped to its bounds, shape (m, d), and log lam."""
         m, d = self.objective.rows.features.centres.shape
         s = np.tile(x[:d], (m, 1)) if self.shared else x[: m * d].reshape(m, d)
-        # Keeps lam and its inverse finite: exp(690) is 1e299.
+        # Keep lam and its inverse finite: exp(690) is 1e299.
         level = min(max(float(x[-1]), -690.0), 690.0) if self.learns_level else 0.0
         return s.clip(*LOG_SQUARE_RANGE), level
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Evaluate the regularised objective and its gradient."""
+        """Compute the regularised objective and its gradient."""
         s, level = self.unpack(x)
         point = self.objective.at(s, level)
         if self.shared:

@@ -1,13 +1,13 @@
 """Regression with locally adaptive bandwidths, and prediction intervals.
 
-The model for the error of the mean f of m members at a point t is s(t) z, with
+At a point t, the error of the mean f of m members is modelled as s(t) z, with
 s(t)^2 = noise^2 + (ratio spread(t))^2. The spread is the standard deviation of the members'
 predictions at t. The distribution of z is empirical: held-out errors, each divided by its s.
 
 Let E be the mean squared error of a member, and C the mean product of the errors of two members on
 rows held out by both. The mean of k members has the mean squared error C + (E - C) / k: of its k^2
-error products, k have mean E and k (k - 1) have mean C. `ratio`^2 is the variance of two members'
-predictions on rows held out by both, over the variance of all final members there. With separate
+error products, k have mean E and k (k - 1) have mean C. On rows held out by two members, `ratio`^2
+is the variance of their held-out predictions divided by the variance of all final members. With
 calibration rows, intervals are split-conformal (Vovk, Gammerman and Shafer 2005; Lei et al. 2018).
 """
 
@@ -57,9 +57,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     """LAB-RBF regressor: the mean of kernel expansions with bandwidths for each support point.
 
     f(t) = sum_i c_i h(|theta_i o (t - x_i)|^2) + v't + b. The bandwidths theta_i, one per feature
-    for each support point x_i, minimise an objective where variable projection eliminates c and v.
-    The objectives are not convex, and there is no optimality certificate. The coefficients are a
-    ridge fit to all samples. The mean of the members is again an expansion,
+    for each support point x_i, minimise an objective from which variable projection eliminates
+    c and v. The objectives are not convex, and there is no optimality certificate. The coefficients
+    are a ridge fit to all samples. The mean of the members is again an expansion,
     ``kernel_(X, support_vectors_) @ dual_coef_ + X @ coef_ + intercept_``. Predictions are clipped
     to the range of the training target.
 
@@ -67,15 +67,15 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     ----------
     %(parameters)s
     calibration : float, optional
-        Fraction of the samples, in (0, 1), reserved to calibrate the prediction intervals, see
+        Fraction of the samples, in (0, 1), reserved to calibrate the prediction intervals; see
         `predict_interval`.
 
     Attributes
     ----------
     kernel_ : LocalRBFKernel
         Learned kernel with the support points of all members. If members transform the features
-        differently, it is unavailable, and so are ``dual_coef_``, ``coef_``, ``intercept_`` and
-        ``bandwidths_``; use ``members_``.
+        differently, ``kernel_``, ``dual_coef_``, ``coef_``, ``intercept_`` and ``bandwidths_`` are
+        unavailable; use ``members_``.
     support_ : array of shape (n_support,)
         Indices of the support points in the training data, member by member.
     support_vectors_ : array of shape (n_support, n_features)
@@ -89,17 +89,17 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     intercept_ : float or array of shape (n_outputs,)
         Intercept b.
     alpha_, shrinkage_, validation_score_ : arrays of shape (n_members,)
-        Penalties selected on the held-out samples, and R2 on these samples in the units of y.
+        Penalties selected on the held-out samples, and held-out R2 in the units of y.
     objective_history_ : list of arrays
-        Objective of each member after each step of all stages.
+        Objective of each member after each step, over all stages.
     feature_relevance_ : array of shape (n_features,)
-        Relevance of each feature; sums to 1. It is proportional to the mean squared change of f
+        Relevance of each feature, summing to 1: proportional to the mean squared change of f
         when the feature is permuted among at most 200 training points, relative to the variance of
         each output of f.
     feature_relevance_spread_ : array of shape (n_features,)
         Standard deviation of the relevance over the members; nan for a single member.
     support_relevance_ : array of shape (n_support, n_features)
-        Share of each feature in the mean squared slope of each support point's term.
+        Each feature's share of the mean squared slope of each support point's term.
     correlated_features_ : array of int of shape (n_pairs, 2)
         Pairs of features with an absolute rank correlation above 0.8 on at most 1000 training
         samples, strongest first. Either feature of a pair may get the relevance of both.
@@ -186,11 +186,11 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         n_support : int or "auto", default="auto"
             Number of support points.
         initial_bandwidth : float, default=1.0
-            Initial theta of all support points and features, for features on [-1, 1].
+            Initial theta for all support points and features, for features on [-1, 1].
         learning_rate : float, default=0.01
             Learning rate of Adam.
         **parameters
-            Other parameters of the class; ``max_iter`` defaults to 9500 and ``alpha`` to 1e-3.
+            Other constructor parameters; ``max_iter`` defaults to 9500 and ``alpha`` to 1e-3.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the squared errors. Samples with weight zero are ignored.
+            Weights >= 0 for the squared errors. Samples with weight zero are ignored.
 
         Returns
         -------
@@ -253,7 +253,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
                 table = table.with_logarithms() if state.target_transform_ == "log" else table
                 starts = trainer.continue_members(table, state.members_)
             fits = trainer.train(table, starts)
-            if self._algorithm.objective != "interpolation":  # it sets coefficients in training
+            if self._algorithm.objective != "interpolation":  # otherwise set in training
                 self._solve_coefficients([fit.member for fit in fits], table)
             self._store_members(table, fits)
             self.target_transform_ = "log" if table.log_target else None
@@ -304,7 +304,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         return self.n_outputs_
 
     def _choose_target(self, table: Table, trainer: Trainer, scale: str) -> Table:
-        """Return the table with log y if this lowers the held-out loss sufficiently."""
+        """Return the table, with log y if that lowers the held-out loss enough."""
         large = trainer.tries_scales and len(table) >= constants.MIN_LOG_ROWS
         positive = (self.target_low_ > 0).all()
         if not (large and positive and (skewness(table.Y) > constants.MIN_TARGET_SKEWNESS).all()):
@@ -338,7 +338,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             member.set_coefficients(a, table.mean)
 
     def _set_target(self, table: Table) -> Table:
-        """Store the range of new targets, delete any calibration, transform targets as in fit."""
+        """Store the new target range, delete any calibration, and transform targets as in `fit`."""
         transformed = table.with_logarithms() if self.target_transform_ == "log" else table
         self.target_low_, self.target_high_ = table.target_range
         if self.error_model_ is not None and self.error_model_.exact:
@@ -378,7 +378,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.9) -> Array:
         """Predict an interval that contains the target of each point with a given probability.
 
-        The endpoints are the quantiles (1 - coverage) / 2 and (1 + coverage) / 2, see
+        The endpoints are the quantiles (1 - coverage) / 2 and (1 + coverage) / 2; see
         `predict_quantile`.
 
         Parameters
@@ -395,11 +395,11 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
         Notes
         -----
-        By default, intervals use the held-out errors of the members, scaled by the disagreement of
-        the members. They are approximate, because the penalties are selected on the same samples.
+        By default, intervals use the held-out errors of the members, scaled by the disagreement
+        between members. They are approximate: the penalties are selected on the same samples.
         With ``calibration=0.2``, or after `calibrate`, intervals use samples reserved for this
         purpose (split conformal prediction). They then contain a new target with at least the
-        requested probability, for any distribution. The guarantee is an average over samples
+        requested probability, for any distribution. This holds on average over samples
         exchangeable with the calibration samples.
 
         References
@@ -437,7 +437,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         z = [errors.quantile(float(p)) for p in probabilities.ravel()]
         quantiles = np.stack([mean + scale * each for each in z], axis=-1)
         if self.target_transform_ == "log":
-            # Calibration targets <= 0 can give endpoints -inf: keep them, as exp would give 0.
+            # Calibration targets <= 0 can give endpoints of -inf: keep them, as exp would give 0.
             quantiles = np.where(np.isinf(quantiles), quantiles, np.exp(quantiles))
         if probabilities.ndim == 0:
             quantiles = quantiles[..., 0]
@@ -519,7 +519,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         return table.rows(rest), table.rows(reserved)
 
     def _clip_to_range(self, mean: Array) -> Array:
-        """Convert means to the units of y, and clip them to the range of the target."""
+        """Convert means to the units of y, and clip them to the target range."""
         predicted = np.exp(mean) if self.target_transform_ == "log" else mean
         return self._squeeze(predicted.clip(self.target_low_, self.target_high_))
 
@@ -547,7 +547,7 @@ class LABRBFErrorModel(BaseEstimator):
     Parameters
     ----------
     unit : array of shape (n_outputs,)
-        Half-range of the training target, > 0: in this unit, squared errors are finite.
+        Half-range of the training target, > 0; squared errors in this unit are finite.
     noise : array of shape (n_outputs,)
         Constant part of s, > 0, in this unit.
     ratio : array of shape (n_outputs,)
@@ -580,8 +580,8 @@ class LABRBFErrorModel(BaseEstimator):
         """Compute the quantile of z for each output.
 
         With calibration rows, this is the conformal quantile: an order statistic, or infinite with
-        too few rows. For `probability` p < 1/2, a new z is smaller with probability at most p;
-        otherwise, with probability at least p.
+        too few rows. A new z is smaller with probability at most p for `probability` p < 1/2,
+        and at least p otherwise.
         """
         n = len(self.errors)
         if self.exact:
@@ -667,7 +667,7 @@ def _scaled_errors(target: Array, predicted: Array, final: Array) -> tuple[float
             ratio = math.sqrt(held_out_variance / final_variance)
             ratio = min(max(ratio, 1.0), constants.MAX_RATIO)
     # The mean of k members has squared error C + (E - C) / k, and the mean of all m members
-    # C + (E - C) / m. Errors are rescaled by the root of the quotient.
+    # C + (E - C) / m. Errors are scaled by the root of their ratio.
     own = single - common
     factor = np.sqrt((common + own / m) / np.maximum(common + own / count, constants.TINY))
     mean_errors = factor * total / count

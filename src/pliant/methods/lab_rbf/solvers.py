@@ -1,7 +1,7 @@
 """Solvers for the bandwidths: quasi-Newton steps of bounded size, and Adam on mini-batches.
 
 For large log theta^2, kernel values vanish away from the centres, and the objective is flat. The
-long first step of L-BFGS-B can end there; `descend` bounds the change per coordinate.
+long first step of L-BFGS-B can end in this flat region; `descend` bounds the change per coordinate.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pliant.core.linalg import InverseHessian
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array, Indices
 
-# Maximum change of a coordinate in a gradient step, and in a quasi-Newton step.
+# Maximum change of a coordinate in a gradient step and in a quasi-Newton step.
 GRADIENT_STEP_CAP, STEP_CAP = 0.1, 1.0
 PATIENCE = 3  # Number of consecutive steps with a small decrease before the solver stops.
 
@@ -26,7 +26,7 @@ class Problem(Protocol):
     """Function with a gradient; `adam` requires an average over rows."""
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Evaluate the value and gradient at x."""
+        """Compute the value and gradient at x."""
 
     def sample(self, indices: Indices) -> Self:
         """Return the function restricted to the rows at given positions."""
@@ -53,7 +53,7 @@ def descend(
     Parameters
     ----------
     tol : float
-        Stop after three consecutive steps with a decrease below tol max(|value|, 1e-12).
+        Stop after three consecutive steps with a decrease below tol * max(|value|, 1e-12).
     callback : callable, optional
         Called with a `Progress` after each step; returns True to stop.
 

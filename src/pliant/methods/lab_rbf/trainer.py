@@ -37,7 +37,7 @@ from pliant.methods.lab_rbf.objective import (
 )
 
 Loss: TypeAlias = Callable[[Table, Indices], Callable[[Array], float]]
-"""Build the loss of scaled predictions at given rows; it is about 1 for a constant."""
+"""Build the loss of scaled predictions at given rows, about 1 for a constant prediction."""
 
 Layer: TypeAlias = Callable[[Array, Table, Array], Array]
 """Fit coefficients to features and rows; return predictions from the features of other rows."""
@@ -116,7 +116,7 @@ class Trainer:
     device: Device
     deadline: Deadline
     loss: Loss
-    layer: Layer | None  # fit of the coefficients; None means a ridge fit
+    layer: Layer | None  # fits the coefficients; None for a ridge fit
     validation_fraction: float
     tries_scales: bool  # True to try scales of features and target on held-out rows
     n_jobs: int | None
@@ -124,7 +124,7 @@ class Trainer:
     lock: threading.Lock = field(default_factory=threading.Lock)  # protects the deadline
 
     def choose_scales(self, table: Table) -> list[str]:
-        """Return the feature scales with nearly the lowest held-out loss, ordered by loss."""
+        """Return the feature scales with a held-out loss near the lowest, ordered by loss."""
         nonlinear = []
         if self.tries_scales:
             nonlinear = [scale for scale in WARPS[1:] if not Warp.learn(table.X, scale).affine]
@@ -213,7 +213,7 @@ class Trainer:
     def _train_member(
         self, table: Table, start: MemberStart, limits: Array, *, required: bool
     ) -> FitState | None:
-        """Train one member, or return None if the fit is stopped, unless `required`."""
+        """Train one member; if the fit is stopped, return None unless `required` or continued."""
         if self.deadline.stopped and not required and start.member is None:
             return None
         training, layer_output = self._start_training(table, start), None
@@ -246,7 +246,7 @@ class Trainer:
         return FitState(member, split, stage.predicted, layer_output)
 
     def probe(self, table: Table, scale: str) -> float:
-        """Compute the geometric mean of the held-out losses of small expansions on few rows."""
+        """Compute the geometric mean held-out loss over small expansions on few rows."""
         key = table.log_target, scale
         if key not in self.probe_losses:
             settings = replace(
@@ -277,7 +277,7 @@ class Trainer:
         return max(stage.loss, constants.TINY)
 
     def _start_training(self, table: Table, start: MemberStart) -> BandwidthTraining:
-        """Build the training of a member, with its held-out rows and their loss."""
+        """Set up the training of a member, with its held-out rows and loss."""
         rows, held_out, loss = start.split.held_out, None, None
         if rows is not None:
             held_out, loss = table.sample(rows, start.warp), self.loss(table, rows)
@@ -420,7 +420,7 @@ def build_objective(start: MemberStart, sample: Table, device: Device) -> RowObj
 
 
 def _features(objective: RowObjective, X: Array, log_squares: Array) -> Array:
-    """Evaluate the unweighted features of points on the device."""
+    """Compute the unweighted features of points on the device."""
     local = objective.rows.features
     return local.evaluate(local.moments(X), log_squares).features
 
@@ -441,7 +441,7 @@ def _choose_centres(rows: Table, support: str, count: int, rng: RandomState) -> 
     if support != "kmeans++":
         return np.asarray(distinct[np.sort(rng.choice(len(X), count, replace=False))])
     # k-means++ on [X, sqrt(d / q) Y]: probabilities are proportional to the squared distance to
-    # the nearest drawn point. scikit-learn's, with several trials per point, is ten times slower.
+    # the nearest drawn point. scikit-learn's version, with several trials, is ten times slower.
     points = np.hstack([X, np.sqrt(X.shape[1] / Y.shape[1]) * Y])
     sizes = np.einsum("ij,ij->i", points, points)
     drawn = [int(rng.randint(len(points)))]
