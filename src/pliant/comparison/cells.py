@@ -134,7 +134,7 @@ def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> R
 
 
 def failed(cell: Cell, error: str, status: Literal["error", "cut"] = "error") -> Record:
-    """Return the record of a cell that failed, or was cut at its deadline."""
+    """Return the record of a cell that failed or missed its deadline."""
     return {
         "method": cell.method,
         "repeat": cell.repeat,

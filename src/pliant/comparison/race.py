@@ -238,7 +238,7 @@ class Race:
             self.left[slow[0]] = f"too slow for the budget: {seconds(took[slow[0]])} for a fold"
 
     def _repeat_fits(self, repeat: int) -> bool:
-        """Return True if a repeat and the final fits are expected to fit the remaining time."""
+        """Return True if a repeat and the final fits should fit into the remaining time."""
         if any(cell.repeat == repeat for cell in self.records):
             return True
         active = [name for name in self._methods if name not in self.left | self._cut]

@@ -89,7 +89,7 @@ set_public_module(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a learned kernel lazily, as `pliant.methods` imports this module."""
+    """Import a learned kernel lazily: `pliant.methods` imports this module."""
     if name not in __all__:
         raise AttributeError(f"module 'pliant.kernels' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module("pliant.methods"), name)

@@ -133,7 +133,7 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
     ------
     ModelFileError
         If the file cannot be read, is damaged, is not a model file, has another format version, or
-        names a type that is not on the closed list. No object is built in these cases.
+        names a type that is not allowed. No object is built in these cases.
     """
     skops, name = _import_skops(), quoted(path, 200)
     try:

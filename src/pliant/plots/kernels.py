@@ -332,7 +332,7 @@ class AdaptationDisplay(Display):
         Parameters
         ----------
         machine : fitted estimator
-            A binary classifier or a regressor of DANK or KNPL.
+            A DANK or KNPL regressor or binary classifier.
         y : array-like of shape (n_support,)
             Labels or targets of its ``support_vectors_``.
 

@@ -137,7 +137,7 @@ class TableFormat:
 
     @cached_property
     def missing_numbers(self) -> frozenset[float]:
-        """Numbers in `na_values`; equal cells are missing in any notation."""
+        """Numbers in `na_values`; any notation of them counts as missing."""
         return frozenset(value for value in map(parse_float, self.na_values) if value == value)
 
     @property

@@ -224,7 +224,7 @@ class AdaptedKernel(Kernel):
         return {name: value for name, value in state.items() if name not in self._cached}
 
     def _check_loaded(self) -> None:
-        """Drop cached values loaded from a file, except the stored ones."""
+        """Drop cached values loaded from a file, except `_stored`."""
         super()._check_loaded()
         for cached in self._cached:
             self.__dict__.pop(cached, None)

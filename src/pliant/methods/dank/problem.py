@@ -17,10 +17,10 @@ eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
     threshold    eta (n^2 - sum s^2) - h0                     eta (tau n - tau^2/4)
     centred      -1/2 beta'K beta - (c/4) |P A P|^2           0
 
-where the centred rule omits the constant eta n^2. `pliant.methods.dank.kernel` states F for each
+where the centred rule omits the constant eta n^2. `pliant.methods.dank.kernel` gives F for each
 rule. The quartic rule is a `MarginDual`, solved by two-coordinate ascent. The others are an
-`AdaptedDual`, the quartic rule plus a smooth function, which its models linearise. The threshold
-rule's function is convex, eta times a sum of Huber functions of l, so the model lies below h.
+`AdaptedDual`, the quartic rule plus a smooth function, which its models linearise. For the
+threshold rule it is convex, eta times a sum of Huber functions of l, so the model lies below h.
 
 For the threshold rule, eta n^2 and eta sum s^2 are much larger than h - h0; their difference loses
 digits. With the largest eigenvalue l = n + e and sums over the others above tau/2, n^2 cancels:
@@ -185,7 +185,7 @@ class AdaptedDual:
         For a share in [0, 1], the quartic term has the weight `share` c. A share in (-1, 0) is for
         an h less curved than the plain SVM, for example with tau near 2n. Then there is no quartic
         term, and K has weight 1 + share, so 1 after division by 1 + share. For the threshold rule
-        and share = 1, the model touches h at the point, up to a constant, and lies below h.
+        and share = 1, the model, up to a constant, touches h at the point and lies below h.
         """
         quartic, flat = max(share, 0.0) * self.rule.c, min(1.0, 1.0 + share)
         u, v = point.fields
@@ -202,7 +202,7 @@ class AdaptedDual:
         """Return the increase of h from `old` to `new`, with the inner minimum linearised at `at`.
 
         The inner minimum is concave in beta. So the result is an upper bound on the true increase
-        for `at` = `old`, and a lower bound for `at` = `new`. No large numbers cancel.
+        for `at` = `old`, and a lower bound for `at` = `new`. No cancellation occurs.
         """
         step = new.beta - old.beta
         tube = np.abs(new.beta) - np.abs(old.beta)
@@ -350,8 +350,8 @@ def _compress(
 ) -> Array:
     """Return S = 11' + c A in a basis of its range, shape (s + 1, s + 1).
 
-    The basis consists of unit vectors for the s support points, with coefficients `beta`, and the
-    normalised vector of ones over the other n - s points, where the rows of S are ones.
+    The basis: unit vectors for the s support points, with coefficients `beta`, and the normalised
+    vector of ones over the other n - s points. There the rows of S are ones.
     """
     s = len(support)
     core = np.empty((s + 1, s + 1))

@@ -61,7 +61,7 @@ class LocalFeatures:
     def evaluate(
         self, moments: DeviceArray, log_squares: Array, root: DeviceArray | None = None
     ) -> LocalValues:
-        """Compute the features at log W of rows with moments z(x); `root` scales the rows."""
+        """Compute features of rows with moments z(x), at log W; `root` scales the rows."""
         xp, profile = self.device.xp, self.profile
         parameters = self.device.array(centre_products(np.exp(log_squares), self.centres))
         distances = moments @ parameters.T  # D = z W', shape (n, m)

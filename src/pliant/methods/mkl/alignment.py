@@ -6,7 +6,7 @@ The alignment of two Gram matrices is their cosine after centring,
 
 with the Frobenius inner product <A, B>, the norm |A|^2 = <A, A>, K_c = H K H and H = I - 1 1'/n.
 Y = T T' is the Gram matrix of the target. Its factor T holds the signs of two classes, one
-indicator column per class for more classes, or the centred target of a regression.
+indicator column per class for three or more, or the centred regression target.
 
 With sample weights s, sample i counts s_i times: <A, B> = sum_ij s_i s_j A_ij B_ij, and
 H = I - 1 s'/(sum s). With S = diag(sqrt(s)) and the unit vector u along sqrt(s), <K_c, Y_c> equals

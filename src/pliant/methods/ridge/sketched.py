@@ -122,7 +122,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         y : array-like of shape (n_samples,), or for real targets (n_samples, n_outputs)
             Class labels or real targets; a Dask array is computed.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0. For the same centres and kernel, a weight of 2 repeats the sample.
+            Weights >= 0. With fixed centres and kernel, weight 2 equals a repeated sample.
         """
         with fresh(self):
             check_parameters(self)
@@ -387,7 +387,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 
     Notes
     -----
-    Let g be the residual of the normal equations in orthonormal coordinates, from a separate pass.
+    A separate pass computes g, the residual of the normal equations in orthonormal coordinates.
     ``gap_`` = |g|^2/alpha bounds the objective minus its minimum. It also bounds the weighted sum
     of squared differences between training predictions and optimal ones. :doc:`/methods/ridge`
     derives both.

@@ -214,7 +214,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     def summary(self) -> Summary:
         """Return the functions of the classifier, the scaled kernel, and the learner's results.
 
-        The results include the numbers of ``labelled`` samples and of all samples, ``rows``.
+        The results include the numbers of samples: ``labelled``, and ``rows`` for all.
         """
         check_is_fitted(self)
         learner, machine = summarize(self.learner_), summarize(self.machine_)

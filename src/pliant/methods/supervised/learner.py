@@ -315,7 +315,7 @@ class PSDPart(NamedTuple):
             stacklevel=stack_level(),
         )
         values, vectors = np.linalg.eigh(gram)
-        # eigenvalues above -1e-8 times the largest k0(x, x) are rounding errors
+        # negative eigenvalues down to -1e-8 max k0(x, x) are rounding errors
         negative = values < -1e-8 * float(np.abs(gram.diagonal()).max())
         values, vectors = values[negative], vectors[:, negative]
         gram = gram - (vectors * values) @ vectors.T  # K0 - sum_i lambda_i v_i v_i'

@@ -4,8 +4,8 @@
     D = diag(A 1),   L = I - D^{-1/2} A D^{-1/2},   L v_i = lambda_i v_i,   0 <= lambda_i <= 2
 
 L is the normalised Laplacian. Its null space is spanned by the vectors D^{1/2} 1_c of the connected
-components c. The other eigenvectors are computed from I - L after shifting the eigenvalue of the
-null vectors from 1 to -2, below the rest of the spectrum, so that the null vectors do not recur.
+components c. The other eigenvectors are computed from I - L. Shifting the null vectors' eigenvalue
+from 1 to -2, below the rest of the spectrum, keeps them from recurring.
 """
 
 from __future__ import annotations

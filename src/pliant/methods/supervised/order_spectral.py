@@ -17,7 +17,7 @@ cosine with T, unless it is zero. With mu = E t for the rays E,
 
 is a non-negative least squares problem. Its solution is zero only if c <= 0. Then no alignment is
 positive, and an extreme ray is optimal: -<K, T> is linear and >= 0 on the cone, and on the slice
--<K, T> = 1 the alignment grows with |K|, which is convex. If some K has <K, T> = 0, so does a ray.
+-<K, T> = 1 the alignment grows with |K|, which is convex. If some K gives <K, T> = 0, a ray does.
 
 Loss of the supervised graph (SCG-OSK, problem (26)): minimise <K, S> = sum_i s_i mu_i, with
 s_i = v_i'S v_i. An extreme point minimises this linear function.

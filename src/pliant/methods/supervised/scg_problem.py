@@ -65,8 +65,8 @@ class SCGLogDet:
         """Return Q restricted to the range of K0, or None unless gamma is large and K0 singular.
 
         With K0 = B B' of numerical rank r and the singular value decomposition S^{1/2} B = U s V',
-        the result is -(B^+)' V diag(gamma s^2 / (1 + gamma s^2)) V' B^+. The vectors k0(x, P) of a
-        PSD k0 are in the range. Outside it, Q is of size gamma and only amplifies rounding errors.
+        the result is -(B^+)' V diag(gamma s^2 / (1 + gamma s^2)) V' B^+. If k0 is PSD, k0(x, P)
+        lies in the range of K0. Outside it, Q is of size gamma and only amplifies rounding errors.
         """
         if self.strength * float(np.abs(self.gram).max()) * len(self.gram) <= MAX_STABLE_STRENGTH:
             return None

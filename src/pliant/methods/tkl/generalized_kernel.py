@@ -380,7 +380,7 @@ class GeneralizedPolynomial(_FiniteRank):
     def _side(self, X: Array) -> Side:
         index, gamma = self._exponents(X.shape[1])
         Z = monomials(X, self.degree)
-        # k(x, y) = Z(x)' M Z(y), with Z the monomials of x; M sums P_ij mean_ij with equal x^delta
+        # k(x, y) = Z(x)'M Z(y), monomials Z of x; M_ab = sum P_ij mean_ij, index_i = a, index_j = b
         M = np.zeros((Z.shape[1], Z.shape[1]))
         entries = self.shape_matrix(X.shape[1]) * self._means(gamma)
         np.add.at(M, (index[:, None], index), entries)

@@ -13,8 +13,8 @@ which makes every learned kernel universal (their Theorem 15). With
 the solvers use a factor of Q, and (1 - floor) D(w), the gradient of w' K_P w in Q.
 
 As w' K_P w = <D(w), P>, the inner minimum over Q is attained at n_P v v', with v the eigenvector
-of the largest eigenvalue of D(w). (Theorem 11 of the paper states the smallest singular value,
-which is the worst direction.) So for every feasible w and every P,
+of the largest eigenvalue of D(w). (Theorem 11 of the paper takes the smallest singular value, so
+the worst direction.) So for every feasible w and every P,
 
     kappa(w) - 1/2 (floor tr D(w) + (1 - floor) n_P lambda_max(D(w)))
         <=  optimum  <=  primal objective of the SVM at P.

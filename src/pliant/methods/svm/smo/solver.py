@@ -284,8 +284,8 @@ def working_set(block: WorkingBlock, limit: int, rng: np.random.Generator) -> In
         return np.unique([np.argmax(rise), np.argmin(fall)])
     free = np.flatnonzero(block.free)
     # Use 3 % of all coordinates: most in a larger block need not move, and the block costs as much
-    # as the rows of those that do. Use 10 % up to 2000: such blocks are cheap, and a small C, which
-    # moves many coordinates to their bounds, needs ten times fewer blocks. Use at least 200 and at
+    # as the rows of those that do. Up to 2000, use 10 %: such blocks are cheap, and a tenth as many
+    # suffice for small C, which moves many coordinates to their bounds. Use at least 200 and at
     # least twice the free coordinates: these move in every round.
     size = min(limit, max(200, int(0.03 * n), min(int(0.1 * n), 2000), 2 * free.size))
     if pairs.size <= size:

@@ -312,7 +312,7 @@ def solve(
         `x` is a factor of P with the squared norm n_P, `value` the upper bound, and `certificate`
         a `Saddle`.
     """
-    # If `WINDOW` SVMs leave more than 80 % of the gap, kernel values have very different sizes and
+    # If `WINDOW` SVMs leave more than 80 % of the gap, kernel values differ widely in size and
     # hundreds of further steps do not help.
     search = Search(problem, tol, max_iter, callback, max_ratio=0.8)
     descent = LowRankDescent(search)
