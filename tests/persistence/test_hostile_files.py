@@ -135,12 +135,18 @@ LIST = node("ListNode", "builtins", "list", content=[])
 HOSTILE = {
     "function": node("FunctionNode", "os", "system"),
     "type": node("TypeNode", "builtins", "eval"),
+    "builtin": node("TypeNode", "os", "system"),
     "object": node("ObjectNode", "subprocess", "Popen", content=NONE),
     "constructor": node("ConstructorFromReduceNode", "subprocess", "Popen", content=LIST),
     "method": node("MethodNode", "builtins", "str", content={"func": "format", "obj": NONE}),
+    "partial": node(
+        "PartialNode", "functools", "partial", content=dict.fromkeys(["func", "args", "kwds"], NONE)
+    ),
     "operator": node("OperatorFuncNode", "operator", "methodcaller", attrs=LIST),
+    "ufunc": node("FunctionNode", "numpy", "exp"),
     "tree of another type": node("TreeNode", "os", "system", content=NONE),
     "network": node("ObjectNode", "sklearn.neural_network._multilayer_perceptron", "MLPClassifier"),
+    "neighbors": node("ObjectNode", "sklearn.neighbors._kd_tree", "KDTree", content=NONE),
     "listed type, other kind": node("ConstructorFromReduceNode", "builtins", "str", content=LIST),
     "callable as a list": node("ListNode", "os", "system", content=[]),
     "subclass of dict": node("DictNode", "collections", "OrderedDict", content={}, key_types=LIST),
@@ -157,6 +163,9 @@ HOSTILE = {
     "schema as array": node("NdArrayNode", "numpy", "ndarray", type="numpy", file="schema.json"),
     "array of a function": node("NdArrayNode", "numpy", "load", type="numpy", file="1.npy"),
     "array of unknown type": node("NdArrayNode", "numpy", "ndarray", type="pickle", file="1.npy"),
+    "slice of another type": node(
+        "SliceNode", "os", "system", content={"start": 0, "stop": 1, "step": None}
+    ),
 }
 
 
@@ -214,6 +223,21 @@ def test_an_object_in_itself_is_refused(tmp_path, valid, inner):
     refusal(tmp_path, with_schema(valid, change))
 
 
+def test_the_refusal_names_the_type_and_its_place(tmp_path, valid):
+    def change(root):
+        attributes(root)["kernel"] = HOSTILE["function"]
+
+    message = refusal(tmp_path, with_schema(valid, change))
+    assert "'model.steps[1][1].kernel' is the function 'os.system'" in message
+
+
+def test_a_model_that_is_plain_data_is_refused(tmp_path, valid):
+    def change(root):
+        root["content"]["model"] = LIST
+
+    assert "expected an estimator" in refusal(tmp_path, with_schema(valid, change))
+
+
 def test_deep_nesting_is_refused(tmp_path, valid):
     def change(root):
         inner = NONE
@@ -254,6 +278,7 @@ def header(shape, descr="'<f8'", order="False"):
         array_bytes(header("(99999999999,)", "'|V0'")),
         array_bytes(header("(99999999999,)", "'<U0'")),
         array_bytes(header("(1,)", "'|O'"), b"\0" * 8),
+        array_bytes(header("(1,)", "[('a', '|O')]"), b"\0" * 8),
         array_bytes(header("(1,)", "'<M8[s]'"), b"\0" * 8),
         array_bytes(header("__import__('os').getcwd()"), b"\0" * 8),
         array_bytes("{}"),
@@ -346,6 +371,16 @@ def test_a_changed_directory_is_refused_or_harmless(valid, data):
     for _ in range(data.draw(st.integers(1, 4))):
         changed[data.draw(st.integers(start, len(valid) - 1))] = data.draw(st.integers(0, 255))
     loads_equal_or_refuses(bytes(changed))
+
+
+@settings(max_examples=60, deadline=None)
+@given(share=st.floats(0, 1, exclude_max=True))
+def test_a_truncated_file_is_refused(valid, share):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.pliant"
+        path.write_bytes(valid[: int(share * len(valid))])
+        with pytest.raises(ModelFileError):
+            load_model(path)
 
 
 def nodes_of(value):

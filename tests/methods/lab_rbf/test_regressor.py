@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.core import blocks
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import Warp
 from pliant.methods import LABRBFAlgorithm
@@ -129,6 +130,13 @@ def test_bad_members_are_not_averaged():
         np.testing.assert_array_equal(model.averaged_, losses <= 2.0 * np.median(losses))
         left_out += np.sum(~model.averaged_)
     assert left_out > 0
+
+
+def test_predictions_do_not_depend_on_the_blocks(monkeypatch):
+    expected = fitted().predict(NEW), fitted().distance_to_support(NEW)
+    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 30)
+    np.testing.assert_allclose(fitted().predict(NEW), expected[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(fitted().distance_to_support(NEW), expected[1], rtol=0, atol=1e-7)
 
 
 def test_points_are_clipped_to_the_limits():
