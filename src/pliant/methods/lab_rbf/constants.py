@@ -12,16 +12,20 @@ import numpy as np
 FEW_CENTRES = 150  # With fewer support points, the ridge and shrinkage penalties are lower.
 MANY_ROWS = 4000  # With at least this many rows, members use 400 centres and never "evidence".
 INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # Candidates for d theta^2.
+MIN_IMPORTANCE = 1e-3  # Lower bound on d times the importance of a feature.
+SHARED_LOSS = 1.5  # Members with this multiple of the lowest loss try the best first stage.
 LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for features on [-1, 1].
 
 # Penalties, for features and targets on [-1, 1]
 ALPHAS = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0])  # Ridge penalties on the coefficients.
 SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage penalties on the bandwidths, one per stage.
-LOGISTIC_ALPHAS = np.array([100.0, 10.0, 1.0, 0.1, 0.01])  # Penalties on logistic coefficients.
+LOGISTIC_ALPHAS = 10.0 ** np.arange(2, -5, -1)  # Penalties on logistic coefficients.
 JITTER = 1e-9  # Fraction of the mean diagonal of F'F added to lam for the Cholesky factorization.
 
 # Maximum numbers of rows
 BANDWIDTH_ROWS = 3000  # Training rows for the bandwidths; the coefficients use all rows.
+FIRST_ROWS = 1500  # Rows for the first stage, which learns few parameters.
+SCREENING_ROWS = 1000  # Rows for the importances of the features.
 HELD_OUT_ROWS = 10_000  # Held-out rows per member.
 SLOPE_ROWS = 1000  # Rows over which slopes are averaged.
 ERROR_ROWS = 1000  # Held-out rows per member for the error model.

@@ -2,7 +2,8 @@
 
 `Trainer.choose_starts` selects the rows, centres and initial bandwidths of each member;
 `Trainer.continue_members` uses the centres and bandwidths of a previous fit. `Trainer.train` then
-learns the bandwidths along a path of decreasing shrinkage penalties.
+learns one bandwidth per feature from each initial value, keeps the better one by held-out loss, and
+follows a path of decreasing shrinkage penalties.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.random import RandomState
+from sklearn.ensemble import ExtraTreesRegressor
 
 from pliant.core.device import Device
 from pliant.core.progress import Deadline, Progress
@@ -61,6 +63,11 @@ class MemberSettings:
     support: Literal["kmeans++", "residual", "random"]
     max_iter: int
 
+    @property
+    def learns_shared_bandwidths(self) -> bool:
+        """True if the first stage learns one bandwidth per feature."""
+        return self.algorithm.initial_bandwidth == "auto" and self.support != "residual"
+
 
 class Split(NamedTuple):
     """Training rows, held-out rows or None, and rows of the last stage."""
@@ -80,7 +87,7 @@ class MemberStart(NamedTuple):
     rows: Table  # training rows, with transformed features and scaled targets
     positions: Indices  # positions of the centres among the training rows; empty in a warm start
     centres: Array  # transformed, shape (m, d)
-    log_squares: Array  # log theta^2, shape (m, d)
+    initial: tuple[Array, ...]  # alternative values of log theta^2, each of shape (m, d)
     level: float  # log lam
     first_stage: tuple[float, int]  # shrinkage and number of steps of the first stage
     shrinkages: tuple[float, ...]  # shrinkage penalties of the later stages
@@ -138,18 +145,42 @@ class Trainer:
         self, table: Table, warps: list[Warp], n_continued: int = 0
     ) -> list[MemberStart]:
         """Choose rows, centres and initial bandwidths of members after the first `n_continued`."""
+        weights = [np.full(table.X.shape[1], 1.0 / table.X.shape[1])]
+        if self.validation_fraction > 0 and self.settings[0].learns_shared_bandwidths:
+            weights.append(self._importances(table, warps[0]))
         tasks = []
         for k in range(n_continued, len(self.settings)):
             # The shift by k // len(warps) combines each warp with both objectives.
-            warp = warps[(k + k // len(warps)) % len(warps)]
-            tasks.append(delayed(self._choose_start)(table, self.settings[k], warp, self.seeds[k]))
+            warp, settings = warps[(k + k // len(warps)) % len(warps)], self.settings[k]
+            tasks.append(delayed(self._choose_start)(table, settings, warp, self.seeds[k], weights))
         return list(self._parallel(table, self.settings[0])(tasks))
+
+    def _importances(self, table: Table, warp: Warp) -> Array:
+        """Compute the importance of each feature for randomised trees, > 0, with sum near 1."""
+        rows = RandomState(self.seeds[0]).permutation(len(table))[: constants.SCREENING_ROWS]
+        sample = table.sample(rows, warp)
+        trees = ExtraTreesRegressor(40, min_samples_leaf=3, random_state=int(self.seeds[0]))
+        # float32 hides the rounding errors of scaled targets, which could change a split.
+        Y = sample.Y.astype(np.float32)
+        trees.fit(sample.X, Y[:, 0] if Y.shape[1] == 1 else Y, sample.weights)
+        return np.maximum(trees.feature_importances_, constants.MIN_IMPORTANCE / table.X.shape[1])
 
     @blas_limited
     def _choose_start(
-        self, table: Table, settings: MemberSettings, warp: Warp, seed: int, *, probe: bool = False
+        self,
+        table: Table,
+        settings: MemberSettings,
+        warp: Warp,
+        seed: int,
+        weights: list[Array],
+        *,
+        probe: bool = False,
     ) -> MemberStart:
-        """Choose rows (few for a `probe`), centres and initial bandwidths of one member."""
+        """Choose rows (few for a `probe`), centres and initial bandwidths of one member.
+
+        Each array of `weights`, shape (d,), gives one initial value: theta_j^2 is proportional to
+        the weight of feature j.
+        """
         rng, by_residual = RandomState(seed), settings.support == "residual"
         split = self._split(len(table), rng)
         if probe:
@@ -159,24 +190,19 @@ class Trainer:
         n_centres = (settings.n_support + 1) // 2 if by_residual else settings.n_support
         positions = _choose_centres(rows, settings.support, n_centres, rng)
         centres = rows.X[positions]
-        m, d = centres.shape
-        bandwidth, path = settings.algorithm.initial_bandwidth, settings.shrinkages
-        stage = path[-1] if by_residual else math.inf, 0
-        if bandwidth == "auto" and not by_residual:
-            # The first stage, 2/3 of max_iter steps (rounded up), learns one bandwidth per feature.
+        path, level = settings.shrinkages, math.log(settings.alpha)
+        stage = (path[-1], 0) if by_residual else (math.inf, 0)
+        if settings.learns_shared_bandwidths:
+            # The first stage takes 2/3 of max_iter steps (rounded up).
             stage = math.inf, -(-2 * settings.max_iter // 3)
-        s, level = np.zeros((m, d)), math.log(settings.alpha)
         start = MemberStart(
-            settings, split, rng, warp, rows, positions, centres, s, level, stage, path
+            settings, split, rng, warp, rows, positions, centres, (), level, stage, path
         )
-        if bandwidth != "auto":
-            s += 2.0 * math.log(bandwidth)
-            return start._replace(log_squares=s.clip(*constants.LOG_SQUARE_RANGE))
-        objective = build_objective(start, rows, self.device)
-        candidates = [np.full((m, d), math.log(square / d)) for square in constants.INITIAL_SQUARES]
-        with np.errstate(invalid="ignore"):  # see `_train_member`
-            values = [objective.value(s, level) for s in candidates]
-        return start._replace(log_squares=candidates[int(np.argmin(values))])
+        if settings.algorithm.initial_bandwidth != "auto":
+            s = np.full(centres.shape, 2.0 * math.log(settings.algorithm.initial_bandwidth))
+            return start._replace(initial=(s.clip(*constants.LOG_SQUARE_RANGE),))
+        objective = build_objective(start, rows.head(constants.FIRST_ROWS), self.device)
+        return start._replace(initial=tuple(_initial_squares(objective, level, w) for w in weights))
 
     def continue_members(self, table: Table, members: Sequence[LABRBFMember]) -> list[MemberStart]:
         """Continue the members of a previous fit on new rows; initialise additional members."""
@@ -192,7 +218,7 @@ class Trainer:
             rows, centres = table.sample(split.train, warp), warp(member.kernel_.centres)
             positions, stage = np.zeros(0, dtype=np.intp), (member.shrinkage_, settings.max_iter)
             start = MemberStart(
-                settings, split, rng, warp, rows, positions, centres, s, member.level_, stage, ()
+                settings, split, rng, warp, rows, positions, centres, (s,), member.level_, stage, ()
             )
             starts.append(start._replace(member=member))
         warps = list({member.warp_.key(): member.warp_ for member in members}.values())
@@ -204,27 +230,41 @@ class Trainer:
         # Members with the evidence objective take longest and start first, to balance the threads.
         faster = np.array([start.settings.objective != "evidence" for start in starts])
         order = np.argsort(faster, kind="stable")
-        train = delayed(self._train_member)
-        tasks = [train(table, starts[k], limits, required=k == order[0]) for k in order]
-        fits = self._parallel(table, self.settings[0])(tasks)
-        return [fit for k in np.argsort(order) if (fit := fits[k]) is not None]
+        parallel, begin = self._parallel(table, self.settings[0]), delayed(self._begin_training)
+        begun = parallel(begin(table, starts[k], required=k == order[0]) for k in order)
+        trainings = [training for training in begun if training is not None]
+        best = min(trainings, key=lambda training: training.stage.loss)
+        finish = delayed(self._finish_training)
+        fits = iter(parallel(finish(table, training, best, limits) for training in trainings))
+        members = {k: next(fits) for k, t in zip(order, begun, strict=True) if t is not None}
+        return [members[k] for k in sorted(members)]
 
     @blas_limited
-    def _train_member(
-        self, table: Table, start: MemberStart, limits: Array, *, required: bool
-    ) -> FitState | None:
-        """Train one member; if the fit is stopped, return None unless `required` or continued."""
+    def _begin_training(
+        self, table: Table, start: MemberStart, *, required: bool
+    ) -> BandwidthTraining | None:
+        """Learn the first stage; None if the fit is stopped, unless `required` or continued."""
         if self.deadline.stopped and not required and start.member is None:
             return None
-        training, layer_output = self._start_training(table, start), None
-        split, held_out = start.split, training.held_out
+        training = self._build_training(table, start)
         # float32 products may flag an invalid operation although the result is finite. The
         # solver accepts only steps with a finite objective.
         with np.errstate(invalid="ignore"):
             if start.settings.support == "residual" and start.member is None:
-                start = training.add_centres()
-            objective, mean = build_objective(start, start.rows, self.device), start.rows.mean
-            stage = training.follow_path(objective)
+                training.add_centres()
+            training.learn_first_stage()
+        return training
+
+    @blas_limited
+    def _finish_training(
+        self, table: Table, training: BandwidthTraining, best: BandwidthTraining, limits: Array
+    ) -> FitState:
+        """Follow the path from the first stage, or from that of the `best` member."""
+        start, layer_output = training.start, None
+        split, held_out = start.split, training.held_out
+        with np.errstate(invalid="ignore"):
+            training.share(best)
+            stage, objective, mean = training.follow_path(), training.objective, start.rows.mean
             if self.layer is not None and held_out is not None:
                 F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
                 held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
@@ -270,13 +310,14 @@ class Trainer:
         """Compute the held-out loss of one small expansion."""
         if self.deadline.stopped:
             return math.inf
-        start = self._choose_start(table, settings, warp, seed, probe=True)
-        training = self._start_training(table, start)
+        weights = [np.full(table.X.shape[1], 1.0 / table.X.shape[1])]
+        start = self._choose_start(table, settings, warp, seed, weights, probe=True)
+        training = self._build_training(table, start)
         with np.errstate(invalid="ignore"):
-            stage = training.follow_path(build_objective(start, start.rows, self.device))
-        return max(stage.loss, constants.TINY)
+            training.learn_first_stage()
+            return max(training.follow_path().loss, constants.TINY)
 
-    def _start_training(self, table: Table, start: MemberStart) -> BandwidthTraining:
+    def _build_training(self, table: Table, start: MemberStart) -> BandwidthTraining:
         """Set up the training of a member, with its held-out rows and loss."""
         rows, held_out, loss = start.split.held_out, None, None
         if rows is not None:
@@ -312,19 +353,43 @@ class BandwidthTraining:
     lock: threading.Lock  # protects the deadline, which all threads share
     history: list[float] = field(default_factory=list)
     stopped: bool = False
+    objective: RowObjective = field(init=False)  # on all training rows
+    stage: Stage = field(init=False)  # first stage
 
-    def follow_path(self, objective: RowObjective) -> Stage:
+    def __post_init__(self) -> None:
+        self.objective = build_objective(self.start, self.start.rows, self.device)
+
+    def learn_first_stage(self) -> None:
+        """Run the first stage from each initial value, and keep the lowest held-out loss."""
+        (shrinkage, n_steps), rows, stages = self.start.first_stage, self.start.rows, []
+        few = self.objective
+        if math.isinf(shrinkage) and len(rows) > constants.FIRST_ROWS:
+            few = build_objective(self.start, rows.head(constants.FIRST_ROWS), self.device)
+        for log_squares in self.start.initial:
+            point = log_squares, self.start.level
+            if n_steps:
+                point = self.minimise(few, shrinkage, point, n_steps)
+            stages.append(self.validate(self.objective, point, shrinkage))
+        self.stage = min(stages, key=lambda stage: stage.loss)
+
+    def share(self, best: BandwidthTraining) -> None:
+        """Use the first stage of the `best` member if this member's has a much higher loss."""
+        shared = self.start.settings.learns_shared_bandwidths and self.start.member is None
+        if not (shared and self.stage.loss > constants.SHARED_LOSS * best.stage.loss):
+            return
+        s = np.broadcast_to(best.stage.log_squares[0], self.stage.log_squares.shape)
+        stage = self.validate(self.objective, (s, self.start.level), math.inf)
+        self.stage = min(self.stage, stage, key=lambda stage: stage.loss)
+
+    def follow_path(self) -> Stage:
         """Decrease the shrinkage penalty in stages while the held-out loss decreases."""
-        point = self.start.log_squares, self.start.level
-        shrinkage, n_steps = self.start.first_stage
-        if n_steps:
-            point = self.minimise(objective, shrinkage, point, n_steps)
-        best = self.validate(objective, point, shrinkage)
+        best = self.stage
         for shrinkage in self.start.shrinkages:
             if self.stopped:
                 break
-            point = self.minimise(objective, shrinkage, point, self.start.settings.max_iter)
-            stage = self.validate(objective, point, shrinkage)
+            point, n_steps = (best.log_squares, best.level), self.start.settings.max_iter
+            point = self.minimise(self.objective, shrinkage, point, n_steps)
+            stage = self.validate(self.objective, point, shrinkage)
             if stage.loss >= best.loss:
                 break
             best = stage  # also if the losses are nan
@@ -371,7 +436,7 @@ class BandwidthTraining:
         best = int(np.argmin(losses))
         return Stage(s, level, alphas[best], shrinkage, losses[best], predictions[best])
 
-    def add_centres(self) -> MemberStart:
+    def add_centres(self) -> None:
         """Add the rows with the largest residuals to the centres (He et al., Algorithm 1)."""
         settings, X = self.start.settings, self.start.rows.X
         n_centres = min(settings.n_support, len(np.unique(X, axis=0)))
@@ -379,20 +444,20 @@ class BandwidthTraining:
         batch = max(1, -(-(n_centres - len(self.start.positions)) // n_rounds))  # rounded up
         while len(self.start.positions) < n_centres:
             start = self.start
-            objective = build_objective(start, start.rows, self.device)
-            point, n_steps = (start.log_squares, start.level), max(1, settings.max_iter // n_rounds)
-            s, level = self.minimise(objective, settings.shrinkages[-1], point, n_steps)
-            new = self._largest_errors(objective, s, min(batch, n_centres - len(start.positions)))
+            point, n_steps = (start.initial[0], start.level), max(1, settings.max_iter // n_rounds)
+            s, level = self.minimise(self.objective, settings.shrinkages[-1], point, n_steps)
+            new = self._largest_errors(s, min(batch, n_centres - len(start.positions)))
             positions = np.concatenate([start.positions, new])
             s = np.vstack([s, np.tile(s.mean(axis=0), (len(new), 1))])
             self.start = start._replace(
-                positions=positions, centres=X[positions], log_squares=s, level=level
+                positions=positions, centres=X[positions], initial=(s,), level=level
             )
-        return self.start
+            self.objective = build_objective(self.start, self.start.rows, self.device)
 
-    def _largest_errors(self, objective: RowObjective, s: Array, count: int) -> Indices:
+    def _largest_errors(self, s: Array, count: int) -> Indices:
         """Find the distinct points, other than centres, with the largest errors."""
-        X, centres, rows = self.start.rows.X, self.start.positions, objective.rows
+        objective, rows = self.objective, self.objective.rows
+        X, centres = self.start.rows.X, self.start.positions
         alpha = np.array([self.start.settings.alpha])
         a = self.device.array(_coefficients(objective, s, alpha)[0])
         errors = self.device.numpy(rows.evaluate(s).features @ a - rows.target)
@@ -401,6 +466,17 @@ class BandwidthTraining:
         _, distinct = np.unique(np.vstack([X[centres], X[order]]), axis=0, return_index=True)
         new = np.sort(distinct[distinct >= len(centres)]) - len(centres)
         return np.asarray(order[new[:count]])
+
+
+def _initial_squares(objective: RowObjective, level: float, weights: Array) -> Array:
+    """Choose the multiple of `weights` with the lowest objective as log theta^2 of all centres."""
+    m, candidates = len(objective.rows.features.centres), []
+    for square in constants.INITIAL_SQUARES:
+        s = np.log(square * weights).clip(*constants.LOG_SQUARE_RANGE)
+        candidates.append(np.tile(s, (m, 1)))
+    with np.errstate(invalid="ignore"):  # see `Trainer._begin_training`
+        values = [objective.value(s, level) for s in candidates]
+    return candidates[int(np.argmin(values))]
 
 
 def build_objective(start: MemberStart, sample: Table, device: Device) -> RowObjective:
