@@ -62,10 +62,10 @@ from pliant.kernels.extension import (
 )
 from pliant.kernels.standard import Precomputed
 from pliant.methods.dank.problem import (
-    AdaptationSpectrum,
     CentredForm,
     Form,
     QuarticForm,
+    Spectrum,
     ThresholdForm,
     row_blocks,
 )
@@ -74,8 +74,7 @@ Extension: TypeAlias = Literal["none", "nearest", "reciprocal", "smooth"]
 EXTENSIONS = get_args(Extension)
 """Names of the extensions to new points."""
 
-Between: TypeAlias = Literal["one", "zero"]
-BETWEEN = get_args(Between)
+BETWEEN = ("one", "zero")
 """Values of F between points of different parts."""
 
 
@@ -88,7 +87,7 @@ class AdaptiveMatrix:
         The learned kernel.
     """
 
-    def __init__(self, kernel: AdaptedKernel) -> None:
+    def __init__(self, kernel: BaseHadamardKernel) -> None:
         self.kernel = kernel
 
     def __len__(self) -> int:
@@ -149,7 +148,7 @@ class AdaptiveMatrix:
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless the kernel loaded from a file is a learned kernel."""
-        if not isinstance(self.kernel, AdaptedKernel):
+        if not isinstance(self.kernel, BaseHadamardKernel):
             raise ValueError(f"expected a learned kernel, got {type(self.kernel).__name__}")
 
 
@@ -161,7 +160,7 @@ class ProfiledPoints(NamedTuple):
     profile: Array
 
 
-class AdaptedKernel(Kernel):
+class BaseHadamardKernel(Kernel):
     """A base kernel times an adaptive matrix; cached properties depend on its attributes."""
 
     _cached: ClassVar[tuple[str, ...]]
@@ -230,7 +229,7 @@ class AdaptedKernel(Kernel):
             self.__dict__.pop(cached, None)
 
 
-class HadamardKernel(AdaptedKernel):
+class HadamardKernel(BaseHadamardKernel):
     """The kernel that DANK and KNPL learn: k(x, y) F(x, y).
 
     Parameters
@@ -345,7 +344,7 @@ class HadamardKernel(AdaptedKernel):
             sums[rows.stop :] += beta[rows] @ gram[:, rows.stop - rows.start :]
         return sums
 
-    def store_spectrum(self, spectrum: AdaptationSpectrum | None) -> None:
+    def store_spectrum(self, spectrum: Spectrum | None) -> None:
         """Store the spectrum of the threshold form, if known; pickles and model files keep it."""
         adapted = self.extension != "none" and self.eta != np.inf and self.beta.any()
         if adapted and self.tau and spectrum is not None and spectrum.values.size:
@@ -433,9 +432,9 @@ class HadamardKernel(AdaptedKernel):
             return QuarticForm(c)
         pairs = vars(self).get("eigenpairs")  # see `store_spectrum`
         if pairs is not None:
-            spectrum = AdaptationSpectrum(pairs[0], pairs[1:-1], pairs[-1], n, True)
+            spectrum = Spectrum(pairs[0], pairs[1:-1], pairs[-1], n, True)
         else:
-            spectrum = AdaptationSpectrum.of(self._between, support, self.beta[support], c, tau, n)
+            spectrum = Spectrum.of(self._between, support, self.beta[support], c, tau, n)
         return ThresholdForm(c, tau, spectrum)
 
     def _check_form(self) -> None:
@@ -498,7 +497,7 @@ class HadamardKernel(AdaptedKernel):
                 )
 
 
-class PartitionedKernel(AdaptedKernel):
+class PartitionedKernel(BaseHadamardKernel):
     """The kernel that DANK and KNPL learn in parts: k(x, y) F(x, y).
 
     Parameters
@@ -537,7 +536,7 @@ class PartitionedKernel(AdaptedKernel):
         eta: float = np.inf,
         extension: Extension = "smooth",
         n_neighbors: int = 5,
-        between: Between = "one",
+        between: Literal["one", "zero"] = "one",
         centred: bool = False,
     ) -> None:
         self.base = base

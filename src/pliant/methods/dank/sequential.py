@@ -13,14 +13,11 @@ ten models suffice, each started at the solution of the previous one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from pliant.core.progress import Progress, Result, Status
-from pliant.core.typing import Array
-from pliant.methods.dank.problem import AdaptedDual, DualPoint
+from pliant.core.typing import Array, Callback
+from pliant.methods.dank.problem import DualPoint, HadamardDual
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate
 
@@ -34,18 +31,19 @@ Slower progress would take many thousands of models."""
 
 
 def solve(
-    problem: AdaptedDual,
+    problem: HadamardDual,
     start: Array,
     *,
     tol: float = 1e-4,
     max_iter: int = -1,
-    callback: Callable[[Progress], Any] | None = None,
+    callback: Callback | None = None,
 ) -> Result[Certificate]:
     """Maximise a concave function to a certified gap by a sequence of models.
 
     Parameters
     ----------
-    problem : AdaptedDual
+    problem : HadamardDual
+        With a rule that couples all coordinates.
     start : array of shape (n,)
         A feasible point.
     tol : float
@@ -81,13 +79,26 @@ def solve(
 class SequentialState:
     """State of the solver: the point, the next model's share, counters and history."""
 
+    limit: int
+    point: DualPoint
+    share: float
+    relative_gap: float
+    best_value: float
+    least_gap: float
+    reference: tuple[float, float]  # value and gap at the last model with `PROGRESS`
+    rejected: int  # numbers of consecutive models, for the three patiences
+    idle: int
+    slow: int
+    n_iter: int
+    stopped: bool
+
     def __init__(
         self,
-        problem: AdaptedDual,
+        problem: HadamardDual,
         start: Array,
         tol: float,
         max_iter: int,
-        callback: Callable[[Progress], Any] | None,
+        callback: Callback | None,
     ) -> None:
         self.problem = problem
         self.tol = tol
@@ -97,8 +108,8 @@ class SequentialState:
         self.share = 1.0
         self.relative_gap = np.inf
         self.best_value, self.least_gap = -np.inf, np.inf
-        self.reference = (-np.inf, np.inf)  # value and gap at the last model with `PROGRESS`
-        self.rejected = self.idle = self.slow = 0  # consecutive models, for the three patiences
+        self.reference = (-np.inf, np.inf)
+        self.rejected = self.idle = self.slow = 0
         self.n_iter = 0
         self.stopped = False
         self.history: list[Progress] = []
