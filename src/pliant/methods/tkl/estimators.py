@@ -1,7 +1,8 @@
 """Base class of the TKL and GKL estimators, and TKL: tessellated kernel learning.
 
 The kernel is linear in a positive semi-definite matrix P. `BaseGKL` is a support vector machine
-(SVM) that learns P; TKL is the case of tessellated kernels (Talitckii, Colbert and Peet, 2024).
+(SVM) that learns P; `BaseTKL` is the case of tessellated kernels (Talitckii, Colbert and Peet,
+2024), which can also learn in parts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from pliant.core.linalg import nearest_rows
 from pliant.core.progress import Progress, Result, Status
@@ -59,13 +61,8 @@ from pliant.methods.tkl.problem import KernelLearning
 from pliant.methods.tkl.solvers import interior, low_rank
 from pliant.methods.tkl.solvers.low_rank import INNER_SHARE, SVM_STEPS, Saddle, solve_given
 
-SUBSET, MANY_SAMPLES, START_SAMPLES, START_TOL = 2000, 2000, 1000, 1e-2
-"""Tuning constants of TKL and GKL:
-
-- `SUBSET`: number of samples for learning P if the full Gram matrix does not fit;
-- `MANY_SAMPLES`: number of samples above which the search is warm-started;
-- `START_SAMPLES`, `START_TOL`: number of samples and relative gap of the warm start.
-"""
+SUBSET = 2000
+"""Number of samples for learning P if the full Gram matrix does not fit."""
 
 
 def _check_floor(name: str, value: Any) -> None:
@@ -76,14 +73,24 @@ def _check_floor(name: str, value: Any) -> None:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BaseGKL(BaseSVM[Kernel]):
-    """A support vector machine that learns the matrix P of a generalised kernel."""
+    """A support vector machine that learns the matrix P of a generalised kernel.
+
+    `BaseSVM.fit` takes these steps:
+
+    1. `_state_problems` checks X and y, and states one `SVMProblem` per pair of classes.
+    2. `_build_kernel`, of a subclass, builds the family of kernels, without P.
+    3. `_solve` learns one function per problem with `_learn_on_all`, or with `_learn_on_subset` if
+       the Gram matrix is too large. `interior.solve` or `low_rank.solve` finds P and w.
+    4. `_build_function` builds the learned kernel k_P.
+    5. `_store` sets the fitted attributes, and warns if a gap is above ``tol``.
+    """
 
     C: float = 1.0
     floor: float = 0.0
     tol: float = 1e-3
     max_iter: int = 500
     cache_mb: float = 2000.0
-    random_state: Any = None
+    random_state: int | np.random.RandomState | None = None
     verbose: bool = False
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -103,15 +110,10 @@ class BaseGKL(BaseSVM[Kernel]):
         starts: Sequence[WarmStart | None],
         callback: Callback,
     ) -> list[LearnedFunction]:
-        settings = getattr(self, "partition", None)  # only TKL has this parameter
-        if settings is not None:
-            settings = as_partition("partition", settings)
         functions = []
         for problem in problems:
             learning = self._state_learning(problem, kernel)
-            if settings is not None:
-                function = self._learn_in_parts(problem, kernel, learning, settings, callback)
-            elif learning.fits or len(problem.target) <= SUBSET:
+            if learning.fits or len(problem.target) <= SUBSET:
                 result = self._learn_on_all(problem, kernel, learning, callback)
                 warning = self._describe_gap(result, result.status.value)
                 function = self._build_function(kernel, result, warning)
@@ -128,7 +130,7 @@ class BaseGKL(BaseSVM[Kernel]):
         )
 
     def _learn_on_all(
-        self, problem: SVMProblem, kernel: Kernel, learning: KernelLearning, callback: Any
+        self, problem: SVMProblem, kernel: Kernel, learning: KernelLearning, callback: Callback
     ) -> Result[Saddle]:
         """Learn P on all samples; with many samples, warm-start from the P of a subset."""
         start, n_svms = None, 0
@@ -143,16 +145,16 @@ class BaseGKL(BaseSVM[Kernel]):
             if small is not None and small.status is not Status.IDLE:
                 return small
             n_svms = 0 if small is None else small.n_iter
-        if len(problem.target) > MANY_SAMPLES:
+        if len(problem.target) > 2000:
             # The P of a subset is close to the final P, and steps on it are cheap.
-            subset = self._state_learning(self._draw_subset(problem, START_SAMPLES), kernel)
-            initial = low_rank.solve(subset, **options | {"tol": max(START_TOL, float(self.tol))})
+            subset = self._state_learning(self._draw_subset(problem, 1000), kernel)
+            initial = low_rank.solve(subset, **options | {"tol": max(1e-2, float(self.tol))})
             start, n_svms = initial.x, n_svms + initial.n_iter
         result = low_rank.solve(learning, start=start, **options)
         return replace(result, n_iter=result.n_iter + n_svms)
 
     def _learn_on_subset(
-        self, problem: SVMProblem, kernel: Kernel, learning: KernelLearning, callback: Any
+        self, problem: SVMProblem, kernel: Kernel, learning: KernelLearning, callback: Callback
     ) -> LearnedFunction:
         """Learn P on a subset, then solve SVMs on all samples to certify the gap."""
         subset, tol = self._draw_subset(problem, SUBSET), float(self.tol)
@@ -168,85 +170,6 @@ class BaseGKL(BaseSVM[Kernel]):
             "cache_mb so that the full Gram matrix fits",
         )
         return self._build_function(kernel, result, warning)
-
-    def _learn_in_parts(
-        self,
-        problem: SVMProblem,
-        kernel: Kernel,
-        learning: KernelLearning,
-        settings: KMeansPartition,
-        callback: Any,
-    ) -> LearnedFunction:
-        """Learn P on a subset, then solve an SVM on each part."""
-        subset = self._draw_subset(problem, SUBSET)
-        if subset is problem:
-            initial = self._learn_on_all(problem, kernel, learning, callback)
-            advice = initial.status.value
-        else:
-            initial = low_rank.solve(
-                self._state_learning(subset, kernel),
-                tol=float(self.tol), max_iter=self.max_iter, callback=callback,
-            )  # fmt: skip
-            rows = f"{len(subset.target)} of {len(problem.target)} rows"
-            advice = f"P was learned on {rows}; {initial.status.value}"
-        partition = kmeans_partition(learning.points, settings.n_parts, settings.random_state)
-        factor = learning.scaled(initial.x)  # Q = F F' of trace n_P
-
-        def state_part(part: int) -> KernelLearning:
-            return self._state_learning(problem.subset(partition.members(part)), kernel)
-
-        solved = run_parts(
-            _solve_part,
-            lambda part: (state_part(part), factor, float(self.tol)),
-            sizes=partition.sizes.tolist(),
-            n_jobs=settings.n_jobs,
-            report=lambda _done, _total: callback(None),
-        )
-        results = [
-            _skip_part(state_part(part)) if result is None else result
-            for part, result in enumerate(solved)
-        ]
-        w = np.zeros(len(problem.target))
-        for part, result in enumerate(results):
-            w[partition.members(part)] = result.beta
-        # The SVMs of the parts are separate problems, so their bounds are summed.
-        lower = math.fsum(result.value for result in results)
-        upper = lower + math.fsum(result.gap for result in results)
-        early = (Status[result.status] for result in results if result.status != "CONVERGED")
-        n_svms, saddle = initial.n_iter + len(results), Saddle(upper, lower, w, 0.0)
-        total = Result(
-            factor, upper, saddle.gap, n_svms, next(early, Status.CONVERGED),
-            [Progress(n_svms, upper, saddle.gap)], saddle,
-        )  # fmt: skip
-        warning = self._describe_gap(total, f"parts stopped early; {total.status.value}")
-        warning = warning or self._describe_gap(initial, advice)
-        function = self._build_function(kernel, total, warning)
-        attributes = {
-            **function.attributes,
-            "support_parts_": partition.labels[np.flatnonzero(w)],
-            "part_labels_": partition.labels,
-            "part_centres_": partition.centres,
-            "part_gaps_": np.array([result.gap for result in results]),
-            "part_seconds_": np.array([result.seconds for result in results]),
-        }
-        intercepts = np.array([result.intercept for result in results])
-        return replace(function, intercept=intercepts, attributes=attributes)
-
-    def _expand(self, X: Array) -> Array:
-        """Compute the decision values; with parts, use the SVM of the nearest centre's part."""
-        if "part_centres_" not in vars(self):
-            return super()._expand(X)
-        points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
-        box: Any = inner_kernel(self.kernel_)
-        parts = nearest_rows(np.clip(points, box.lower, box.upper), self.part_centres_)
-        values = np.asarray(self.intercept_[parts])
-        # f(x) = k(x, V_p) beta_p + b_p, with p the part of the nearest centre
-        for p in np.unique(parts):
-            rows, members = np.flatnonzero(parts == p), self.support_parts_ == p
-            if members.any():
-                vectors, coefficients = self.support_vectors_[members], self.dual_coef_[members]
-                values[rows] += expansion(self.kernel_, X[rows], vectors, coefficients)
-        return values
 
     def _draw_subset(self, problem: SVMProblem, count: int) -> SVMProblem:
         """Return the problem on `count` random samples, with rescaled weights."""
@@ -304,9 +227,10 @@ class BaseGKL(BaseSVM[Kernel]):
         return int(self.shape_factor_.shape[1])
 
     @property
-    def n_svm_solves_(self) -> Any:
+    def n_svm_solves_(self) -> int | Indices:
         """Number of SVMs solved; an array with one number per pair for more than two classes."""
-        return self.n_iter_
+        solves: int | Indices = self.n_iter_
+        return solves
 
     @property
     def relative_gap_(self) -> float:
@@ -314,8 +238,7 @@ class BaseGKL(BaseSVM[Kernel]):
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
     def _details(self) -> Mapping[str, Any]:
-        parts = {"parts": len(self.part_centres_)} if "part_centres_" in vars(self) else {}
-        return {"rank": self.rank_, **parts}
+        return {"rank": self.rank_}
 
     def _convergence(self) -> Convergence:
         gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
@@ -338,20 +261,10 @@ class BaseGKL(BaseSVM[Kernel]):
             estimator._check_intercepts(vectors)
 
     def _check_intercepts(self, vectors: Array) -> None:
-        """Raise ValueError unless the loaded intercepts and parts are consistent."""
-        shape = np.shape(self.intercept_)
-        if "part_centres_" not in vars(self):
-            if shape:
-                raise ValueError(f"expected intercept_ to be one number, got shape {shape}")
-            return
-        centres = check_points(self.part_centres_, "part_centres_", n_features=vectors.shape[1])
-        labels = np.asarray(self.support_parts_)
-        valid = np.issubdtype(labels.dtype, np.integer) and np.isin(labels, np.arange(len(centres)))
-        shapes = shape, labels.shape
-        if shapes != ((len(centres),), (len(vectors),)) or not np.all(valid):
+        """Raise ValueError unless the loaded intercept is consistent with the support vectors."""
+        if np.shape(self.intercept_):
             raise ValueError(
-                f"expected intercepts of {len(centres)} parts and part labels of "
-                f"{len(vectors)} support points, got shapes {shapes} with dtype {labels.dtype}"
+                f"expected intercept_ to be one number, got shape {np.shape(self.intercept_)}"
             )
 
 
@@ -399,6 +312,20 @@ def _skip_part(problem: KernelLearning) -> PartResult:
     return _part_result(zero, dual.bound(zero, 0.0, zero), 0, Status.STOPPED)
 
 
+def _combine_parts(
+    results: Sequence[PartResult], factor: Array, w: Array, n_svms: int
+) -> Result[Saddle]:
+    """Return the result of all parts; their SVMs are separate problems, so bounds are summed."""
+    lower = math.fsum(result.value for result in results)
+    upper = lower + math.fsum(result.gap for result in results)
+    early = (Status[result.status] for result in results if result.status != "CONVERGED")
+    saddle = Saddle(upper, lower, w, 0.0)
+    return Result(
+        factor, upper, saddle.gap, n_svms, next(early, Status.CONVERGED),
+        [Progress(n_svms, upper, saddle.gap)], saddle,
+    )  # fmt: skip
+
+
 def _part_result(w: Array, bound: Certificate, n_iter: int, status: Status) -> PartResult:
     return PartResult(w, bound.value, bound.gap, n_iter, status.name, intercept=bound.intercept)
 
@@ -412,57 +339,176 @@ def _check_partition(name: str, value: Any) -> None:
         )
 
 
-TESSELLATED: Mapping[str, Constraint] = {
-    "degree": check_degree, "scale": check_flag, "partition": optional(_check_partition),
-}  # fmt: skip
-"""Constraints on parameters of TKL; `_build_tessellated` checks ``delta``, which depends on X."""
+class BaseTKL(BaseGKL):
+    """A support vector machine that learns a tessellated kernel, on all samples or in parts."""
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        "degree": check_degree,
+        "scale": check_flag,
+        "partition": optional(_check_partition),  # `_build_kernel` checks ``delta``
+    }
+    _drawings = BaseGKL._drawings | {"tessellation"}
 
-def _build_tessellated(self: TKLClassifier | TKLRegressor, X: Array, used: Mask) -> Kernel:
-    """Build the tessellated kernel on a box around X, with the scaling of features."""
-    X, delta = X[used], self.delta
-    pair = delta if isinstance(delta, tuple) else (delta, delta)
-    if len(pair) != 2:
-        raise ValueError(
-            f"expected a tuple delta to be a pair (below, above), got {delta!r}; pass one number "
-            "per feature as a list or an array"
+    degree: int
+    delta: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike]
+    partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None
+    scale: bool
+
+    part_labels_: Indices
+    part_centres_: Array
+    support_parts_: Indices
+    part_gaps_: Array
+    part_seconds_: Array
+
+    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
+        """Build the tessellated kernel on a box around X, with the scaling of features."""
+        X, delta = X[used], self.delta
+        pair = delta if isinstance(delta, tuple) else (delta, delta)
+        if len(pair) != 2:
+            raise ValueError(
+                f"expected a tuple delta to be a pair (below, above), got {delta!r}; pass one "
+                "number per feature as a list or an array"
+            )
+        if isinstance(delta, bool | np.bool_ | complex | None):
+            raise ValueError(f"expected delta to be a number, a pair or a list, got {delta!r}")
+        # the box [-below, 1 + above] for features in [0, 1]
+        below = check_vector("delta", pair[0], X.shape[1])
+        above = check_vector("delta", pair[1], X.shape[1])
+        if min(below.min(), above.min()) < 0:
+            raise ValueError(f"expected delta >= 0, got {delta!r}")
+        kernel = TessellatedKernel(-below, 1.0 + above, int(self.degree))
+        check_shape_size(kernel.shape_size(X.shape[1]), X.shape[1])
+        if self.scale:
+            widths = X.max(axis=0) - X.min(axis=0)
+            return Rescaled(kernel, X.min(axis=0), np.where(widths > 0.0, widths, 1.0))
+        outside = (kernel.lower > X) | (kernel.upper < X)
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            raise ValueError(
+                f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
+                f"column {column}; scale=True scales the features to [0, 1]"
+            )
+        return kernel
+
+    def _solve(
+        self,
+        problems: Sequence[SVMProblem],
+        kernel: Kernel,
+        starts: Sequence[WarmStart | None],
+        callback: Callback,
+    ) -> list[LearnedFunction]:
+        if self.partition is None:
+            return super()._solve(problems, kernel, starts, callback)
+        settings = as_partition("partition", self.partition)
+        return [self._learn_in_parts(each, kernel, settings, callback) for each in problems]
+
+    def _learn_in_parts(
+        self,
+        problem: SVMProblem,
+        kernel: Kernel,
+        settings: KMeansPartition,
+        callback: Callback,
+    ) -> LearnedFunction:
+        """Learn P on a subset, then solve an SVM on each part."""
+        learning = self._state_learning(problem, kernel)
+        subset = self._draw_subset(problem, SUBSET)
+        if subset is problem:
+            initial = self._learn_on_all(problem, kernel, learning, callback)
+            advice = initial.status.value
+        else:
+            initial = low_rank.solve(
+                self._state_learning(subset, kernel),
+                tol=float(self.tol), max_iter=self.max_iter, callback=callback,
+            )  # fmt: skip
+            rows = f"{len(subset.target)} of {len(problem.target)} rows"
+            advice = f"P was learned on {rows}; {initial.status.value}"
+        partition = kmeans_partition(learning.points, settings.n_parts, settings.random_state)
+        factor = learning.scaled(initial.x)  # Q = F F' of trace n_P
+
+        def state_part(part: int) -> KernelLearning:
+            return self._state_learning(problem.subset(partition.members(part)), kernel)
+
+        solved = run_parts(
+            _solve_part,
+            lambda part: (state_part(part), factor, float(self.tol)),
+            sizes=partition.sizes.tolist(),
+            n_jobs=settings.n_jobs,
+            report=lambda _done, _total: callback(None),
         )
-    if isinstance(delta, bool | np.bool_ | complex | None):
-        raise ValueError(f"expected delta to be a number, a pair or a list, got {delta!r}")
-    # the box [-below, 1 + above] for features in [0, 1]
-    below = check_vector("delta", pair[0], X.shape[1])
-    above = check_vector("delta", pair[1], X.shape[1])
-    if min(below.min(), above.min()) < 0:
-        raise ValueError(f"expected delta >= 0, got {delta!r}")
-    kernel = TessellatedKernel(-below, 1.0 + above, int(self.degree))
-    check_shape_size(kernel.shape_size(X.shape[1]), X.shape[1])
-    if self.scale:
-        widths = X.max(axis=0) - X.min(axis=0)
-        return Rescaled(kernel, X.min(axis=0), np.where(widths > 0.0, widths, 1.0))
-    outside = (kernel.lower > X) | (kernel.upper < X)
-    if outside.any():
-        row, column = np.argwhere(outside)[0]
-        raise ValueError(
-            f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
-            f"column {column}; scale=True scales the features to [0, 1]"
-        )
-    return kernel
+        results = [
+            _skip_part(state_part(part)) if result is None else result
+            for part, result in enumerate(solved)
+        ]
+        w = np.zeros(len(problem.target))
+        for part, result in enumerate(results):
+            w[partition.members(part)] = result.beta
+        total = _combine_parts(results, factor, w, initial.n_iter + len(results))
+        warning = self._describe_gap(total, f"parts stopped early; {total.status.value}")
+        warning = warning or self._describe_gap(initial, advice)
+        function = self._build_function(kernel, total, warning)
+        attributes = {
+            **function.attributes,
+            "support_parts_": partition.labels[np.flatnonzero(w)],
+            "part_labels_": partition.labels,
+            "part_centres_": partition.centres,
+            "part_gaps_": np.array([result.gap for result in results]),
+            "part_seconds_": np.array([result.seconds for result in results]),
+        }
+        intercepts = np.array([result.intercept for result in results])
+        return replace(function, intercept=intercepts, attributes=attributes)
 
+    def _expand(self, X: Array) -> Array:
+        """Compute the decision values; with parts, use the SVM of the nearest centre's part."""
+        if "part_centres_" not in vars(self):
+            return super()._expand(X)
+        points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
+        parts = nearest_rows(np.clip(points, self.lower_, self.upper_), self.part_centres_)
+        values = np.asarray(self.intercept_[parts])
+        # f(x) = k(x, V_p) beta_p + b_p, with p the part of the nearest centre
+        for p in np.unique(parts):
+            rows, members = np.flatnonzero(parts == p), self.support_parts_ == p
+            if members.any():
+                vectors, coefficients = self.support_vectors_[members], self.dual_coef_[members]
+                values[rows] += expansion(self.kernel_, X[rows], vectors, coefficients)
+        return values
 
-def _corner(name: str) -> property:
-    """Create a property for the ``lower`` or ``upper`` corner of the box of the learned kernel."""
+    @property
+    def lower_(self) -> Array:
+        """The lower corner of the box, shape (n_features,), in scaled features."""
+        return self._corner("lower")
 
-    def corner(estimator: BaseGKL) -> Array:
-        fitted = estimator.estimators_[0] if "estimators_" in vars(estimator) else estimator
+    @property
+    def upper_(self) -> Array:
+        """The upper corner of the box, shape (n_features,), in scaled features."""
+        return self._corner("upper")
+
+    def _corner(self, name: str) -> Array:
+        fitted = self.estimators_[0] if "estimators_" in vars(self) else self
         return np.asarray(getattr(inner_kernel(fitted.kernel_), name))
 
-    return property(
-        corner, doc=f"The {name} corner of the box, shape (n_features,), in scaled features."
-    )
+    def _details(self) -> Mapping[str, Any]:
+        parts = {"parts": len(self.part_centres_)} if "part_centres_" in vars(self) else {}
+        return {**super()._details(), **parts}
+
+    def _check_intercepts(self, vectors: Array) -> None:
+        """Raise ValueError unless the loaded intercepts and parts are consistent."""
+        if "part_centres_" not in vars(self):
+            super()._check_intercepts(vectors)
+            return
+        centres = check_points(self.part_centres_, "part_centres_", n_features=vectors.shape[1])
+        labels = np.asarray(self.support_parts_)
+        valid = np.issubdtype(labels.dtype, np.integer) and np.isin(labels, np.arange(len(centres)))
+        shapes = np.shape(self.intercept_), labels.shape
+        if shapes != ((len(centres),), (len(vectors),)) or not np.all(valid):
+            raise ValueError(
+                f"expected intercepts of {len(centres)} parts and part labels of "
+                f"{len(vectors)} support points, got shapes {shapes} with dtype {labels.dtype}"
+            )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
+class TKLClassifier(BaseTKL, SVMClassifier[Kernel]):
     r"""Classification with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -600,26 +646,19 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     1.0
     """
 
+    # The steps of `fit` are listed in `BaseGKL`; with ``partition``, see `BaseTKL`.
+
     C: float = field(default=1.0, kw_only=False)
     degree: int = 1
-    delta: Any = 0.5
+    delta: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] = 0.5
     partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
     scale: bool = True
-    class_weight: Any = None
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseGKL._constraints,
-        **TESSELLATED,
-    }
-    _drawings = BaseGKL._drawings | {"tessellation"}
-    _build_kernel = _build_tessellated
-    lower_ = _corner("lower")
-    upper_ = _corner("upper")
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
 
 @documented_as(TKLClassifier, without=("classes_", "estimators_"))
 @dataclass(kw_only=True, eq=False, repr=False)
-class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
+class TKLRegressor(BaseTKL, SVMRegressor[Kernel]):
     r"""Epsilon-regression with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -668,18 +707,13 @@ class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
 
     C: float = field(default=1.0, kw_only=False)
     degree: int = 1
-    delta: Any = 0.5
+    delta: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] = 0.5
     partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
     scale: bool = True
     epsilon: float = 0.1
     scale_target: bool = True
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseGKL._constraints,
+        **BaseTKL._constraints,
         **SVMRegressor._constraints,
-        **TESSELLATED,
     }
-    _drawings = BaseGKL._drawings | {"tessellation"}
-    _build_kernel = _build_tessellated
-    lower_ = _corner("lower")
-    upper_ = _corner("upper")

@@ -187,6 +187,10 @@ class Box:
     along each feature. The total mass 1 prevents over- and underflow with many features.
     """
 
+    lower: Array
+    upper: Array
+    density: Array
+
     def __init__(self, lower: npt.ArrayLike, upper: npt.ArrayLike, n_features: int) -> None:
         self.lower = check_vector("lower", lower, n_features)
         self.upper = check_vector("upper", upper, n_features)

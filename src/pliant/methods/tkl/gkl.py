@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Mask
@@ -33,16 +33,25 @@ def _check_family(_name: str, value: Any) -> None:
         )
 
 
-def _copy_family(self: GKLClassifier | GKLRegressor, X: Array, used: Mask) -> Kernel:
-    """Return a copy of the user's kernel without its P."""
-    kernel = GeneralizedPolynomial() if self.kernel is None else self.kernel
-    check_shape_size(kernel.shape_size(X.shape[1]), X.shape[1])
-    return kernel.with_factor(None)
+class _GivenFamily(BaseGKL):
+    """A support vector machine that learns P for the user's family of kernels."""
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        "kernel": optional(_check_family),
+    }
+
+    kernel: GeneralizedKernel | None
+
+    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
+        kernel = GeneralizedPolynomial() if self.kernel is None else self.kernel
+        check_shape_size(kernel.shape_size(X.shape[1]), X.shape[1])
+        return kernel.with_factor(None)
 
 
 @documented_as(TKLClassifier, without=TKL_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
+class GKLClassifier(_GivenFamily, SVMClassifier[Kernel]):
     r"""Classification with a kernel learned from a family of the user's choice.
 
     Solves, to a certified gap,
@@ -91,18 +100,12 @@ class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     """
 
     kernel: GeneralizedKernel | None = field(default=None, kw_only=False)
-    class_weight: Any = None
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseGKL._constraints,
-        "kernel": optional(_check_family),
-    }
-    _build_kernel = _copy_family
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
 
 @documented_as(TKLRegressor, without=TKL_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLRegressor(BaseGKL, SVMRegressor[Kernel]):
+class GKLRegressor(_GivenFamily, SVMRegressor[Kernel]):
     r"""Epsilon-regression with a kernel learned from a family of the user's choice.
 
     Solves the saddle point problem of `GKLClassifier` with the objective
@@ -131,8 +134,6 @@ class GKLRegressor(BaseGKL, SVMRegressor[Kernel]):
     scale_target: bool = True
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseGKL._constraints,
+        **_GivenFamily._constraints,
         **SVMRegressor._constraints,
-        "kernel": optional(_check_family),
     }
-    _build_kernel = _copy_family

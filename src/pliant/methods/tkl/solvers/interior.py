@@ -124,13 +124,22 @@ def _integrate(problem: KernelLearning) -> tuple[Array, Array] | None:
 class InteriorMethod:
     """The interior-point iteration on integrals `G` in a `basis`; `search` stores the bounds."""
 
+    problem: KernelLearning
+    dual: MarginDual
+    search: Search
+    G: Array
+    basis: Array
+    m: int
+    rank: int
+    identity: Array
+
     def __init__(
         self, problem: KernelLearning, dual: MarginDual, G: Array, basis: Array, search: Search
     ) -> None:
         self.problem, self.dual, self.search = problem, dual, search
         self.G, self.basis = G, basis
         self.m, self.rank = len(dual.linear), basis.shape[1]
-        self.identity: Array = np.eye(self.rank)
+        self.identity = np.eye(self.rank)
 
     def advance(self, point: InteriorPoint | None) -> None:
         """Iterate until the gap closes or the search stops; then reduce the rank of P."""
@@ -215,7 +224,7 @@ class InteriorMethod:
         try:
             system = CondensedSystem(dual, point, M, Z, self._gram(point.S), self.problem.size)
             reach = self._predictor_reach(system, Z)
-            step = system.newton_step(float(np.clip((1.0 - reach) ** 2, 0.01, 0.8)) * mu)
+            step = system.newton_step(float(np.clip((1.0 - reach) ** 2, 0.01, 0.8) * mu))
             # nine tenths of the distance to the boundary
             primal, dual_size = (min(1.0, 0.9 * length) for length in system.reach(step))
         except np.linalg.LinAlgError:  # rounding near the boundary
@@ -274,12 +283,20 @@ class CondensedSystem:
     B = diag(below/low + above/high), with `low` and `high` the distances of w from its bounds.
     """
 
+    point: InteriorPoint
+    M: Array
+    low: Array
+    high: Array
+    roots: list[Array]  # inverses of the Cholesky factors of Z and S
+    inverse: Array  # W
+    solutions: Array  # of the system, shape (m + 2, 2): a constant and the coefficient of mu
+
     def __init__(
         self, dual: MarginDual, point: InteriorPoint, M: Array, Z: Array, K: Array, trace: int
     ) -> None:
         self.point, self.M = point, M
         self.low, self.high = point.w - dual.lower, dual.upper - point.w
-        # inverses of the Cholesky factors of Z and S; W = root_Z' root_Z
+        # W = root_Z' root_Z
         self.roots = [np.linalg.inv(np.linalg.cholesky(matrix)) for matrix in (Z, point.S)]
         self.inverse = self.roots[0].T @ self.roots[0]
         m, flat = len(M), M.reshape(len(M), -1)
