@@ -60,7 +60,12 @@ from pliant.methods.dank.kernel import (
     HadamardKernel,
     PartitionedKernel,
 )
-from pliant.methods.dank.problem import HadamardDual, automatic_eta, hadamard_dual
+from pliant.methods.dank.problem import (
+    HadamardDual,
+    SpectralCertificate,
+    automatic_eta,
+    hadamard_dual,
+)
 from pliant.methods.summary import Convergence
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import (
@@ -110,7 +115,7 @@ class HadamardOptions:
 
 @dataclass(frozen=True, eq=False)
 class BaseGram:
-    """The base kernel, its Gram matrix on all training rows if stored, and whether it is PSD."""
+    """The base kernel; its Gram matrix on all training rows, if stored; True if it is PSD."""
 
     kernel: Kernel
     gram: DenseRows | None
@@ -142,7 +147,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
 
     Subclasses add tau (DANK) or ``_centred = True`` (KNPL). `BaseSVM.fit` takes these steps:
 
-    1. `_state_problems` checks X and y, and states one `SVMProblem` per pair of classes.
+    1. `_state_problems` checks X and y, and states one `SVMProblem`, or one per pair of classes.
     2. `_build_kernel` builds K, and stores its Gram matrix if `_stores_gram`.
     3. `_solve` learns one function per problem with `solve_whole`, or `solve_in_parts`:
        the plain SVM gives eta="auto"; `hadamard_dual` eliminates F from the problem;
@@ -212,6 +217,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
             return BaseGram(kernel, DenseRows(gram), psd)
         if not made_of(kernel, Precomputed, FunctionKernel):
             return BaseGram(kernel, None, psd=True)
+        # a user's function without a stored Gram matrix is tested on a sample
         sample = np.unique(np.linspace(0, len(X) - 1, SAMPLE_SIZE).astype(np.intp))
         try:
             return BaseGram(kernel, None, self._check_gram(kernel, X[sample])[1])
@@ -272,8 +278,8 @@ class BaseHadamard(BaseSVM[BaseGram]):
                 base.kernel, problem.points, result.x, eta, self.extension, tau=options.tau,
                 centred=self._centred,
             )  # fmt: skip
-            if base.gram is not None:  # float64, the precision of predictions
-                kernel.store_spectrum(getattr(certificate, "spectrum", None))
+            if base.gram is not None and isinstance(certificate, SpectralCertificate):
+                kernel.store_spectrum(certificate.spectrum)  # float64, as for predictions
         attributes = {
             "eta_": eta,
             "objective_constant_": constant,
@@ -540,7 +546,7 @@ def _maximise(
     dual = problem.quartic
     beta, fields = np.zeros_like(dual.linear), None
     if start is not None and start.growth == 1.0:
-        # The combined parts and the plain SVM overshoot: start from the best t beta, 0 <= t <= 1.
+        # The start, from the parts or the plain SVM, overshoots: use the best t beta, 0 <= t <= 1.
         beta = project_box_hyperplane(start.beta, dual.lower, dual.upper)
         beta, fields = best_multiple(dual, beta)
     elif start is not None:
@@ -559,7 +565,7 @@ def _solve_dual(
 ) -> Result[Certificate]:
     """Solve a dual from a feasible `start`; `fields` are those of the quartic dual, if known."""
     tol, max_iter = options.tol, options.max_iter
-    if problem.rule is None:
+    if problem.rule is None:  # tau = 0
         return smo.solve(
             problem.quartic, start, fields=fields, tol=tol, max_iter=max_iter, callback=callback
         )

@@ -49,7 +49,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from pliant.core.linalg import nearest_rows
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array, Columns, Indices
 from pliant.core.validation import check_choice, check_integer, check_points, check_real
 from pliant.kernels.base import Kernel
 from pliant.kernels.extension import (
@@ -124,7 +124,7 @@ class AdaptiveMatrix:
         values = np.linalg.eigvalsh(root[:, None] * F * root)
         return int((values > 1e-12 * values[-1]).sum())
 
-    def columns(self, indices: Any) -> Array:
+    def columns(self, indices: int | Columns) -> Array:
         """Return the columns `indices` (an integer, a slice or an array), shape (n, m)."""
         every = np.arange(len(self))
         return 1.0 + self.kernel.change_between(every, np.atleast_1d(every[indices]))

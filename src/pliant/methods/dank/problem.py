@@ -20,7 +20,7 @@ eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
 where the centred rule omits the constant eta n^2. `pliant.methods.dank.kernel` gives F for each
 rule. The quartic rule is a `MarginDual`, solved by two-coordinate ascent. Each of the others is the
 quartic rule plus a smooth function, which the models of `HadamardDual` linearise. For the threshold
-rule it is convex, eta times a sum of Huber functions of l, so the model lies below h.
+rule this function is convex, eta times a sum of Huber functions of l, so the model lies below h.
 
 For the threshold rule, eta n^2 and eta sum s^2 are much larger than h - h0; their difference loses
 digits. With the largest eigenvalue l = n + e and sums over the others above tau/2, n^2 cancels:

@@ -1,4 +1,4 @@
-"""Maximisation of a concave function by a sequence of models.
+"""Maximisation of a concave function h by a sequence of models.
 
 The model m_k of h at a point x_k is a simpler concave function with the same feasible set and the
 same gradient at x_k. Its maximiser x defines an ascent direction x - x_k of h. The solver takes the

@@ -57,7 +57,7 @@ from pliant.methods.tkl.generalized_kernel import (
     check_degree,
     check_shape_size,
 )
-from pliant.methods.tkl.problem import KernelLearning
+from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import interior, low_rank
 from pliant.methods.tkl.solvers.low_rank import INNER_SHARE, SVM_STEPS, Saddle, solve_given
 
@@ -77,7 +77,7 @@ class BaseGKL(BaseSVM[Kernel]):
 
     `BaseSVM.fit` takes these steps:
 
-    1. `_state_problems` checks X and y, and states one `SVMProblem` per pair of classes.
+    1. `_state_problems` checks X and y, and states one `SVMProblem`, or one per pair of classes.
     2. `_build_kernel`, of a subclass, builds the family of kernels, without P.
     3. `_solve` learns one function per problem with `_learn_on_all`, or with `_learn_on_subset` if
        the Gram matrix is too large. `interior.solve` or `low_rank.solve` finds P and w.
@@ -112,56 +112,56 @@ class BaseGKL(BaseSVM[Kernel]):
     ) -> list[LearnedFunction]:
         functions = []
         for problem in problems:
-            learning = self._state_learning(problem, kernel)
-            if learning.fits or len(problem.target) <= SUBSET:
-                result = self._learn_on_all(problem, kernel, learning, callback)
+            saddle_problem = self._state_saddle_problem(problem, kernel)
+            if saddle_problem.fits or len(problem.target) <= SUBSET:
+                result = self._learn_on_all(problem, kernel, saddle_problem, callback)
                 warning = self._describe_gap(result, result.status.value)
                 function = self._build_function(kernel, result, warning)
             else:
-                function = self._learn_on_subset(problem, kernel, learning, callback)
+                function = self._learn_on_subset(problem, kernel, saddle_problem, callback)
             functions.append(function)
         return functions
 
-    def _state_learning(self, problem: SVMProblem, kernel: Kernel) -> KernelLearning:
+    def _state_saddle_problem(self, problem: SVMProblem, kernel: Kernel) -> SaddleProblem:
         """Build the saddle point problem in P and the coefficients of an SVM."""
         points = kernel.rescale(problem.points) if isinstance(kernel, Rescaled) else problem.points
-        return KernelLearning(
+        return SaddleProblem(
             inner_kernel(kernel), points, problem.dual, self.cache_mb, float(self.floor)
         )
 
     def _learn_on_all(
-        self, problem: SVMProblem, kernel: Kernel, learning: KernelLearning, callback: Callback
+        self, problem: SVMProblem, kernel: Kernel, saddle_problem: SaddleProblem, callback: Callback
     ) -> Result[Saddle]:
         """Learn P on all samples; with many samples, warm-start from the P of a subset."""
         start, n_svms = None, 0
         options: dict[str, Any] = {"tol": float(self.tol), "callback": callback}
         if len(problem.target) == 2:
             # All feasible w are multiples of (1, -1), so the best P is the same for all w.
-            best = learning.oracle(np.array([1.0, -1.0]), 0.0).vectors
-            return solve_given(learning, best, **options)
+            best = saddle_problem.oracle(np.array([1.0, -1.0]), 0.0).vectors
+            return solve_given(saddle_problem, best, **options)
         options["max_iter"] = self.max_iter
         if len(problem.target) <= interior.MAX_SAMPLES:
-            small = interior.solve(learning, **options)
+            small = interior.solve(saddle_problem, **options)
             if small is not None and small.status is not Status.IDLE:
                 return small
             n_svms = 0 if small is None else small.n_iter
         if len(problem.target) > 2000:
             # The P of a subset is close to the final P, and steps on it are cheap.
-            subset = self._state_learning(self._draw_subset(problem, 1000), kernel)
+            subset = self._state_saddle_problem(self._draw_subset(problem, 1000), kernel)
             initial = low_rank.solve(subset, **options | {"tol": max(1e-2, float(self.tol))})
             start, n_svms = initial.x, n_svms + initial.n_iter
-        result = low_rank.solve(learning, start=start, **options)
+        result = low_rank.solve(saddle_problem, start=start, **options)
         return replace(result, n_iter=result.n_iter + n_svms)
 
     def _learn_on_subset(
-        self, problem: SVMProblem, kernel: Kernel, learning: KernelLearning, callback: Callback
+        self, problem: SVMProblem, kernel: Kernel, saddle_problem: SaddleProblem, callback: Callback
     ) -> LearnedFunction:
         """Learn P on a subset, then solve SVMs on all samples to certify the gap."""
         subset, tol = self._draw_subset(problem, SUBSET), float(self.tol)
-        part = self._state_learning(subset, kernel)
+        part = self._state_saddle_problem(subset, kernel)
         initial = low_rank.solve(part, tol=tol, max_iter=self.max_iter, callback=callback)
         # SVMs on all samples at the subset's P, with bounds over all P
-        result = solve_given(learning, initial.x, tol=tol, callback=callback)
+        result = solve_given(saddle_problem, initial.x, tol=tol, callback=callback)
         result = replace(result, n_iter=result.n_iter + initial.n_iter)
         advice = "" if initial.status is Status.CONVERGED else f" ({initial.status.value})"
         warning = self._describe_gap(
@@ -276,7 +276,7 @@ def inner_kernel(kernel: Kernel) -> GeneralizedKernel:
     return inner
 
 
-def _draw_rows(target: Array, count: int, random: Any) -> Indices:
+def _draw_rows(target: Array, count: int, random: np.random.RandomState) -> Indices:
     """Draw about `count` row numbers, sorted; two classes keep their proportions."""
     signs = np.unique(target)
     groups = [np.flatnonzero(target == sign) for sign in signs]
@@ -290,7 +290,7 @@ def _draw_rows(target: Array, count: int, random: Any) -> Indices:
     return np.sort(np.concatenate(rows))
 
 
-def _solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResult:
+def _solve_part(problem: SaddleProblem, factor: Array, tol: float) -> PartResult:
     """Solve the SVM of one part at Q = factor factor', to the final accuracy of a search."""
     dual = problem.svm(factor)
     zero = np.zeros_like(dual.linear)
@@ -305,7 +305,7 @@ def _solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResul
     return _part_result(result.x, result.certificate, result.n_iter, result.status)
 
 
-def _skip_part(problem: KernelLearning) -> PartResult:
+def _skip_part(problem: SaddleProblem) -> PartResult:
     """Return w = 0 and its gap for a part not started."""
     dual = problem.dual(np.empty((0, 0)))
     zero = np.zeros_like(dual.linear)
@@ -372,17 +372,18 @@ class BaseTKL(BaseGKL):
             )
         if isinstance(delta, bool | np.bool_ | complex | None):
             raise ValueError(f"expected delta to be a number, a pair or a list, got {delta!r}")
-        # the box [-below, 1 + above] for features in [0, 1]
+        # the box around features in [0, 1]
         below = check_vector("delta", pair[0], X.shape[1])
         above = check_vector("delta", pair[1], X.shape[1])
         if min(below.min(), above.min()) < 0:
             raise ValueError(f"expected delta >= 0, got {delta!r}")
-        kernel = TessellatedKernel(-below, 1.0 + above, int(self.degree))
+        lower, upper = -below, 1.0 + above
+        kernel = TessellatedKernel(lower, upper, int(self.degree))
         check_shape_size(kernel.shape_size(X.shape[1]), X.shape[1])
         if self.scale:
             widths = X.max(axis=0) - X.min(axis=0)
             return Rescaled(kernel, X.min(axis=0), np.where(widths > 0.0, widths, 1.0))
-        outside = (kernel.lower > X) | (kernel.upper < X)
+        outside = (lower > X) | (upper < X)
         if outside.any():
             row, column = np.argwhere(outside)[0]
             raise ValueError(
@@ -411,23 +412,23 @@ class BaseTKL(BaseGKL):
         callback: Callback,
     ) -> LearnedFunction:
         """Learn P on a subset, then solve an SVM on each part."""
-        learning = self._state_learning(problem, kernel)
+        saddle_problem = self._state_saddle_problem(problem, kernel)
         subset = self._draw_subset(problem, SUBSET)
         if subset is problem:
-            initial = self._learn_on_all(problem, kernel, learning, callback)
+            initial = self._learn_on_all(problem, kernel, saddle_problem, callback)
             advice = initial.status.value
         else:
             initial = low_rank.solve(
-                self._state_learning(subset, kernel),
+                self._state_saddle_problem(subset, kernel),
                 tol=float(self.tol), max_iter=self.max_iter, callback=callback,
             )  # fmt: skip
             rows = f"{len(subset.target)} of {len(problem.target)} rows"
             advice = f"P was learned on {rows}; {initial.status.value}"
-        partition = kmeans_partition(learning.points, settings.n_parts, settings.random_state)
-        factor = learning.scaled(initial.x)  # Q = F F' of trace n_P
+        partition = kmeans_partition(saddle_problem.points, settings.n_parts, settings.random_state)
+        factor = saddle_problem.scaled(initial.x)  # Q = F F' of trace n_P
 
-        def state_part(part: int) -> KernelLearning:
-            return self._state_learning(problem.subset(partition.members(part)), kernel)
+        def state_part(part: int) -> SaddleProblem:
+            return self._state_saddle_problem(problem.subset(partition.members(part)), kernel)
 
         solved = run_parts(
             _solve_part,

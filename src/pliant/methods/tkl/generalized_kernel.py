@@ -338,8 +338,8 @@ class GeneralizedPolynomial(_FiniteRank):
 
     def __init__(
         self,
-        lower: Any = 0.0,
-        upper: Any = 1.0,
+        lower: npt.ArrayLike = 0.0,
+        upper: npt.ArrayLike = 1.0,
         degree: int = 1,
         factor: npt.ArrayLike | None = None,
     ) -> None:
@@ -439,8 +439,8 @@ class TessellatedKernel(GeneralizedKernel):
 
     def __init__(
         self,
-        lower: Any = 0.0,
-        upper: Any = 1.0,
+        lower: npt.ArrayLike = 0.0,
+        upper: npt.ArrayLike = 1.0,
         degree: int = 1,
         factor: npt.ArrayLike | None = None,
     ) -> None:

@@ -25,7 +25,7 @@ import numpy as np
 from pliant.core.progress import Result, Status
 from pliant.core.typing import Array, Callback
 from pliant.methods.svm.dual import MarginDual
-from pliant.methods.tkl.problem import KernelLearning
+from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers.low_rank import INNER_SHARE, LowerBound, Saddle, Search, factorize
 
 MAX_SAMPLES = 64
@@ -60,7 +60,7 @@ class InteriorPoint(NamedTuple):
 
 
 def solve(
-    problem: KernelLearning,
+    problem: SaddleProblem,
     *,
     tol: float = 1e-3,
     max_iter: int = 500,
@@ -86,7 +86,7 @@ def solve(
     return search.result()
 
 
-def _is_suitable(problem: KernelLearning, dual: MarginDual) -> bool:
+def _is_suitable(problem: SaddleProblem, dual: MarginDual) -> bool:
     """Return True for classification with few samples, a moderate n_P and no floor."""
     small = len(problem.points) <= MAX_SAMPLES and problem.size <= 512 and problem.fits
     signs = np.sign(dual.upper) + np.sign(dual.lower)  # 0 for regression, or for C = 0
@@ -94,7 +94,7 @@ def _is_suitable(problem: KernelLearning, dual: MarginDual) -> bool:
     return small and two_classes and not np.any(dual.epsilon) and not problem.floor
 
 
-def _integrate(problem: KernelLearning) -> tuple[Array, Array] | None:
+def _integrate(problem: SaddleProblem) -> tuple[Array, Array] | None:
     """Compute U'G_kl U as rows, shape (m, m, r^2), and U, shape (n_P, r), with orthonormal columns.
 
     As 1'w = 0, every D(w) is in the range of sum_k D(e_k - 1/m). U is a basis of this range, and
@@ -124,7 +124,7 @@ def _integrate(problem: KernelLearning) -> tuple[Array, Array] | None:
 class InteriorMethod:
     """The interior-point iteration on integrals `G` in a `basis`; `search` stores the bounds."""
 
-    problem: KernelLearning
+    problem: SaddleProblem
     dual: MarginDual
     search: Search
     G: Array
@@ -134,7 +134,7 @@ class InteriorMethod:
     identity: Array
 
     def __init__(
-        self, problem: KernelLearning, dual: MarginDual, G: Array, basis: Array, search: Search
+        self, problem: SaddleProblem, dual: MarginDual, G: Array, basis: Array, search: Search
     ) -> None:
         self.problem, self.dual, self.search = problem, dual, search
         self.G, self.basis = G, basis
