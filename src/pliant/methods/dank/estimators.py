@@ -59,6 +59,7 @@ from pliant.methods.dank.kernel import (
     Extension,
     HadamardKernel,
     PartitionedKernel,
+    compute_gram,
 )
 from pliant.methods.dank.problem import (
     HadamardDual,
@@ -500,24 +501,6 @@ def problem_rows(problem: SVMProblem, base: BaseGram, options: HadamardOptions) 
     if len(problem.members) == len(base.gram):
         return base.gram
     return DenseRows(base.gram.square(problem.members))
-
-
-def compute_gram(kernel: Kernel, points: Array) -> Array:
-    """Compute the kernel values between points, shape (m, m); raise ValueError unless finite."""
-    gram = points
-    if not isinstance(kernel, Precomputed):
-        gram = kernel(points)
-    elif kernel.gram is not points:  # with kernel="precomputed", the points are the matrix
-        gram = kernel.gram if kernel.names_all(points) else kernel(points)
-        gram = np.asarray(gram, dtype=np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = gram.sum()  # not finite if any value is not finite
-    if not np.isfinite(total):
-        raise ValueError(
-            f"expected finite kernel values with a finite sum, got up to {np.abs(gram).max():.3g} "
-            f"from {type(kernel).__name__}; scale the features"
-        )
-    return gram
 
 
 def gram_rows(kernel: Kernel, points: Array, options: HadamardOptions, *, stored: int) -> Rows:

@@ -626,3 +626,21 @@ class PartitionedKernel(BaseHadamardKernel):
             raise ValueError(f"expected labels from 0 to {len(centres) - 1}, got {invalid[0]}")
         check_choice("between", self.between, BETWEEN)
         self._build_part(self.points, self.beta)._check_loaded()
+
+
+def compute_gram(kernel: Kernel, points: Array) -> Array:
+    """Compute the kernel values between points, shape (m, m); raise ValueError unless finite."""
+    gram = points
+    if not isinstance(kernel, Precomputed):
+        gram = kernel(points)
+    elif kernel.gram is not points:  # with kernel="precomputed", the points are the matrix
+        gram = kernel.gram if kernel.names_all(points) else kernel(points)
+        gram = np.asarray(gram, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = gram.sum()  # not finite if any value is not finite
+    if not np.isfinite(total):
+        raise ValueError(
+            f"expected finite kernel values with a finite sum, got up to {np.abs(gram).max():.3g} "
+            f"from {type(kernel).__name__}; scale the features"
+        )
+    return gram

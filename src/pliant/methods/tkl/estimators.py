@@ -1,8 +1,7 @@
 """Base class of the TKL and GKL estimators, and TKL: tessellated kernel learning.
 
 The kernel is linear in a positive semi-definite matrix P. `BaseGKL` is a support vector machine
-(SVM) that learns P; `BaseTKL` is the case of tessellated kernels (Talitckii, Colbert and Peet,
-2024), which can also learn in parts.
+(SVM) that learns P; TKL is the case of tessellated kernels (Talitckii, Colbert and Peet, 2024).
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from pliant.core.validation import (
     check_points,
     check_random_state,
     check_real,
-    check_vector,
     optional,
     real_number,
 )
@@ -52,10 +50,9 @@ from pliant.methods.svm.parts import (
 from pliant.methods.tkl.generalized_kernel import (
     LARGEST_SHAPE,
     GeneralizedKernel,
-    TessellatedKernel,
     blend_identity,
+    build_tessellated,
     check_degree,
-    check_shape_size,
 )
 from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import interior, low_rank
@@ -79,8 +76,9 @@ class BaseGKL(BaseSVM[Kernel]):
 
     1. `_state_problems` checks X and y, and states one `SVMProblem`, or one per pair of classes.
     2. `_build_kernel`, of a subclass, builds the family of kernels, without P.
-    3. `_solve` learns one function per problem with `_learn_on_all`, or with `_learn_on_subset` if
-       the Gram matrix is too large. `interior.solve` or `low_rank.solve` finds P and w.
+    3. `_solve` learns one function per problem with `_learn_on_all`; with `_learn_on_subset` if the
+       Gram matrix is too large; or with `_learn_in_parts` if TKL has a ``partition``.
+       `interior.solve` or `low_rank.solve` finds P and w.
     4. `_build_function` builds the learned kernel k_P.
     5. `_store` sets the fitted attributes, and warns if a gap is above ``tol``.
     """
@@ -110,6 +108,10 @@ class BaseGKL(BaseSVM[Kernel]):
         starts: Sequence[WarmStart | None],
         callback: Callback,
     ) -> list[LearnedFunction]:
+        settings = getattr(self, "partition", None)  # only TKL has this parameter
+        if settings is not None:
+            settings = as_partition("partition", settings)
+            return [self._learn_in_parts(each, kernel, settings, callback) for each in problems]
         functions = []
         for problem in problems:
             saddle_problem = self._state_saddle_problem(problem, kernel)
@@ -170,6 +172,77 @@ class BaseGKL(BaseSVM[Kernel]):
             "cache_mb so that the full Gram matrix fits",
         )
         return self._build_function(kernel, result, warning)
+
+    def _learn_in_parts(
+        self,
+        problem: SVMProblem,
+        kernel: Kernel,
+        settings: KMeansPartition,
+        callback: Callback,
+    ) -> LearnedFunction:
+        """Learn P on a subset, then solve an SVM on each part."""
+        saddle_problem = self._state_saddle_problem(problem, kernel)
+        subset = self._draw_subset(problem, SUBSET)
+        if subset is problem:
+            initial = self._learn_on_all(problem, kernel, saddle_problem, callback)
+            advice = initial.status.value
+        else:
+            initial = low_rank.solve(
+                self._state_saddle_problem(subset, kernel),
+                tol=float(self.tol), max_iter=self.max_iter, callback=callback,
+            )  # fmt: skip
+            rows = f"{len(subset.target)} of {len(problem.target)} rows"
+            advice = f"P was learned on {rows}; {initial.status.value}"
+        partition = kmeans_partition(saddle_problem.points, settings.n_parts, settings.random_state)
+        factor = saddle_problem.scaled(initial.x)  # Q = F F' of trace n_P
+
+        def state_part(part: int) -> SaddleProblem:
+            return self._state_saddle_problem(problem.subset(partition.members(part)), kernel)
+
+        solved = run_parts(
+            _solve_part,
+            lambda part: (state_part(part), factor, float(self.tol)),
+            sizes=partition.sizes.tolist(),
+            n_jobs=settings.n_jobs,
+            report=lambda _done, _total: callback(None),
+        )
+        results = [
+            _skip_part(state_part(part)) if result is None else result
+            for part, result in enumerate(solved)
+        ]
+        w = np.zeros(len(problem.target))
+        for part, result in enumerate(results):
+            w[partition.members(part)] = result.beta
+        total = _combine_parts(results, factor, w, initial.n_iter + len(results))
+        warning = self._describe_gap(total, f"parts stopped early; {total.status.value}")
+        warning = warning or self._describe_gap(initial, advice)
+        function = self._build_function(kernel, total, warning)
+        attributes = {
+            **function.attributes,
+            "support_parts_": partition.labels[np.flatnonzero(w)],
+            "part_labels_": partition.labels,
+            "part_centres_": partition.centres,
+            "part_gaps_": np.array([result.gap for result in results]),
+            "part_seconds_": np.array([result.seconds for result in results]),
+        }
+        intercepts = np.array([result.intercept for result in results])
+        return replace(function, intercept=intercepts, attributes=attributes)
+
+    def _expand(self, X: Array) -> Array:
+        """Compute the decision values; with parts, use the SVM of the nearest centre's part."""
+        if "part_centres_" not in vars(self):
+            return super()._expand(X)
+        points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
+        corners = _corner(self, "lower"), _corner(self, "upper")
+        parts = nearest_rows(np.clip(points, *corners), self.part_centres_)
+        values = np.asarray(self.intercept_[parts])
+        # f(x) = k(x, V_p) beta_p + b_p, with p the part of the nearest centre
+        for p in np.unique(parts):
+            rows, members = np.flatnonzero(parts == p), self.support_parts_ == p
+            if members.any():
+                vectors, coefficients = self.support_vectors_[members], self.dual_coef_[members]
+                values[rows] += expansion(self.kernel_, X[rows], vectors, coefficients)
+        return values
 
     def _draw_subset(self, problem: SVMProblem, count: int) -> SVMProblem:
         """Return the problem on `count` random samples, with rescaled weights."""
@@ -238,7 +311,8 @@ class BaseGKL(BaseSVM[Kernel]):
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
     def _details(self) -> Mapping[str, Any]:
-        return {"rank": self.rank_}
+        parts = {"parts": len(self.part_centres_)} if "part_centres_" in vars(self) else {}
+        return {"rank": self.rank_, **parts}
 
     def _convergence(self) -> Convergence:
         gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
@@ -261,10 +335,21 @@ class BaseGKL(BaseSVM[Kernel]):
             estimator._check_intercepts(vectors)
 
     def _check_intercepts(self, vectors: Array) -> None:
-        """Raise ValueError unless the loaded intercept is consistent with the support vectors."""
-        if np.shape(self.intercept_):
+        """Raise ValueError unless the loaded intercepts and parts are consistent."""
+        if "part_centres_" not in vars(self):
+            if np.shape(self.intercept_):
+                raise ValueError(
+                    f"expected intercept_ to be one number, got shape {np.shape(self.intercept_)}"
+                )
+            return
+        centres = check_points(self.part_centres_, "part_centres_", n_features=vectors.shape[1])
+        labels = np.asarray(self.support_parts_)
+        valid = np.issubdtype(labels.dtype, np.integer) and np.isin(labels, np.arange(len(centres)))
+        shapes = np.shape(self.intercept_), labels.shape
+        if shapes != ((len(centres),), (len(vectors),)) or not np.all(valid):
             raise ValueError(
-                f"expected intercept_ to be one number, got shape {np.shape(self.intercept_)}"
+                f"expected intercepts of {len(centres)} parts and part labels of "
+                f"{len(vectors)} support points, got shapes {shapes} with dtype {labels.dtype}"
             )
 
 
@@ -339,177 +424,14 @@ def _check_partition(name: str, value: Any) -> None:
         )
 
 
-class BaseTKL(BaseGKL):
-    """A support vector machine that learns a tessellated kernel, on all samples or in parts."""
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseGKL._constraints,
-        "degree": check_degree,
-        "scale": check_flag,
-        "partition": optional(_check_partition),  # `_build_kernel` checks ``delta``
-    }
-    _drawings = BaseGKL._drawings | {"tessellation"}
-
-    degree: int
-    delta: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike]
-    partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None
-    scale: bool
-
-    part_labels_: Indices
-    part_centres_: Array
-    support_parts_: Indices
-    part_gaps_: Array
-    part_seconds_: Array
-
-    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
-        """Build the tessellated kernel on a box around X, with the scaling of features."""
-        X, delta = X[used], self.delta
-        pair = delta if isinstance(delta, tuple) else (delta, delta)
-        if len(pair) != 2:
-            raise ValueError(
-                f"expected a tuple delta to be a pair (below, above), got {delta!r}; pass one "
-                "number per feature as a list or an array"
-            )
-        if isinstance(delta, bool | np.bool_ | complex | None):
-            raise ValueError(f"expected delta to be a number, a pair or a list, got {delta!r}")
-        # the box around features in [0, 1]
-        below = check_vector("delta", pair[0], X.shape[1])
-        above = check_vector("delta", pair[1], X.shape[1])
-        if min(below.min(), above.min()) < 0:
-            raise ValueError(f"expected delta >= 0, got {delta!r}")
-        lower, upper = -below, 1.0 + above
-        kernel = TessellatedKernel(lower, upper, int(self.degree))
-        check_shape_size(kernel.shape_size(X.shape[1]), X.shape[1])
-        if self.scale:
-            widths = X.max(axis=0) - X.min(axis=0)
-            return Rescaled(kernel, X.min(axis=0), np.where(widths > 0.0, widths, 1.0))
-        outside = (lower > X) | (upper < X)
-        if outside.any():
-            row, column = np.argwhere(outside)[0]
-            raise ValueError(
-                f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
-                f"column {column}; scale=True scales the features to [0, 1]"
-            )
-        return kernel
-
-    def _solve(
-        self,
-        problems: Sequence[SVMProblem],
-        kernel: Kernel,
-        starts: Sequence[WarmStart | None],
-        callback: Callback,
-    ) -> list[LearnedFunction]:
-        if self.partition is None:
-            return super()._solve(problems, kernel, starts, callback)
-        settings = as_partition("partition", self.partition)
-        return [self._learn_in_parts(each, kernel, settings, callback) for each in problems]
-
-    def _learn_in_parts(
-        self,
-        problem: SVMProblem,
-        kernel: Kernel,
-        settings: KMeansPartition,
-        callback: Callback,
-    ) -> LearnedFunction:
-        """Learn P on a subset, then solve an SVM on each part."""
-        saddle_problem = self._state_saddle_problem(problem, kernel)
-        subset = self._draw_subset(problem, SUBSET)
-        if subset is problem:
-            initial = self._learn_on_all(problem, kernel, saddle_problem, callback)
-            advice = initial.status.value
-        else:
-            initial = low_rank.solve(
-                self._state_saddle_problem(subset, kernel),
-                tol=float(self.tol), max_iter=self.max_iter, callback=callback,
-            )  # fmt: skip
-            rows = f"{len(subset.target)} of {len(problem.target)} rows"
-            advice = f"P was learned on {rows}; {initial.status.value}"
-        partition = kmeans_partition(saddle_problem.points, settings.n_parts, settings.random_state)
-        factor = saddle_problem.scaled(initial.x)  # Q = F F' of trace n_P
-
-        def state_part(part: int) -> SaddleProblem:
-            return self._state_saddle_problem(problem.subset(partition.members(part)), kernel)
-
-        solved = run_parts(
-            _solve_part,
-            lambda part: (state_part(part), factor, float(self.tol)),
-            sizes=partition.sizes.tolist(),
-            n_jobs=settings.n_jobs,
-            report=lambda _done, _total: callback(None),
-        )
-        results = [
-            _skip_part(state_part(part)) if result is None else result
-            for part, result in enumerate(solved)
-        ]
-        w = np.zeros(len(problem.target))
-        for part, result in enumerate(results):
-            w[partition.members(part)] = result.beta
-        total = _combine_parts(results, factor, w, initial.n_iter + len(results))
-        warning = self._describe_gap(total, f"parts stopped early; {total.status.value}")
-        warning = warning or self._describe_gap(initial, advice)
-        function = self._build_function(kernel, total, warning)
-        attributes = {
-            **function.attributes,
-            "support_parts_": partition.labels[np.flatnonzero(w)],
-            "part_labels_": partition.labels,
-            "part_centres_": partition.centres,
-            "part_gaps_": np.array([result.gap for result in results]),
-            "part_seconds_": np.array([result.seconds for result in results]),
-        }
-        intercepts = np.array([result.intercept for result in results])
-        return replace(function, intercept=intercepts, attributes=attributes)
-
-    def _expand(self, X: Array) -> Array:
-        """Compute the decision values; with parts, use the SVM of the nearest centre's part."""
-        if "part_centres_" not in vars(self):
-            return super()._expand(X)
-        points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
-        parts = nearest_rows(np.clip(points, self.lower_, self.upper_), self.part_centres_)
-        values = np.asarray(self.intercept_[parts])
-        # f(x) = k(x, V_p) beta_p + b_p, with p the part of the nearest centre
-        for p in np.unique(parts):
-            rows, members = np.flatnonzero(parts == p), self.support_parts_ == p
-            if members.any():
-                vectors, coefficients = self.support_vectors_[members], self.dual_coef_[members]
-                values[rows] += expansion(self.kernel_, X[rows], vectors, coefficients)
-        return values
-
-    @property
-    def lower_(self) -> Array:
-        """The lower corner of the box, shape (n_features,), in scaled features."""
-        return self._corner("lower")
-
-    @property
-    def upper_(self) -> Array:
-        """The upper corner of the box, shape (n_features,), in scaled features."""
-        return self._corner("upper")
-
-    def _corner(self, name: str) -> Array:
-        fitted = self.estimators_[0] if "estimators_" in vars(self) else self
-        return np.asarray(getattr(inner_kernel(fitted.kernel_), name))
-
-    def _details(self) -> Mapping[str, Any]:
-        parts = {"parts": len(self.part_centres_)} if "part_centres_" in vars(self) else {}
-        return {**super()._details(), **parts}
-
-    def _check_intercepts(self, vectors: Array) -> None:
-        """Raise ValueError unless the loaded intercepts and parts are consistent."""
-        if "part_centres_" not in vars(self):
-            super()._check_intercepts(vectors)
-            return
-        centres = check_points(self.part_centres_, "part_centres_", n_features=vectors.shape[1])
-        labels = np.asarray(self.support_parts_)
-        valid = np.issubdtype(labels.dtype, np.integer) and np.isin(labels, np.arange(len(centres)))
-        shapes = np.shape(self.intercept_), labels.shape
-        if shapes != ((len(centres),), (len(vectors),)) or not np.all(valid):
-            raise ValueError(
-                f"expected intercepts of {len(centres)} parts and part labels of "
-                f"{len(vectors)} support points, got shapes {shapes} with dtype {labels.dtype}"
-            )
+def _corner(estimator: BaseGKL, name: str) -> Array:
+    """Return the ``lower`` or ``upper`` corner of the box of a learned tessellated kernel."""
+    fitted = estimator.estimators_[0] if "estimators_" in vars(estimator) else estimator
+    return np.asarray(getattr(inner_kernel(fitted.kernel_), name))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TKLClassifier(BaseTKL, SVMClassifier[Kernel]):
+class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     r"""Classification with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -647,7 +569,7 @@ class TKLClassifier(BaseTKL, SVMClassifier[Kernel]):
     1.0
     """
 
-    # The steps of `fit` are listed in `BaseGKL`; with ``partition``, see `BaseTKL`.
+    # The steps of `fit` are listed in `BaseGKL`.
 
     C: float = field(default=1.0, kw_only=False)
     degree: int = 1
@@ -656,10 +578,31 @@ class TKLClassifier(BaseTKL, SVMClassifier[Kernel]):
     scale: bool = True
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        "degree": check_degree,
+        "scale": check_flag,
+        "partition": optional(_check_partition),  # `build_tessellated` checks ``delta``
+    }
+    _drawings = BaseGKL._drawings | {"tessellation"}
+
+    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
+        return build_tessellated(X[used], int(self.degree), self.delta, self.scale)
+
+    @property
+    def lower_(self) -> Array:
+        """The lower corner of the box, shape (n_features,), in scaled features."""
+        return _corner(self, "lower")
+
+    @property
+    def upper_(self) -> Array:
+        """The upper corner of the box, shape (n_features,), in scaled features."""
+        return _corner(self, "upper")
+
 
 @documented_as(TKLClassifier, without=("classes_", "estimators_"))
 @dataclass(kw_only=True, eq=False, repr=False)
-class TKLRegressor(BaseTKL, SVMRegressor[Kernel]):
+class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
     r"""Epsilon-regression with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -715,6 +658,20 @@ class TKLRegressor(BaseTKL, SVMRegressor[Kernel]):
     scale_target: bool = True
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseTKL._constraints,
+        **TKLClassifier._constraints,
         **SVMRegressor._constraints,
     }
+    _drawings = BaseGKL._drawings | {"tessellation"}
+
+    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
+        return build_tessellated(X[used], int(self.degree), self.delta, self.scale)
+
+    @property
+    def lower_(self) -> Array:
+        """The lower corner of the box, shape (n_features,), in scaled features."""
+        return _corner(self, "lower")
+
+    @property
+    def upper_(self) -> Array:
+        """The upper corner of the box, shape (n_features,), in scaled features."""
+        return _corner(self, "upper")

@@ -33,25 +33,16 @@ def _check_family(_name: str, value: Any) -> None:
         )
 
 
-class _GivenFamily(BaseGKL):
-    """A support vector machine that learns P for the user's family of kernels."""
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseGKL._constraints,
-        "kernel": optional(_check_family),
-    }
-
-    kernel: GeneralizedKernel | None
-
-    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
-        kernel = GeneralizedPolynomial() if self.kernel is None else self.kernel
-        check_shape_size(kernel.shape_size(X.shape[1]), X.shape[1])
-        return kernel.with_factor(None)
+def _copy_family(kernel: GeneralizedKernel | None, n_features: int) -> GeneralizedKernel:
+    """Return a copy of the user's kernel without its P."""
+    family = GeneralizedPolynomial() if kernel is None else kernel
+    check_shape_size(family.shape_size(n_features), n_features)
+    return family.with_factor(None)
 
 
 @documented_as(TKLClassifier, without=TKL_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLClassifier(_GivenFamily, SVMClassifier[Kernel]):
+class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     r"""Classification with a kernel learned from a family of the user's choice.
 
     Solves, to a certified gap,
@@ -102,10 +93,18 @@ class GKLClassifier(_GivenFamily, SVMClassifier[Kernel]):
     kernel: GeneralizedKernel | None = field(default=None, kw_only=False)
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        "kernel": optional(_check_family),
+    }
+
+    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
+        return _copy_family(self.kernel, X.shape[1])
+
 
 @documented_as(TKLRegressor, without=TKL_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLRegressor(_GivenFamily, SVMRegressor[Kernel]):
+class GKLRegressor(BaseGKL, SVMRegressor[Kernel]):
     r"""Epsilon-regression with a kernel learned from a family of the user's choice.
 
     Solves the saddle point problem of `GKLClassifier` with the objective
@@ -134,6 +133,9 @@ class GKLRegressor(_GivenFamily, SVMRegressor[Kernel]):
     scale_target: bool = True
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **_GivenFamily._constraints,
+        **GKLClassifier._constraints,
         **SVMRegressor._constraints,
     }
+
+    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
+        return _copy_family(self.kernel, X.shape[1])
