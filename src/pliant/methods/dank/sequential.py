@@ -21,13 +21,12 @@ from pliant.methods.dank.problem import DualPoint, HadamardDual
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate
 
-PATIENCE, LONG_PATIENCE, LONGEST_PATIENCE = 4, 50, 200
-"""Numbers of consecutive models after which the solver has stalled: rejected models, each solved
-more accurately; models without a better value or gap; models with less than `PROGRESS` in total."""
+PATIENCE = 4
+"""Number of consecutive rejected models, each solved more accurately, before the solver stalls."""
 
 PROGRESS = 0.05
-"""Smallest improvement in value or gap over `LONGEST_PATIENCE` models, relative to the least gap.
-Slower progress would take many thousands of models."""
+"""Smallest improvement in value or gap over 200 models, relative to the least gap. Slower progress
+would take many thousands of models."""
 
 
 def solve(
@@ -86,7 +85,7 @@ class SequentialState:
     best_value: float
     least_gap: float
     reference: tuple[float, float]  # value and gap at the last model with `PROGRESS`
-    rejected: int  # numbers of consecutive models, for the three patiences
+    rejected: int  # this and the next two: numbers of consecutive models
     idle: int
     slow: int
     n_iter: int
@@ -134,8 +133,8 @@ class SequentialState:
             return certificate, Status.STOPPED
         if self.n_iter >= self.limit:
             return certificate, Status.MAX_ITER
-        stalled = self.rejected >= PATIENCE or self.idle >= LONG_PATIENCE
-        stalled |= self.slow >= LONGEST_PATIENCE
+        # also after 50 models without a better value or gap, or 200 with less than `PROGRESS`
+        stalled = self.rejected >= PATIENCE or self.idle >= 50 or self.slow >= 200
         return certificate, Status.STALLED if stalled else None
 
     def _record(self, certificate: Certificate) -> None:
