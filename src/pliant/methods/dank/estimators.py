@@ -149,7 +149,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
     Subclasses add tau (DANK) or ``_centred = True`` (KNPL). `BaseSVM.fit` takes these steps:
 
     1. `_state_problems` checks X and y, and states one `SVMProblem`, or one per pair of classes.
-    2. `_build_kernel` builds K, and stores its Gram matrix if `_stores_gram`.
+    2. `_build_kernel` builds K, and its Gram matrix if that is to be stored (`_stores_gram`).
     3. `_solve` learns one function per problem with `solve_whole`, or `solve_in_parts`:
        the plain SVM gives eta="auto"; `hadamard_dual` eliminates F from the problem;
        `_solve_dual` finds beta, in one dual for tau = 0, otherwise in a sequence of duals.
