@@ -292,8 +292,7 @@ class WeightLearning:
 
     def quadratic(self, solutions: Sequence[Array], products: Sequence[Array]) -> Array:
         """Compute q from the b_t and their products, shape (n_kernels,)."""
-        pairs = zip(solutions, products, strict=True)
-        return np.mean([product @ b for b, product in pairs], axis=0)
+        return np.mean(list(map(np.matmul, products, solutions)), axis=0)
 
     def lower_bound(self, gain: float, q: Array) -> float:
         """Compute the best lower bound for multiples s b_t, from gain = mean_t kappa_t(b_t) and q.

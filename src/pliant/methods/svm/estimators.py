@@ -243,6 +243,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
     def _store(self, problems: Sequence[SVMProblem], solutions: Sequence[LearnedFunction]) -> None:
         """Set the fitted attributes, in the units of y; warn about gaps larger than ``tol``."""
         fitted: list[Any] = [self] if len(problems) == 1 else []
+        reports = []
         if len(problems) > 1:  # one estimator per pair of classes
             for pair in combinations(self.classes_, 2):
                 each = clone(self)
@@ -265,10 +266,11 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
             _, each.objective_history_, each.gap_history_ = columns
             each.__dict__.update(solution.attributes)
             check_finite(each, ("dual_coef_", "intercept_", *each._finite), REMEDY)
+            if solution.warning:
+                reports.append(solution.warning)
         if len(problems) > 1:
             self.n_iter_ = np.array([each.n_iter_ for each in fitted])
             self.estimators_ = fitted
-        reports = [solution.warning for solution in solutions if solution.warning]
         if reports:
             text = reports[0]
             if len(problems) > 1:
