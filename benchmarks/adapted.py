@@ -14,7 +14,7 @@ from benchmarks.problems import gaussian_dual, two_classes
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
 from pliant.methods.dank import sequential
-from pliant.methods.dank.problem import AdaptedDual, adapted_dual, automatic_eta
+from pliant.methods.dank.problem import HadamardDual, automatic_eta, hadamard_dual
 from pliant.methods.svm import smo
 from tests.reference import dank_algorithm1, knpl_admm
 
@@ -90,22 +90,20 @@ def _as_printed(
 ) -> Prepared:
     """Prepare a paper's algorithm, a function of K, y and eta that returns an alpha."""
     problem = _problem(params)
-    K, y, eta = problem.plain.rows.gram, problem.plain.linear, 0.25 / problem.rule.c
+    K, y, eta = problem.plain.rows.gram, problem.plain.linear, 0.25 / problem.c
     return lambda: run(K, y, eta), lambda result: {
         **_describe(problem, result.alpha * y),
         **more(result),
     }
 
 
-def _problem(params: Params) -> AdaptedDual:
+def _problem(params: Params) -> HadamardDual:
     plain = gaussian_dual(params)
     eta = automatic_eta(smo.solve(plain, tol=1e-6).x) * params.get("eta_scale", 1.0)
-    problem = adapted_dual(plain, eta, tau=params["tau"], centred=params["tau"] == 0.0)
-    assert isinstance(problem, AdaptedDual)
-    return problem
+    return hadamard_dual(plain, eta, tau=params["tau"], centred=params["tau"] == 0.0)
 
 
-def _describe(problem: AdaptedDual, beta: Array) -> dict[str, Any]:
+def _describe(problem: HadamardDual, beta: Array) -> dict[str, Any]:
     proof = problem.certificate(problem.at(beta, verify=True))
     return {
         "objective": proof.value,

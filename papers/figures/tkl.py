@@ -21,7 +21,7 @@ from pliant.core.typing import Array, Mask
 from pliant.datasets import make_terrain, terrain_elevation
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
-from pliant.methods.tkl.problem import KernelLearning
+from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import low_rank
 
 GAUSSIAN, TESSELLATED = "Gaussian SVR", "TKL, degree 2"
@@ -33,7 +33,7 @@ STEEP = 150.0
 """Minimum change of the elevation in metres within CLIFF of a point near a cliff."""
 
 
-def _learning(rows: shared.Rows, C: float, epsilon: float) -> KernelLearning:
+def _learning(rows: shared.Rows, C: float, epsilon: float) -> SaddleProblem:
     """State the saddle point on some rows."""
     margin: Any = (
         partial(svc_dual, signs=rows.y, C=C)
@@ -136,7 +136,7 @@ def ranks(s: SimpleNamespace, data: str | None) -> Drawing:
     return figure, measured, {"compared": compared}
 
 
-def _steps_by_rank(s: SimpleNamespace, problem: KernelLearning) -> Numbers:
+def _steps_by_rank(s: SimpleNamespace, problem: SaddleProblem) -> Numbers:
     """Return the steps for each rank of a random P, and for the learned P."""
     rng, size = np.random.default_rng(s.seed), problem.size
 

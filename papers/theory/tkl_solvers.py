@@ -15,7 +15,7 @@ import numpy as np
 
 from pliant.core.typing import Array
 from pliant.kernels import TessellatedKernel
-from pliant.methods.tkl.problem import KernelLearning
+from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import low_rank
 from pliant.methods.tkl.solvers.low_rank import Search, factorize
 
@@ -23,7 +23,7 @@ FLAT, TRIES = 0.1, 8
 """Relative slope at which a line search ends, and its maximum number of SVMs."""
 
 
-def frank_wolfe(problem: KernelLearning, **options: Any) -> Any:
+def frank_wolfe(problem: SaddleProblem, **options: Any) -> Any:
     """Run Algorithm 2."""
     search, step = Search(problem, **options), 1.0
     factor = problem.scaled(np.eye(problem.size))
@@ -42,9 +42,9 @@ SOLVERS: dict[str, Callable[..., Any]] = {"low_rank": low_rank.solve, "frank_wol
 """Solvers by name."""
 
 
-def learning(X: Array, margin: Any) -> KernelLearning:
+def learning(X: Array, margin: Any) -> SaddleProblem:
     """State the saddle point on rows in [0, 1], in the family on the box [-.5, 1.5], degree 1."""
-    return KernelLearning(TessellatedKernel(-0.5, 1.5, 1, "x"), X, margin)
+    return SaddleProblem(TessellatedKernel(-0.5, 1.5, 1), X, margin)
 
 
 def _line_search(

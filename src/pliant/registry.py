@@ -173,7 +173,7 @@ def _on_learned_kernel(
     return LearnedKernelClassifier(learner(**settings), machine).set_params(**parameters)
 
 
-SVM_GRID = {
+SVM_GRID: dict[str, tuple[float, ...]] = {
     "C": tuple(2.0**power for power in range(-3, 12, 2)),
     "gamma": (1 / 16, 1 / 4, 1.0, 4.0),
 }

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from sklearn.base import BaseEstimator
 
 from pliant.cli.options import (
     Json,
@@ -48,6 +47,7 @@ from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import read_sample
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import around, cross_validate, last_step, names_after
+from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, listed, quoted
 from pliant.methods.summary import summarize

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from sklearn.base import BaseEstimator
 
 from pliant.cli.outputs import print_result
 from pliant.cli.predict import load_with_schema
@@ -24,6 +23,7 @@ from pliant.cli.report import (
 from pliant.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.comparison.contenders import BASELINES, available
 from pliant.comparison.search import last_step, names_after
+from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import ModelFileError
 from pliant.core.text import printable, quoted
 from pliant.methods.summary import summarize
@@ -79,7 +79,7 @@ def _describe_method(estimator: BaseEstimator) -> str:
     return type(estimator).__name__
 
 
-def _table_facts(estimator: BaseEstimator, schema: TableSchema) -> list[Fact]:
+def _table_facts(estimator: Any, schema: TableSchema) -> list[Fact]:
     assert schema.target is not None
     kinds = Counter(column.kind for column in schema.columns)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())

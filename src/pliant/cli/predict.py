@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import numpy.typing as npt
 import typer
-from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
@@ -119,7 +118,7 @@ def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
     return loaded, schema
 
 
-def _check_prediction(model: BaseEstimator, features: int, path: Path) -> None:
+def _check_prediction(model: Any, features: int, path: Path) -> None:
     """Raise ModelFileError if the model cannot predict a row."""
     try:
         shape = np.shape(model.predict(np.zeros((1, features))))
@@ -162,7 +161,7 @@ class TablePredictor:
         self._threshold = None if threshold is None else self._parse_threshold(threshold)
         self._columns = tuple(dict.fromkeys(columns))
         self._reported: set[str] = set()
-        self.n_rows = 0
+        self.n_rows: int = 0
 
     def _parse_threshold(self, threshold: str) -> tuple[int, float]:
         """Return the class index (1 if no class is named) and its minimum probability."""
@@ -253,7 +252,7 @@ class TablePredictor:
         return {f"{what} {label}": values[:, k] for k, label in enumerate(labels)}
 
 
-def predict_interval(model: BaseEstimator, X: Array, coverage: float) -> Array:
+def predict_interval(model: Any, X: Array, coverage: float) -> Array:
     """Return the prediction intervals of a model, in the units of the target."""
     if isinstance(model, TransformedTargetRegressor):
         ends = predict_interval(model.regressor_, X, coverage)

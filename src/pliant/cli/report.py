@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from pliant._version import __version__
 from pliant.comparison import Score, TextColumn, text_table
 from pliant.comparison.journal import PACKAGES
 from pliant.comparison.text import share_text
+from pliant.core.estimators import BaseEstimator
 from pliant.core.text import count, listed, printable, quoted
 from pliant.methods.summary import FunctionSummary, summarize
 

@@ -22,7 +22,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant.comparison.metrics import Metric, Predictions, metrics_of
 from pliant.comparison.protocol import DUMMY, Place, Record
 from pliant.comparison.standings import Cells, Standing, scores_of
+from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
 from pliant.core.typing import Array
 from pliant.core.validation import check_share
 
@@ -245,18 +246,20 @@ class _Blend(BaseEstimator):
             cross_val_predict(clone(each), X, y, cv=cv, method=method)
             for _, each in self.estimators
         ]
-        self.weights_ = blend_weights(held_out, y, classes=classes)
-        self.members_ = [(name, clone(each).fit(X, y)) for name, each in self.estimators]
+        self.weights_: Array = blend_weights(held_out, y, classes=classes)
+        self.members_: list[tuple[str, Any]] = [
+            (name, clone(each).fit(X, y)) for name, each in self.estimators
+        ]
         self._store(np.tensordot(self.weights_, np.stack(held_out), 1), y)
-        self.feature_importances_ = self._importances(X, y)
+        self.feature_importances_: Array = self._importances(X, y)
         return self
 
     def _store(self, held_out: Array, y: npt.NDArray[Any]) -> None:
         """Store the classes, or the sorted errors of held-out predictions for intervals."""
         if is_classifier(self):
-            self.classes_ = np.unique(y)
+            self.classes_: npt.NDArray[Any] = np.unique(y)
         else:
-            self.errors_ = np.sort(np.asarray(y, dtype=np.float64) - held_out)
+            self.errors_: Array = np.sort(np.asarray(y, dtype=np.float64) - held_out)
 
     def _importances(self, X: Array, y: npt.NDArray[Any]) -> Array:
         """Return each feature's share of the total increase in loss under permutation."""

@@ -16,14 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn import dummy, ensemble, gaussian_process
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    RegressorMixin,
-    clone,
-    is_classifier,
-    is_regressor,
-)
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -32,6 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
 
 from pliant.comparison.protocol import DUMMY, REFERENCE
+from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
 from pliant.core.text import one_line, printable, quoted, suggest
 from pliant.core.typing import Array
 from pliant.methods import SketchedKernelRidge, SketchedKernelRidgeClassifier
@@ -47,8 +41,13 @@ GP_WIDTH = 5.0
 NOT_SAVED = ("xgboost", "lightgbm", "catboost", "xrfm")
 """Optional packages; their models are compiled code, which model files cannot hold."""
 
-LIGHTGBM = {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1}
-CATBOOST = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
+LIGHTGBM: dict[str, object] = {
+    "n_jobs": 1,
+    "deterministic": True,
+    "force_row_wise": True,
+    "verbose": -1,
+}
+CATBOOST: dict[str, object] = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
 """Settings for one thread, no output, no files and reproducible models."""
 
 SHOWN = 80

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn import metrics
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
+from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
 from pliant.core.text import suggest
 from pliant.core.typing import Array
 from pliant.core.validation import plain

@@ -114,7 +114,7 @@ class Race:
         self._cut: dict[str, str] = {}
         self._dropped = False
         self._began, self._ends = time.time(), inf
-        self.interrupted = False
+        self.interrupted: bool = False
         self.left: dict[str, str] = {}
         self.records: dict[Cell, Record] = {}
         for name, key in self._keys.items():

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from pliant.comparison.folds import without_rare_classes
 from pliant.comparison.sample import Sample, check_column
+from pliant.core.estimators import BaseEstimator, TransformerMixin
 from pliant.core.exceptions import TableError
 from pliant.core.text import listed, quoted
 from pliant.core.typing import Array
@@ -262,12 +262,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.schema = schema
 
     @property
-    def feature_names_in_(self) -> npt.NDArray[np.object_]:
+    def feature_names_in_(self) -> npt.NDArray[np.object_]:  # type: ignore[override]
         """Column names, shape (n_features_in_,)."""
         return np.array([column.name for column in self._schema().columns], dtype=object)
 
     @property
-    def n_features_in_(self) -> int:
+    def n_features_in_(self) -> int:  # type: ignore[override]
         """Number of columns."""
         return len(self._schema().columns)
 

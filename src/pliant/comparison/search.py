@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -31,6 +31,7 @@ from pliant.comparison.folds import inner_count, inner_splits, outer_split
 from pliant.comparison.metrics import Metric, Predictions, metrics_of
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.sample import Sample
+from pliant.core.estimators import BaseEstimator
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
 

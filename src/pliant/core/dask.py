@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.estimators import BaseEstimator
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     check_labels,

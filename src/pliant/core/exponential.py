@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pliant.core.jit import compiled
 
 # Allow fused multiply-add: the product is not rounded before the addition.
-compiled_fused = partial(compiled, fastmath={"contract"})
+compiled_fused: partial[Any] = partial(compiled, fastmath={"contract"})
 
 C = tuple(1.0 / math.factorial(k) for k in range(14))
 D = tuple(np.float32(c) for c in C[:8])

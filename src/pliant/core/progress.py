@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from pliant.core.typing import Array
 
@@ -21,15 +21,25 @@ __all__ = ["CallbackSupport"]  # scikit-learn's mixin, or the replacement below
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-try:
+HAS_CALLBACKS = find_spec("sklearn.callback") is not None
+
+if TYPE_CHECKING:
+
+    class CallbackSupport:
+        """scikit-learn's mixin, with types."""
+
+        verbose: bool
+
+        def set_callbacks(self, *callbacks: Any) -> Self: ...  # noqa: D102
+        def _init_callback_context(self, *, max_subtasks: int | None) -> Any: ...
+
+    def _with_callbacks(method: F) -> F: ...
+elif HAS_CALLBACKS:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
     from sklearn.callback import with_callbacks as _with_callbacks
+else:
 
-    HAS_CALLBACKS = True
-except ImportError:
-    HAS_CALLBACKS = False
-
-    class CallbackSupport:  # type: ignore[no-redef]
+    class CallbackSupport:
         """Replaces scikit-learn's mixin before version 1.9."""
 
     def _with_callbacks(method: F) -> F:
@@ -38,7 +48,7 @@ except ImportError:
 
 def with_callbacks(method: F) -> F:
     """Decorate a ``fit`` so that its callbacks are torn down when it returns or raises."""
-    return cast(F, _with_callbacks(method))
+    return _with_callbacks(method)
 
 
 EVERY = 2.0  # seconds between the lines printed by a fit with ``verbose=True``
@@ -50,12 +60,12 @@ class FitProgress:
     Solvers stop if a call returns True. With ``verbose=True``, a line is printed every two seconds.
     """
 
-    def __init__(self, estimator: BaseEstimator, X: Any, y: Any) -> None:
+    def __init__(self, estimator: CallbackSupport, X: Any, y: Any) -> None:
         self._name = type(estimator).__name__ if estimator.verbose else None
         self._start = self._printed = time.monotonic()
         self._call_arguments = {"estimator": estimator, "X": X, "y": y}
         self._context = None
-        self.has_callbacks = False
+        self.has_callbacks: bool = False
         if HAS_CALLBACKS:
             self._context = estimator._init_callback_context(max_subtasks=None)
             self._context.call_on_fit_task_begin(**self._call_arguments)
@@ -95,9 +105,9 @@ class Deadline:
 
     def __init__(self, callback: Callable[..., object], seconds: float | None) -> None:
         self._callback = callback
-        self.ends = None if seconds is None else time.time() + seconds
-        self.expired = False
-        self.stopped = False
+        self.ends: float | None = None if seconds is None else time.time() + seconds
+        self.expired: bool = False
+        self.stopped: bool = False
 
     def __call__(self, step: object = None) -> bool:
         """Return True to stop the solver; after the first True, always return True."""

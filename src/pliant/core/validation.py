@@ -15,9 +15,9 @@ import numpy.typing as npt
 import scipy.sparse
 import sklearn.utils
 import sklearn.utils.validation
-from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
+from pliant.core.estimators import BaseEstimator
 from pliant.core.text import close_names, one_line
 from pliant.core.typing import Array, Indices, Mask
 
@@ -136,7 +136,7 @@ def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
     return check
 
 
-def check_parameters(estimator: BaseEstimator) -> None:
+def check_parameters(estimator: Any) -> None:
     """Check each parameter against the table `_constraints`, then call `_check_combinations`."""
     for name, constraint in estimator._constraints.items():
         constraint(name, getattr(estimator, name))

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
+from pliant.core.estimators import BaseEstimator
 from pliant.core.text import listed, one_line, printable, quoted, suggest
 from pliant.core.threads import blas_limited, one_blas_thread
 from pliant.core.typing import Array, Between, Indices

@@ -191,13 +191,16 @@ class Exponents:
     the largest b. Subtracting `centre` from the points reduces rounding errors.
     """
 
+    gamma: float
+    right: npt.NDArray[Any]
+
     def __init__(self, points: Array, centre: Array, gamma: float) -> None:
         n, d = points.shape
         self.gamma, self.right = gamma, np.ones((n, d + 2))
         centred = np.subtract(points, centre, out=self.right[:, :d])
         sizes = gamma * np.einsum("ij,ij->i", centred, centred)
         np.negative(sizes, out=self.right[:, -1])
-        self.reach = float(sizes.max(initial=0.0))
+        self.reach: float = float(sizes.max(initial=0.0))
 
     def left(self, rows: Columns) -> Array:
         """Return (2 gamma x, -a, 1) for the given rows."""

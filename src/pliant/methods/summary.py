@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
+from pliant.core.estimators import BaseEstimator
 from pliant.core.typing import Array
 from pliant.kernels.base import Kernel, short_names
 
@@ -50,7 +49,7 @@ class FunctionSummary:
         The convergence of the solver, if it certifies a gap.
     """
 
-    estimator: BaseEstimator
+    estimator: Any
     n_support: int | None = None
     n_iter: int | None = None
     objective: float | None = None

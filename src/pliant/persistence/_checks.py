@@ -12,7 +12,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.ensemble._forest import BaseForest
@@ -22,6 +22,7 @@ from sklearn.svm._base import BaseLibSVM
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils import Bunch
 
+from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import ModelFileError
 from pliant.core.typing import Indices, Mask
 
@@ -93,12 +94,13 @@ def check_parts(model: object) -> None:
 
 def _check_class(value: Any) -> None:
     """Run the checks of an object's class."""
+    kind: Any = type(value)
     if isinstance(value, BaseEstimator):
-        for name in value._get_param_names():
+        for name in kind._get_param_names():
             if name not in vars(value):  # a class attribute may hide the missing parameter
                 raise AttributeError(name)
         if hasattr(value, "_parameter_constraints"):
-            value._validate_params()
+            kind._validate_params(value)
         if hasattr(value, "fit") and not any(name.endswith("_") for name in vars(value)):
             return
     own = getattr(type(value), "_check_loaded", None)

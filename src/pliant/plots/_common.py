@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.estimators import BaseEstimator
 from pliant.core.typing import Array, Indices
 from pliant.methods.summary import Summary, summarize
 
@@ -97,7 +97,7 @@ def transform_points(model: BaseEstimator, X: Any) -> Any:
     return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
 
 
-def feature_labels(names: Sequence[str] | None, machine: BaseEstimator, d: int) -> list[str]:
+def feature_labels(names: Sequence[str] | None, machine: object, d: int) -> list[str]:
     """Return `names`, the feature names seen in fit, or "feature 0" to "feature d-1"."""
     if names is None:
         names = getattr(machine, "feature_names_in_", None)

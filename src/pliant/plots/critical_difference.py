@@ -77,12 +77,14 @@ class CriticalDifferenceDisplay(Display):
     def __init__(
         self, names: Sequence[str], ranks: npt.ArrayLike, critical_difference: float
     ) -> None:
-        self.names = [str(name) for name in names]
+        self.names: list[str] = [str(name) for name in names]
         k = len(self.names)
-        self.ranks = check_vector("ranks", ranks, k)
+        self.ranks: Array = check_vector("ranks", ranks, k)
         if self.ranks.min() < 1 or self.ranks.max() > k:
             raise ValueError(f"expected mean ranks from 1 to {k}, got {self.ranks.tolist()}")
-        self.critical_difference = check_real("critical_difference", critical_difference, least=0)
+        self.critical_difference: float = check_real(
+            "critical_difference", critical_difference, least=0
+        )
 
     @property
     def order(self) -> Indices:

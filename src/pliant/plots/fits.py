@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.estimators import BaseEstimator
 from pliant.core.text import count
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_integer, check_points, check_vector
@@ -73,8 +73,8 @@ class ConvergenceDisplay(Display):
         unit: str = "two-coordinate steps",
         scale: str = "(1 + |objective|)",
     ) -> None:
-        self.steps = np.asarray(steps)
-        self.gaps = np.asarray(gaps, dtype=np.float64)
+        self.steps: npt.NDArray[Any] = np.asarray(steps)
+        self.gaps: Array = np.asarray(gaps, dtype=np.float64)
         self.tol = tol
         self.unit = unit
         self.scale = scale
@@ -178,14 +178,16 @@ class WeightsDisplay(Display):
         *,
         Cs: npt.ArrayLike | None = None,
     ) -> None:
-        self.weights = check_points(np.atleast_2d(np.asarray(weights, np.float64)), "weights")
+        self.weights: Array = check_points(
+            np.atleast_2d(np.asarray(weights, np.float64)), "weights"
+        )
         n_sets, n_kernels = self.weights.shape
         if kernel_names is None:
             kernel_names = [f"kernel {m}" for m in range(n_kernels)]
         if len(kernel_names) != n_kernels:
             raise ValueError(f"expected {n_kernels} kernel_names, got {len(kernel_names)}")
-        self.kernel_names = [str(name) for name in kernel_names]
-        self.Cs = None if Cs is None else check_vector("Cs", Cs, n_sets)
+        self.kernel_names: list[str] = [str(name) for name in kernel_names]
+        self.Cs: Array | None = None if Cs is None else check_vector("Cs", Cs, n_sets)
 
     @classmethod
     def from_estimator(
@@ -368,11 +370,11 @@ class EmbeddingDisplay(Display):
         *,
         names: Sequence[str] = ("component 1", "component 2"),
     ) -> None:
-        self.places = check_points(places, "places")
+        self.places: Array = check_points(places, "places")
         if self.places.shape[1] != 2:
             raise ValueError(f"expected places of shape (n, 2), got {self.places.shape}")
-        self.labels = np.asarray(labels)
-        self.names = str(names[0]), str(names[1])
+        self.labels: npt.NDArray[Any] = np.asarray(labels)
+        self.names: tuple[str, str] = str(names[0]), str(names[1])
 
     @classmethod
     def from_estimator(

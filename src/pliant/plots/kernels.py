@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 
+from pliant.core.estimators import BaseEstimator
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     check_choice,
@@ -95,14 +96,14 @@ class GramDisplay(Display):
         n_points: int | None = None,
     ) -> None:
         m = len(np.asarray(gram))
-        self.gram = check_points(gram, "gram", m)
-        self.before = None if before is None else check_points(before, "before", m)
-        self.y = np.asarray(y)
+        self.gram: Array = check_points(gram, "gram", m)
+        self.before: Array | None = None if before is None else check_points(before, "before", m)
+        self.y: npt.NDArray[Any] = np.asarray(y)
         if by is None:
             by = "target" if has_fractions(self.y) else "class"
         check_choice("by", by, ("class", "target"))
         self.by = by
-        self.n_points = m if n_points is None else n_points
+        self.n_points: int = m if n_points is None else n_points
 
     @classmethod
     def from_estimator(
@@ -326,7 +327,7 @@ class AdaptationDisplay(Display):
         return cls.from_support(machine, y[kernel.support]).plot(ax, **image)
 
     @classmethod
-    def from_support(cls, machine: BaseEstimator, y: npt.ArrayLike) -> Self:
+    def from_support(cls, machine: Any, y: npt.ArrayLike) -> Self:
         """Build a display from the labels or targets of the support points, without drawing it.
 
         Parameters
@@ -434,9 +435,9 @@ class TessellationDisplay(Display):
         point: tuple[float, float] | None,
         names: tuple[str, str],
     ) -> None:
-        self.horizontal = np.asarray(horizontal, dtype=np.float64)
-        self.vertical = np.asarray(vertical, dtype=np.float64)
-        self.values = check_points(values, "values", len(self.horizontal))
+        self.horizontal: Array = np.asarray(horizontal, dtype=np.float64)
+        self.vertical: Array = np.asarray(vertical, dtype=np.float64)
+        self.values: Array = check_points(values, "values", len(self.horizontal))
         self.point = point
         self.names = names
 
@@ -545,7 +546,7 @@ def _kernel_points(model: BaseEstimator, base: Kernel | None, X: Any) -> Array:
     return np.arange(float(len(points)))[:, None]
 
 
-def _coefficient_sizes(machine: BaseEstimator, points: Array) -> Array:
+def _coefficient_sizes(machine: Any, points: Array) -> Array:
     """Return abs(coefficient) of each point; 0 if it is not a support point."""
     functions = summarize(machine).functions
     if len(functions) != 1 or functions[0].n_support is None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
+from pliant.core.estimators import BaseEstimator
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     check_choice,
@@ -139,13 +139,15 @@ class RelevanceDisplay(FeatureDisplay):
         feature_names: Sequence[str] | None = None,
     ) -> None:
         d = np.size(relevance)
-        self.relevance = check_vector("relevance", relevance, d)
-        self.support_relevance = None
+        self.relevance: Array = check_vector("relevance", relevance, d)
+        self.support_relevance: Array | None = None
         if support_relevance is not None:
             self.support_relevance = check_points(support_relevance, "support_relevance", d)
-        self.spread = np.full(d, np.nan) if spread is None else np.asarray(spread, np.float64)
-        self.correlated = np.asarray([] if correlated is None else correlated, np.intp)
-        self.feature_names = feature_labels(feature_names, None, d)
+        self.spread: Array = (
+            np.full(d, np.nan) if spread is None else np.asarray(spread, np.float64)
+        )
+        self.correlated: Indices = np.asarray([] if correlated is None else correlated, np.intp)
+        self.feature_names: list[str] = feature_labels(feature_names, None, d)
 
     @classmethod
     def from_estimator(
@@ -277,13 +279,15 @@ class BandwidthDisplay(FeatureDisplay):
         members: npt.ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
-        self.bandwidths = check_points(bandwidths, "bandwidths")
+        self.bandwidths: Array = check_points(bandwidths, "bandwidths")
         m, d = self.bandwidths.shape
-        self.relevance = np.median(self.bandwidths, axis=0)
+        self.relevance: Array = np.median(self.bandwidths, axis=0)
         if relevance is not None:
             self.relevance = check_vector("relevance", relevance, d)
-        self.members = np.zeros(m, dtype=np.intp) if members is None else np.asarray(members)
-        self.feature_names = feature_labels(feature_names, None, d)
+        self.members: Indices = (
+            np.zeros(m, dtype=np.intp) if members is None else np.asarray(members)
+        )
+        self.feature_names: list[str] = feature_labels(feature_names, None, d)
 
     @classmethod
     def from_estimator(
@@ -407,10 +411,10 @@ class IntervalDisplay(Display):
         coverage: float = 0.9,
     ) -> None:
         n = np.size(y)
-        self.y = check_vector("y", y, n)
-        self.predicted = check_vector("predicted", predicted, n)
-        self.intervals = check_points(intervals, "intervals", 2)
-        self.coverage = check_share("coverage", coverage)
+        self.y: Array = check_vector("y", y, n)
+        self.predicted: Array = check_vector("predicted", predicted, n)
+        self.intervals: Array = check_points(intervals, "intervals", 2)
+        self.coverage: float = check_share("coverage", coverage)
 
     @property
     def inside(self) -> npt.NDArray[np.bool_]:

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import sklearn
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -17,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pliant.core.estimators import BaseEstimator, TransformerMixin
 from pliant.core.typing import Array
 from pliant.core.validation import check_choice, check_integer
 

@@ -39,7 +39,7 @@ def rows_used(machine, X, y):
     """Return the rows of the Gram matrix in a fit."""
     X, used, [problem] = machine._state_problems(X, y, None)
     base = machine._build_kernel(X, used)
-    options = estimators.AdaptationOptions(
+    options = estimators.HadamardOptions(
         machine.eta, 1.0, 0.0, machine._centred, machine.tol, -1, machine.cache_mb
     )
     return estimators.problem_rows(problem, base, options)

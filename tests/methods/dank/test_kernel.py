@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from pliant.kernels import Gaussian, HadamardKernel, Laplacian, Linear, Precomputed
 from pliant.methods.dank import problem as source
 from pliant.methods.dank.kernel import EXTENSIONS
-from pliant.methods.dank.problem import AdaptationSpectrum
+from pliant.methods.dank.problem import Spectrum
 from tests.reference import naive_hadamard, naive_kernels
 
 FORMS = {
@@ -146,7 +146,7 @@ class TestAdaptiveMatrix:
 
 def spectrum_of(K, beta, c, tau, **options):
     support = np.flatnonzero(beta)
-    return AdaptationSpectrum.of(
+    return Spectrum.of(
         lambda rows, columns: K[np.ix_(rows, columns)],
         np.arange(len(K))[support],
         beta[support],

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant.kernels import Gaussian
-from pliant.methods.dank.problem import AdaptedDual, adapted_dual
+from pliant.methods.dank.problem import hadamard_dual
 from pliant.methods.svm.dual import (
     DenseRows,
     MarginDual,
@@ -58,8 +58,7 @@ def noise(eta, beta, n=N):
 @pytest.mark.parametrize("eta", [1e-3, 0.5, 50.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_value_and_f_agree_with_the_dense_definition(plain, rule, eta, seed):
-    problem, naive, beta = adapted_dual(plain, eta, **rule), twin(plain, eta, **rule), None
-    assert isinstance(problem, AdaptedDual)
+    problem, naive, beta = hadamard_dual(plain, eta, **rule), twin(plain, eta, **rule), None
     beta = points(plain, seed)
     point = problem.at(beta)
     expected = naive.value(beta) - naive.value(np.zeros(N))
@@ -75,7 +74,7 @@ def test_value_and_f_agree_with_the_dense_definition(plain, rule, eta, seed):
 @every_plain
 @every_rule
 def test_the_gradient_agrees_with_finite_differences(plain, rule):
-    problem, beta = adapted_dual(plain, 0.5, **rule), points(plain, 5)
+    problem, beta = hadamard_dual(plain, 0.5, **rule), points(plain, 5)
     gradient = plain.linear - problem.at(beta).f
     for seed in range(5):
         d = np.random.default_rng(seed).standard_normal(N)
@@ -89,7 +88,7 @@ def test_the_gradient_agrees_with_finite_differences(plain, rule):
 @pytest.mark.parametrize("tau", [1e-12, 1e-3, 1.0, 2 * N - 1e-3])
 def test_the_value_does_not_lose_digits_to_the_constant(eta, tau):
     """The value equals the integral of its gradient from zero, without noise of order eta n^2."""
-    problem = adapted_dual(PLAIN["svc"], eta, tau=tau)
+    problem = hadamard_dual(PLAIN["svc"], eta, tau=tau)
     beta = points(PLAIN["svc"], 3)
     nodes, weights = np.polynomial.legendre.leggauss(400)
     slopes = [(SIGNS - problem.at(0.5 * (1 + t) * beta).f) @ beta for t in nodes]
@@ -108,7 +107,7 @@ def test_the_value_does_not_lose_digits_to_the_constant(eta, tau):
 @settings(max_examples=60, deadline=None)
 def test_the_certificate_bounds_all_other_points(rule, name, eta, seed, other):
     plain = PLAIN[name]
-    problem = adapted_dual(plain, eta, **rule)
+    problem = hadamard_dual(plain, eta, **rule)
     here, there = (problem.at(points(plain, s)) for s in (seed, other))
     certificate = problem.certificate(here)
     slack = 1e-10 * (1 + abs(here.value) + abs(there.value))
@@ -127,7 +126,7 @@ def test_the_certificate_bounds_all_other_points(rule, name, eta, seed, other):
 @every_rule
 @pytest.mark.parametrize("share", [-0.99, -0.4, 0.0, 0.3, 1.0])
 def test_a_model_has_the_gradient_of_h(plain, rule, share):
-    problem = adapted_dual(plain, 0.5, **rule)
+    problem = hadamard_dual(plain, 0.5, **rule)
     for seed in range(4):
         point = problem.at(points(plain, seed))
         model = problem.model(point, share)
@@ -155,7 +154,7 @@ def test_a_model_has_the_gradient_of_h(plain, rule, share):
 @settings(max_examples=150, deadline=None)
 def test_the_conservative_model_of_the_threshold_rule_lies_below_h(name, eta, tau, seed, other):
     plain = PLAIN[name]
-    problem = adapted_dual(plain, eta, tau=tau)
+    problem = hadamard_dual(plain, eta, tau=tau)
     here, there = (problem.at(points(plain, s)) for s in (seed, other))
     model = problem.model(here, 1.0)
     gain = model.value(there.beta) - model.value(here.beta)

@@ -17,7 +17,7 @@ from pliant import (
 )
 from pliant.datasets import make_speed_problem
 from pliant.kernels import TL1, Gaussian
-from pliant.methods.dank.problem import AdaptationSpectrum
+from pliant.methods.dank.problem import Spectrum
 from tests.methods.dank.test_dank import classification, regression
 from tests.reference import naive_hadamard
 from tests.reference.sdp import dank_by_sdp, knpl_by_sdp
@@ -253,7 +253,7 @@ def test_predictions_reuse_the_eigenpairs_of_the_fit(kind, monkeypatch):
     fresh = clone(model.kernel_)
     np.testing.assert_allclose(fresh(new, X), model.kernel_(new, X), rtol=1e-10)
     assert fresh.form.rank == model.kernel_.form.rank > 1
-    monkeypatch.setattr(AdaptationSpectrum, "of", None)  # predictions must not recompute them
+    monkeypatch.setattr(Spectrum, "of", None)  # predictions must not recompute them
     model.predict(new)
     pickle.loads(pickle.dumps(model)).predict(new)
     model.set_params(extension="none", tau=0.0).fit(X, y)

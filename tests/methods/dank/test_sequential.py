@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pliant.core.progress import Progress, Result, Status
 from pliant.kernels import TL1, Gaussian
 from pliant.methods.dank import sequential
-from pliant.methods.dank.problem import adapted_dual
+from pliant.methods.dank.problem import hadamard_dual
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import DenseRows, svc_dual, svr_dual
 from tests.methods.svm import svm_samples
@@ -129,7 +129,7 @@ def solve(problem, **options):
 @pytest.mark.parametrize("make", [classification, regression])
 def test_the_optimum_agrees_with_the_dense_twin(make, eta, rule):
     plain = make()
-    result = solve(adapted_dual(plain, eta, **rule), tol=1e-9)
+    result = solve(hadamard_dual(plain, eta, **rule), tol=1e-9)
     naive = naive_hadamard.NaiveHadamard(
         plain.rows.gram, plain.linear, plain.lower, plain.upper, 4.0, eta, rule.get("tau", 0.0),
         plain.epsilon, "knpl" if "centred" in rule else "dank", make is regression,
@@ -153,7 +153,7 @@ def test_the_optimum_agrees_with_the_dense_twin(make, eta, rule):
 def test_every_iterate_is_feasible_and_bounded_by_its_gap(rule, seed, eta, C, max_iter):
     plain = classification(seed=seed)
     plain = svc_dual(plain.rows, plain.linear, C)
-    problem = adapted_dual(plain, eta, **rule)
+    problem = hadamard_dual(plain, eta, **rule)
     early, late = solve(problem, max_iter=max_iter), solve(problem, tol=1e-7)
     slack = 1e-8 * (1 + abs(late.value))
     assert abs(early.x.sum()) <= 1e-9 * (1 + np.abs(early.x).sum())
@@ -171,7 +171,7 @@ def test_every_iterate_is_feasible_and_bounded_by_its_gap(rule, seed, eta, C, ma
 @every_rule
 def test_any_start_leads_to_the_same_optimum(rule):
     plain = classification()
-    problem = adapted_dual(plain, 0.5, **rule)
+    problem = hadamard_dual(plain, 0.5, **rule)
     cold = solve(problem, tol=1e-9)
     warm = sequential.solve(problem, smo.solve(plain).x, tol=1e-9)
     again = sequential.solve(problem, cold.x, tol=1e-9)

@@ -13,7 +13,7 @@ from pliant.core.progress import Progress, Status
 from pliant.kernels import GeneralizedPolynomial, TessellatedKernel
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
-from pliant.methods.tkl.problem import KernelLearning
+from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import interior, low_rank
 from tests.papers.tessellated_cases import C1, CASES, R1, R3
 from tests.reference.naive_tessellated import (
@@ -42,7 +42,7 @@ def learning(kernel, X, margin, **options):
         dual = partial(svr_dual, target=margin.p, C=margin.upper, epsilon=margin.epsilon)
     else:
         dual = partial(svc_dual, signs=margin.p, C=margin.upper - margin.lower)
-    return KernelLearning(kernel, X, dual, **options)
+    return SaddleProblem(kernel, X, dual, **options)
 
 
 def problem_of(case, degree=1, rows=slice(None), margin=None, **options):
@@ -338,7 +338,7 @@ def small(family="tessellated", m=9, n=2, C=5.0, seed=0, **options):
     rng = np.random.default_rng(seed)
     X, signs = rng.random((m, n)), np.where(np.arange(m) % 3, 1.0, -1.0)
     weights = C * (0.5 + rng.random(m))
-    return KernelLearning(FAMILIES[family], X, partial(svc_dual, signs=signs, C=weights), **options)
+    return SaddleProblem(FAMILIES[family], X, partial(svc_dual, signs=signs, C=weights), **options)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

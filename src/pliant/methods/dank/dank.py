@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from pliant.core.validation import Constraint, automatic, real_number
-from pliant.methods.dank.estimators import ADAPTATION, BaseGram, BaseHadamard
+from pliant.kernels.standard import Gamma, KernelLike
+from pliant.methods.dank.estimators import BaseGram, BaseHadamard
+from pliant.methods.dank.kernel import Extension
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
 from pliant.methods.svm.parts import KMeansPartition
-
-DANK: Mapping[str, Constraint] = {**ADAPTATION, "tau": automatic(real_number(least=0))}
-"""Constraints on the parameters of DANK, in addition to the constraints of all SVMs."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -153,22 +152,27 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
     True
     """
 
-    kernel: Any = field(default="gaussian", kw_only=False)
-    gamma: float | Literal["scale", "auto"] = "scale"
+    # The steps of `fit` are listed in `BaseHadamard`.
+
+    kernel: KernelLike = field(default="gaussian", kw_only=False)
+    gamma: Gamma = "scale"
     C: float = 1.0
     eta: float | Literal["auto"] = "auto"
     eta_scale: float = 1.0
     tau: float | Literal["auto"] = "auto"
-    extension: Literal["smooth", "nearest", "reciprocal", "none"] = "smooth"
+    extension: Extension = "smooth"
     tol: float = 1e-4
     max_iter: int = -1
     max_seconds: float | None = None
     cache_mb: float = 2000.0
     partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
-    class_weight: Any = None
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
     verbose: bool = False
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMClassifier._constraints, **DANK}
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseHadamard._constraints,
+        "tau": automatic(real_number(least=0)),
+    }
 
 
 @documented_as(DANKClassifier, without=("classes_", "estimators_"))
@@ -238,14 +242,14 @@ class DANKRegressor(BaseHadamard, SVMRegressor[BaseGram]):
     1.0
     """
 
-    kernel: Any = field(default="gaussian", kw_only=False)
-    gamma: float | Literal["scale", "auto"] = "scale"
+    kernel: KernelLike = field(default="gaussian", kw_only=False)
+    gamma: Gamma = "scale"
     C: float = 1.0
     epsilon: float = 0.1
     eta: float | Literal["auto"] = "auto"
     eta_scale: float = 1.0
     tau: float | Literal["auto"] = "auto"
-    extension: Literal["smooth", "nearest", "reciprocal", "none"] = "smooth"
+    extension: Extension = "smooth"
     scale_target: bool = True
     tol: float = 1e-4
     max_iter: int = -1
@@ -254,4 +258,7 @@ class DANKRegressor(BaseHadamard, SVMRegressor[BaseGram]):
     partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
     verbose: bool = False
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMRegressor._constraints, **DANK}
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **SVMRegressor._constraints,
+        **DANKClassifier._constraints,
+    }

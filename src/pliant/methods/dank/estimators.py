@@ -26,7 +26,7 @@ from pliant.core.exceptions import FeatureScaleWarning, NonPSDWarning
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.progress import Deadline, Progress, Result, Status, is_over
 from pliant.core.text import one_line
-from pliant.core.typing import Array, Callback, Mask
+from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
     Constraint,
     automatic,
@@ -42,7 +42,9 @@ from pliant.kernels.base import FunctionKernel, Kernel, made_of
 from pliant.kernels.extension import GramNeighbors
 from pliant.kernels.standard import (
     TL1,
+    Gamma,
     Gaussian,
+    KernelLike,
     Laplacian,
     Linear,
     Matern,
@@ -54,16 +56,22 @@ from pliant.methods.dank import sequential
 from pliant.methods.dank.kernel import (
     EXTENSIONS,
     AdaptiveMatrix,
+    Extension,
     HadamardKernel,
     PartitionedKernel,
+    compute_gram,
 )
-from pliant.methods.dank.problem import AdaptedDual, adapted_dual, automatic_eta
+from pliant.methods.dank.problem import (
+    HadamardDual,
+    SpectralCertificate,
+    automatic_eta,
+    hadamard_dual,
+)
 from pliant.methods.summary import Convergence
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import (
     Certificate,
     DenseRows,
-    MarginDual,
     Rows,
     best_multiple,
     better_start,
@@ -88,24 +96,13 @@ from pliant.methods.svm.parts import (
 from pliant.methods.svm.rows import CachedRows
 
 # Tuning constants of DANK and KNPL
-AUTOMATIC_TAU = 0.01  # the paper's tau, used if the Gram matrix is stored
 DENSE_ROWS = 4000  # largest number of rows of a stored Gram matrix unless F couples all rows
 SMALL_PART = 2000  # largest part with a stored Gram matrix; rows on demand would save no time
 SAMPLE_SIZE = 1000  # number of points for testing a kernel without storing its Gram matrix
 
-ADAPTATION: Mapping[str, Constraint] = {
-    "eta": automatic(real_number(above=0, infinite=True)),
-    "eta_scale": real_number(above=0),
-    "extension": one_of(EXTENSIONS),
-    "cache_mb": real_number(above=0),
-    "max_seconds": optional(real_number(above=0)),
-    "partition": optional(as_partition),
-}
-"""Constraints on the common parameters of DANK and KNPL."""
-
 
 @dataclass(frozen=True)
-class AdaptationOptions:
+class HadamardOptions:
     """The parameters of F (eta, tau, centred rows) and the limits of the solver."""
 
     eta: float | Literal["auto"]
@@ -119,7 +116,7 @@ class AdaptationOptions:
 
 @dataclass(frozen=True, eq=False)
 class BaseGram:
-    """The base kernel, its Gram matrix on all training rows if stored, and whether it is PSD."""
+    """The base kernel; its Gram matrix on all training rows, if stored; True if it is PSD."""
 
     kernel: Kernel
     gram: DenseRows | None
@@ -127,7 +124,7 @@ class BaseGram:
 
 
 @dataclass(frozen=True, eq=False)
-class Adaptation:
+class KernelSolution:
     """The solution of one problem, on all points or in parts.
 
     `result` comes from the last solver, and `plain` from the plain SVM before it (eta="auto").
@@ -149,21 +146,38 @@ class Adaptation:
 class BaseHadamard(BaseSVM[BaseGram]):
     """A support vector machine with a kernel matrix adapted entry by entry.
 
-    Subclasses have the parameters in `ADAPTATION`, and tau (DANK) or ``_centred = True`` (KNPL).
+    Subclasses add tau (DANK) or ``_centred = True`` (KNPL). `BaseSVM.fit` takes these steps:
+
+    1. `_state_problems` checks X and y, and states one `SVMProblem`, or one per pair of classes.
+    2. `_build_kernel` builds K, and its Gram matrix if that is to be stored (`_stores_gram`).
+    3. `_solve` learns one function per problem with `solve_whole`, or `solve_in_parts`:
+       the plain SVM gives eta="auto"; `hadamard_dual` eliminates F from the problem;
+       `_solve_dual` finds beta, in one dual for tau = 0, otherwise in a sequence of duals.
+    4. `_build_function` builds the learned kernel F o K, which extends F to new points.
+    5. `_store` sets the fitted attributes, and warns if a gap is above ``tol``.
     """
 
     _centred: ClassVar[bool] = False
     """True if the rows of F sum to n (KNPL)."""
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseSVM._constraints,
+        "eta": automatic(real_number(above=0, infinite=True)),
+        "eta_scale": real_number(above=0),
+        "extension": one_of(EXTENSIONS),
+        "cache_mb": real_number(above=0),
+        "max_seconds": optional(real_number(above=0)),
+        "partition": optional(as_partition),
+    }
     _drawings = frozenset({"gram", "adaptation"})
     _finite = ("objective_", "objective_constant_", "objective_history_", "step_history_")
 
-    kernel: Any
-    gamma: float | Literal["scale", "auto"]
+    kernel: KernelLike
+    gamma: Gamma
     eta: float | Literal["auto"]
     eta_scale: float
     tau: float | Literal["auto"]
-    extension: Literal["smooth", "nearest", "reciprocal", "none"]
+    extension: Extension
     cache_mb: float
     max_seconds: float | None
     partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None
@@ -172,6 +186,10 @@ class BaseHadamard(BaseSVM[BaseGram]):
     eta_: float
     objective_constant_: float
     step_history_: npt.NDArray[Any]
+    part_labels_: Indices
+    part_centres_: Array
+    part_gaps_: Array
+    part_seconds_: Array
 
     def _check_combinations(self) -> None:
         if self.partition is None:
@@ -200,6 +218,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
             return BaseGram(kernel, DenseRows(gram), psd)
         if not made_of(kernel, Precomputed, FunctionKernel):
             return BaseGram(kernel, None, psd=True)
+        # a user's function without a stored Gram matrix is tested on a sample
         sample = np.unique(np.linspace(0, len(X) - 1, SAMPLE_SIZE).astype(np.intp))
         try:
             return BaseGram(kernel, None, self._check_gram(kernel, X[sample])[1])
@@ -218,13 +237,10 @@ class BaseHadamard(BaseSVM[BaseGram]):
         settings = None
         if self.partition is not None:
             settings = as_partition("partition", self.partition)
-        tau = 0.0
-        if not self._centred:  # "auto" is the paper's tau if F can couple all rows
-            automatic_tau = 0.0 if base.gram is None else AUTOMATIC_TAU
-            tau = automatic_tau if self.tau == "auto" else float(self.tau)
-        options = AdaptationOptions(
-            self.eta, self.eta_scale, tau, self._centred, self.tol, self.max_iter, self.cache_mb
-        )
+        options = HadamardOptions(
+            self.eta, self.eta_scale, self._choose_tau(base), self._centred, self.tol,
+            self.max_iter, self.cache_mb,
+        )  # fmt: skip
         functions = []
         for problem, start in zip(problems, starts, strict=True):
             if settings is not None:
@@ -241,9 +257,9 @@ class BaseHadamard(BaseSVM[BaseGram]):
         self,
         problem: SVMProblem,
         base: BaseGram,
-        options: AdaptationOptions,
+        options: HadamardOptions,
         settings: KMeansPartition | None,
-        solution: Adaptation,
+        solution: KernelSolution,
         late: bool,
     ) -> LearnedFunction:
         """Build the learned kernel, F o K, and the fitted attributes of one function."""
@@ -263,8 +279,8 @@ class BaseHadamard(BaseSVM[BaseGram]):
                 base.kernel, problem.points, result.x, eta, self.extension, tau=options.tau,
                 centred=self._centred,
             )  # fmt: skip
-            if base.gram is not None:  # float64, the precision of predictions
-                kernel.store_spectrum(getattr(certificate, "spectrum", None))
+            if base.gram is not None and isinstance(certificate, SpectralCertificate):
+                kernel.store_spectrum(certificate.spectrum)  # float64, as for predictions
         attributes = {
             "eta_": eta,
             "objective_constant_": constant,
@@ -363,7 +379,10 @@ class BaseHadamard(BaseSVM[BaseGram]):
         )
 
     def _stores_gram(self, n: int, psd: bool) -> bool:
-        """Return True to store the n x n Gram matrix, which an indefinite kernel requires."""
+        """Return True to store the n x n Gram matrix, which an indefinite kernel requires.
+
+        This precedes `_choose_tau`: here tau="auto" counts as tau > 0.
+        """
         fits = 8.0 * n**2 <= self.cache_mb * 2.0**20
         if not psd:
             # The full Gram matrix of the training points must be tested for negative eigenvalues.
@@ -387,6 +406,14 @@ class BaseHadamard(BaseSVM[BaseGram]):
                 f"got {self.tau!r}"
             )
         return self.partition is None and fits and (n <= DENSE_ROWS or coupled)
+
+    def _choose_tau(self, base: BaseGram) -> float:
+        """Return tau; "auto" is the paper's 0.01 if the Gram matrix is stored, otherwise 0."""
+        if self._centred:
+            return 0.0
+        if self.tau == "auto":
+            return 0.0 if base.gram is None else 0.01
+        return float(self.tau)
 
     def _expand(self, X: Array) -> Array:
         kernel = self.kernel_
@@ -438,10 +465,10 @@ class BaseHadamard(BaseSVM[BaseGram]):
 def solve_whole(
     problem: SVMProblem,
     base: BaseGram,
-    options: AdaptationOptions,
+    options: HadamardOptions,
     start: WarmStart | None,
     callback: Callback,
-) -> Adaptation:
+) -> KernelSolution:
     """Learn one function from all points.
 
     `start` is the solution for another C. The solver calls `callback` with a `Progress` at regular
@@ -451,24 +478,22 @@ def solve_whole(
     plain = None
     if options.eta == "auto":
         # The paper's scale: eta = |alpha|^2 of the plain SVM.
-        plain = _maximise(dual, start, options, callback)
+        plain = _maximise(hadamard_dual(dual, np.inf), start, options, callback)
         if plain.status is Status.STOPPED:
-            return Adaptation(plain, np.inf, plain.n_iter, plain.x)
+            return KernelSolution(plain, np.inf, plain.n_iter, plain.x)
         eta, start = automatic_eta(plain.x) * options.eta_scale, WarmStart(plain.x)
     else:
         eta = float(options.eta) * options.eta_scale
-    # a MarginDual with the quartic weight c = 1/(4 eta) for tau = 0, otherwise an AdaptedDual
-    adapted = adapted_dual(dual, eta, tau=options.tau, centred=options.centred)
+    adapted = hadamard_dual(dual, eta, tau=options.tau, centred=options.centred)
     result = _maximise(adapted, start, options, callback)
-    constant = adapted.constant if isinstance(adapted, AdaptedDual) else 0.0
     if plain is None:
-        return Adaptation(result, eta, result.n_iter, result.x, constant)
+        return KernelSolution(result, eta, result.n_iter, result.x, adapted.constant)
     # A fit with another C starts from the plain SVM's solution.
     steps = plain.n_iter + result.n_iter
-    return Adaptation(result, eta, steps, plain.x, constant, plain=plain)
+    return KernelSolution(result, eta, steps, plain.x, adapted.constant, plain=plain)
 
 
-def problem_rows(problem: SVMProblem, base: BaseGram, options: AdaptationOptions) -> Rows:
+def problem_rows(problem: SVMProblem, base: BaseGram, options: HadamardOptions) -> Rows:
     """Return the Gram matrix of the points of a problem, stored or with rows on demand."""
     if base.gram is None:
         fits = 8.0 * len(problem.points) ** 2 <= options.cache_mb * 2.0**20  # float64
@@ -478,25 +503,7 @@ def problem_rows(problem: SVMProblem, base: BaseGram, options: AdaptationOptions
     return DenseRows(base.gram.square(problem.members))
 
 
-def compute_gram(kernel: Kernel, points: Array) -> Array:
-    """Compute the kernel values between points, shape (m, m); raise ValueError unless finite."""
-    gram = points
-    if not isinstance(kernel, Precomputed):
-        gram = kernel(points)
-    elif kernel.gram is not points:  # with kernel="precomputed", the points are the matrix
-        gram = kernel.gram if kernel.names_all(points) else kernel(points)
-        gram = np.asarray(gram, dtype=np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = gram.sum()  # not finite if any value is not finite
-    if not np.isfinite(total):
-        raise ValueError(
-            f"expected finite kernel values with a finite sum, got up to {np.abs(gram).max():.3g} "
-            f"from {type(kernel).__name__}; scale the features"
-        )
-    return gram
-
-
-def gram_rows(kernel: Kernel, points: Array, options: AdaptationOptions, *, stored: int) -> Rows:
+def gram_rows(kernel: Kernel, points: Array, options: HadamardOptions, *, stored: int) -> Rows:
     """Return the rows of the Gram matrix of points, shape (n, d).
 
     The matrix of up to `stored` points is stored in float64. Otherwise rows are computed on demand.
@@ -516,35 +523,45 @@ def gram_rows(kernel: Kernel, points: Array, options: AdaptationOptions, *, stor
 
 
 def _maximise(
-    problem: MarginDual | AdaptedDual,
-    start: WarmStart | None,
-    options: AdaptationOptions,
-    callback: Callback,
+    problem: HadamardDual, start: WarmStart | None, options: HadamardOptions, callback: Callback
 ) -> Result[Certificate]:
     """Solve a dual, starting from zero or from another dual's solution, made feasible."""
-    dual = problem.quartic if isinstance(problem, AdaptedDual) else problem
+    dual = problem.quartic
     beta, fields = np.zeros_like(dual.linear), None
     if start is not None and start.growth == 1.0:
-        # The combined parts and the plain SVM overshoot: start from the best t beta, 0 <= t <= 1.
+        # The start, from the parts or the plain SVM, overshoots: use the best t beta, 0 <= t <= 1.
         beta = project_box_hyperplane(start.beta, dual.lower, dual.upper)
         beta, fields = best_multiple(dual, beta)
     elif start is not None:
         # start from beta, C'/C beta or 0, whichever has the largest h
         beta = better_start(dual, start.beta, start.growth)
         beta = project_box_hyperplane(beta, dual.lower, dual.upper)
+    return _solve_dual(problem, beta, options, callback, fields)
+
+
+def _solve_dual(
+    problem: HadamardDual,
+    start: Array,
+    options: HadamardOptions,
+    callback: Callback,
+    fields: tuple[Array, Array] | None = None,
+) -> Result[Certificate]:
+    """Solve a dual from a feasible `start`; `fields` are those of the quartic dual, if known."""
     tol, max_iter = options.tol, options.max_iter
-    if isinstance(problem, AdaptedDual):
-        return sequential.solve(problem, beta, tol=tol, max_iter=max_iter, callback=callback)
-    return smo.solve(problem, beta, fields=fields, tol=tol, max_iter=max_iter, callback=callback)
+    if problem.rule is None:  # tau = 0
+        return smo.solve(
+            problem.quartic, start, fields=fields, tol=tol, max_iter=max_iter, callback=callback
+        )
+    return sequential.solve(problem, start, tol=tol, max_iter=max_iter, callback=callback)
 
 
 def solve_in_parts(
     problem: SVMProblem,
     base: BaseGram,
-    options: AdaptationOptions,
+    options: HadamardOptions,
     settings: KMeansPartition,
     callback: Deadline,
-) -> Adaptation:
+) -> KernelSolution:
     """Learn one function in parts; if ``refine``, refine it on all points (DANK).
 
     The solvers call `callback` with a `Progress` or None and stop if it returns True.
@@ -584,7 +601,7 @@ def solve_in_parts(
         eta = automatic_eta(beta) * options.eta_scale
         beta, results = solve_all(eta, beta)
     total, early = _combine_parts(beta, results, callback.expired)
-    return Adaptation(
+    return KernelSolution(
         total, eta, steps + total.n_iter, beta, partition=partition, parts=results, early=early
     )
 
@@ -616,7 +633,7 @@ def solve_part(
     *,
     base: BaseGram,
     eta: float,
-    options: AdaptationOptions,
+    options: HadamardOptions,
     ends: float | None,
 ) -> PartResult:
     """Maximise the dual of one part without its equality constraint (problem (19)).
@@ -631,16 +648,10 @@ def solve_part(
     stored = n if options.centred and fits else SMALL_PART  # the centred rule rereads all rows
     rows = gram_rows(base.kernel, part.points, options, stored=stored)
     dual = without_intercept(part.dual(rows, base.psd))
-    adapted = adapted_dual(dual, eta, centred=options.centred, n_points=n)
+    adapted = hadamard_dual(dual, eta, centred=options.centred, n_points=n)
     # The last coordinate is minus the sum of the others, so that 1'beta = 0.
     start = np.append(start, -start.sum())
-    limits: dict[str, Any] = {
-        "tol": options.tol, "max_iter": options.max_iter, "callback": lambda _: is_over(ends)
-    }  # fmt: skip
-    if isinstance(adapted, MarginDual):
-        result = smo.solve(adapted, start, **limits)
-    else:
-        result = sequential.solve(adapted, start, **limits)
+    result = _solve_dual(adapted, start, options, lambda _: is_over(ends))
     return PartResult(result.x[:-1], result.value, result.gap, result.n_iter, result.status.name)
 
 
@@ -655,11 +666,11 @@ def _skip_part(part: SVMProblem, base: BaseGram) -> PartResult:
 def _refine(
     problem: SVMProblem,
     base: BaseGram,
-    options: AdaptationOptions,
+    options: HadamardOptions,
     beta: Array,
     eta: float,
     callback: Callback,
-) -> Adaptation:
+) -> KernelSolution:
     """Solve the problem on all points, starting from the coefficients of the parts.
 
     Where parts overlap, the sum of their coefficients overshoots the solution, but few other points

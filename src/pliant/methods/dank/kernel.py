@@ -49,7 +49,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from pliant.core.linalg import nearest_rows
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array, Columns, Indices
 from pliant.core.validation import check_choice, check_integer, check_points, check_real
 from pliant.kernels.base import Kernel
 from pliant.kernels.extension import (
@@ -62,10 +62,10 @@ from pliant.kernels.extension import (
 )
 from pliant.kernels.standard import Precomputed
 from pliant.methods.dank.problem import (
-    AdaptationSpectrum,
     CentredForm,
     Form,
     QuarticForm,
+    Spectrum,
     ThresholdForm,
     row_blocks,
 )
@@ -74,8 +74,7 @@ Extension: TypeAlias = Literal["none", "nearest", "reciprocal", "smooth"]
 EXTENSIONS = get_args(Extension)
 """Names of the extensions to new points."""
 
-Between: TypeAlias = Literal["one", "zero"]
-BETWEEN = get_args(Between)
+BETWEEN = ("one", "zero")
 """Values of F between points of different parts."""
 
 
@@ -88,7 +87,7 @@ class AdaptiveMatrix:
         The learned kernel.
     """
 
-    def __init__(self, kernel: AdaptedKernel) -> None:
+    def __init__(self, kernel: BaseHadamardKernel) -> None:
         self.kernel = kernel
 
     def __len__(self) -> int:
@@ -125,7 +124,7 @@ class AdaptiveMatrix:
         values = np.linalg.eigvalsh(root[:, None] * F * root)
         return int((values > 1e-12 * values[-1]).sum())
 
-    def columns(self, indices: Any) -> Array:
+    def columns(self, indices: int | Columns) -> Array:
         """Return the columns `indices` (an integer, a slice or an array), shape (n, m)."""
         every = np.arange(len(self))
         return 1.0 + self.kernel.change_between(every, np.atleast_1d(every[indices]))
@@ -149,7 +148,7 @@ class AdaptiveMatrix:
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless the kernel loaded from a file is a learned kernel."""
-        if not isinstance(self.kernel, AdaptedKernel):
+        if not isinstance(self.kernel, BaseHadamardKernel):
             raise ValueError(f"expected a learned kernel, got {type(self.kernel).__name__}")
 
 
@@ -161,7 +160,7 @@ class ProfiledPoints(NamedTuple):
     profile: Array
 
 
-class AdaptedKernel(Kernel):
+class BaseHadamardKernel(Kernel):
     """A base kernel times an adaptive matrix; cached properties depend on its attributes."""
 
     _cached: ClassVar[tuple[str, ...]]
@@ -230,7 +229,7 @@ class AdaptedKernel(Kernel):
             self.__dict__.pop(cached, None)
 
 
-class HadamardKernel(AdaptedKernel):
+class HadamardKernel(BaseHadamardKernel):
     """The kernel that DANK and KNPL learn: k(x, y) F(x, y).
 
     Parameters
@@ -345,7 +344,7 @@ class HadamardKernel(AdaptedKernel):
             sums[rows.stop :] += beta[rows] @ gram[:, rows.stop - rows.start :]
         return sums
 
-    def store_spectrum(self, spectrum: AdaptationSpectrum | None) -> None:
+    def store_spectrum(self, spectrum: Spectrum | None) -> None:
         """Store the spectrum of the threshold form, if known; pickles and model files keep it."""
         adapted = self.extension != "none" and self.eta != np.inf and self.beta.any()
         if adapted and self.tau and spectrum is not None and spectrum.values.size:
@@ -433,9 +432,9 @@ class HadamardKernel(AdaptedKernel):
             return QuarticForm(c)
         pairs = vars(self).get("eigenpairs")  # see `store_spectrum`
         if pairs is not None:
-            spectrum = AdaptationSpectrum(pairs[0], pairs[1:-1], pairs[-1], n, True)
+            spectrum = Spectrum(pairs[0], pairs[1:-1], pairs[-1], n, True)
         else:
-            spectrum = AdaptationSpectrum.of(self._between, support, self.beta[support], c, tau, n)
+            spectrum = Spectrum.of(self._between, support, self.beta[support], c, tau, n)
         return ThresholdForm(c, tau, spectrum)
 
     def _check_form(self) -> None:
@@ -498,7 +497,7 @@ class HadamardKernel(AdaptedKernel):
                 )
 
 
-class PartitionedKernel(AdaptedKernel):
+class PartitionedKernel(BaseHadamardKernel):
     """The kernel that DANK and KNPL learn in parts: k(x, y) F(x, y).
 
     Parameters
@@ -537,7 +536,7 @@ class PartitionedKernel(AdaptedKernel):
         eta: float = np.inf,
         extension: Extension = "smooth",
         n_neighbors: int = 5,
-        between: Between = "one",
+        between: Literal["one", "zero"] = "one",
         centred: bool = False,
     ) -> None:
         self.base = base
@@ -627,3 +626,21 @@ class PartitionedKernel(AdaptedKernel):
             raise ValueError(f"expected labels from 0 to {len(centres) - 1}, got {invalid[0]}")
         check_choice("between", self.between, BETWEEN)
         self._build_part(self.points, self.beta)._check_loaded()
+
+
+def compute_gram(kernel: Kernel, points: Array) -> Array:
+    """Compute the kernel values between points, shape (m, m); raise ValueError unless finite."""
+    gram = points
+    if not isinstance(kernel, Precomputed):
+        gram = kernel(points)
+    elif kernel.gram is not points:  # with kernel="precomputed", the points are the matrix
+        gram = kernel.gram if kernel.names_all(points) else kernel(points)
+        gram = np.asarray(gram, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = gram.sum()  # not finite if any value is not finite
+    if not np.isfinite(total):
+        raise ValueError(
+            f"expected finite kernel values with a finite sum, got up to {np.abs(gram).max():.3g} "
+            f"from {type(kernel).__name__}; scale the features"
+        )
+    return gram

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from pliant.core.validation import Constraint
+from pliant.kernels.standard import Gamma, KernelLike
 from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
-from pliant.methods.dank.estimators import ADAPTATION, BaseGram, BaseHadamard
+from pliant.methods.dank.estimators import BaseGram, BaseHadamard
+from pliant.methods.dank.kernel import Extension
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
 from pliant.methods.svm.parts import KMeansPartition
 
@@ -70,21 +72,20 @@ class KNPLClassifier(BaseHadamard, SVMClassifier[BaseGram]):
     True
     """
 
-    kernel: Any = field(default="gaussian", kw_only=False)
-    gamma: float | Literal["scale", "auto"] = "scale"
+    kernel: KernelLike = field(default="gaussian", kw_only=False)
+    gamma: Gamma = "scale"
     C: float = 1.0
     eta: float | Literal["auto"] = "auto"
     eta_scale: float = 1.0
-    extension: Literal["smooth", "nearest", "reciprocal", "none"] = "smooth"
+    extension: Extension = "smooth"
     tol: float = 1e-4
     max_iter: int = -1
     max_seconds: float | None = None
     cache_mb: float = 2000.0
     partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
-    class_weight: Any = None
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
     verbose: bool = False
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMClassifier._constraints, **ADAPTATION}
     _centred = True
 
 
@@ -135,13 +136,13 @@ class KNPLRegressor(BaseHadamard, SVMRegressor[BaseGram]):
     1.0
     """
 
-    kernel: Any = field(default="gaussian", kw_only=False)
-    gamma: float | Literal["scale", "auto"] = "scale"
+    kernel: KernelLike = field(default="gaussian", kw_only=False)
+    gamma: Gamma = "scale"
     C: float = 1.0
     epsilon: float = 0.1
     eta: float | Literal["auto"] = "auto"
     eta_scale: float = 1.0
-    extension: Literal["smooth", "nearest", "reciprocal", "none"] = "smooth"
+    extension: Extension = "smooth"
     scale_target: bool = True
     tol: float = 1e-4
     max_iter: int = -1
@@ -150,5 +151,8 @@ class KNPLRegressor(BaseHadamard, SVMRegressor[BaseGram]):
     partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
     verbose: bool = False
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMRegressor._constraints, **ADAPTATION}
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **SVMRegressor._constraints,
+        **BaseHadamard._constraints,
+    }
     _centred = True

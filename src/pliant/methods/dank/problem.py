@@ -18,9 +18,9 @@ eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
     centred      -1/2 beta'K beta - (c/4) |P A P|^2           0
 
 where the centred rule omits the constant eta n^2. `pliant.methods.dank.kernel` gives F for each
-rule. The quartic rule is a `MarginDual`, solved by two-coordinate ascent. The others are an
-`AdaptedDual`, the quartic rule plus a smooth function, which its models linearise. For the
-threshold rule it is convex, eta times a sum of Huber functions of l, so the model lies below h.
+rule. The quartic rule is a `MarginDual`, solved by two-coordinate ascent. Each of the others is the
+quartic rule plus a smooth function, which the models of `HadamardDual` linearise. For the threshold
+rule this function is convex, eta times a sum of Huber functions of l, so the model lies below h.
 
 For the threshold rule, eta n^2 and eta sum s^2 are much larger than h - h0; their difference loses
 digits. With the largest eigenvalue l = n + e and sums over the others above tau/2, n^2 cancels:
@@ -50,11 +50,9 @@ at most eta (EIGENVALUE_SLACK tau/2)^2, which is below rounding."""
 BLOCK_ENTRIES = 500_000
 """Number of matrix entries in memory when a matrix is summed block by block."""
 
-LAPACK_ORDER, LANCZOS_SHARE, SUBSET_SHARE = 300, 0.03, 0.2
+LAPACK_ORDER, LANCZOS_SHARE = 300, 0.03
 """Choice of the eigensolver: LAPACK up to the order `LAPACK_ORDER`; Lanczos iterations for up to
-the share `LANCZOS_SHARE` of the eigenvectors; LAPACK's subset driver up to `SUBSET_SHARE`. The
-subset driver orthogonalises every vector against all others: for nearly all vectors of a matrix of
-order 1900 it takes 8 s, and the full decomposition 1.3 s."""
+the share `LANCZOS_SHARE` of the eigenvectors."""
 
 
 def automatic_eta(beta: Array) -> float:
@@ -65,15 +63,15 @@ def automatic_eta(beta: Array) -> float:
     return float(beta @ beta) if beta.any() else np.inf
 
 
-def adapted_dual(
+def hadamard_dual(
     plain: MarginDual,
     eta: float,
     *,
     tau: float = 0.0,
     centred: bool = False,
     n_points: int | None = None,
-) -> MarginDual | AdaptedDual:
-    """Build the adapted problem from the dual of a plain SVM and one of the three rules.
+) -> HadamardDual:
+    """Build the problem from the dual of a plain SVM and one of the three rules.
 
     Parameters
     ----------
@@ -99,12 +97,13 @@ def adapted_dual(
         raise ValueError(
             f"expected tau < 2n = {2 * n} for {n} training points (otherwise F is 0), got {tau!r}"
         )
+    quartic = plain.with_quartic(c)
     if c == 0.0 or not (tau or centred):
-        return plain.with_quartic(c)
+        return HadamardDual(plain, quartic)
     if centred:
-        return AdaptedDual(plain, CentredRule(c, n_points or n), plain.with_quartic(c), 0.0)
+        return HadamardDual(plain, quartic, CentredRule(c, n_points or n))
     constant = (tau * n - 0.25 * tau**2) / (4.0 * c)
-    return AdaptedDual(plain, ThresholdRule(c, tau), plain.with_quartic(c), constant)
+    return HadamardDual(plain, quartic, ThresholdRule(c, tau), constant)
 
 
 class DualPoint(NamedTuple):
@@ -119,36 +118,42 @@ class DualPoint(NamedTuple):
     value: float
     f: Array
     fields: tuple[Array, Array]
-    spectrum: AdaptationSpectrum | None = None
+    spectrum: Spectrum | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class AdaptedCertificate(Certificate):
+class SpectralCertificate(Certificate):
     """A certificate, with the eigenpairs of F if they are few."""
 
-    spectrum: AdaptationSpectrum | None = None
+    spectrum: Spectrum | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class AdaptedDual:
-    """The problem at the top of the module, for a rule that couples all coordinates.
+class HadamardDual:
+    """The problem at the top of the module.
 
     Parameters
     ----------
     plain : MarginDual
         The dual of the plain SVM: gain, constraints and K.
-    rule : CentredRule or ThresholdRule
-        The rule for F.
     quartic : MarginDual
         The quartic rule with the same eta.
+    rule : CentredRule, ThresholdRule or None
+        The rule for F if it couples all coordinates. None is the quartic rule: `quartic` is then
+        the problem, and the methods do not apply.
     constant : float
         h0, the constant term of the objective.
     """
 
     plain: MarginDual
-    rule: CentredRule | ThresholdRule
     quartic: MarginDual
-    constant: float
+    rule: CentredRule | ThresholdRule | None = None
+    constant: float = 0.0
+
+    @property
+    def c(self) -> float:
+        """The weight 1/(4 eta) of the quartic term."""
+        return self.quartic.quartic
 
     def at(self, beta: Array, near: DualPoint | None = None, *, verify: bool = False) -> DualPoint:
         """Compute the value and gradient at a feasible `beta`.
@@ -164,6 +169,7 @@ class AdaptedDual:
         known = None if near is None else near.spectrum
         if near is not None and near.beta is beta and (known is None or known.complete):
             return near
+        assert self.rule is not None
         fields, guess = self.quartic.fields(beta), 0 if known is None else len(known.values)
         value, f, spectrum = self.rule.minimum(self.plain.rows, beta, fields, guess, verify)
         return DualPoint(beta, self.plain.gain(beta) + value, f, fields, spectrum)
@@ -177,7 +183,7 @@ class AdaptedDual:
         bound, spectrum = self.plain.bound(point.beta, point.value, point.f), point.spectrum
         if spectrum is not None and len(spectrum.values) > max(64, len(spectrum.support) // 16):
             spectrum = None
-        return AdaptedCertificate(**vars(bound), spectrum=spectrum)
+        return SpectralCertificate(**vars(bound), spectrum=spectrum)
 
     def model(self, point: DualPoint, share: float) -> MarginDual:
         """Return the model at `point`; its gradient is the gradient of h over min(1, 1 + share).
@@ -187,7 +193,7 @@ class AdaptedDual:
         term, and K has weight 1 + share, so 1 after division by 1 + share. For the threshold rule
         and share = 1, the model, up to a constant, touches h at the point and lies below h.
         """
-        quartic, flat = max(share, 0.0) * self.rule.c, min(1.0, 1.0 + share)
+        quartic, flat = max(share, 0.0) * self.c, min(1.0, 1.0 + share)
         u, v = point.fields
         gradient = (self.plain.linear - point.f) / flat
         # The gradient of the model is p - u - quartic beta o v; p makes it equal to `gradient`.
@@ -214,7 +220,7 @@ class AdaptedDual:
         step = new.beta - old.beta
         plain = float(step @ (new.fields[0] - old.fields[0]))
         change = new.beta * new.fields[1] - old.beta * old.fields[1]
-        quartic, actual = self.rule.c * float(step @ change), float(step @ (new.f - old.f))
+        quartic, actual = self.c * float(step @ change), float(step @ (new.f - old.f))
         if actual < plain:
             # The weight of K is at least 1e-6. F is about (1 - tau/(2n)) 11' in this case.
             return max(actual / plain, 1e-6) - 1.0 if plain > 0.0 else 0.0
@@ -252,10 +258,10 @@ class ThresholdRule:
 
     def minimum(
         self, rows: Rows, beta: Array, fields: tuple[Array, Array], guess: int, verify: bool
-    ) -> tuple[float, Array, AdaptationSpectrum | None]:
+    ) -> tuple[float, Array, Spectrum | None]:
         """Return the inner minimum and its f from the eigenpairs of S = 11' + cA above tau/2."""
         support, n = np.flatnonzero(beta), len(beta)
-        spectrum = AdaptationSpectrum.of(
+        spectrum = Spectrum.of(
             rows.part, support, beta[support], self.c, self.tau, n,
             guess=max(guess, 4), verify=verify,
         )  # fmt: skip
@@ -276,9 +282,7 @@ class ThresholdRule:
         return -float(loss), _product(rows, beta, support, spectrum, self.tau), spectrum
 
 
-def _product(
-    rows: Rows, beta: Array, support: Indices, spectrum: AdaptationSpectrum, tau: float
-) -> Array:
+def _product(rows: Rows, beta: Array, support: Indices, spectrum: Spectrum, tau: float) -> Array:
     """Return (F o K) beta for F = U diag(s) U', shape (n,), from blocks of F.
 
     All points outside the support have the same row of F; their values are K (beta o that row).
@@ -295,7 +299,7 @@ def _product(
     return f
 
 
-class AdaptationSpectrum(NamedTuple):
+class Spectrum(NamedTuple):
     """The eigenpairs of S = 11' + c A above tau/2, for n points with s support points.
 
     The r `values` are in descending order. `support`, shape (s, r), holds the rows of the
@@ -327,7 +331,7 @@ class AdaptationSpectrum(NamedTuple):
         *,
         guess: int = 8,
         verify: bool = True,
-    ) -> AdaptationSpectrum:
+    ) -> Spectrum:
         """Compute the spectrum of S, with c, tau and n as at the top of the module.
 
         between(rows, columns) returns the kernel between points given by their indices. `support`
@@ -407,7 +411,9 @@ def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
     elif complete:
         diagonal = matrix.diagonal().copy()
         try:
-            subset = LANCZOS_SHARE * n < guess <= SUBSET_SHARE * n
+            # The subset driver orthogonalises every vector against all others: nearly all vectors
+            # of a matrix of order 1900 take 8 s, and the full decomposition takes 1.3 s.
+            subset = LANCZOS_SHARE * n < guess <= 0.2 * n
             interval = (level, np.inf) if subset else None
             pairs = scipy.linalg.eigh(matrix.T, subset_by_value=interval, overwrite_a=True)
         except np.linalg.LinAlgError:  # clustered eigenvalues; the upper triangle is overwritten
@@ -495,7 +501,7 @@ class ThresholdForm:
 
     c: float
     tau: float
-    spectrum: AdaptationSpectrum
+    spectrum: Spectrum
 
     @property
     def rank(self) -> int:

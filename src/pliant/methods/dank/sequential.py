@@ -1,4 +1,4 @@
-"""Maximisation of a concave function by a sequence of models.
+"""Maximisation of a concave function h by a sequence of models.
 
 The model m_k of h at a point x_k is a simpler concave function with the same feasible set and the
 same gradient at x_k. Its maximiser x defines an ascent direction x - x_k of h. The solver takes the
@@ -13,39 +13,36 @@ ten models suffice, each started at the solution of the previous one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from pliant.core.progress import Progress, Result, Status
-from pliant.core.typing import Array
-from pliant.methods.dank.problem import AdaptedDual, DualPoint
+from pliant.core.typing import Array, Callback
+from pliant.methods.dank.problem import DualPoint, HadamardDual
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate
 
-PATIENCE, LONG_PATIENCE, LONGEST_PATIENCE = 4, 50, 200
-"""Numbers of consecutive models after which the solver has stalled: rejected models, each solved
-more accurately; models without a better value or gap; models with less than `PROGRESS` in total."""
+PATIENCE = 4
+"""Number of consecutive rejected models, each solved more accurately, before the solver stalls."""
 
 PROGRESS = 0.05
-"""Smallest improvement in value or gap over `LONGEST_PATIENCE` models, relative to the least gap.
-Slower progress would take many thousands of models."""
+"""Smallest improvement in value or gap over 200 models, relative to the least gap. Slower progress
+would take many thousands of models."""
 
 
 def solve(
-    problem: AdaptedDual,
+    problem: HadamardDual,
     start: Array,
     *,
     tol: float = 1e-4,
     max_iter: int = -1,
-    callback: Callable[[Progress], Any] | None = None,
+    callback: Callback | None = None,
 ) -> Result[Certificate]:
     """Maximise a concave function to a certified gap by a sequence of models.
 
     Parameters
     ----------
-    problem : AdaptedDual
+    problem : HadamardDual
+        With a rule that couples all coordinates.
     start : array of shape (n,)
         A feasible point.
     tol : float
@@ -81,13 +78,26 @@ def solve(
 class SequentialState:
     """State of the solver: the point, the next model's share, counters and history."""
 
+    limit: int
+    point: DualPoint
+    share: float
+    relative_gap: float
+    best_value: float
+    least_gap: float
+    reference: tuple[float, float]  # value and gap at the last model with `PROGRESS`
+    rejected: int  # this and the next two: numbers of consecutive models
+    idle: int
+    slow: int
+    n_iter: int
+    stopped: bool
+
     def __init__(
         self,
-        problem: AdaptedDual,
+        problem: HadamardDual,
         start: Array,
         tol: float,
         max_iter: int,
-        callback: Callable[[Progress], Any] | None,
+        callback: Callback | None,
     ) -> None:
         self.problem = problem
         self.tol = tol
@@ -97,8 +107,8 @@ class SequentialState:
         self.share = 1.0
         self.relative_gap = np.inf
         self.best_value, self.least_gap = -np.inf, np.inf
-        self.reference = (-np.inf, np.inf)  # value and gap at the last model with `PROGRESS`
-        self.rejected = self.idle = self.slow = 0  # consecutive models, for the three patiences
+        self.reference = (-np.inf, np.inf)
+        self.rejected = self.idle = self.slow = 0
         self.n_iter = 0
         self.stopped = False
         self.history: list[Progress] = []
@@ -123,8 +133,8 @@ class SequentialState:
             return certificate, Status.STOPPED
         if self.n_iter >= self.limit:
             return certificate, Status.MAX_ITER
-        stalled = self.rejected >= PATIENCE or self.idle >= LONG_PATIENCE
-        stalled |= self.slow >= LONGEST_PATIENCE
+        # also after 50 models without a better value or gap, or 200 with less than `PROGRESS`
+        stalled = self.rejected >= PATIENCE or self.idle >= 50 or self.slow >= 200
         return certificate, Status.STALLED if stalled else None
 
     def _record(self, certificate: Certificate) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from sklearn.base import BaseEstimator
-
+from pliant.core.estimators import BaseEstimator
 from pliant.core.validation import (
     Constraint,
     automatic,

@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.dask import by_partition
 from pliant.core.device import get_device
+from pliant.core.estimators import BaseEstimator
 from pliant.core.progress import CallbackSupport, Deadline, FitProgress
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices, Mask
@@ -185,10 +185,11 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _check_warm_start(self, state: Self) -> None:
         """Raise ValueError if the data or parameters do not match the previous fit `state`."""
         members, classes = state.members_, getattr(state, "classes_", None)
-        if classes is not None and not np.array_equal(classes, self.classes_):
+        got: Any = getattr(self, "classes_", None)
+        if classes is not None and not np.array_equal(classes, got):
             raise ValueError(
                 f"expected labels {list(classes)} with warm_start=True, as in the "
-                f"previous fit, got {list(self.classes_)}"
+                f"previous fit, got {list(got)}"
             )
         shape = members[0].kernel_.centres.shape[1], len(members[0].intercept_)
         if shape != (self.n_features_in_, self._n_outputs):

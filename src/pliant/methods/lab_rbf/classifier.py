@@ -19,9 +19,9 @@ import numpy.typing as npt
 import scipy.special
 from scipy.linalg.lapack import dpotrs, dtrtrs
 from scipy.optimize import minimize
-from sklearn.base import ClassifierMixin
 
 from pliant.core.dask import by_partition
+from pliant.core.estimators import ClassifierMixin
 from pliant.core.progress import FitProgress, with_callbacks
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices

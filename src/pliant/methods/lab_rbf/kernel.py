@@ -13,8 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
+from pliant.core.estimators import BaseEstimator
 from pliant.core.exponential import exponentials
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_points, check_vector

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from numpy.random import RandomState
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator
 
 from pliant.core.blocks import BLOCK_ENTRIES
+from pliant.core.estimators import BaseEstimator
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real, check_row_numbers, check_weights

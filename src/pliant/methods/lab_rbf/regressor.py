@@ -21,10 +21,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.dask import by_partition
+from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin
 from pliant.core.progress import FitProgress, with_callbacks
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices

@@ -90,6 +90,9 @@ class Grams:
         The precision of the kept matrices.
     """
 
+    kernels: list[Kernel]
+    points: Array
+
     def __init__(
         self, kernels: Sequence[Kernel], points: Array, cache_mb: float, n_jobs: int | None = None
     ) -> None:
@@ -105,7 +108,7 @@ class Grams:
             np.float32 if 8.0 * n * n * count > memory else np.float64
         )
         self._max_kept = min(count, int(memory / (self.dtype.itemsize * n * n)))
-        self.whole = self._max_kept == count
+        self.whole: bool = self._max_kept == count
         # matrices that are not kept are computed too, so that every error is raised here
         compute = map(delayed(self._compute_kept), range(count))
         grams = Parallel(n_jobs=n_jobs, require="sharedmem")(compute)
@@ -289,8 +292,7 @@ class WeightLearning:
 
     def quadratic(self, solutions: Sequence[Array], products: Sequence[Array]) -> Array:
         """Compute q from the b_t and their products, shape (n_kernels,)."""
-        pairs = zip(solutions, products, strict=True)
-        return np.mean([product @ b for b, product in pairs], axis=0)
+        return np.mean(list(map(np.matmul, products, solutions)), axis=0)
 
     def lower_bound(self, gain: float, q: Array) -> float:
         """Compute the best lower bound for multiples s b_t, from gain = mean_t kappa_t(b_t) and q.
@@ -414,19 +416,22 @@ class Direction(NamedTuple):
 class NewtonState:
     """State of a minimisation: best point, bounds and history, and the tolerance of the SVMs."""
 
+    problem: WeightLearning
+    callback: Callback | None
+
     def __init__(
         self, problem: WeightLearning, start: Array, inner: float, callback: Callback | None
     ) -> None:
         self.problem, self.callback = problem, callback
         self.inner = inner
         self.n_iter = 0
-        self.stopped = False
-        self.exhausted = 0
-        self.decreases_fast = True
-        self.damping = 0.1
+        self.stopped: bool = False
+        self.exhausted: int = 0
+        self.decreases_fast: bool = True
+        self.damping: float = 0.1
         self.history: list[Progress] = []
-        self.lower = -np.inf
-        self.best = self.solve_svms(start)
+        self.lower: float = -np.inf
+        self.best: WeightPoint = self.solve_svms(start)
 
     def solve_svms(self, d: Array, starts: Sequence[Array] | None = None) -> WeightPoint:
         """Solve the SVMs at d to the current tolerance, starting from b = 0 by default."""
@@ -437,7 +442,7 @@ class NewtonState:
         if starts is None:
             starts = [np.zeros_like(dual.linear) for dual in duals]
             loss = float(np.mean([dual.loss(dual.linear).sum() for dual in duals]))
-            self.unit = max(TINY, min(1.0, loss))
+            self.unit: float = max(TINY, min(1.0, loss))
         solutions, intercepts, values, gains, uppers = [], [], [], [], []
         for dual, b in zip(duals, starts, strict=True):
             result = smo.solve(

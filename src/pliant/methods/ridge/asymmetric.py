@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgWarning, lu_solve
 from scipy.linalg.lapack import dgecon, dgetrf
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
+from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin
 from pliant.core.linalg import scale_rows
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
@@ -116,6 +116,13 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": real_number(above=0)}
+    condition_: float
+    dual_coef_: Array
+    second_dual_coef_: Array
+    residuals_: Array
+    second_residuals_: Array
+    multipliers_: Array
+    second_multipliers_: Array
     """Constraints on the parameters except kernel and gamma, which `as_kernel` checks."""
 
     def __init__(
@@ -155,8 +162,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if gram.shape[0] != gram.shape[1]:
                 raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
             self._solve(gram, targets, weights)
-            self.kernel_ = None if self._precomputed else kernel
-            self.support_vectors_ = None if self._precomputed else points.copy()
+            self.kernel_: Kernel | None = None if self._precomputed else kernel
+            self.support_vectors_: Array | None = None if self._precomputed else points.copy()
         return self
 
     def _solve(self, gram: Array, y: Array, weights: Array) -> None:
@@ -177,7 +184,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"expected finite coefficients, got inf or NaN with alpha = {alpha:g} and targets "
                 f"of up to {np.abs(y).max():.3g}; scale the features or the targets"
             )
-        self.intercept_ = 0.0
+        self.intercept_: float = 0.0
         self.dual_coef_, self.second_dual_coef_ = first, second
         self.residuals_, self.second_residuals_ = e, r
         self.multipliers_, self.second_multipliers_ = alpha * second, alpha * first
@@ -271,7 +278,7 @@ def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
     return (lu, pivots), condition
 
 
-def check_expansion(model: BaseEstimator, name: str) -> None:
+def check_expansion(model: Any, name: str) -> None:
     """Raise ValueError if attributes loaded from a file are not a valid kernel expansion.
 
     `name` is the attribute with the coefficients. If `kernel_` is None, there are no points.

@@ -244,7 +244,7 @@ class SketchedEquations:
         if self.centred:
             self.means = sums[:, 0] / float(self.targets.weights.sum())
         # Z'S y = U^{-T} K'S y / scale, without mu, as 1'S y = 0 for centred targets.
-        self.right = self.factor.features(sums[:, 1:] / self.factor.scale)
+        self.right: Array = self.factor.features(sums[:, 1:] / self.factor.scale)
 
     @property
     def has_exact_rows(self) -> bool:

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsyrk, dtrsm
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 
 from pliant.core.dask import DaskBlock, DaskRows, compute, reduce_tree
+from pliant.core.estimators import BaseEstimator
 from pliant.core.exponential import exponentials
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
@@ -38,6 +39,10 @@ class KernelValues:
     a = gamma |x|^2, b = gamma |y|^2 and the origin at the mean of the centres. Other kernels, and
     points too far from the origin, use the kernel itself, in float64.
     """
+
+    kernel: Kernel
+    centres: Array
+    dtype: np.dtype[Any]
 
     def __init__(self, kernel: Kernel, centres: Array, dtype: npt.DTypeLike = np.float64) -> None:
         self.kernel, self.centres, self.dtype = kernel, centres, np.dtype(dtype)
@@ -149,6 +154,10 @@ class MemoryRows:
     The kernel values of the first rows are kept, up to `cache_mb` MiB.
     """
 
+    targets: Array
+    weights: Array
+    values: KernelValues
+
     def __init__(
         self, X: Array, targets: Array, weights: Array, values: KernelValues, cache_mb: float = 0.0
     ) -> None:
@@ -157,7 +166,7 @@ class MemoryRows:
         row_mb = values.dtype.itemsize * width / 2**20
         self._step = min(len(X), max(1, int(BLOCK_MB / row_mb)))
         fits = int(cache_mb / row_mb)
-        self.n_kept = len(X) if fits >= len(X) else fits // self._step * self._step
+        self.n_kept: int = len(X) if fits >= len(X) else fits // self._step * self._step
         self._kept = np.empty((self.n_kept, width), values.dtype)
         self._n_computed = 0  # number of computed rows of `_kept`
         self._scratch = np.empty((self._step if self.n_kept < len(X) else 0, width), values.dtype)

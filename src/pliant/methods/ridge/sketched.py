@@ -6,20 +6,20 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.dask import DaskRows, by_partition
+from pliant.core.estimators import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.threads import blas_limited
-from pliant.core.typing import Array, Callback
+from pliant.core.typing import Array, Callback, Indices
 from pliant.core.validation import (
     Constraint,
     check_finite,
@@ -105,6 +105,9 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         "verbose": check_flag,
     }
     """Constraints on the parameters except kernel and gamma, which `as_kernel` checks."""
+
+    objective_: float = field(init=False)
+    gap_: float = field(init=False)
 
     @with_callbacks
     @blas_limited
@@ -231,18 +234,20 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         intercept = (targets.means - problem.means @ coefficients) * targets.units
         coefficients = (coefficients * targets.units)[order]
         self.support_vectors_: Array = centres.points[chosen[order]]
-        self.support_ = None if centres.rows is None else centres.rows[chosen[order]]
+        self.support_: Indices | None = (
+            None if centres.rows is None else centres.rows[chosen[order]]
+        )
         self.dual_coef_: Array = coefficients[:, 0].copy() if flat else coefficients
         self.intercept_: float | Array = 0.0
         if self.fit_intercept:
             self.intercept_ = float(intercept[0]) if flat else intercept
         self.objective_, self.gap_ = result.value, result.gap
         norms = np.linalg.norm(certificate.gradient, axis=0)
-        self.residual_ = _largest_ratio(norms, np.linalg.norm(problem.right, axis=0))
-        self.certified_error_ = math.sqrt(_largest_ratio(certificate.gaps, problem.squares))
-        self.n_iter_ = result.n_iter
-        self.n_passes_ = problem.n_passes
-        self.converged_ = result.status is Status.CONVERGED
+        self.residual_: float = _largest_ratio(norms, np.linalg.norm(problem.right, axis=0))
+        self.certified_error_: float = math.sqrt(_largest_ratio(certificate.gaps, problem.squares))
+        self.n_iter_: int = result.n_iter
+        self.n_passes_: int = problem.n_passes
+        self.converged_: bool = result.status is Status.CONVERGED
 
     def _warn_unless_converged(self, result: Result[RidgeCertificate]) -> None:
         if result.status in (Status.CONVERGED, Status.STOPPED):
@@ -474,6 +479,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     """
 
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    classes_: npt.NDArray[Any] = field(init=False)
 
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
         self.classes_, codes = class_codes(np.asarray(y))

@@ -202,23 +202,33 @@ class ProjectionState:
     an exact K.
     """
 
+    n_iter: int
+    age: int
+    idle: int
+    lifetime: int
+    best_bound: float
+    gram: Array
+    log_det: float
+
     def __init__(self, problem: DistanceBounds) -> None:
         self.problem = problem
         self.history: list[Progress] = []
         self.n_iter = self.age = self.idle = 0
         self.lifetime, self.best_bound = 1, -math.inf
-        self.failed = False
-        self.duals = np.zeros(len(problem.signs))
-        self.safe = self.duals.copy()
+        self.failed: bool = False
+        self.duals: Array = np.zeros(len(problem.signs))
+        self.safe: Array = self.duals.copy()
         self.gram, self.log_det = np.array(problem.gram, dtype=np.float64, order="C"), 0.0
         a = len(self.gram)
         # an update takes at most about 1e9 multiplications, hundredths of a second
-        self.rows = np.empty((int(min(MAX_PENDING, max(4, 1e9 // a**2))), a))
-        self.factors = np.empty(len(self.rows))
+        self.rows: Array = np.empty((int(min(MAX_PENDING, max(4, 1e9 // a**2))), a))
+        self.factors: Array = np.empty(len(self.rows))
 
     def check(self, tol: float, max_iter: int, stop: bool = False) -> Status | None:
         """Certify the duals and record the result; return the reason to stop, or None."""
-        self.proof = self.problem.certificate(self.duals, self.gram, self.log_det)
+        self.proof: BoundsCertificate = self.problem.certificate(
+            self.duals, self.gram, self.log_det
+        )
         status = self._status(tol, max_iter, stop)
         if self.age and (status is not None or self.age >= self.lifetime):
             self._recompute()

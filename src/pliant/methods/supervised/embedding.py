@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
+from pliant.core.estimators import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from pliant.core.linalg import top_eigenpairs
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
@@ -218,6 +219,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     betas: Sequence[float] | None = None
     center: bool = True
     random_state: Any = None
+    strength_: float = field(init=False)
+    beta_: float = field(init=False)
 
     def _check_combinations(self) -> None:
         learner = self.learner
@@ -258,9 +261,9 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             check_parameters(self)
             points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             known = {"y": y, "similar": similar, "dissimilar": dissimilar}
-            self.learner_ = self._choose_learner(points, known)
+            self.learner_: KernelLearner = self._choose_learner(points, known)
             learned = self.learner_._fit(points, **known)
-            self.components_ = self._compute_components(learned)
+            self.components_: Components = self._compute_components(learned)
         return self
 
     def _build_learners(self, points: Array) -> list[Any]:
@@ -364,7 +367,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
-        kernel, inputs = self.learner_.kernel_, self.learner_.support_vectors_
+        kernel: Any = self.learner_.kernel_
+        inputs = self.learner_.support_vectors_
         width = len(inputs)  # values in memory per row
         if isinstance(kernel, LogDetKernel):  # the components are functions of the base kernel
             kernel, inputs = kernel.base, np.asarray(kernel.points)

@@ -360,7 +360,7 @@ class LabelGraph(SupervisedGraph):
         T[:, kinds < 0] = 0.0
         self._between = np.exp(check_exponent("beta", beta) * T)
         group_degrees = self._between @ self.sizes
-        self.degrees = group_degrees[self.groups]
+        self.degrees: Array = group_degrees[self.groups]
         scale = np.sqrt(self.sizes / group_degrees)  # H = diag(scale) W diag(scale)
         values, modes = np.linalg.eigh(scale[:, None] * self._between * scale)
         self.damping: Array = np.maximum(1.0 - values[::-1], 0.0)
@@ -411,7 +411,7 @@ class PairGraph(SupervisedGraph):
         indices = (np.concatenate([i, j]), np.concatenate([j, i]))
         a = len(members)
         self._sparse = scipy.sparse.csr_array((np.tile(entries, 2), indices), shape=(a, a))
-        self.degrees = np.asarray(a + self._sparse.sum(axis=1), dtype=np.float64)
+        self.degrees: Array = np.asarray(a + self._sparse.sum(axis=1), dtype=np.float64)
 
     def weights(self, B: Array) -> Array:
         """Return W B for B of shape (a,) or (a, m), in O((a + n_pairs) m)."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
+from pliant.core.estimators import BaseEstimator, ClassifierMixin
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
@@ -101,6 +102,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     machine: Any = None
     unlabeled: object = None
     random_state: Any = None
+    classes_: npt.NDArray[Any] = field(init=False)
 
     def _machine(self) -> Any:
         """Return the unfitted classifier."""
@@ -148,12 +150,14 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             codes[known] = known_codes
             rows = np.flatnonzero(known)
             machine = self._check_machine()
-            self.learner_ = self._prepare_learner(points.shape[1])
+            self.learner_: KernelLearner = self._prepare_learner(points.shape[1])
             gram = self.learner_._fit(points, codes)(rows)
-            self.support_vectors_ = self.learner_.support_vectors_[rows]
-            self.scale_ = unit_scale(gram)  # the effect of C then does not depend on the strength
+            self.support_vectors_: Array = self.learner_.support_vectors_[rows]
+            self.scale_: float = unit_scale(
+                gram
+            )  # the effect of C then does not depend on the strength
             gram *= self.scale_
-            self.machine_ = clone(machine).fit(gram, labels[known])
+            self.machine_: Any = clone(machine).fit(gram, labels[known])
         return self
 
     def _prepare_learner(self, n_features: int) -> KernelLearner:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -165,6 +165,11 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     unlabeled: object = None
     random_state: Any = None
     verbose: bool = False
+    members_: Indices = field(init=False)
+    pairs_: Indices = field(init=False)
+    signs_: Array = field(init=False)
+    similar_bound_: float = field(init=False)
+    dissimilar_bound_: float = field(init=False)
 
     @with_callbacks
     def _fit(
@@ -190,7 +195,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             # Q on the points in the pairs determines the kernel at all other points
             self.kernel_ = LogDetKernel(kernel, members, part.extend(problem.matrix(result.x)))
             self.pairs_, self.signs_ = self.members_[problem.pairs], problem.signs
-            self.n_skipped_ = len(pairs) - len(problem.pairs)
+            self.n_skipped_: int = len(pairs) - len(problem.pairs)
             self._store(result)
         progress.end()
         learned, support = self.kernel_, self.support_vectors_
@@ -215,14 +220,14 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         """Store the results of the solver, and warn unless it converged."""
         proof = result.certificate
         assert proof is not None
-        self.duals_ = result.x
-        self.objective_ = proof.value
-        self.lower_bound_ = proof.lower_bound
-        self.dual_gap_ = proof.gap
-        self.max_violation_ = proof.max_violation
-        self.n_iter_ = result.n_iter
-        self.objective_history_ = result.objectives
-        self.gap_history_ = result.gaps
+        self.duals_: Array = result.x
+        self.objective_: float = proof.value
+        self.lower_bound_: float = proof.lower_bound
+        self.dual_gap_: float = proof.gap
+        self.max_violation_: float = proof.max_violation
+        self.n_iter_: int = result.n_iter
+        self.objective_history_: Array = result.objectives
+        self.gap_history_: Array = result.gaps
         if result.status in (Status.MAX_ITER, Status.STALLED):
             goal = self.tol * (1.0 + abs(self.objective_))
             warnings.warn(

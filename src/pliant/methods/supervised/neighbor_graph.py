@@ -54,6 +54,9 @@ class NeighborGraph:
     of each point to its k-th neighbour, and `components` its connected component.
     """
 
+    weights: scipy.sparse.csr_array
+    radii: Array
+
     def __init__(self, points: Array, n_neighbors: int) -> None:
         if len(points) <= n_neighbors:
             raise ValueError(

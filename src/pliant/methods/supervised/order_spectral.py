@@ -26,7 +26,7 @@ s_i = v_i'S v_i. An extreme point minimises this linear function.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -266,6 +266,8 @@ class OrderSpectralLearner(KernelLearner):
     n_components: int = 100
     drop_null: bool = True
     unlabeled: object = None
+    eigenvalues_: Array = field(init=False)
+    eigenvectors_: Array = field(init=False)
 
     def _fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
@@ -283,7 +285,7 @@ class OrderSpectralLearner(KernelLearner):
             cone = OrderCone(len(smooth.values), self.order, smooth.n_null)
             if self.loss == "alignment":
                 spectrum = problem.best(cone)
-                self.objective_ = problem.alignment(spectrum)
+                self.objective_: float = problem.alignment(spectrum)
             else:
                 losses = graph_losses(vectors, information.graph("complete"))
                 spectrum = best_vertex(losses, cone)
@@ -291,9 +293,9 @@ class OrderSpectralLearner(KernelLearner):
             kept = spectrum > 0
             self.spectrum_ = spectrum
             self.eigenvalues_, self.eigenvectors_ = smooth.values, vectors
-            self.alignment_ = problem.alignment(spectrum)
-            self.n_kept_ = int(kept.sum())
-            self.n_connected_components_ = graph.n_components
+            self.alignment_: float = problem.alignment(spectrum)
+            self.n_kept_: int = int(kept.sum())
+            self.n_connected_components_: int = graph.n_components
             self.kernel_ = SpectralKernel(
                 graph.points, vectors[np.ix_(nodes, kept)], smooth.values[kept],
                 len(points) * spectrum[kept], int(self.n_neighbors), graph.radii, graph.degrees,

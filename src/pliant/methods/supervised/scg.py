@@ -175,7 +175,7 @@ class SCGLogDetLearner(KernelLearner):
             size = graph_size(part.gram.diagonal())
             if self.strength == "auto":
                 strength = self._choose_strength(kernel, information, part.gram, rng)
-                self.strength_ = strength if self.scale_strength else strength / size
+                self.strength_: float = strength if self.scale_strength else strength / size
             else:
                 self.strength_ = float(self.strength)
             gamma = self.strength_ / (size if self.scale_strength else 1.0)
@@ -185,7 +185,7 @@ class SCGLogDetLearner(KernelLearner):
             Q = part.extend(optimum.matrix if within is None else within)
             self.kernel_ = learned = LogDetKernel(kernel, support[members], Q)
             self.members_ = members
-            self.objective_ = optimum.value
+            self.objective_: float = optimum.value
 
         def gram(rows: Indices) -> Array:
             # the closed form of K has smaller rounding errors than k0 + k0 Q k0

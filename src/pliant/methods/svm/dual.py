@@ -147,6 +147,12 @@ class WorkingBlock:
     of the fixed coordinates.
     """
 
+    indices: Indices
+    lower: Array
+    upper: Array
+    beta: Array
+    v: Array
+
     def __init__(
         self,
         problem: MarginDual,
@@ -157,13 +163,13 @@ class WorkingBlock:
     ) -> None:
         some = self.indices = np.arange(beta.size) if indices is None else indices
         self._rows, self._pause = problem.rows, pause
-        self.diagonal = problem.rows.diagonal()[some]
-        self.linear = problem.linear[some]
+        self.diagonal: Array = problem.rows.diagonal()[some]
+        self.linear: Array = problem.linear[some]
         self.lower, self.upper = problem.lower[some], problem.upper[some]
-        self.epsilon = np.broadcast_to(problem.epsilon, beta.shape)[some]
-        self.c = problem.quartic
+        self.epsilon: Array = np.broadcast_to(problem.epsilon, beta.shape)[some]
+        self.c: float = problem.quartic
         self.beta, self.v = beta[some], fields[1][some]
-        self.g = self.linear - fields[0][some] - self.c * self.beta * self.v
+        self.g: Array = self.linear - fields[0][some] - self.c * self.beta * self.v
 
     @cached_property
     def gram(self) -> Array:

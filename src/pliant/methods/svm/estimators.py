@@ -17,12 +17,13 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
+from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
 from pliant.core.progress import CallbackSupport, FitProgress, Progress, with_callbacks
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices, Mask
@@ -241,7 +242,8 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
 
     def _store(self, problems: Sequence[SVMProblem], solutions: Sequence[LearnedFunction]) -> None:
         """Set the fitted attributes, in the units of y; warn about gaps larger than ``tol``."""
-        fitted = [self] if len(problems) == 1 else []
+        fitted: list[Any] = [self] if len(problems) == 1 else []
+        reports = []
         if len(problems) > 1:  # one estimator per pair of classes
             for pair in combinations(self.classes_, 2):
                 each = clone(self)
@@ -264,10 +266,11 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
             _, each.objective_history_, each.gap_history_ = columns
             each.__dict__.update(solution.attributes)
             check_finite(each, ("dual_coef_", "intercept_", *each._finite), REMEDY)
+            if solution.warning:
+                reports.append(solution.warning)
         if len(problems) > 1:
             self.n_iter_ = np.array([each.n_iter_ for each in fitted])
             self.estimators_ = fitted
-        reports = [solution.warning for solution in solutions if solution.warning]
         if reports:
             text = reports[0]
             if len(problems) > 1:
@@ -378,6 +381,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
     """
 
     class_weight: Any
+    classes_: npt.NDArray[Any]
 
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:

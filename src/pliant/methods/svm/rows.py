@@ -119,6 +119,9 @@ class CachedRows(Rows):
         If kernel values are not finite, or the kernel does not accept the points.
     """
 
+    dtype: np.dtype[Any]
+    kernel: Kernel
+
     def __init__(
         self,
         kernel: Kernel,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from pliant.core.linalg import nearest_rows
 from pliant.core.progress import Progress, Result, Status
@@ -22,7 +23,6 @@ from pliant.core.validation import (
     check_points,
     check_random_state,
     check_real,
-    check_vector,
     optional,
     real_number,
 )
@@ -50,22 +50,16 @@ from pliant.methods.svm.parts import (
 from pliant.methods.tkl.generalized_kernel import (
     LARGEST_SHAPE,
     GeneralizedKernel,
-    TessellatedKernel,
     blend_identity,
+    build_tessellated,
     check_degree,
-    check_shape_size,
 )
-from pliant.methods.tkl.problem import KernelLearning
+from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import interior, low_rank
 from pliant.methods.tkl.solvers.low_rank import INNER_SHARE, SVM_STEPS, Saddle, solve_given
 
-SUBSET, MANY_SAMPLES, START_SAMPLES, START_TOL = 2000, 2000, 1000, 1e-2
-"""Tuning constants of TKL and GKL:
-
-- `SUBSET`: number of samples for learning P if the full Gram matrix does not fit;
-- `MANY_SAMPLES`: number of samples above which the search is warm-started;
-- `START_SAMPLES`, `START_TOL`: number of samples and relative gap of the warm start.
-"""
+SUBSET = 2000
+"""Number of samples for learning P if the full Gram matrix does not fit."""
 
 
 def _check_floor(name: str, value: Any) -> None:
@@ -76,14 +70,25 @@ def _check_floor(name: str, value: Any) -> None:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BaseGKL(BaseSVM[Kernel]):
-    """A support vector machine that learns the matrix P of a generalised kernel."""
+    """A support vector machine that learns the matrix P of a generalised kernel.
+
+    `BaseSVM.fit` takes these steps:
+
+    1. `_state_problems` checks X and y, and states one `SVMProblem`, or one per pair of classes.
+    2. `_build_kernel`, of a subclass, builds the family of kernels, without P.
+    3. `_solve` learns one function per problem with `_learn_on_all`; with `_learn_on_subset` if the
+       Gram matrix is too large; or with `_learn_in_parts` if TKL has a ``partition``.
+       `interior.solve` or `low_rank.solve` finds P and w.
+    4. `_build_function` builds the learned kernel k_P.
+    5. `_store` sets the fitted attributes, and warns if a gap is above ``tol``.
+    """
 
     C: float = 1.0
     floor: float = 0.0
     tol: float = 1e-3
     max_iter: int = 500
     cache_mb: float = 2000.0
-    random_state: Any = None
+    random_state: int | np.random.RandomState | None = None
     verbose: bool = False
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -106,60 +111,59 @@ class BaseGKL(BaseSVM[Kernel]):
         settings = getattr(self, "partition", None)  # only TKL has this parameter
         if settings is not None:
             settings = as_partition("partition", settings)
+            return [self._learn_in_parts(each, kernel, settings, callback) for each in problems]
         functions = []
         for problem in problems:
-            learning = self._state_learning(problem, kernel)
-            if settings is not None:
-                function = self._learn_in_parts(problem, kernel, learning, settings, callback)
-            elif learning.fits or len(problem.target) <= SUBSET:
-                result = self._learn_on_all(problem, kernel, learning, callback)
+            saddle_problem = self._state_saddle_problem(problem, kernel)
+            if saddle_problem.fits or len(problem.target) <= SUBSET:
+                result = self._learn_on_all(problem, kernel, saddle_problem, callback)
                 warning = self._describe_gap(result, result.status.value)
                 function = self._build_function(kernel, result, warning)
             else:
-                function = self._learn_on_subset(problem, kernel, learning, callback)
+                function = self._learn_on_subset(problem, kernel, saddle_problem, callback)
             functions.append(function)
         return functions
 
-    def _state_learning(self, problem: SVMProblem, kernel: Kernel) -> KernelLearning:
+    def _state_saddle_problem(self, problem: SVMProblem, kernel: Kernel) -> SaddleProblem:
         """Build the saddle point problem in P and the coefficients of an SVM."""
         points = kernel.rescale(problem.points) if isinstance(kernel, Rescaled) else problem.points
-        return KernelLearning(
+        return SaddleProblem(
             inner_kernel(kernel), points, problem.dual, self.cache_mb, float(self.floor)
         )
 
     def _learn_on_all(
-        self, problem: SVMProblem, kernel: Kernel, learning: KernelLearning, callback: Any
+        self, problem: SVMProblem, kernel: Kernel, saddle_problem: SaddleProblem, callback: Callback
     ) -> Result[Saddle]:
         """Learn P on all samples; with many samples, warm-start from the P of a subset."""
         start, n_svms = None, 0
         options: dict[str, Any] = {"tol": float(self.tol), "callback": callback}
         if len(problem.target) == 2:
             # All feasible w are multiples of (1, -1), so the best P is the same for all w.
-            best = learning.oracle(np.array([1.0, -1.0]), 0.0).vectors
-            return solve_given(learning, best, **options)
+            best = saddle_problem.oracle(np.array([1.0, -1.0]), 0.0).vectors
+            return solve_given(saddle_problem, best, **options)
         options["max_iter"] = self.max_iter
         if len(problem.target) <= interior.MAX_SAMPLES:
-            small = interior.solve(learning, **options)
+            small = interior.solve(saddle_problem, **options)
             if small is not None and small.status is not Status.IDLE:
                 return small
             n_svms = 0 if small is None else small.n_iter
-        if len(problem.target) > MANY_SAMPLES:
+        if len(problem.target) > 2000:
             # The P of a subset is close to the final P, and steps on it are cheap.
-            subset = self._state_learning(self._draw_subset(problem, START_SAMPLES), kernel)
-            initial = low_rank.solve(subset, **options | {"tol": max(START_TOL, float(self.tol))})
+            subset = self._state_saddle_problem(self._draw_subset(problem, 1000), kernel)
+            initial = low_rank.solve(subset, **options | {"tol": max(1e-2, float(self.tol))})
             start, n_svms = initial.x, n_svms + initial.n_iter
-        result = low_rank.solve(learning, start=start, **options)
+        result = low_rank.solve(saddle_problem, start=start, **options)
         return replace(result, n_iter=result.n_iter + n_svms)
 
     def _learn_on_subset(
-        self, problem: SVMProblem, kernel: Kernel, learning: KernelLearning, callback: Any
+        self, problem: SVMProblem, kernel: Kernel, saddle_problem: SaddleProblem, callback: Callback
     ) -> LearnedFunction:
         """Learn P on a subset, then solve SVMs on all samples to certify the gap."""
         subset, tol = self._draw_subset(problem, SUBSET), float(self.tol)
-        part = self._state_learning(subset, kernel)
+        part = self._state_saddle_problem(subset, kernel)
         initial = low_rank.solve(part, tol=tol, max_iter=self.max_iter, callback=callback)
         # SVMs on all samples at the subset's P, with bounds over all P
-        result = solve_given(learning, initial.x, tol=tol, callback=callback)
+        result = solve_given(saddle_problem, initial.x, tol=tol, callback=callback)
         result = replace(result, n_iter=result.n_iter + initial.n_iter)
         advice = "" if initial.status is Status.CONVERGED else f" ({initial.status.value})"
         warning = self._describe_gap(
@@ -173,27 +177,27 @@ class BaseGKL(BaseSVM[Kernel]):
         self,
         problem: SVMProblem,
         kernel: Kernel,
-        learning: KernelLearning,
         settings: KMeansPartition,
-        callback: Any,
+        callback: Callback,
     ) -> LearnedFunction:
         """Learn P on a subset, then solve an SVM on each part."""
+        saddle_problem = self._state_saddle_problem(problem, kernel)
         subset = self._draw_subset(problem, SUBSET)
         if subset is problem:
-            initial = self._learn_on_all(problem, kernel, learning, callback)
+            initial = self._learn_on_all(problem, kernel, saddle_problem, callback)
             advice = initial.status.value
         else:
             initial = low_rank.solve(
-                self._state_learning(subset, kernel),
+                self._state_saddle_problem(subset, kernel),
                 tol=float(self.tol), max_iter=self.max_iter, callback=callback,
             )  # fmt: skip
             rows = f"{len(subset.target)} of {len(problem.target)} rows"
             advice = f"P was learned on {rows}; {initial.status.value}"
-        partition = kmeans_partition(learning.points, settings.n_parts, settings.random_state)
-        factor = learning.scaled(initial.x)  # Q = F F' of trace n_P
+        partition = kmeans_partition(saddle_problem.points, settings.n_parts, settings.random_state)
+        factor = saddle_problem.scaled(initial.x)  # Q = F F' of trace n_P
 
-        def state_part(part: int) -> KernelLearning:
-            return self._state_learning(problem.subset(partition.members(part)), kernel)
+        def state_part(part: int) -> SaddleProblem:
+            return self._state_saddle_problem(problem.subset(partition.members(part)), kernel)
 
         solved = run_parts(
             _solve_part,
@@ -209,15 +213,7 @@ class BaseGKL(BaseSVM[Kernel]):
         w = np.zeros(len(problem.target))
         for part, result in enumerate(results):
             w[partition.members(part)] = result.beta
-        # The SVMs of the parts are separate problems, so their bounds are summed.
-        lower = math.fsum(result.value for result in results)
-        upper = lower + math.fsum(result.gap for result in results)
-        early = (Status[result.status] for result in results if result.status != "CONVERGED")
-        n_svms, saddle = initial.n_iter + len(results), Saddle(upper, lower, w, 0.0)
-        total = Result(
-            factor, upper, saddle.gap, n_svms, next(early, Status.CONVERGED),
-            [Progress(n_svms, upper, saddle.gap)], saddle,
-        )  # fmt: skip
+        total = _combine_parts(results, factor, w, initial.n_iter + len(results))
         warning = self._describe_gap(total, f"parts stopped early; {total.status.value}")
         warning = warning or self._describe_gap(initial, advice)
         function = self._build_function(kernel, total, warning)
@@ -237,8 +233,8 @@ class BaseGKL(BaseSVM[Kernel]):
         if "part_centres_" not in vars(self):
             return super()._expand(X)
         points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
-        box: Any = inner_kernel(self.kernel_)
-        parts = nearest_rows(np.clip(points, box.lower, box.upper), self.part_centres_)
+        corners = _corner(self, "lower"), _corner(self, "upper")
+        parts = nearest_rows(np.clip(points, *corners), self.part_centres_)
         values = np.asarray(self.intercept_[parts])
         # f(x) = k(x, V_p) beta_p + b_p, with p the part of the nearest centre
         for p in np.unique(parts):
@@ -304,9 +300,10 @@ class BaseGKL(BaseSVM[Kernel]):
         return int(self.shape_factor_.shape[1])
 
     @property
-    def n_svm_solves_(self) -> Any:
+    def n_svm_solves_(self) -> int | Indices:
         """Number of SVMs solved; an array with one number per pair for more than two classes."""
-        return self.n_iter_
+        solves: int | Indices = self.n_iter_
+        return solves
 
     @property
     def relative_gap_(self) -> float:
@@ -339,15 +336,16 @@ class BaseGKL(BaseSVM[Kernel]):
 
     def _check_intercepts(self, vectors: Array) -> None:
         """Raise ValueError unless the loaded intercepts and parts are consistent."""
-        shape = np.shape(self.intercept_)
         if "part_centres_" not in vars(self):
-            if shape:
-                raise ValueError(f"expected intercept_ to be one number, got shape {shape}")
+            if np.shape(self.intercept_):
+                raise ValueError(
+                    f"expected intercept_ to be one number, got shape {np.shape(self.intercept_)}"
+                )
             return
         centres = check_points(self.part_centres_, "part_centres_", n_features=vectors.shape[1])
         labels = np.asarray(self.support_parts_)
         valid = np.issubdtype(labels.dtype, np.integer) and np.isin(labels, np.arange(len(centres)))
-        shapes = shape, labels.shape
+        shapes = np.shape(self.intercept_), labels.shape
         if shapes != ((len(centres),), (len(vectors),)) or not np.all(valid):
             raise ValueError(
                 f"expected intercepts of {len(centres)} parts and part labels of "
@@ -363,7 +361,7 @@ def inner_kernel(kernel: Kernel) -> GeneralizedKernel:
     return inner
 
 
-def _draw_rows(target: Array, count: int, random: Any) -> Indices:
+def _draw_rows(target: Array, count: int, random: np.random.RandomState) -> Indices:
     """Draw about `count` row numbers, sorted; two classes keep their proportions."""
     signs = np.unique(target)
     groups = [np.flatnonzero(target == sign) for sign in signs]
@@ -377,7 +375,7 @@ def _draw_rows(target: Array, count: int, random: Any) -> Indices:
     return np.sort(np.concatenate(rows))
 
 
-def _solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResult:
+def _solve_part(problem: SaddleProblem, factor: Array, tol: float) -> PartResult:
     """Solve the SVM of one part at Q = factor factor', to the final accuracy of a search."""
     dual = problem.svm(factor)
     zero = np.zeros_like(dual.linear)
@@ -392,11 +390,25 @@ def _solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResul
     return _part_result(result.x, result.certificate, result.n_iter, result.status)
 
 
-def _skip_part(problem: KernelLearning) -> PartResult:
+def _skip_part(problem: SaddleProblem) -> PartResult:
     """Return w = 0 and its gap for a part not started."""
     dual = problem.dual(np.empty((0, 0)))
     zero = np.zeros_like(dual.linear)
     return _part_result(zero, dual.bound(zero, 0.0, zero), 0, Status.STOPPED)
+
+
+def _combine_parts(
+    results: Sequence[PartResult], factor: Array, w: Array, n_svms: int
+) -> Result[Saddle]:
+    """Return the result of all parts; their SVMs are separate problems, so bounds are summed."""
+    lower = math.fsum(result.value for result in results)
+    upper = lower + math.fsum(result.gap for result in results)
+    early = (Status[result.status] for result in results if result.status != "CONVERGED")
+    saddle = Saddle(upper, lower, w, 0.0)
+    return Result(
+        factor, upper, saddle.gap, n_svms, next(early, Status.CONVERGED),
+        [Progress(n_svms, upper, saddle.gap)], saddle,
+    )  # fmt: skip
 
 
 def _part_result(w: Array, bound: Certificate, n_iter: int, status: Status) -> PartResult:
@@ -412,53 +424,10 @@ def _check_partition(name: str, value: Any) -> None:
         )
 
 
-TESSELLATED: Mapping[str, Constraint] = {
-    "degree": check_degree, "scale": check_flag, "partition": optional(_check_partition),
-}  # fmt: skip
-"""Constraints on parameters of TKL; `_build_tessellated` checks ``delta``, which depends on X."""
-
-
-def _build_tessellated(self: TKLClassifier | TKLRegressor, X: Array, used: Mask) -> Kernel:
-    """Build the tessellated kernel on a box around X, with the scaling of features."""
-    X, delta = X[used], self.delta
-    pair = delta if isinstance(delta, tuple) else (delta, delta)
-    if len(pair) != 2:
-        raise ValueError(
-            f"expected a tuple delta to be a pair (below, above), got {delta!r}; pass one number "
-            "per feature as a list or an array"
-        )
-    if isinstance(delta, bool | np.bool_ | complex | None):
-        raise ValueError(f"expected delta to be a number, a pair or a list, got {delta!r}")
-    # the box [-below, 1 + above] for features in [0, 1]
-    below = check_vector("delta", pair[0], X.shape[1])
-    above = check_vector("delta", pair[1], X.shape[1])
-    if min(below.min(), above.min()) < 0:
-        raise ValueError(f"expected delta >= 0, got {delta!r}")
-    kernel = TessellatedKernel(-below, 1.0 + above, int(self.degree))
-    check_shape_size(kernel.shape_size(X.shape[1]), X.shape[1])
-    if self.scale:
-        widths = X.max(axis=0) - X.min(axis=0)
-        return Rescaled(kernel, X.min(axis=0), np.where(widths > 0.0, widths, 1.0))
-    outside = (kernel.lower > X) | (kernel.upper < X)
-    if outside.any():
-        row, column = np.argwhere(outside)[0]
-        raise ValueError(
-            f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
-            f"column {column}; scale=True scales the features to [0, 1]"
-        )
-    return kernel
-
-
-def _corner(name: str) -> property:
-    """Create a property for the ``lower`` or ``upper`` corner of the box of the learned kernel."""
-
-    def corner(estimator: BaseGKL) -> Array:
-        fitted = estimator.estimators_[0] if "estimators_" in vars(estimator) else estimator
-        return np.asarray(getattr(inner_kernel(fitted.kernel_), name))
-
-    return property(
-        corner, doc=f"The {name} corner of the box, shape (n_features,), in scaled features."
-    )
+def _corner(estimator: BaseGKL, name: str) -> Array:
+    """Return the ``lower`` or ``upper`` corner of the box of a learned tessellated kernel."""
+    fitted = estimator.estimators_[0] if "estimators_" in vars(estimator) else estimator
+    return np.asarray(getattr(inner_kernel(fitted.kernel_), name))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -600,21 +569,35 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     1.0
     """
 
+    # The steps of `fit` are listed in `BaseGKL`.
+
     C: float = field(default=1.0, kw_only=False)
     degree: int = 1
-    delta: Any = 0.5
+    delta: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] = 0.5
     partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
     scale: bool = True
-    class_weight: Any = None
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseGKL._constraints,
-        **TESSELLATED,
+        "degree": check_degree,
+        "scale": check_flag,
+        "partition": optional(_check_partition),  # `build_tessellated` checks ``delta``
     }
     _drawings = BaseGKL._drawings | {"tessellation"}
-    _build_kernel = _build_tessellated
-    lower_ = _corner("lower")
-    upper_ = _corner("upper")
+
+    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
+        return build_tessellated(X[used], int(self.degree), self.delta, self.scale)
+
+    @property
+    def lower_(self) -> Array:
+        """The lower corner of the box, shape (n_features,), in scaled features."""
+        return _corner(self, "lower")
+
+    @property
+    def upper_(self) -> Array:
+        """The upper corner of the box, shape (n_features,), in scaled features."""
+        return _corner(self, "upper")
 
 
 @documented_as(TKLClassifier, without=("classes_", "estimators_"))
@@ -668,18 +651,27 @@ class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
 
     C: float = field(default=1.0, kw_only=False)
     degree: int = 1
-    delta: Any = 0.5
+    delta: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] = 0.5
     partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
     scale: bool = True
     epsilon: float = 0.1
     scale_target: bool = True
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseGKL._constraints,
+        **TKLClassifier._constraints,
         **SVMRegressor._constraints,
-        **TESSELLATED,
     }
     _drawings = BaseGKL._drawings | {"tessellation"}
-    _build_kernel = _build_tessellated
-    lower_ = _corner("lower")
-    upper_ = _corner("upper")
+
+    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
+        return build_tessellated(X[used], int(self.degree), self.delta, self.scale)
+
+    @property
+    def lower_(self) -> Array:
+        """The lower corner of the box, shape (n_features,), in scaled features."""
+        return _corner(self, "lower")
+
+    @property
+    def upper_(self) -> Array:
+        """The upper corner of the box, shape (n_features,), in scaled features."""
+        return _corner(self, "upper")

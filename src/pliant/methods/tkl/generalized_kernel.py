@@ -29,7 +29,7 @@ from pliant.core.jit import compiled
 from pliant.core.text import printable
 from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import check_integer, check_points, check_vector
-from pliant.kernels.base import Kernel
+from pliant.kernels.base import Kernel, Rescaled
 
 TILE = 512
 """Number of rows and columns of a tile of a Gram matrix."""
@@ -187,6 +187,10 @@ class Box:
     along each feature. The total mass 1 prevents over- and underflow with many features.
     """
 
+    lower: Array
+    upper: Array
+    density: Array
+
     def __init__(self, lower: npt.ArrayLike, upper: npt.ArrayLike, n_features: int) -> None:
         self.lower = check_vector("lower", lower, n_features)
         self.upper = check_vector("upper", upper, n_features)
@@ -334,8 +338,8 @@ class GeneralizedPolynomial(_FiniteRank):
 
     def __init__(
         self,
-        lower: Any = 0.0,
-        upper: Any = 1.0,
+        lower: npt.ArrayLike = 0.0,
+        upper: npt.ArrayLike = 1.0,
         degree: int = 1,
         factor: npt.ArrayLike | None = None,
     ) -> None:
@@ -435,8 +439,8 @@ class TessellatedKernel(GeneralizedKernel):
 
     def __init__(
         self,
-        lower: Any = 0.0,
-        upper: Any = 1.0,
+        lower: npt.ArrayLike = 0.0,
+        upper: npt.ArrayLike = 1.0,
         degree: int = 1,
         factor: npt.ArrayLike | None = None,
     ) -> None:
@@ -496,6 +500,42 @@ class TessellatedKernel(GeneralizedKernel):
         S = _sum_over_pairs(X, weighted, box)
         T, V = above * total, np.outer(total, total)
         return np.block([[S, T - S], [T.T - S, V - T - T.T + S]])
+
+
+def build_tessellated(
+    X: Array,
+    degree: int,
+    delta: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike],
+    scale: bool,
+) -> TessellatedKernel | Rescaled:
+    """Build the tessellated kernel on a box around X, with the scaling of features."""
+    pair = delta if isinstance(delta, tuple) else (delta, delta)
+    if len(pair) != 2:
+        raise ValueError(
+            f"expected a tuple delta to be a pair (below, above), got {delta!r}; pass one "
+            "number per feature as a list or an array"
+        )
+    if isinstance(delta, bool | np.bool_ | complex | None):
+        raise ValueError(f"expected delta to be a number, a pair or a list, got {delta!r}")
+    # the box around features in [0, 1]
+    below = check_vector("delta", pair[0], X.shape[1])
+    above = check_vector("delta", pair[1], X.shape[1])
+    if min(below.min(), above.min()) < 0:
+        raise ValueError(f"expected delta >= 0, got {delta!r}")
+    lower, upper = -below, 1.0 + above
+    kernel = TessellatedKernel(lower, upper, degree)
+    check_shape_size(kernel.shape_size(X.shape[1]), X.shape[1])
+    if scale:
+        widths = X.max(axis=0) - X.min(axis=0)
+        return Rescaled(kernel, X.min(axis=0), np.where(widths > 0.0, widths, 1.0))
+    outside = (lower > X) | (upper < X)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
+        raise ValueError(
+            f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
+            f"column {column}; scale=True scales the features to [0, 1]"
+        )
+    return kernel
 
 
 def _sum_over_pairs(X: Array, weighted: Array, box: Box) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Mask
@@ -33,11 +33,11 @@ def _check_family(_name: str, value: Any) -> None:
         )
 
 
-def _copy_family(self: GKLClassifier | GKLRegressor, X: Array, used: Mask) -> Kernel:
+def _copy_family(kernel: GeneralizedKernel | None, n_features: int) -> GeneralizedKernel:
     """Return a copy of the user's kernel without its P."""
-    kernel = GeneralizedPolynomial() if self.kernel is None else self.kernel
-    check_shape_size(kernel.shape_size(X.shape[1]), X.shape[1])
-    return kernel.with_factor(None)
+    family = GeneralizedPolynomial() if kernel is None else kernel
+    check_shape_size(family.shape_size(n_features), n_features)
+    return family.with_factor(None)
 
 
 @documented_as(TKLClassifier, without=TKL_ATTRIBUTES)
@@ -91,13 +91,15 @@ class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     """
 
     kernel: GeneralizedKernel | None = field(default=None, kw_only=False)
-    class_weight: Any = None
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseGKL._constraints,
         "kernel": optional(_check_family),
     }
-    _build_kernel = _copy_family
+
+    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
+        return _copy_family(self.kernel, X.shape[1])
 
 
 @documented_as(TKLRegressor, without=TKL_ATTRIBUTES)
@@ -131,8 +133,9 @@ class GKLRegressor(BaseGKL, SVMRegressor[Kernel]):
     scale_target: bool = True
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseGKL._constraints,
+        **GKLClassifier._constraints,
         **SVMRegressor._constraints,
-        "kernel": optional(_check_family),
     }
-    _build_kernel = _copy_family
+
+    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
+        return _copy_family(self.kernel, X.shape[1])

@@ -56,7 +56,7 @@ class Oracle(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class KernelLearning:
+class SaddleProblem:
     """The saddle point problem in the module docstring.
 
     Parameters

@@ -44,8 +44,8 @@ class NewtonSchedule:
     """
 
     def __init__(self) -> None:
-        self.spent = 0.0
-        self.succeeded = False
+        self.spent: float = 0.0
+        self.succeeded: bool = False
 
     def run_if_due(
         self, block: WorkingBlock, goal: float, work: float, stop: Callable[[], bool], stuck: bool

@@ -119,6 +119,12 @@ class _Stopped(Exception):
 class SMOState:
     """Iterate of the solver with its fields, counters and history."""
 
+    best_value: float
+    least_gap: float
+    intercept: float
+    beta: Array
+    fields: tuple[Array, Array]
+
     def __init__(
         self,
         problem: MarginDual,
@@ -129,22 +135,22 @@ class SMOState:
     ) -> None:
         self.problem = problem
         self.move_to(beta, fields)
-        self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
+        self.limit: int = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
-        self.n_iter = 0
-        self.work = 0.0  # cost of all steps, in units of reading one kernel value
+        self.n_iter: int = 0
+        self.work: float = 0.0  # cost of all steps, in units of reading one kernel value
         self.newton: NewtonSchedule | None = None
-        self.rng = np.random.default_rng(0)
-        self.idle_rounds = 0
-        self.rounds_since_fields = 0  # since the fields were last computed from beta
+        self.rng: np.random.Generator = np.random.default_rng(0)
+        self.idle_rounds: int = 0
+        self.rounds_since_fields: int = 0  # since the fields were last computed from beta
         self.best_value, self.least_gap, self.intercept = -np.inf, np.inf, 0.0
-        self.stopped = False
+        self.stopped: bool = False
         self.history: list[Progress] = []
 
     def move_to(self, beta: Array, fields: tuple[Array, Array]) -> None:
         """Set the iterate and its fields."""
         self.beta, self.fields = beta, fields
-        self.full = WorkingBlock(self.problem, beta, fields)
+        self.full: WorkingBlock = WorkingBlock(self.problem, beta, fields)
 
     def certify(self, tol: float, violation: float | None) -> tuple[Certificate, Status | None]:
         """Return the certificate of the iterate, and a status if the solver stops there."""

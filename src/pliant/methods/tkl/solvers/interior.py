@@ -25,7 +25,7 @@ import numpy as np
 from pliant.core.progress import Result, Status
 from pliant.core.typing import Array, Callback
 from pliant.methods.svm.dual import MarginDual
-from pliant.methods.tkl.problem import KernelLearning
+from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers.low_rank import INNER_SHARE, LowerBound, Saddle, Search, factorize
 
 MAX_SAMPLES = 64
@@ -60,7 +60,7 @@ class InteriorPoint(NamedTuple):
 
 
 def solve(
-    problem: KernelLearning,
+    problem: SaddleProblem,
     *,
     tol: float = 1e-3,
     max_iter: int = 500,
@@ -86,7 +86,7 @@ def solve(
     return search.result()
 
 
-def _is_suitable(problem: KernelLearning, dual: MarginDual) -> bool:
+def _is_suitable(problem: SaddleProblem, dual: MarginDual) -> bool:
     """Return True for classification with few samples, a moderate n_P and no floor."""
     small = len(problem.points) <= MAX_SAMPLES and problem.size <= 512 and problem.fits
     signs = np.sign(dual.upper) + np.sign(dual.lower)  # 0 for regression, or for C = 0
@@ -94,7 +94,7 @@ def _is_suitable(problem: KernelLearning, dual: MarginDual) -> bool:
     return small and two_classes and not np.any(dual.epsilon) and not problem.floor
 
 
-def _integrate(problem: KernelLearning) -> tuple[Array, Array] | None:
+def _integrate(problem: SaddleProblem) -> tuple[Array, Array] | None:
     """Compute U'G_kl U as rows, shape (m, m, r^2), and U, shape (n_P, r), with orthonormal columns.
 
     As 1'w = 0, every D(w) is in the range of sum_k D(e_k - 1/m). U is a basis of this range, and
@@ -124,13 +124,22 @@ def _integrate(problem: KernelLearning) -> tuple[Array, Array] | None:
 class InteriorMethod:
     """The interior-point iteration on integrals `G` in a `basis`; `search` stores the bounds."""
 
+    problem: SaddleProblem
+    dual: MarginDual
+    search: Search
+    G: Array
+    basis: Array
+    m: int
+    rank: int
+    identity: Array
+
     def __init__(
-        self, problem: KernelLearning, dual: MarginDual, G: Array, basis: Array, search: Search
+        self, problem: SaddleProblem, dual: MarginDual, G: Array, basis: Array, search: Search
     ) -> None:
         self.problem, self.dual, self.search = problem, dual, search
         self.G, self.basis = G, basis
         self.m, self.rank = len(dual.linear), basis.shape[1]
-        self.identity: Array = np.eye(self.rank)
+        self.identity = np.eye(self.rank)
 
     def advance(self, point: InteriorPoint | None) -> None:
         """Iterate until the gap closes or the search stops; then reduce the rank of P."""
@@ -215,7 +224,7 @@ class InteriorMethod:
         try:
             system = CondensedSystem(dual, point, M, Z, self._gram(point.S), self.problem.size)
             reach = self._predictor_reach(system, Z)
-            step = system.newton_step(float(np.clip((1.0 - reach) ** 2, 0.01, 0.8)) * mu)
+            step = system.newton_step(float(np.clip((1.0 - reach) ** 2, 0.01, 0.8) * mu))
             # nine tenths of the distance to the boundary
             primal, dual_size = (min(1.0, 0.9 * length) for length in system.reach(step))
         except np.linalg.LinAlgError:  # rounding near the boundary
@@ -274,12 +283,20 @@ class CondensedSystem:
     B = diag(below/low + above/high), with `low` and `high` the distances of w from its bounds.
     """
 
+    point: InteriorPoint
+    M: Array
+    low: Array
+    high: Array
+    roots: list[Array]  # inverses of the Cholesky factors of Z and S
+    inverse: Array  # W
+    solutions: Array  # of the system, shape (m + 2, 2): a constant and the coefficient of mu
+
     def __init__(
         self, dual: MarginDual, point: InteriorPoint, M: Array, Z: Array, K: Array, trace: int
     ) -> None:
         self.point, self.M = point, M
         self.low, self.high = point.w - dual.lower, dual.upper - point.w
-        # inverses of the Cholesky factors of Z and S; W = root_Z' root_Z
+        # W = root_Z' root_Z
         self.roots = [np.linalg.inv(np.linalg.cholesky(matrix)) for matrix in (Z, point.S)]
         self.inverse = self.roots[0].T @ self.roots[0]
         m, flat = len(M), M.reshape(len(M), -1)

@@ -33,7 +33,7 @@ from pliant.core.typing import Array, Callback
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.tkl.generalized_kernel import blend_identity
-from pliant.methods.tkl.problem import KernelLearning
+from pliant.methods.tkl.problem import SaddleProblem
 
 INNER_SHARE = 0.1
 """Tolerance of an SVM relative to the gap of the search."""
@@ -116,7 +116,7 @@ class Search:
     number of SVMs since the last improvement of a bound.
     """
 
-    problem: KernelLearning
+    problem: SaddleProblem
     tol: float = 1e-3
     max_iter: int = 500
     callback: Callback | None = None
@@ -285,7 +285,7 @@ class Search:
 
 
 def solve(
-    problem: KernelLearning,
+    problem: SaddleProblem,
     start: Array | None = None,
     *,
     tol: float = 1e-3,
@@ -296,7 +296,7 @@ def solve(
 
     Parameters
     ----------
-    problem : KernelLearning
+    problem : SaddleProblem
     start : array of shape (n_P, r), optional
         Initial factor. The default consists of the top two eigenvectors of D(w), with w from P = I.
     tol : float
@@ -323,7 +323,7 @@ def solve(
 
 
 def solve_given(
-    problem: KernelLearning,
+    problem: SaddleProblem,
     start: Array,
     *,
     tol: float = 1e-3,
@@ -474,7 +474,7 @@ class LowRankDescent:
         return None
 
 
-def _best_between(problem: KernelLearning, best: LowerBound, new: LowerBound) -> LowerBound:
+def _best_between(problem: SaddleProblem, best: LowerBound, new: LowerBound) -> LowerBound:
     """Return the best lower bound found on the segment between the w of two bounds.
 
     For s + t = 1, D(s w + t v) = s^2 D(w) + t^2 D(v) + s t (D(w + v) - D(w) - D(v)), and

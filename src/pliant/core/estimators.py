@@ -1,0 +1,70 @@
+"""scikit-learn's base classes, with types: scikit-learn carries none."""
+
+# ruff: noqa: D102
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    import numpy as np
+    import numpy.typing as npt
+
+    class BaseEstimator:
+        """Base class of estimators: constructor parameters and copies."""
+
+        n_features_in_: int
+        feature_names_in_: npt.NDArray[np.object_]
+
+        def __repr__(self, N_CHAR_MAX: int = 700) -> str: ...
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def get_metadata_routing(self) -> Any: ...
+        def __sklearn_tags__(self) -> Any: ...
+        def __sklearn_is_fitted__(self) -> bool: ...
+        def __getstate__(self) -> dict[str, Any]: ...
+        def __setstate__(self, state: dict[str, Any]) -> None: ...
+
+    class ClassifierMixin:
+        """Adds the accuracy as `score`."""
+
+        def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float: ...
+
+    class RegressorMixin:
+        """Adds R2 as `score`."""
+
+        def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float: ...
+
+    class TransformerMixin:
+        """Adds `fit_transform` and `set_output`."""
+
+        def fit_transform(self, X: Any, y: Any = None) -> Any: ...
+        def set_output(self, *, transform: str | None = None) -> Self: ...
+
+    class MultiOutputMixin:
+        """Declares support for several outputs."""
+
+    class ClassNamePrefixFeaturesOutMixin:
+        """Names output features by the class and a number."""
+
+        def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]: ...
+
+else:
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        MultiOutputMixin,
+        RegressorMixin,
+        TransformerMixin,
+    )
+
+__all__ = [
+    "BaseEstimator",
+    "ClassNamePrefixFeaturesOutMixin",
+    "ClassifierMixin",
+    "MultiOutputMixin",
+    "RegressorMixin",
+    "TransformerMixin",
+]
