@@ -48,9 +48,6 @@ _LOCK = threading.Lock()
 _FREE: list[ProcessPoolExecutor] = []
 _BUSY: set[ProcessPoolExecutor] = set()
 
-MOST_KEPT = 2000
-"""Maximum number of stored predictions per fold."""
-
 CALIBRATION_FOLDS = 3
 """Number of inner folds for Platt scaling of decision values."""
 
@@ -201,9 +198,9 @@ def scores_of(
 
 
 def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
-    """Return the sorted positions of the test rows with stored predictions."""
+    """Return the sorted positions of the test rows with stored predictions, at most 2000."""
     order = np.random.default_rng([protocol.seed, *place]).permutation(len(test))
-    return np.sort(order[:MOST_KEPT])
+    return np.sort(order[:2000])
 
 
 def _kept(

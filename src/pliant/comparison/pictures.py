@@ -37,8 +37,8 @@ from pliant.plots._common import BLUE, GREY, VERMILION, class_label, text
 SCALE, WIDTH = 1.8, 4.8
 """Image pixels per page pixel, and figure width in inches (100 page pixels each)."""
 
-MOST_ROWS, REPEATS, MOST_FEATURES = 500, 3, 20
-"""Maximum rows and permutations per feature, for importance; maximum number of features drawn."""
+REPEATS, MOST_FEATURES = 3, 20
+"""Permutations per feature for importance; maximum number of features drawn."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
     """Draw the decrease in score when each feature is permuted in the first fold's test rows."""
     random = np.random.default_rng(result.protocol.seed)
     test = outer_split(sample, result.protocol, 0, 0)[1]
-    rows = np.sort(random.permutation(test)[:MOST_ROWS])
+    rows = np.sort(random.permutation(test)[:500])
     X, y, columns = sample.X[rows], sample.y[rows], _columns(sample)
     fitted, metric = FittedMethod(model), result.metric
 

@@ -25,8 +25,6 @@ from pliant.core.text import count, listed, printable, quoted
 LONGEST = 40
 """Maximum length of a name in characters."""
 
-STATUS = {"skipped": "not tried", "error": "failed", "cut": "cut short", "left": "dropped early"}
-
 
 def sentence(result: Outcome) -> str:
     """Return the recommended model, its expected score, and warnings.
@@ -96,9 +94,10 @@ def _claim(result: Outcome) -> str:
 def missing_of(result: Outcome) -> list[str]:
     """Return one line per reason for missing folds, with the affected methods."""
     titles: dict[tuple[str, str], list[str]] = {}
+    words = {"skipped": "not tried", "error": "failed", "cut": "cut short", "left": "dropped early"}
     for entry in result.methods:
         if entry.status != "done":
-            reason = (STATUS[entry.status], printable(entry.reason, 300))
+            reason = (words[entry.status], printable(entry.reason, 300))
             titles.setdefault(reason, []).append(entry.title)
     return [
         f"{listed(names, len(names))}: {status}{f', {why}' if why else ''}"

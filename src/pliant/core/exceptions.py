@@ -37,5 +37,7 @@ class ModelFileError(ValueError):
     """A model file is damaged, malicious, not from pliant, or cannot be written."""
 
 
-_PUBLIC = [name for name in globals() if name.endswith(("Error", "Warning"))]
-set_public_module({**globals(), "__name__": "pliant"}, _PUBLIC)
+set_public_module(
+    {**globals(), "__name__": "pliant"},
+    [name for name in globals() if name.endswith(("Error", "Warning"))],
+)

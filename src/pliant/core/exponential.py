@@ -23,22 +23,8 @@ C = tuple(1.0 / math.factorial(k) for k in range(14))
 D = tuple(np.float32(c) for c in C[:8])
 """Taylor coefficients of exp in float64 and float32."""
 
-ZERO_32 = np.float32(0.0)
-
 CHUNK = 1024
 """Numbers per chunk; both passes over a chunk run in the L1 cache."""
-
-ROUND_64, ROUND_32 = 1.5 * 2.0**52, np.float32(1.5 * 2.0**23)
-"""Adding ROUND puts the integer nearest to x in the last bits, for |x| up to ROUND / 4."""
-
-LOWEST_64, LOWEST_32 = -708.0, np.float32(-87.0)
-"""Lower bounds on x; for smaller x the exponential is subnormal and replaced by 0."""
-
-PER_LOG2_64, PER_LOG2_32 = 1.0 / math.log(2.0), np.float32(1.0 / math.log(2.0))
-
-HIGH_64, LOW_64 = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
-HIGH_32, LOW_32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
-"""Two-part representation of log 2, for which k * HIGH is exact."""
 
 
 def exponentials(values: npt.NDArray[Any], factor: float = 1.0) -> npt.NDArray[Any]:
@@ -59,6 +45,10 @@ def exponentials(values: npt.NDArray[Any], factor: float = 1.0) -> npt.NDArray[A
 
 @compiled_fused
 def _replace_64(values: Any, factor: Any) -> None:
+    # Adding `shift` puts the integer nearest to x in the last bits, for |x| up to shift / 4. Below
+    # `lowest` the exponential is subnormal and replaced by 0. log 2 = high + low; k * high is exact
+    shift, lowest, per_log2 = 1.5 * 2.0**52, -708.0, 1.0 / math.log(2.0)
+    high, low = 0.6931471803691238, 1.9082149292705877e-10
     shifted = np.empty(CHUNK)
     exponents = shifted.view(np.int64)
     for start in range(0, values.size, CHUNK):
@@ -67,14 +57,14 @@ def _replace_64(values: Any, factor: Any) -> None:
         for i in range(chunk.size):
             x = factor * chunk[i]
             x = 0.0 if x > 0.0 else x
-            t = x * PER_LOG2_64 + ROUND_64 if x >= LOWEST_64 else ROUND_64
-            k = t - ROUND_64
-            r = (x - k * HIGH_64) - k * LOW_64
+            t = x * per_log2 + shift if x >= lowest else shift
+            k = t - shift
+            r = (x - k * high) - k * low
             p = C[10] + r * (C[11] + r * (C[12] + r * C[13]))  # Horner's rule
             p = C[6] + r * (C[7] + r * (C[8] + r * (C[9] + r * p)))
             p = C[2] + r * (C[3] + r * (C[4] + r * (C[5] + r * p)))
             p = 1.0 + r * (1.0 + r * p)
-            chunk[i] = 0.0 if x < LOWEST_64 else p
+            chunk[i] = 0.0 if x < lowest else p
             shifted[i] = t
         for i in range(chunk.size):  # multiply by 2^k: add k to the exponent bits
             bits[i] += exponents[i] << 52
@@ -82,6 +72,9 @@ def _replace_64(values: Any, factor: Any) -> None:
 
 @compiled_fused
 def _replace_32(values: Any, factor: Any) -> None:
+    zero, shift, lowest = np.float32(0.0), np.float32(1.5 * 2.0**23), np.float32(-87.0)
+    per_log2 = np.float32(1.0 / math.log(2.0))
+    high, low = np.float32(0.693359375), np.float32(-2.12194440e-4)
     shifted = np.empty(CHUNK, dtype=np.float32)
     exponents = shifted.view(np.int32)
     for start in range(0, values.size, CHUNK):
@@ -89,13 +82,13 @@ def _replace_32(values: Any, factor: Any) -> None:
         bits = chunk.view(np.int32)
         for i in range(chunk.size):
             x = factor * chunk[i]
-            x = ZERO_32 if x > ZERO_32 else x
-            t = x * PER_LOG2_32 + ROUND_32 if x >= LOWEST_32 else ROUND_32
-            k = t - ROUND_32
-            r = (x - k * HIGH_32) - k * LOW_32
+            x = zero if x > zero else x
+            t = x * per_log2 + shift if x >= lowest else shift
+            k = t - shift
+            r = (x - k * high) - k * low
             p = D[4] + r * (D[5] + r * (D[6] + r * D[7]))
             p = D[0] + r * (D[1] + r * (D[2] + r * (D[3] + r * p)))
-            chunk[i] = ZERO_32 if x < LOWEST_32 else p
+            chunk[i] = zero if x < lowest else p
             shifted[i] = t
         for i in range(chunk.size):
             bits[i] += exponents[i] << np.int32(23)

@@ -12,9 +12,8 @@ from pliant.core.files import replacing
 from pliant.core.validation import check_integer
 
 STATIONS = ("Harbour", "Market", "Museum", "Old Town", "Park", "River", "Station", "University")
-WEATHER = ("clear", "cloudy", "rain", "snow")
-SHARES = np.array([1.0, 0.85, 0.35, 0.15])
-"""Revenue for each type of weather, relative to a clear day."""
+WEATHER = {"clear": 1.0, "cloudy": 0.85, "rain": 0.35, "snow": 0.15}
+"""Types of weather with their revenue, relative to a clear day."""
 
 COLUMNS = "rental_id;date;station;area_code;weather;temperature;humidity;wind;currency;revenue"
 
@@ -81,7 +80,9 @@ def _rows(n_rows: int, random: np.random.RandomState) -> list[str]:
     dry = 1 - 0.6 / (1 + np.exp((82 - humidity) / 4))
     calm = 1 / (1 + (wind / 35) ** 4)
     size = 500 + 250 * (stations % 4)
-    revenue = size * mild * dry * calm * SHARES[weather] * (1 + 0.5 * weekend)
+    revenue = (
+        size * mild * dry * calm * np.array(list(WEATHER.values()))[weather] * (1 + 0.5 * weekend)
+    )
     revenue *= np.exp(0.08 * random.standard_normal(n_rows))
     no_weather, no_temperature = random.uniform(size=(2, n_rows)) < 0.05
     columns = (
@@ -89,7 +90,7 @@ def _rows(n_rows: int, random: np.random.RandomState) -> list[str]:
         [f"{date[8:]}.{date[5:7]}.{date[:4]}" for date in dates.astype(str)],
         [STATIONS[station] for station in stations],
         [str(20_095 + 2 * station) for station in stations],
-        ["" if gap else WEATHER[kind] for kind, gap in zip(weather, no_weather, strict=True)],
+        ["" if gap else list(WEATHER)[kind] for kind, gap in zip(weather, no_weather, strict=True)],
         ["" if gap else _comma(t, 1) for t, gap in zip(temperature, no_temperature, strict=True)],
         [str(round(value)) for value in humidity],
         [_comma(value, 1) for value in wind],

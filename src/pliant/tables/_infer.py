@@ -29,9 +29,6 @@ DECIMALS = (".", ",")
 THOUSANDS = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
 """Thousands separators; the last three are a space, a no-break and a narrow no-break space."""
 
-MAX_WORDS = 3
-"""Maximum number of distinct words read as missing values in a numeric column."""
-
 
 GROUP, MARKS = r"-?[1-9]\d{0,2}", "'’ \u00a0\u202f"
 NOTATIONS = {
@@ -286,7 +283,7 @@ def infer_format(
                 f"got {quoted(new[0])}: correct it or read it as missing (--na-values "
                 f"{quoted(new[0])})"
             )
-        if not fixed and len(others) > MAX_WORDS:
+        if not fixed and len(others) > 3:  # up to three words are missing values
             row = column.examples[f"word {others[0]}"][1]
             raise TableError(
                 f"column {name} holds numbers, but also {listed(others, 10)}, the first in row "

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 PathLike: TypeAlias = str | os.PathLike[str]
 Files: TypeAlias = Sequence[PathLike]
 
-SEPARATORS = (",", ";", "\t", "|")
-
 BLOCK = 1 << 20
 """Bytes per block, and maximum bytes per record; Arrow reads up to 32 blocks ahead."""
 
@@ -331,7 +329,7 @@ def _detect_separator(path: PathLike, encoding: str) -> str:
     lines = io.StringIO(data.decode(encoding, errors="replace"), newline="\n").readlines()
     lines = lines[:-1] if cut and len(lines) > 1 else lines
     scores, unused = dict[str, tuple[float, float]](), list[str]()
-    for sep in SEPARATORS:
+    for sep in (",", ";", "\t", "|"):
         rows: list[list[str]] = []
         with suppress(csv.Error):  # the full read reports the error with its line
             rows.extend(islice(filter(None, csv.reader(lines, delimiter=sep)), 1000))

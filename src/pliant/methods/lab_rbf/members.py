@@ -87,10 +87,6 @@ class Table:
         weights, numbers = self.weights_of(rows), self.numbers[rows]
         return replace(self, X=self.X[rows], Y=self.Y[rows], numbers=numbers, weights=weights)
 
-    def head(self, count: int) -> Table:
-        """Return the table of the first `count` rows."""
-        return self.rows(np.arange(min(count, len(self))))
-
     def points(self, rows: Indices) -> Array:
         """Return the points in the given rows, float64."""
         return np.asarray(self.X[rows], dtype=np.float64)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -257,8 +258,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
                 self._solve_coefficients([fit.member for fit in fits], table)
             self._store_members(table, fits)
             self.target_transform_ = "log" if table.log_target else None
-            active = [fit for fit, averaged in zip(fits, self.averaged_, strict=True) if averaged]
-            self.error_model_ = fit_error_model(table, active)
+            self.error_model_ = fit_error_model(table, list(compress(fits, self.averaged_)))
             if calibration is not None:
                 self._calibrate(calibration.X, calibration.Y)
             progress.end()

@@ -19,7 +19,7 @@ from pliant.core.typing import Array, Indices
 
 # Maximum change of a coordinate in a gradient step and in a quasi-Newton step.
 GRADIENT_STEP_CAP, STEP_CAP = 0.1, 1.0
-PATIENCE = 3  # Number of consecutive steps with a small decrease before the solver stops.
+PATIENCE = 2  # Number of consecutive steps with a small decrease before the solver stops.
 
 
 class Problem(Protocol):
@@ -53,7 +53,7 @@ def descend(
     Parameters
     ----------
     tol : float
-        Stop after three consecutive steps with a decrease below tol * max(|value|, 1e-12).
+        Stop after two consecutive steps with a decrease below tol * max(|value|, 1e-12).
     callback : callable, optional
         Called with a `Progress` after each step; returns True to stop.
 

@@ -62,11 +62,7 @@ class MemberSettings:
     profile: str  # key of `PROFILES`
     support: Literal["kmeans++", "residual", "random"]
     max_iter: int
-
-    @property
-    def learns_shared_bandwidths(self) -> bool:
-        """True if the first stage learns one bandwidth per feature."""
-        return self.algorithm.initial_bandwidth == "auto" and self.support != "residual"
+    learns_shared: bool  # True if the first stage learns one bandwidth per feature
 
 
 class Split(NamedTuple):
@@ -132,12 +128,13 @@ class Trainer:
 
     def choose_scales(self, table: Table) -> list[str]:
         """Return the feature scales with a held-out loss near the lowest, ordered by loss."""
-        nonlinear = []
-        if self.tries_scales:
-            nonlinear = [scale for scale in WARPS[1:] if not Warp.learn(table.X, scale).affine]
-        if not nonlinear:
-            return ["raw"]
-        losses = {scale: self.probe(table, scale) for scale in ("raw", *nonlinear)}
+        scales = ["raw"]
+        for scale in WARPS[1:] if self.tries_scales else ():
+            if not Warp.learn(table.X, scale).affine:
+                scales.append(scale)  # noqa: PERF401
+        if len(scales) == 1:
+            return scales
+        losses = {scale: self.probe(table, scale) for scale in scales}
         limit = constants.SCALE_TOLERANCE * min(losses.values())
         return sorted((s for s in losses if losses[s] <= limit), key=lambda s: losses[s])
 
@@ -146,7 +143,7 @@ class Trainer:
     ) -> list[MemberStart]:
         """Choose rows, centres and initial bandwidths of members after the first `n_continued`."""
         weights = [np.full(table.X.shape[1], 1.0 / table.X.shape[1])]
-        if self.validation_fraction > 0 and self.settings[0].learns_shared_bandwidths:
+        if self.validation_fraction > 0 and self.settings[0].learns_shared:
             weights.append(self._importances(table, warps[0]))
         tasks = []
         for k in range(n_continued, len(self.settings)):
@@ -163,7 +160,7 @@ class Trainer:
         # float32 hides the rounding errors of scaled targets, which could change a split.
         Y = sample.Y.astype(np.float32)
         trees.fit(sample.X, Y[:, 0] if Y.shape[1] == 1 else Y, sample.weights)
-        return np.maximum(trees.feature_importances_, constants.MIN_IMPORTANCE / table.X.shape[1])
+        return np.maximum(trees.feature_importances_, 1e-3 / table.X.shape[1])
 
     @blas_limited
     def _choose_start(
@@ -184,7 +181,7 @@ class Trainer:
         rng, by_residual = RandomState(seed), settings.support == "residual"
         split = self._split(len(table), rng)
         if probe:
-            split = split._replace(train=split.train[: constants.PROBE_ROWS])
+            split = split._replace(train=split.train[: constants.SCREENING_ROWS])
         rows = table.sample(split.train, warp)
         # Algorithm 1 of the paper starts with a random half of the centres; see `add_centres`.
         n_centres = (settings.n_support + 1) // 2 if by_residual else settings.n_support
@@ -192,7 +189,7 @@ class Trainer:
         centres = rows.X[positions]
         path, level = settings.shrinkages, math.log(settings.alpha)
         stage = (path[-1], 0) if by_residual else (math.inf, 0)
-        if settings.learns_shared_bandwidths:
+        if settings.learns_shared:
             # The first stage takes 2/3 of max_iter steps (rounded up).
             stage = math.inf, -(-2 * settings.max_iter // 3)
         start = MemberStart(
@@ -201,8 +198,9 @@ class Trainer:
         if settings.algorithm.initial_bandwidth != "auto":
             s = np.full(centres.shape, 2.0 * math.log(settings.algorithm.initial_bandwidth))
             return start._replace(initial=(s.clip(*constants.LOG_SQUARE_RANGE),))
-        objective = build_objective(start, rows.head(constants.FIRST_ROWS), self.device)
-        return start._replace(initial=tuple(_initial_squares(objective, level, w) for w in weights))
+        few = rows.rows(np.arange(min(len(rows), constants.FIRST_ROWS)))
+        objective = build_objective(start, few, self.device)
+        return start._replace(initial=_initial_squares(objective, level, weights))
 
     def continue_members(self, table: Table, members: Sequence[LABRBFMember]) -> list[MemberStart]:
         """Continue the members of a previous fit on new rows; initialise additional members."""
@@ -231,13 +229,11 @@ class Trainer:
         faster = np.array([start.settings.objective != "evidence" for start in starts])
         order = np.argsort(faster, kind="stable")
         parallel, begin = self._parallel(table, self.settings[0]), delayed(self._begin_training)
-        begun = parallel(begin(table, starts[k], required=k == order[0]) for k in order)
-        trainings = [training for training in begun if training is not None]
-        best = min(trainings, key=lambda training: training.stage.loss)
-        finish = delayed(self._finish_training)
-        fits = iter(parallel(finish(table, training, best, limits) for training in trainings))
-        members = {k: next(fits) for k, t in zip(order, begun, strict=True) if t is not None}
-        return [members[k] for k in sorted(members)]
+        begun = parallel([begin(table, starts[k], required=k == order[0]) for k in order])
+        trainings = [begun[k] for k in np.argsort(order) if begun[k] is not None]
+        losses = [training.stage.loss for training in trainings]
+        lowest, finish = trainings[int(np.argmin(losses))].stage, delayed(self._finish_training)
+        return list(parallel([finish(table, each, lowest, limits) for each in trainings]))
 
     @blas_limited
     def _begin_training(
@@ -257,14 +253,14 @@ class Trainer:
 
     @blas_limited
     def _finish_training(
-        self, table: Table, training: BandwidthTraining, best: BandwidthTraining, limits: Array
+        self, table: Table, training: BandwidthTraining, lowest: Stage, limits: Array
     ) -> FitState:
-        """Follow the path from the first stage, or from that of the `best` member."""
+        """Follow the path, and learn the bandwidths on all rows in the last stage."""
         start, layer_output = training.start, None
         split, held_out = start.split, training.held_out
         with np.errstate(invalid="ignore"):
-            training.share(best)
-            stage, objective, mean = training.follow_path(), training.objective, start.rows.mean
+            stage = training.follow_path(lowest)
+            objective, mean = training.objective, start.rows.mean
             if self.layer is not None and held_out is not None:
                 F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
                 held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
@@ -322,7 +318,10 @@ class Trainer:
         rows, held_out, loss = start.split.held_out, None, None
         if rows is not None:
             held_out, loss = table.sample(rows, start.warp), self.loss(table, rows)
-        return BandwidthTraining(start, held_out, loss, self.device, self.deadline, self.lock)
+        objective = build_objective(start, start.rows, self.device)
+        return BandwidthTraining(
+            start, objective, held_out, loss, self.device, self.deadline, self.lock
+        )
 
     def _parallel(self, table: Table, settings: MemberSettings) -> Parallel:
         """Build a thread pool, with one thread for small tables."""
@@ -346,6 +345,7 @@ class BandwidthTraining:
     """Minimises the objective of one member and records its values."""
 
     start: MemberStart
+    objective: RowObjective  # on all training rows
     held_out: Table | None  # with transformed features and scaled targets
     loss: Callable[[Array], float] | None  # held-out loss of predictions
     device: Device
@@ -353,42 +353,39 @@ class BandwidthTraining:
     lock: threading.Lock  # protects the deadline, which all threads share
     history: list[float] = field(default_factory=list)
     stopped: bool = False
-    objective: RowObjective = field(init=False)  # on all training rows
     stage: Stage = field(init=False)  # first stage
-
-    def __post_init__(self) -> None:
-        self.objective = build_objective(self.start, self.start.rows, self.device)
 
     def learn_first_stage(self) -> None:
         """Run the first stage from each initial value, and keep the lowest held-out loss."""
-        (shrinkage, n_steps), rows, stages = self.start.first_stage, self.start.rows, []
-        few = self.objective
+        (shrinkage, n_steps), rows, few = self.start.first_stage, self.start.rows, self.objective
         if math.isinf(shrinkage) and len(rows) > constants.FIRST_ROWS:
-            few = build_objective(self.start, rows.head(constants.FIRST_ROWS), self.device)
-        for log_squares in self.start.initial:
+            sample = rows.rows(np.arange(constants.FIRST_ROWS))
+            few = build_objective(self.start, sample, self.device)
+        for k, log_squares in enumerate(self.start.initial):
             point = log_squares, self.start.level
             if n_steps:
                 point = self.minimise(few, shrinkage, point, n_steps)
-            stages.append(self.validate(self.objective, point, shrinkage))
-        self.stage = min(stages, key=lambda stage: stage.loss)
+            stage = self.validate(self.objective, point, shrinkage)
+            if k == 0 or stage.loss < self.stage.loss:
+                self.stage = stage
 
-    def share(self, best: BandwidthTraining) -> None:
-        """Use the first stage of the `best` member if this member's has a much higher loss."""
-        shared = self.start.settings.learns_shared_bandwidths and self.start.member is None
-        if not (shared and self.stage.loss > constants.SHARED_LOSS * best.stage.loss):
-            return
-        s = np.broadcast_to(best.stage.log_squares[0], self.stage.log_squares.shape)
-        stage = self.validate(self.objective, (s, self.start.level), math.inf)
-        self.stage = min(self.stage, stage, key=lambda stage: stage.loss)
+    def follow_path(self, lowest: Stage | None = None) -> Stage:
+        """Decrease the shrinkage penalty in stages while the held-out loss decreases.
 
-    def follow_path(self) -> Stage:
-        """Decrease the shrinkage penalty in stages while the held-out loss decreases."""
-        best = self.stage
+        If this member's first stage has a much higher loss than the `lowest` of all members, the
+        path starts from the bandwidths of that stage, provided they are better for this member.
+        """
+        best, settings = self.stage, self.start.settings
+        continued = self.start.member is not None or not settings.learns_shared
+        if lowest is not None and not continued and best.loss > constants.SHARED_LOSS * lowest.loss:
+            s = np.broadcast_to(lowest.log_squares[0], best.log_squares.shape)
+            stage = self.validate(self.objective, (s, self.start.level), math.inf)
+            best = stage if stage.loss < best.loss else best
         for shrinkage in self.start.shrinkages:
             if self.stopped:
                 break
-            point, n_steps = (best.log_squares, best.level), self.start.settings.max_iter
-            point = self.minimise(self.objective, shrinkage, point, n_steps)
+            point = best.log_squares, best.level
+            point = self.minimise(self.objective, shrinkage, point, settings.max_iter)
             stage = self.validate(self.objective, point, shrinkage)
             if stage.loss >= best.loss:
                 break
@@ -468,15 +465,21 @@ class BandwidthTraining:
         return np.asarray(order[new[:count]])
 
 
-def _initial_squares(objective: RowObjective, level: float, weights: Array) -> Array:
-    """Choose the multiple of `weights` with the lowest objective as log theta^2 of all centres."""
-    m, candidates = len(objective.rows.features.centres), []
-    for square in constants.INITIAL_SQUARES:
-        s = np.log(square * weights).clip(*constants.LOG_SQUARE_RANGE)
-        candidates.append(np.tile(s, (m, 1)))
-    with np.errstate(invalid="ignore"):  # see `Trainer._begin_training`
-        values = [objective.value(s, level) for s in candidates]
-    return candidates[int(np.argmin(values))]
+def _initial_squares(
+    objective: RowObjective, level: float, weights: list[Array]
+) -> tuple[Array, ...]:
+    """Choose the multiple of each array with the lowest objective; return log theta^2."""
+    m, chosen = len(objective.rows.features.centres), []
+    for each in weights:
+        lowest = math.inf, np.zeros((m, len(each)))
+        for square in constants.INITIAL_SQUARES:
+            s = np.tile(np.log(square * each).clip(*constants.LOG_SQUARE_RANGE), (m, 1))
+            with np.errstate(invalid="ignore"):  # see `Trainer._begin_training`
+                value = objective.value(s, level)
+            if value < lowest[0]:
+                lowest = value, s
+        chosen.append(lowest[1])
+    return tuple(chosen)
 
 
 def build_objective(start: MemberStart, sample: Table, device: Device) -> RowObjective:

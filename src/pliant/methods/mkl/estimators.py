@@ -54,9 +54,9 @@ from pliant.methods.svm.estimators import (
 START_SAMPLES = 500
 """Number of samples used to initialise the weights if not all Gram matrices are kept."""
 
-WIDTHS, DEGREES = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0), (1, 2, 3)
-"""Bandwidths of the default Gaussians on standardised features, and degrees of the default
-polynomials, as in the experiments of Rakotomamonjy et al. (2008)."""
+WIDTHS = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0)
+"""Bandwidths of the default Gaussians on standardised features, as in the experiments of
+Rakotomamonjy et al. (2008), as are the degrees of the polynomials."""
 
 MAX_DEFAULT_KERNELS = 1000
 """Maximum number of default kernels; above it, kernels of single features are omitted."""
@@ -497,7 +497,7 @@ def default_kernels(X: Array) -> list[Kernel]:
     varies = spread > 1e-12 * np.abs(X).max(axis=0)
     spread = np.where(varies, spread, 1.0)
     families: list[Kernel] = [Gaussian(gamma=0.5 / width**2) for width in WIDTHS]
-    families += [Polynomial(degree=degree) for degree in DEGREES]
+    families += [Polynomial(degree=degree) for degree in (1, 2, 3)]
     kernels: list[Kernel] = [Rescaled(each, centre, spread) for each in families]
     columns = np.flatnonzero(varies)
     if X.shape[1] == 1 or len(families) * (1 + len(columns)) > MAX_DEFAULT_KERNELS:

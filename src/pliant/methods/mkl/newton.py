@@ -50,17 +50,6 @@ the weights. Slopes of J need more digits than J."""
 MAX_EXHAUSTED = 5
 """Number of SVMs at their step limit before a fit stops as stalled (seen with C near 1e6)."""
 
-CLOSED_FORM_NORM, CLOSED_FORM_GAP = 1.5, 0.5
-"""For norms >= the first value, Kloft's closed form is used while each gap is at most the
-second value times the previous gap. It takes no more steps than Newton's method, and each step
-is cheaper. (A relative gap of 1e-3 takes 5 to 7 steps for norm 2, 15 for norm 1.2, with 117 and 442
-kernels.)"""
-
-CLOSED_FORM_OBJECTIVE = 0.7
-"""For smaller norms, the closed form is used at first, while each step cuts J to this share.
-For poor initial weights, J is about proportional to 1/d: a Newton step removes a third of it, the
-closed form nearly all. (This saves a quarter of the time over 18 problems.)"""
-
 TINY = float(np.finfo(np.float64).tiny)
 """Smallest normal float, a lower limit on divisors."""
 
@@ -482,7 +471,7 @@ class NewtonState:
         """Update the lower bound and the history."""
         upper = self.best.upper
         self.lower = max(self.lower, lower)
-        if self.history and not upper <= CLOSED_FORM_OBJECTIVE * self.history[-1].objective:
+        if self.history and not upper <= 0.7 * self.history[-1].objective:
             self.decreases_fast = False
         self.history.append(Progress(self.n_iter, upper, max(0.0, upper - self.lower)))
 
@@ -539,8 +528,11 @@ def solve(
         share = INNER_SHARE if idle == 0 else 0.1 * INNER_SHARE
         state.inner = max(FINEST, min(share * gap, state.inner if idle < 3 else 0.1 * state.inner))
         state.n_iter += 1
-        if problem.norm >= CLOSED_FORM_NORM:
-            use_closed_form = gap <= CLOSED_FORM_GAP * before
+        # For large norms, Kloft's closed form takes no more steps than Newton's method, and each
+        # is cheaper. For smaller norms it is used while each step cuts J to 0.7: for poor initial
+        # weights, J is about proportional to 1/d, and a Newton step removes only a third of it.
+        if problem.norm >= 1.5:
+            use_closed_form = gap <= 0.5 * before
         else:
             use_closed_form = state.decreases_fast and state.best.upper > 0.0
         if use_closed_form:

@@ -32,13 +32,6 @@ Precondition: TypeAlias = Callable[[Array], Array]
 PROGRESS = 0.5
 """A restart makes no progress if it leaves more than this fraction of the gradient norm."""
 
-FLOAT32_REDUCTION, FLOAT32_STALL = 1e-4, 15
-"""In float32, restart after this reduction of the gradient norm, or after this number of iterations
-without halving the preconditioned norm of the residual."""
-
-MARGIN = 0.5
-"""Iterations end at this fraction of the required gradient norm, to allow for rounding errors."""
-
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 """Pivots below this times the largest pivot times the number of centres are rounding errors."""
 
@@ -387,9 +380,10 @@ class Solver:
             self.precondition = self.problem.approximate_inverse()
         sizes = np.linalg.norm(r, axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):  # gaps are proportional to |g|^2
-            goals = MARGIN * sizes * np.sqrt(self.gaps / certificate.gaps)
+            # half the required norm, to allow for rounding errors
+            goals = 0.5 * sizes * np.sqrt(self.gaps / certificate.gaps)
         if self.problem.has_exact_rows:
-            goals = np.maximum(goals, FLOAT32_REDUCTION * sizes)
+            goals = np.maximum(goals, 1e-4 * sizes)  # the rest is left to a restart
         total = np.zeros_like(r)
         p = z = self.precondition(r)
         rz = np.einsum("ij,ij->j", r, z)
@@ -410,7 +404,7 @@ class Solver:
             halved = active & (rz <= PROGRESS**2 * least)
             least = np.where(halved, rz, least)
             since = 0 if halved.any() else since + 1
-            if self.problem.has_exact_rows and since >= FLOAT32_STALL:
+            if self.problem.has_exact_rows and since >= 15:  # stalled: restart
                 break
             p = z + np.divide(rz, last, out=np.zeros_like(rz), where=active) * p
         return total

@@ -36,9 +36,6 @@ AUTO_SIZE = 4000
 SAMPLE, SAMPLE_PER_PART = 20_000, 200
 """Minimum sample size for k-means, in total and per part."""
 
-ROUNDS = 50
-"""Maximum number of rounds to split large parts; a round fails if its samples miss rare rows."""
-
 STEPS = 30
 """Maximum number of k-means iterations; later ones move few rows."""
 
@@ -154,7 +151,7 @@ def kmeans_partition(
     # k-means makes uneven parts: split those above twice the mean size by k-means on samples.
     most = 2 * AUTO_SIZE if n_parts == "auto" else n
     centres = _kmeans(_sample(points, max(SAMPLE, SAMPLE_PER_PART * wanted), rng), wanted, rng)
-    for _ in range(ROUNDS):
+    for _ in range(50):  # a round fails if its samples miss rare rows
         used, labels = np.unique(nearest_rows(points, centres), return_inverse=True)
         centres = centres[used]
         large = [

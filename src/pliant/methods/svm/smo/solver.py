@@ -48,12 +48,6 @@ LONG_RUN = 100
 IDLE = 1e-8
 """A round is idle if it closes less than this fraction of the gap."""
 
-WORTH_COPYING = 0.4
-"""Maximum fraction of coordinates in a copied block; copying more costs more than it saves."""
-
-BLOCK_GOAL = 0.03
-"""Steps in a block end at this fraction of the initial violation over all coordinates."""
-
 FLAT = 1e-12
 """Lower bound for computed curvatures, which rounding errors can make negative."""
 
@@ -200,7 +194,8 @@ class SMOState:
         if max_block is not None:
             chosen = working_set(self.full, max_block, self.rng)
         elif not self.idle_rounds:
-            chosen = active_set(self.full, self.intercept, int(WORTH_COPYING * size))
+            # copying more than 0.4 of the coordinates costs more than it saves
+            chosen = active_set(self.full, self.intercept, int(0.4 * size))
         if chosen is None:
             self._advance(self.full, floor, max(500, size // 2))
             self.move_to(self.full.beta, self.full.fields)
@@ -211,7 +206,7 @@ class SMOState:
     def _step_in_block(self, chosen: Indices, floor: float) -> None:
         """Take steps on the coordinates `chosen` in a separate block, then update the fields."""
         block = WorkingBlock(self.problem, self.beta, self.fields, chosen, self._pause)
-        goal = max(floor, BLOCK_GOAL * self.full.violation)
+        goal = max(floor, 0.03 * self.full.violation)
         end = self.n_iter + max(10_000, 100 * chosen.size)
         while block.violation > goal and self._advance(block, goal, end - self.n_iter):
             pass
