@@ -151,7 +151,7 @@ def twin(model, rows, points, y, weights=None):
 
     class Twin(type(model)):
         def _solve_coefficients(self, members, table):
-            targets = np.log(y) if table.log_target else y
+            targets = y if table.unit is None else np.arcsinh(y / table.unit)
             targets = targets.reshape(len(points), -1)
             w = np.ones(len(points)) if weights is None else weights
             low, high = points[w > 0].min(axis=0), points[w > 0].max(axis=0)
@@ -175,13 +175,13 @@ def twin(model, rows, points, y, weights=None):
     ("y", "weights"), [(Y, None), (Y, 1 + WEIGHTS), (SKEWED, None)], ids=["plain", "weights", "log"]
 )
 def test_large_fit_equals_the_twin(y, weights, monkeypatch):
-    monkeypatch.setattr("pliant.methods.lab_rbf.constants.MIN_LOG_ROWS", 100)
+    monkeypatch.setattr("pliant.methods.lab_rbf.constants.MAX_ASINH_LOSS", np.inf)
     pieces = None if weights is None else partition(weights, 500)
     model = quick().fit(partition(X, 100, 350), partition(y, 600), pieces)
     rows = sample_of(quick(), partition(X, 9), partition(y, 600), pieces).numbers
     assert len(rows) == len(np.unique(rows)) == SIZE
     slow = twin(quick(), rows, X, y, weights)
-    assert slow.target_transform_ == model.target_transform_ == ("log" if y is SKEWED else None)
+    assert (slow.target_unit_ is not None) == (model.target_unit_ is not None) == (y is SKEWED)
     np.testing.assert_array_equal(model.support_, rows[slow.support_])
     for name in ("predict", "predict_interval"):
         expected = getattr(slow, name)(NEW)
@@ -220,20 +220,6 @@ def test_sample_depends_only_on_rows_and_seed():
     share = {label: np.mean(one.rows.y == label) for label in np.unique(rare)}
     assert (one.rows.y == "rare").sum() == 5  # all rows of the rare class
     assert share["low"] == pytest.approx(np.mean(rare == "low"), abs=0.02)
-
-
-@pytest.mark.usefixtures("sampled")
-def test_nonpositive_target_outside_the_sample_disables_the_logarithm(monkeypatch):
-    monkeypatch.setattr("pliant.methods.lab_rbf.constants.MIN_LOG_ROWS", 100)
-    pieces = partition(X, 450)
-    low = SKEWED.copy()
-    beyond = np.setdiff1d(np.arange(900), sample_of(quick(), pieces, low, None).numbers)
-    low[beyond[0]] = -1.0
-    assert quick().fit(pieces, low).target_transform_ is None
-    model = quick().fit(pieces, SKEWED)
-    assert model.target_transform_ == "log"
-    with pytest.raises(ValueError, match=r"expected y > 0, .* log y, got -1"):
-        model.refit_coefficients(pieces, low)
 
 
 # Lazy predictions

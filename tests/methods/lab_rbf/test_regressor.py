@@ -67,10 +67,9 @@ def positive_table():
 
 
 @pytest.fixture
-def logarithms(monkeypatch):
-    """Fit log y for all positive, skewed targets."""
-    monkeypatch.setattr(constants, "MIN_LOG_ROWS", 2)
-    monkeypatch.setattr(constants, "MAX_LOG_LOSS", np.inf)
+def asinh_of_targets(monkeypatch):
+    """Fit asinh(y / u) for all skewed targets."""
+    monkeypatch.setattr(constants, "MAX_ASINH_LOSS", np.inf)
 
 
 def formula(model, points):
@@ -78,8 +77,8 @@ def formula(model, points):
     moved = points if model.kernel_.warp is None else model.kernel_.warp(points)
     f = model.kernel_(points, model.support_vectors_) @ model.dual_coef_
     f = f + moved @ model.coef_ + model.intercept_
-    if model.target_transform_ == "log":
-        f = np.exp(f)
+    if model.target_unit_ is not None:
+        f = model.target_unit_ * np.sinh(f.reshape(len(f), -1)).reshape(f.shape)
     low, high = model.target_low_, model.target_high_
     return f.clip(low, high) if f.ndim > 1 else f.clip(low[0], high[0])
 
@@ -98,13 +97,14 @@ def test_prediction_matches_the_formula(objective, outputs):
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-@pytest.mark.usefixtures("logarithms")
+@pytest.mark.usefixtures("asinh_of_targets")
 def test_prediction_matches_the_formula_with_transforms(outputs):
     points, y = positive_table()
     new = points[:20] * 1.01
     y = y if outputs == 1 else np.column_stack([y, 2 * y])
     model = quick(n_support=20, max_iter=20, n_members=1, random_state=1).fit(points, y)
-    assert model.target_transform_ == "log"
+    sizes = np.abs(y.reshape(len(y), -1))
+    np.testing.assert_allclose(model.target_unit_, np.median(sizes, axis=0))
     assert model.kernel_.warp is not None
     np.testing.assert_allclose(model.predict(new), formula(model, new), rtol=1e-10)
     assert model.score(points, y) > 0.9
@@ -496,21 +496,21 @@ def test_warm_start_continues(objective, transforms):
         assert history[-1] < before
 
 
-@pytest.mark.usefixtures("logarithms")
+@pytest.mark.usefixtures("asinh_of_targets")
 def test_warm_start_keeps_the_transforms(monkeypatch):
     points, positive = np.exp(2 * X), np.exp(2 * Y)
     model = warm().fit(points, positive)
-    assert model.target_transform_ == "log"
+    unit = model.target_unit_
     scales = [member.warp_.key() for member in model.members_]
     calls = []
     monkeypatch.setattr(trainer.Trainer, "probe", lambda *args: calls.append(args))
     model.set_params(n_members=3).fit(points, positive)
     assert not calls
-    assert model.target_transform_ == "log"
+    assert model.target_unit_ is unit is not None
     assert [member.warp_.key() for member in model.members_[:2]] == scales
     assert model.members_[2].warp_.key() in scales
-    with pytest.raises(ValueError, match="expected y > 0, as the model was fitted to log y"):
-        model.fit(points, Y)
+    model.fit(points, Y)  # negative targets have a transform too
+    assert model.target_unit_ is unit
 
 
 @pytest.mark.parametrize("classes", [2, 3])

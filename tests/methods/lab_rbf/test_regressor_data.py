@@ -248,7 +248,7 @@ FORGERIES = {
         "members_": [[], "members", [Gaussian(1.0)], [LABRBFMember()]],
         "averaged_": [np.zeros(2, dtype=bool), np.ones(1, dtype=bool), "yes"],
         "target_low_": [np.array([np.nan]), np.zeros(7), np.array([1e9])],
-        "target_transform_": ["square"],
+        "target_unit_": [np.zeros(1), np.ones(3)],
         "n_outputs_": [5, "one"],
         "single_output_": ["yes"],
         "n_features_in_": [9],

@@ -72,10 +72,10 @@ n_members : int, default=4
 algorithm : "default" or LABRBFAlgorithm, default="default"
     Objective, initialization and solver of the bandwidths; see `pliant.methods.LABRBFAlgorithm`.
 transforms : "auto" or None, default="auto"
-    "auto" also tries log(x + offset) and asinh transforms of features with skewness above 1. In
-    regression with at least 1000 samples, it also tries the logarithm of a positive, skewed
-    target. Members alternate between the transforms with a held-out loss within 10 % of the
-    lowest. None disables transforms.
+    "auto" also tries log(x + offset) and asinh transforms of features with skewness above 1.
+    Members alternate between the transforms with a held-out loss within 10 % of the lowest. In
+    regression, "auto" also tries asinh(y / u) for a target with skewness above 0.9, where u is the
+    median of abs(y) without zeros. None disables transforms.
 alpha : float or "auto", default="auto"
     Ridge penalty > 0, for features on [-1, 1] and squared errors summed over samples. "auto" uses
     0.1 for learning the bandwidths, or 0.01 with fewer than 150 support points, times the mean
@@ -521,8 +521,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         Returns
         -------
         LABRBFExplanation
-            On the scale of the fit, before clipping: the scores of a classifier, or log y if
-            ``target_transform_`` is "log".
+            On the scale of the fit, before clipping: the scores of a classifier, or
+            asinh(y / u) if the regressor has a ``target_unit_`` u.
         """
         points, count = self._validate_points(X), check_integer("n_nearest", n_nearest, least=1)
         return explain(self._active, points, count, single_output=self._single_output)

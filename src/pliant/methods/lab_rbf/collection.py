@@ -41,20 +41,20 @@ class DaskTable(Table):
 
     @property
     def target_range(self) -> tuple[Array, Array]:
-        """Minimum and maximum of each target, before any log transform."""
+        """Minimum and maximum of each target, before any transform."""
         return self.targets.target_range
 
     @cached_property
     def mean(self) -> Array:
         """Weighted mean of the targets, shape (q,)."""
-        return (self.targets.with_logarithms() if self.log_target else self.targets).mean
+        return self.targets.with_asinh(self.unit).mean
 
     def normal_equations(
         self, members: list[LABRBFMember], n_jobs: int | None, mean: Array | None = None
     ) -> Sums:
         """Sum F'F and F'(y - mean) of each member over all partitions, by tree reduction."""
         mean = self.mean if mean is None else mean
-        tasks = self.all_rows.map_blocks(_partition_sums, members, mean, self.log_target)
+        tasks = self.all_rows.map_blocks(_partition_sums, members, mean, self.unit)
         return reduce_tree(tasks, _add_partitions)
 
 
@@ -87,7 +87,7 @@ class DrawnSample(NamedTuple):
         Y_kept, kept_weights = Y[kept], weights if weights is None else weights[kept]
         targets = Table(Y_kept, Y_kept, np.flatnonzero(kept), kept_weights)
         all_rows = replace(self.rows, y=Y, weights=weights)
-        sample = (table.X, table.Y, numbers[table.numbers], table.weights, table.log_target)
+        sample = (table.X, table.Y, numbers[table.numbers], table.weights, table.unit)
         return DaskTable(*sample, all_rows=all_rows, ranges=feature_range, targets=targets)
 
 
@@ -114,13 +114,13 @@ def _feature_range(block: DaskBlock) -> tuple[Array, Array] | None:
 
 
 def _partition_sums(
-    block: DaskBlock, members: list[LABRBFMember], mean: Array, log_target: bool
+    block: DaskBlock, members: list[LABRBFMember], mean: Array, unit: Array | None
 ) -> Sums:
     """Sum the normal equations of one partition; return [] if it has no rows."""
     X, Y, weights = block.rows(block.weighted_rows)
     if not len(X):
         return []
-    table = Table(X, np.log(Y) if log_target else Y, np.arange(len(X)), weights)
+    table = Table(X, Y, np.arange(len(X)), weights).with_asinh(unit)
     return table.normal_equations(members, 1, mean)
 
 

@@ -27,9 +27,9 @@ class LABRBFExplanation:
     """Decomposition of the predictions of a LAB-RBF model at given points.
 
     All values are on the scale of the fit, before clipping: ``decision_function`` scores for a
-    classifier, log y if ``target_transform_`` is "log", and y otherwise. With several outputs or
-    more than two classes, the arrays of predictions, contributions and effects have a last axis
-    over outputs.
+    classifier, asinh(y / u) for a regressor with a ``target_unit_`` u, and y otherwise. With
+    several outputs or more than two classes, the arrays of predictions, contributions and effects
+    have a last axis over outputs.
 
     Attributes
     ----------

@@ -30,10 +30,10 @@ class Table:
     """Training data: n rows of positive weight."""
 
     X: Array  # shape (n, d); if a memory map, only blocks and samples are copied
-    Y: Array  # targets on the scale of the fit, shape (n, q): logarithms if `log_target`
+    Y: Array  # targets on the scale of the fit, shape (n, q): asinh(y / unit) with a unit
     numbers: Indices  # row numbers in the user's data
     weights: Array | None = None  # None if all are 1
-    log_target: bool = False
+    unit: Array | None = None  # shape (q,)
 
     @classmethod
     def from_arrays(cls, X: Array, Y: Array, sample_weight: npt.ArrayLike | None) -> Table:
@@ -101,12 +101,9 @@ class Table:
         scaled = np.asarray((self.Y[rows] - middle) / half)
         return Table(warp(self.X[rows]), scaled, self.numbers[rows], self.weights_of(rows))
 
-    def with_logarithms(self) -> Self:
-        """Return the table with the logarithms of the targets."""
-        low = float(self.target_range[0].min())
-        if low <= 0:
-            raise ValueError(f"expected y > 0, as the model was fitted to log y, got {low:g}")
-        return replace(self, Y=np.log(self.Y), log_target=True)
+    def with_asinh(self, unit: Array | None) -> Self:
+        """Return the table with targets asinh(y / unit), or unchanged without a unit."""
+        return self if unit is None else replace(self, Y=np.arcsinh(self.Y / unit), unit=unit)
 
     def normal_equations(
         self, members: list[LABRBFMember], n_jobs: int | None, mean: Array | None = None

@@ -113,8 +113,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     limits_ : array of shape (2, n_features)
         Minimum and maximum to which features are clipped: the range of the training points,
         extended by an eighth of the range at both ends.
-    target_transform_ : {None, "log"}
-        "log" if the model was fitted to log y.
+    target_unit_ : array of shape (n_outputs,) or None
+        Unit u if the model was fitted to asinh(y / u), which is about log(2 y / u) for large y.
     target_low_, target_high_ : arrays of shape (n_outputs,)
         Range of predictions.
     n_iter_ : int
@@ -163,7 +163,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
     target_low_: Array = field(init=False)
     target_high_: Array = field(init=False)
-    target_transform_: Literal["log"] | None = field(init=False)
+    target_unit_: Array | None = field(init=False)
     error_model_: LABRBFErrorModel | None = field(init=False)
     single_output_: bool = field(init=False)
     n_outputs_: int = field(init=False)
@@ -251,13 +251,13 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
                 table = self._choose_target(table, trainer, scales[0])
                 starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
             else:
-                table = table.with_logarithms() if state.target_transform_ == "log" else table
+                table = table.with_asinh(state.target_unit_)
                 starts = trainer.continue_members(table, state.members_)
+            self.target_unit_ = table.unit
             fits = trainer.train(table, starts)
             if self._algorithm.objective != "interpolation":  # otherwise set in training
                 self._solve_coefficients([fit.member for fit in fits], table)
             self._store_members(table, fits)
-            self.target_transform_ = "log" if table.log_target else None
             self.error_model_ = fit_error_model(table, list(compress(fits, self.averaged_)))
             if calibration is not None:
                 self._calibrate(calibration.X, calibration.Y)
@@ -304,27 +304,26 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         return self.n_outputs_
 
     def _choose_target(self, table: Table, trainer: Trainer, scale: str) -> Table:
-        """Return the table, with log y if that lowers the held-out loss enough."""
-        large = trainer.tries_scales and len(table) >= constants.MIN_LOG_ROWS
-        positive = (self.target_low_ > 0).all()
-        if not (large and positive and (skewness(table.Y) > constants.MIN_TARGET_SKEWNESS).all()):
+        """Return the table, with asinh(y / u) if that lowers the held-out loss enough."""
+        skewed = (skewness(table.Y) > constants.MIN_TARGET_SKEWNESS).all()
+        if not (trainer.tries_scales and skewed):
             return table
-        # Probe y before log y: a probe returns inf if the fit must stop.
-        limit = constants.MAX_LOG_LOSS * trainer.probe(table, scale)
-        log_table = table.with_logarithms()
-        return log_table if trainer.probe(log_table, scale) < limit else table
+        # Probe y before asinh(y / u): a probe returns inf if the fit must stop.
+        limit = constants.MAX_ASINH_LOSS * trainer.probe(table, scale)
+        sizes = np.where(table.Y == 0, np.nan, np.abs(table.Y))
+        transformed = table.with_asinh(np.nanmedian(sizes, axis=0))
+        return transformed if trainer.probe(transformed, scale) < limit else table
 
     def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
         """Build the mean squared error in the units of y, relative to the error of a constant."""
-        weights, inverse = table.weights_of(rows), np.exp if table.log_target else np.asarray
-        half_range = self.target_high_ / 2 - self.target_low_ / 2
-        y, (middle, half) = inverse(table.Y[rows]) / half_range, table.scale
+        weights, half_range = table.weights_of(rows), self.target_high_ / 2 - self.target_low_ / 2
+        y, (middle, half) = _from_scale(table.Y[rows], table.unit) / half_range, table.scale
         errors = (y - np.average(y, axis=0, weights=weights)) ** 2
         variance = float(np.average(errors, axis=0, weights=weights).sum()) or 1.0
 
         def loss(predicted: Array) -> float:
             """Compute the loss of predictions on [-1, 1], shape (n, q)."""
-            p = inverse(middle + half * predicted.clip(-1.0, 1.0))
+            p = _from_scale(middle + half * predicted.clip(-1.0, 1.0), table.unit)
             squares = (p / half_range - y) ** 2
             return float(np.average(squares, axis=0, weights=weights).sum()) / variance
 
@@ -339,11 +338,10 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
     def _set_target(self, table: Table) -> Table:
         """Store the new target range, delete any calibration, and transform targets as in `fit`."""
-        transformed = table.with_logarithms() if self.target_transform_ == "log" else table
         self.target_low_, self.target_high_ = table.target_range
         if self.error_model_ is not None and self.error_model_.exact:
             self.error_model_ = None
-        return transformed
+        return table.with_asinh(self.target_unit_)
 
     @by_partition
     @blas_limited
@@ -366,13 +364,13 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         errors = self._get_error_model()
         mean, spread = self._mean_and_spread(self._validate_points(X), errors.unit)
         scale, z = errors.scale(spread), errors.sample()
-        if self.target_transform_ == "log":
-            # rms deviation of exp(f + s z) from exp(f) over a sample of z; otherwise s times rms(z)
-            centre = np.exp(mean)
-            deviations = (np.exp(mean + scale * each) - centre for each in z)
-            std = np.sqrt(sum(each**2 for each in deviations) / len(z))
-        else:
+        unit = self.target_unit_
+        if unit is None:
             std = scale * np.sqrt((z**2).mean(axis=0))
+        else:  # rms deviation of u sinh(f + s z) from u sinh(f) over a sample of z
+            centre = _from_scale(mean, unit)
+            deviations = (_from_scale(mean + scale * each, unit) - centre for each in z)
+            std = np.sqrt(sum(each**2 for each in deviations) / len(z))
         return self._clip_to_range(mean), self._squeeze(std)
 
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.9) -> Array:
@@ -435,10 +433,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         mean, spread = self._mean_and_spread(self._validate_points(X), errors.unit)
         scale = errors.scale(spread)
         z = [errors.quantile(float(p)) for p in probabilities.ravel()]
-        quantiles = np.stack([mean + scale * each for each in z], axis=-1)
-        if self.target_transform_ == "log":
-            # Calibration targets <= 0 can give endpoints of -inf: keep them, as exp would give 0.
-            quantiles = np.where(np.isinf(quantiles), quantiles, np.exp(quantiles))
+        unit = self.target_unit_
+        quantiles = np.stack([_from_scale(mean + scale * each, unit) for each in z], axis=-1)
         if probabilities.ndim == 0:
             quantiles = quantiles[..., 0]
         return np.asarray(self._squeeze(quantiles))
@@ -478,9 +474,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             unit, ones = np.where(half > 0, half, 1.0), np.ones_like(half)
             no_errors = np.zeros((0, len(half)))
             errors = LABRBFErrorModel(unit, ones, 0.0 * ones, no_errors, None, exact=False)
-        if self.target_transform_ == "log":
-            with np.errstate(divide="ignore"):
-                Y = np.log(np.maximum(Y, 0.0))
+        if self.target_unit_ is not None:
+            Y = np.arcsinh(Y / self.target_unit_)
         mean, spread = self._mean_and_spread(X, errors.unit)
         self.error_model_ = errors.calibrated(Y - mean, spread)
 
@@ -520,7 +515,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
     def _clip_to_range(self, mean: Array) -> Array:
         """Convert means to the units of y, and clip them to the target range."""
-        predicted = np.exp(mean) if self.target_transform_ == "log" else mean
+        predicted = _from_scale(mean, self.target_unit_)
         return self._squeeze(predicted.clip(self.target_low_, self.target_high_))
 
     def _check_loaded(self) -> None:
@@ -528,9 +523,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         shape = np.shape(getattr(errors, "errors", ()))
         if errors is not None and shape[1:] != (self.n_outputs_,):
             raise ValueError(f"expected error_model_ with {self.n_outputs_} outputs, or None")
-        transform, single = self.target_transform_, self.single_output_
-        if transform not in (None, "log"):
-            raise ValueError(f"expected target_transform_ None or 'log', got {transform!r:.80}")
+        unit, single = self.target_unit_, self.single_output_
+        if unit is not None and not check_vector("target_unit_", unit, self.n_outputs_).min() > 0:
+            raise ValueError(f"expected target_unit_ > 0 or None, got {unit!r:.80}")
         if single not in (False, self.n_outputs_ == 1):
             raise ValueError(f"expected single_output_ True or False, got {single!r:.80}")
         super()._check_loaded()
@@ -538,6 +533,14 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         high = check_vector("target_high_", self.target_high_, self.n_outputs_)
         if not (low <= high).all():
             raise ValueError("expected target_low_ <= target_high_")
+
+
+def _from_scale(f: Array, unit: Array | None) -> Array:
+    """Convert values on the scale of the fit to the units of y: u sinh(f), or f without a unit."""
+    if unit is None:
+        return f
+    with np.errstate(over="ignore"):  # predictions are then clipped to the range of the target
+        return np.asarray(unit * np.sinh(f))
 
 
 @dataclass(eq=False, repr=False)
@@ -553,7 +556,7 @@ class LABRBFErrorModel(BaseEstimator):
     ratio : array of shape (n_outputs,)
         Factor of the members' spread in s.
     errors : array of shape (n_errors, n_outputs)
-        Errors z, each column sorted. With log targets, calibration targets <= 0 have error -inf.
+        Errors z, each column sorted.
     weights : array of shape (n_errors, n_outputs) or None
         Weights of the errors; None if all are 1.
     exact : bool

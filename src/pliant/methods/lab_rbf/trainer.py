@@ -283,7 +283,7 @@ class Trainer:
 
     def probe(self, table: Table, scale: str) -> float:
         """Compute the geometric mean held-out loss over small expansions on few rows."""
-        key = table.log_target, scale
+        key = table.unit is not None, scale
         if key not in self.probe_losses:
             settings = replace(
                 self.settings[0],
