@@ -80,7 +80,7 @@ plt.show()
 # The learned kernel is an ordinary kernel of pliant. It is not symmetric, since only support points
 # have bandwidths, and the whole model is one line (clipped to the range of y).
 
-f = local.kernel_(X, local.support_vectors_) @ local.dual_coef_ + X @ local.coef_
+f = local.kernel_(X, local.support_vectors_) @ local.dual_coef_ + X @ local.linear_coef_
 f = (f + local.intercept_).clip(y.min(), y.max())
 print(f"largest difference from predict: {abs(f - local.predict(X)).max():.1e}")
 

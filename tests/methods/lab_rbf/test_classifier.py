@@ -36,7 +36,7 @@ def formula(model, points):
     """Compute the scores by the formula of the class docstring."""
     moved = points if model.kernel_.warp is None else model.kernel_.warp(points)
     f = model.kernel_(points, model.support_vectors_) @ model.dual_coef_
-    return f + moved @ model.coef_ + model.intercept_
+    return f + moved @ model.linear_coef_ + model.intercept_
 
 
 @pytest.mark.parametrize("objective", ["mixed", "ridge", "evidence", "interpolation"])

@@ -48,7 +48,7 @@ def to_twin(member, output):
         warp(member.kernel_.centres),
         theta**2,
         member.dual_coef_[:, output],
-        member.coef_[:, output],
+        member.linear_coef_[:, output],
         member.intercept_[output],
         member.kernel_.profile,
     )
@@ -167,7 +167,7 @@ def test_support_slopes_match_differences_of_the_kernel():
             )
             measured.append((((high - low) / (2 * step)) ** 2).mean(axis=0))
         expected = np.column_stack(measured) * member.warp_(NEW).var(axis=0)
-        size = np.abs(np.vstack([member.dual_coef_, member.coef_])).max(axis=0)
+        size = np.abs(np.vstack([member.dual_coef_, member.linear_coef_])).max(axis=0)
         expected *= ((member.dual_coef_ / size) ** 2).sum(axis=1)[:, None]
         member.measure(NEW)
         scale = expected.max()

@@ -76,7 +76,7 @@ def formula(model, points):
     """Compute predictions by the formula of the class docstring."""
     moved = points if model.kernel_.warp is None else model.kernel_.warp(points)
     f = model.kernel_(points, model.support_vectors_) @ model.dual_coef_
-    f = f + moved @ model.coef_ + model.intercept_
+    f = f + moved @ model.linear_coef_ + model.intercept_
     if model.target_unit_ is not None:
         f = model.target_unit_ * np.sinh(f.reshape(len(f), -1)).reshape(f.shape)
     low, high = model.target_low_, model.target_high_
@@ -91,7 +91,7 @@ def test_prediction_matches_the_formula(objective, outputs):
     m = len(model.support_)
     shape = (lambda k: (k,)) if outputs == 1 else (lambda k: (k, 2))
     assert model.dual_coef_.shape == shape(m)
-    assert model.coef_.shape == shape(3)
+    assert model.linear_coef_.shape == shape(3)
     assert np.shape(model.intercept_) == shape(1)[1:]
     assert model.predict(NEW).shape == shape(25)
 
@@ -114,7 +114,7 @@ def test_members_with_different_transforms_have_no_common_kernel():
     model = quick().fit(np.exp(2 * X), Y)
     model.members_[0].warp_ = Warp.learn(np.exp(2 * X), "log")
     model.members_[1].warp_ = Warp.learn(np.exp(2 * X), "raw")
-    for name in ("kernel_", "bandwidths_", "dual_coef_", "coef_", "intercept_"):
+    for name in ("kernel_", "bandwidths_", "dual_coef_", "linear_coef_", "intercept_"):
         assert not hasattr(model, name), name
         with pytest.raises(AttributeError, match=r"members_\[k\]"):
             getattr(model, name)
@@ -210,7 +210,9 @@ def test_refit_is_a_ridge_fit(linear, weighted):
         np.testing.assert_allclose(member.dual_coef_, a[:m], rtol=0, atol=1e-8 * np.abs(a).max())
         np.testing.assert_allclose(member.intercept_, mean, rtol=1e-12)
         if linear:
-            np.testing.assert_allclose(member.coef_, a[m:], rtol=0, atol=1e-8 * np.abs(a).max())
+            np.testing.assert_allclose(
+                member.linear_coef_, a[m:], rtol=0, atol=1e-8 * np.abs(a).max()
+            )
 
 
 # Training

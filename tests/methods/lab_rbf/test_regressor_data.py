@@ -100,7 +100,11 @@ def test_coefficients_use_all_rows(monkeypatch):
     np.testing.assert_array_equal(rows.dual_coef_, model.dual_coef_)
     for member in model.members_:
         F = member.features(points)
-        a = np.vstack([member.dual_coef_, member.coef_]) if member.linear_ else member.dual_coef_
+        a = (
+            np.vstack([member.dual_coef_, member.linear_coef_])
+            if member.linear_
+            else member.dual_coef_
+        )
         normal = F.T @ (y[:, None] - member.intercept_ - F @ a) - member.alpha_ * a
         assert np.abs(normal).max() < 1e-6  # the normal equations of all rows hold
 
@@ -276,7 +280,7 @@ FORGERIES = {
     "member": {
         "kernel_": [Gaussian(1.0)],
         "dual_coef_": [np.zeros((7, 1)), np.full((8, 1), np.nan), np.zeros(8), None],
-        "coef_": [np.zeros((2, 1))],
+        "linear_coef_": [np.zeros((2, 1))],
         "intercept_": [np.array([np.inf]), 0.0],
         "support_": [np.arange(7), "rows"],
         "changes_": [np.zeros(2)],

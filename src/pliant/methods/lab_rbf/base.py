@@ -430,7 +430,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return self._squeeze(np.vstack([member.dual_coef_ for member in members]) / len(members))
 
     @property
-    def coef_(self) -> Array:
+    def linear_coef_(self) -> Array:
         """Coefficients of the features: (n_features,), or (n_features, n_outputs)."""
         return self._squeeze(np.mean([m.linear_part()[0] for m in self._joinable], axis=0))
 
@@ -470,6 +470,11 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Each feature's share of the change in f under permutation, shape (n_features,)."""
         relevance = np.sum(list(map(LABRBFMember.relevance, self._active)), axis=0)
         return np.asarray(relevance / max(relevance.sum(), constants.TINY))
+
+    @property
+    def feature_importances_(self) -> Array:
+        """The relevance, under the name that `sklearn.feature_selection` reads."""
+        return self.feature_relevance_
 
     @property
     def feature_relevance_spread_(self) -> Array:

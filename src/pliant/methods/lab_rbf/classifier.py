@@ -62,7 +62,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         Penalty on the coefficients, the same for all members.
     validation_score_ : array of shape (n_members,)
         R2 on the held-out samples, for the targets +1 and -1.
-    dual_coef_, coef_, intercept_ : arrays
+    dual_coef_, linear_coef_, intercept_ : arrays
         Coefficients and intercepts, with one column per class for more than two classes.
     kernel_, support_vectors_, bandwidths_, members_, ...
         As in `LABRBFRegressor`.

@@ -16,7 +16,7 @@ SHARED_LOSS = 1.5  # Members with this multiple of the lowest loss try the best 
 LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for features on [-1, 1].
 
 # Penalties, for features and targets on [-1, 1]
-ALPHAS = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0])  # Ridge penalties on the coefficients.
+ALPHAS = 10.0 ** np.arange(-4, 4)  # Ridge penalties on the coefficients.
 SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage penalties on the bandwidths, one per stage.
 LOGISTIC_ALPHAS = 10.0 ** np.arange(2, -5, -1)  # Penalties on logistic coefficients.
 JITTER = 1e-9  # Fraction of the mean diagonal of F'F added to lam for the Cholesky factorization.

@@ -110,8 +110,8 @@ def _explain_block(members: list[LABRBFMember], X: Array, n_nearest: int) -> dic
     values = np.take_along_axis(K, nearest, axis=1)
     linear, effects = np.zeros((len(X), c.shape[1])), np.zeros((*X.shape, c.shape[1]))
     for member, each in zip(members, terms, strict=True):
-        linear += each.points @ member.coef_ / len(members)
-        columns = zip(member.dual_coef_.T, member.coef_.T, strict=True)
+        linear += each.points @ member.linear_coef_ / len(members)
+        columns = zip(member.dual_coef_.T, member.linear_coef_.T, strict=True)
         gradient = np.stack([_gradient(each, *column) for column in columns], axis=-1)
         inside = X.clip(*member.limits_)  # f is constant beyond the limits
         gradient[member.warp_.flat(inside) | (inside != X)] = 0.0

@@ -140,7 +140,7 @@ class LABRBFMember(BaseEstimator):
         Indices of the centres in the training data.
     dual_coef_ : array of shape (n_support, n_outputs)
         Coefficients c of the centres.
-    coef_ : array of shape (n_features, n_outputs)
+    linear_coef_ : array of shape (n_features, n_outputs)
         Coefficients v of the transformed features; zeros without a linear part.
     intercept_ : array of shape (n_outputs,)
         Intercept b.
@@ -172,7 +172,7 @@ class LABRBFMember(BaseEstimator):
     kernel_: LocalRBFKernel
     support_: Indices
     dual_coef_: Array
-    coef_: Array
+    linear_coef_: Array
     intercept_: Array
     warp_: Warp
     limits_: Array
@@ -204,20 +204,20 @@ class LABRBFMember(BaseEstimator):
         """Set the coefficients [c; v] and b."""
         m, d = self.kernel_.centres.shape
         self.dual_coef_, self.intercept_ = a[:m], np.asarray(intercept)
-        self.coef_ = a[m:] if self.linear_ else np.zeros((d, a.shape[1]))
+        self.linear_coef_ = a[m:] if self.linear_ else np.zeros((d, a.shape[1]))
 
     def expand(self, X: Array) -> Array:
         """Compute f at each point, shape (n_samples, n_outputs)."""
         X = X.clip(*self.limits_)
         f = self.kernel_.times(X, self.dual_coef_) + self.intercept_
-        return f + self.warp_(X) @ self.coef_ if self.linear_ else f
+        return f + self.warp_(X) @ self.linear_coef_ if self.linear_ else f
 
     def linear_part(self) -> tuple[Array, Array]:
         """Return the coefficients of x, or of u(x) if u is not affine, and the intercept."""
         # u = (x - centre) o slope: u'v + b = x'(slope o v) + b - centre'(slope o v)
         if not self.warp_.affine:
-            return self.coef_, self.intercept_
-        coef = self.warp_.slopes[:, None] * self.coef_
+            return self.linear_coef_, self.intercept_
+        coef = self.warp_.slopes[:, None] * self.linear_coef_
         return coef, self.intercept_ - self.warp_.centres @ coef
 
     def terms(self, X: Array) -> Terms:
@@ -233,9 +233,9 @@ class LABRBFMember(BaseEstimator):
         """Measure the effect of each feature on f and its terms, averaged over X."""
         terms = self.terms(X)
         u, C, W = terms.points, terms.centres, terms.squares
-        size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)
+        size = np.abs(np.vstack([self.dual_coef_, self.linear_coef_])).max(axis=0)
         size = np.where(size > 0, size, 1.0)  # gives all outputs equal weight
-        c, v = self.dual_coef_ / size, self.coef_ / size
+        c, v = self.dual_coef_ / size, self.linear_coef_ / size
         self.changes_ = self._permutation_changes(terms, c, v)
         # The sum over points of (h'(D_i) (u - c_i))^2, expanded in powers of u: shape (m, d).
         squares = terms.slopes * terms.slopes
@@ -277,7 +277,12 @@ class LABRBFMember(BaseEstimator):
             raise ValueError("expected kernel_ to be a LocalRBFKernel and warp_ to be a Warp")
         m, d = self.kernel_.centres.shape
         q = check_points(self.dual_coef_, "dual_coef_").shape[1]
-        shapes = {"dual_coef_": (m, q), "coef_": (d, q), "intercept_": (q,), "limits_": (2, d)}
+        shapes = {
+            "dual_coef_": (m, q),
+            "linear_coef_": (d, q),
+            "intercept_": (q,),
+            "limits_": (2, d),
+        }
         shapes |= {"support_": (m,), "support_slopes_": (m, d), "changes_": (d,)}
         shapes |= {"deviations_": (d,), "level_": ()}
         for name, shape in shapes.items():

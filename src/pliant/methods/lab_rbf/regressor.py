@@ -61,8 +61,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     for each support point x_i, minimise an objective from which variable projection eliminates
     c and v. The objectives are not convex, and there is no optimality certificate. The coefficients
     are a ridge fit to all samples. The mean of the members is again an expansion,
-    ``kernel_(X, support_vectors_) @ dual_coef_ + X @ coef_ + intercept_``. Predictions are clipped
-    to the range of the training target.
+    ``kernel_(X, support_vectors_) @ dual_coef_ + X @ linear_coef_ + intercept_``. Predictions are
+    clipped to the range of the training target.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     ----------
     kernel_ : LocalRBFKernel
         Learned kernel with the support points of all members. If members transform the features
-        differently, ``kernel_``, ``dual_coef_``, ``coef_``, ``intercept_`` and ``bandwidths_`` are
-        unavailable; use ``members_``.
+        differently, ``kernel_``, ``dual_coef_``, ``linear_coef_``, ``intercept_`` and
+        ``bandwidths_`` are unavailable; use ``members_``.
     support_ : array of shape (n_support,)
         Indices of the support points in the training data, member by member.
     support_vectors_ : array of shape (n_support, n_features)
@@ -85,7 +85,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         Bandwidths theta in inverse units of the features; 0 for constant features.
     dual_coef_ : array of shape (n_support,) or (n_support, n_outputs)
         Coefficients c, divided by the number of members.
-    coef_ : array of shape (n_features,) or (n_features, n_outputs)
+    linear_coef_ : array of shape (n_features,) or (n_features, n_outputs)
         Coefficients v; 0 without a linear part.
     intercept_ : float or array of shape (n_outputs,)
         Intercept b.
@@ -97,6 +97,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         Relevance of each feature, summing to 1: proportional to the mean squared change of f
         when the feature is permuted among at most 200 training points, relative to the variance of
         each output of f.
+    feature_importances_ : array of shape (n_features,)
+        The relevance, under the name that `sklearn.feature_selection` reads.
     feature_relevance_spread_ : array of shape (n_features,)
         Standard deviation of the relevance over the members; nan for a single member.
     support_relevance_ : array of shape (n_support, n_features)
