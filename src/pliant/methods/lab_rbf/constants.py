@@ -44,6 +44,7 @@ MAX_ASINH_LOSS = 0.95  # Maximum loss with asinh(y / u), relative to the loss wi
 MIN_PAIRS = 10  # Minimum number of pairs of held-out predictions to compare members.
 MIN_COMMON_SHARE = 0.3  # Lower bound on C / E, the common share of the members' squared errors.
 MIN_NOISE_SHARE = 0.25  # Lower bound on the share of constant noise in the squared errors.
+OPTIMISM = 10.0  # Errors grow by OPTIMISM / n: penalties are selected on the same held-out rows.
 MAX_RATIO = 10.0  # Upper bound on `ratio`, which is unstable with few rows.
 
 MIN_THREADED = 200_000  # Minimum number of kernel values for which threads save time.

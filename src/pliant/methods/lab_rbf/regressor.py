@@ -645,6 +645,7 @@ def fit_error_model(table: Table, fits: list[FitState]) -> LABRBFErrorModel | No
     models = [_scaled_errors(target[:, j], predicted[..., j], final[..., j]) for j in outputs]
     noise, ratio, errors = zip(*models, strict=True)
     z, weights = np.stack(errors, axis=1), table.weights_of(rows)
+    z *= 1.0 + constants.OPTIMISM / len(table)
     order = np.argsort(z, axis=0, kind="stable")
     z = np.take_along_axis(z, order, axis=0)
     weights = None if weights is None else weights[order]
