@@ -142,25 +142,26 @@ class Trainer:
         self, table: Table, warps: list[Warp], n_continued: int = 0
     ) -> list[MemberStart]:
         """Choose rows, centres and initial bandwidths of members after the first `n_continued`."""
-        weights = [np.full(table.X.shape[1], 1.0 / table.X.shape[1])]
+        if n_continued == len(self.settings):
+            return []
+        d, tasks = table.X.shape[1], []
+        weights = [np.full(d, 1.0 / d)]
         if self.validation_fraction > 0 and self.settings[0].learns_shared:
-            weights.append(self._importances(table, warps[0]))
-        tasks = []
+            # The second start uses the importances of the features for randomised trees.
+            rows = RandomState(self.seeds[0]).permutation(len(table))[: constants.SCREENING_ROWS]
+            sample = table.sample(rows, warps[0])
+            trees = ExtraTreesRegressor(
+                40, min_samples_leaf=3, max_features=min(d, 500), random_state=int(self.seeds[0])
+            )
+            # float32 hides the rounding errors of scaled targets, which could change a split.
+            Y = sample.Y.astype(np.float32)
+            trees.fit(sample.X, Y[:, 0] if Y.shape[1] == 1 else Y, sample.weights)
+            weights.append(np.maximum(trees.feature_importances_, 1e-3 / d))
         for k in range(n_continued, len(self.settings)):
             # The shift by k // len(warps) combines each warp with both objectives.
             warp, settings = warps[(k + k // len(warps)) % len(warps)], self.settings[k]
             tasks.append(delayed(self._choose_start)(table, settings, warp, self.seeds[k], weights))
         return list(self._parallel(table, self.settings[0])(tasks))
-
-    def _importances(self, table: Table, warp: Warp) -> Array:
-        """Compute the importance of each feature for randomised trees, > 0, with sum near 1."""
-        rows = RandomState(self.seeds[0]).permutation(len(table))[: constants.SCREENING_ROWS]
-        sample = table.sample(rows, warp)
-        trees = ExtraTreesRegressor(40, min_samples_leaf=3, random_state=int(self.seeds[0]))
-        # float32 hides the rounding errors of scaled targets, which could change a split.
-        Y = sample.Y.astype(np.float32)
-        trees.fit(sample.X, Y[:, 0] if Y.shape[1] == 1 else Y, sample.weights)
-        return np.maximum(trees.feature_importances_, 1e-3 / table.X.shape[1])
 
     @blas_limited
     def _choose_start(
