@@ -91,7 +91,7 @@ class Simulated:
             chosen = {"n_jobs": 1, "budget": budget, "selective": budget is not None} | options
             self.race = Race(NUMBERS, protocol, methods, journal, **chosen)
             self.race.run()
-        self.left, self.seconds = self.race.left, self.clock.now - 1e9
+        self.dropped, self.seconds = self.race.dropped, self.clock.now - 1e9
 
     def folds(self, name):
         return len([cell for cell in self.race.records if cell.method == name])
@@ -106,7 +106,7 @@ def test_order_of_cells():
     assert run.began == [Cell(n, *p) for p in product(range(2), range(5)) for n in order]
     assert all(map(run.race.is_done, TIMES))
     assert not run.race.interrupted
-    assert run.left == {}
+    assert run.dropped == {}
 
 
 names = st.sampled_from(["svm", "lab-rbf", "dummy", "linear", "gp", "a", "b", "c"])
@@ -127,13 +127,13 @@ def test_remaining_methods_have_equal_folds(made, n_jobs, budget):
     assert places == sorted(places)
     assert len(set(run.began)) == len(run.began)
     assert budget is None or run.seconds <= budget + 1e-6
-    staying = times.keys() - run.left.keys() - run.cut
+    staying = times.keys() - run.dropped.keys() - run.cut
     counts = {len([cell for cell in run.began if cell.method == n]) for n in staying}
     assert not counts or max(counts) - min(counts) <= 1
     if budget is None:
         assert len(run.began) == 10 * len(times)
     else:  # the best three stay unless too slow
-        far = [name for name, why in run.left.items() if "loss" in why]
+        far = [name for name, why in run.dropped.items() if "loss" in why]
         assert len(times) - len(far) >= min(KEPT, len(times))
 
 
@@ -157,11 +157,11 @@ def test_hopeless_methods_are_dropped_after_first_fold():
     times = dict.fromkeys(["a", "b", "c", "d", "e", "dummy"], 1.0)
     errors = {"a": 1.0, "b": 3.0, "c": 5.0, "d": 5.1, "e": 1.1, "dummy": 9.0}
     run = Simulated(times, errors, budget=1e4)
-    assert set(run.left) == {"c", "d"}
-    assert run.left["c"] == "the loss on the first fold is much higher than the lowest loss"
+    assert set(run.dropped) == {"c", "d"}
+    assert run.dropped["c"] == "the loss on the first fold is much higher than the lowest loss"
     assert {name: run.folds(name) for name in "abcd"} == {"a": 10, "b": 10, "c": 1, "d": 1}
     assert run.folds("dummy") == 10
-    assert Simulated(times, errors, budget=1e4, selective=False).left == {}
+    assert Simulated(times, errors, budget=1e4, selective=False).dropped == {}
 
 
 def test_slow_methods_are_dropped_except_the_best():
@@ -169,14 +169,14 @@ def test_slow_methods_are_dropped_except_the_best():
     errors = {"a": 1.0, "b": 1.01, "c": 0.9, "d": 1.02}
     run = Simulated(times, errors, budget=21.0 + 40.0, final_fits=1.0)
     # 4 folds and a final fit take 55 s for a, c and d, and 35 s for a and the best method c
-    assert run.left == {
+    assert run.dropped == {
         "b": "too slow for the budget: 10.0 s for a fold",
         "d": "too slow for the budget: 4.0 s for a fold",
     }
     assert {name: run.folds(name) for name in times} == {"a": 5, "b": 1, "c": 5, "d": 1}
-    assert Simulated(times, errors, budget=21.0 + 106.0, final_fits=1.0).left == {}
-    assert Simulated(times, errors, budget=21.0 + 53.0, final_fits=1.0, n_jobs=2).left == {}
-    assert set(Simulated(times, errors, budget=30.0, final_fits=1.0).left) == {"a", "b", "d"}
+    assert Simulated(times, errors, budget=21.0 + 106.0, final_fits=1.0).dropped == {}
+    assert Simulated(times, errors, budget=21.0 + 53.0, final_fits=1.0, n_jobs=2).dropped == {}
+    assert set(Simulated(times, errors, budget=30.0, final_fits=1.0).dropped) == {"a", "b", "d"}
 
 
 @pytest.mark.parametrize(("spare", "folds"), [(0.01, 10), (-0.01, 5)])
@@ -209,14 +209,14 @@ def test_race_resumes_from_journal():
     times = dict.fromkeys("abcdef", 1.0)
     errors = {name: 3.0 * k + 1.0 for k, name in enumerate("abcdef")}
     whole = Simulated(times, errors, budget=1e4, journal=journal)
-    assert set(whole.left) == {"d", "e", "f"}
+    assert set(whole.dropped) == {"d", "e", "f"}
     for after in (1, 6, 7, 12):
         part = Journal(None, "key", resume=False)
         some = Simulated(times, errors, budget=1e4, journal=part, stop=after)
         assert some.race.interrupted
         assert len(some.race.records) == after - 1
         rest = Simulated(times, errors, budget=1e4, journal=part)
-        assert rest.left == whole.left
+        assert rest.dropped == whole.dropped
         assert rest.began == whole.began[after - 1 :]
         assert rest.race.records == whole.race.records
 

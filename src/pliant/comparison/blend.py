@@ -155,8 +155,8 @@ def learn_blend(
     if not names:
         return None
     labels = None if classes is None else np.array(classes)
-    values = {p: np.stack([_kept(cells[name][p], "values") for name in names]) for p in common}
-    rows = {p: _kept(cells[names[0]][p], "rows").astype(np.intp) for p in common}
+    values = {p: np.stack([_stored(cells[name][p], "values") for name in names]) for p in common}
+    rows = {p: _stored(cells[names[0]][p], "rows").astype(np.intp) for p in common}
     y = {p: np.array([truth[int(row)] for row in rows[p]]) for p in common}
 
     def weights_from(places: Sequence[Place]) -> Array:
@@ -169,6 +169,7 @@ def learn_blend(
     for place in common:
         others = [p for p in common if p[0] == place[0] and p != place]
         others = [p for p in others if p < place] if ordered else others
+        # Without other folds, the weights are from the fold itself, which then has no score.
         weights = weights_from(others or [place])
         held_out.append(np.tensordot(weights, values[place], 1))
         if others:
@@ -186,7 +187,7 @@ def learn_blend(
     return BlendOutcome(chosen, scores, kept, targets, sums / repeats, labels)
 
 
-def _kept(record: Record, part: Literal["rows", "values"]) -> Array:
+def _stored(record: Record, part: Literal["rows", "values"]) -> Array:
     kept = record["kept"]
     assert kept is not None
     return np.asarray(kept[part], dtype=np.float64)

@@ -166,7 +166,7 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
             name.removeprefix("regressor__").removeprefix("machine__"): value
             for name, value in fitted.settings.items()
         },
-        "kept": _kept(sample, protocol, cell.place, test, predictions),
+        "kept": _stored_predictions(sample, protocol, cell.place, test, predictions),
         "support": summary.n_support,
         "gap": float(max(filter(known, gaps))) if certified else None,
         "seconds": {**fitted.seconds, "predict": predicted},
@@ -203,7 +203,7 @@ def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
     return np.sort(order[:2000])
 
 
-def _kept(
+def _stored_predictions(
     sample: Sample, protocol: Protocol, place: Place, test: Indices, predictions: Predictions
 ) -> Kept | None:
     """Return a fold's predictions to store; None if not finite or without class probabilities."""

@@ -304,8 +304,8 @@ def _status_of(name: str, race: Race, refused: str) -> tuple[Status, str]:
     failed = [record["error"] or "" for record in records if record["status"] == "error"]
     if failed and len(failed) == len(records):
         return "error", failed[0]
-    if name in race.left:
-        return "left", race.left[name]
+    if name in race.dropped:
+        return "left", race.dropped[name]
     some = f"{len(failed)} failed: {failed[0]}" if failed else ""
     if race.is_done(name):
         return "done", some

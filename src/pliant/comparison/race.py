@@ -63,13 +63,13 @@ lowest loss; the `KEPT` best methods always stay."""
 class RaceState:
     """The state of a comparison: finished and running cells, and times in seconds.
 
-    `left` counts the cells that are running or may still run, `seconds` is the elapsed time, and
-    `seconds_left` the remaining budget.
+    `remaining` counts the cells that are running or may still run, `seconds` is the elapsed time,
+    and `seconds_left` the remaining budget.
     """
 
     records: tuple[Record, ...]
     running: tuple[Cell, ...]
-    left: int
+    remaining: int
     seconds: float
     seconds_left: float | None
 
@@ -88,7 +88,7 @@ class Race:
         True after Ctrl-C.
     records : dict of Cell to Record
         Finished cells.
-    left : dict of str to str
+    dropped : dict of str to str
         Reasons why methods were dropped after the first fold, by method name.
     """
 
@@ -112,10 +112,10 @@ class Race:
         self._running: dict[Cell, float] = {}
         self._ended: queue.SimpleQueue[Record | BaseException] = queue.SimpleQueue()
         self._cut: dict[str, str] = {}
-        self._dropped = False
+        self._has_dropped = False
         self._began, self._ends = time.time(), inf
         self.interrupted: bool = False
-        self.left: dict[str, str] = {}
+        self.dropped: dict[str, str] = {}
         self.records: dict[Cell, Record] = {}
         for name, key in self._keys.items():
             for place in self.protocol.places():
@@ -149,7 +149,7 @@ class Race:
     def reason(self, name: str) -> str:
         """Return the reason for a method's missing cells."""
         otherwise = "interrupted" if self.interrupted else "the budget ended"
-        return {**self.left, **self._cut}.get(name, otherwise)
+        return {**self.dropped, **self._cut}.get(name, otherwise)
 
     def _start_cells(self, threads: ThreadPoolExecutor) -> bool:
         """Start cells until `n_jobs` run; return True if any is running."""
@@ -169,7 +169,7 @@ class Race:
         """Return the next cell to run: fold by fold, methods in order within a fold."""
         first = self.protocol.places()[0]
         for place in self.protocol.places():
-            if place != first and not self._dropped:
+            if place != first and not self._has_dropped:
                 if self._running:
                     return None  # wait for the first fold of all methods before dropping any
                 self._drop_methods(first)
@@ -182,7 +182,7 @@ class Race:
         return None
 
     def _is_open(self, cell: Cell) -> bool:
-        gone = cell.method in self._cut or cell.method in self.left
+        gone = cell.method in self._cut or cell.method in self.dropped
         return not (gone or cell in self.records or cell in self._running)
 
     def _perform(self, cell: Cell, ends: float | None) -> None:
@@ -219,29 +219,31 @@ class Race:
 
     def _drop_methods(self, first: Place) -> None:
         """After the first fold, drop methods too inaccurate for a blend or too slow."""
-        self._dropped = True
+        self._has_dropped = True
         losses = {
             name: row_losses(self.sample, record)
             for name in self._methods
             if (record := self.records.get(Cell(name, *first))) and record.get("kept")
         }
         if self.selective and losses:
-            self.left |= hopeless(losses)
+            self.dropped |= hopeless(losses)
         best = min(losses, key=lambda name: float(losses[name].mean()), default=None)
         folds = self.protocol.folds - 1 + self.final_fits
         while True:  # drop the slowest until the first repeat fits the remaining time
-            took = {n: s for n in self._methods if (s := self._expected(n)) and n not in self.left}
+            took = {
+                n: s for n in self._methods if (s := self._expected(n)) and n not in self.dropped
+            }
             needed = sum(took.values()) * folds / self._at_a_time
             slow = sorted((name for name in took if name != best), key=lambda name: -took[name])
             if needed <= self._ends - time.time() or not slow:
                 return
-            self.left[slow[0]] = f"too slow for the budget: {seconds(took[slow[0]])} for a fold"
+            self.dropped[slow[0]] = f"too slow for the budget: {seconds(took[slow[0]])} for a fold"
 
     def _repeat_fits(self, repeat: int) -> bool:
         """Return True if a repeat and the final fits should fit into the remaining time."""
         if any(cell.repeat == repeat for cell in self.records):
             return True
-        active = [name for name in self._methods if name not in self.left | self._cut]
+        active = [name for name in self._methods if name not in self.dropped | self._cut]
         fits = self.protocol.folds + self.final_fits
         needed = sum(map(self._expected, active)) * fits / self._at_a_time
         return needed <= self._ends - time.time()
@@ -307,7 +309,7 @@ class ProgressLines:
         """Print a line if another fold is finished."""
         if self._shown < 0:
             self._shown = 0
-            fits = count(len(state.records) + state.left, "fit")
+            fits = count(len(state.records) + state.remaining, "fit")
             self._print(f"at most {fits} on {count(self._protocol.folds, 'fold')}")
         running = {cell.place for cell in state.running}
         folds = {(r["repeat"], r["fold"]) for r in state.records if r["status"] == "done"}

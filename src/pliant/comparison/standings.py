@@ -167,6 +167,7 @@ def interval_of(
     mean, r, spread = fmean(scores), len(scores), variance(scores)
     error = sqrt((1 / r + share) * spread)
     new_rows = share / (1 + share) * spread  # n_test / n times the variance over folds
+    # the .05 and .95 quantiles of the t distribution
     reach = float(stats.t.ppf(0.95, r - 1)) * sqrt(error**2 + new_rows)
     least, largest = metric.range
     return error, max(mean - reach, least), min(mean + reach, largest)

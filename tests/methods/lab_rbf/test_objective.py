@@ -15,7 +15,7 @@ from pliant.methods.lab_rbf import objective
 from pliant.methods.lab_rbf.constants import JITTER, LOG_SQUARE_RANGE
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import (
-    Bandwidths,
+    BandwidthProblem,
     Interpolation,
     LocalFeatures,
     LocalRows,
@@ -196,7 +196,7 @@ def test_pytorch_matches_numpy(case):
 @pytest.mark.parametrize("learns_level", [False, True])
 def test_shrinkage_penalty(learns_level):
     case = Case("evidence", outputs=2)
-    problem = Bandwidths(case.problem(), 0.7, learns_level)
+    problem = BandwidthProblem(case.problem(), 0.7, learns_level)
     x = problem.pack(case.s, LEVEL)
     assert x.shape == (case.s.size + learns_level,)
     value, gradient = problem.value_and_gradient(x)
@@ -216,7 +216,7 @@ def test_shrinkage_penalty(learns_level):
 @pytest.mark.parametrize("learns_level", [False, True])
 def test_shared_bandwidths(learns_level):
     case = Case("evidence", "matern52", 2)
-    problem = Bandwidths(case.problem(), math.inf, learns_level)
+    problem = BandwidthProblem(case.problem(), math.inf, learns_level)
     row = np.array([0.3, -1.0, 0.5])
     x = problem.pack(np.tile(row, (case.m, 1)), LEVEL)
     np.testing.assert_allclose(x, [*row, LEVEL][: len(x)])
@@ -231,7 +231,7 @@ def test_shared_bandwidths(learns_level):
 
 @pytest.mark.parametrize("shrinkage", [0.0, math.inf])
 def test_bandwidths_are_bounded(shrinkage):
-    problem = Bandwidths(Case().problem(), shrinkage)
+    problem = BandwidthProblem(Case().problem(), shrinkage)
     x = problem.pack(np.array([[-99.0, 99.0, 0.0]] * 4), 0.0)
     s, _ = problem.unpack(x)
     np.testing.assert_allclose(s, [[*LOG_SQUARE_RANGE, 0.0]] * 4)

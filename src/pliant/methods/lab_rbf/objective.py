@@ -355,7 +355,7 @@ def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Bandwidths:
+class BandwidthProblem:
     """Objective as a function of one vector: log theta^2 of all centres, and log lam if learned.
 
     The regulariser is shrinkage * mean((s_ij - mean_i s_ij)^2). A shrinkage of inf means one
@@ -396,6 +396,6 @@ class Bandwidths:
             value = point.value + self.shrinkage * float(np.vdot(spread, spread)) / s.size
         return value, np.append(gradient, point.level) if self.learns_level else gradient.ravel()
 
-    def sample(self, indices: Indices) -> Bandwidths:
+    def sample(self, indices: Indices) -> BandwidthProblem:
         """Return the problem restricted to the rows at given positions."""
         return replace(self, objective=self.objective.sample(indices))

@@ -28,7 +28,7 @@ from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.members import LABRBFMember, Table, feature_limits
 from pliant.methods.lab_rbf.objective import (
-    Bandwidths,
+    BandwidthProblem,
     Interpolation,
     LocalFeatures,
     LocalRows,
@@ -400,7 +400,7 @@ class BandwidthTraining:
         if self.stopped:
             return start
         settings, record = self.start.settings, self._record
-        problem = Bandwidths(objective, shrinkage, settings.objective == "evidence")
+        problem = BandwidthProblem(objective, shrinkage, settings.objective == "evidence")
         x = problem.pack(*start)
         if settings.algorithm.solver == "lbfgs" or problem.shared:
             # Smaller relative decreases do not improve the held-out loss.

@@ -237,7 +237,7 @@ class BaseMKL(BaseSVM[Candidates]):
             unit="weight vectors", scale="|objective|",
         )  # fmt: skip
 
-    def _warn_of_gap(self, result: Result[newton.Weights], *, late: bool) -> None:
+    def _warn_of_gap(self, result: Result[newton.WeightCertificate], *, late: bool) -> None:
         """Warn about a gap larger than ``tol``, unless a callback stopped the fit."""
         if result.status is Status.STOPPED and not late:
             return

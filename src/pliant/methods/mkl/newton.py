@@ -364,7 +364,7 @@ def _solve_constrained(matrix: Array, right: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class WeightCertificate:
     """Bounds on the optimum, and the solutions and intercepts of the SVMs at the upper bound.
 
     `exhausted` is True if `MAX_EXHAUSTED` SVMs reached their step limit.
@@ -475,11 +475,13 @@ class NewtonState:
             self.decreases_fast = False
         self.history.append(Progress(self.n_iter, upper, max(0.0, upper - self.lower)))
 
-    def result(self, status: Status) -> Result[Weights]:
+    def result(self, status: Status) -> Result[WeightCertificate]:
         """Return the best weights and their bounds."""
         best, gap = self.best, max(0.0, self.best.upper - self.lower)
         exhausted = self.exhausted >= MAX_EXHAUSTED
-        proof = Weights(best.upper, self.lower, best.solutions, best.intercepts, exhausted)
+        proof = WeightCertificate(
+            best.upper, self.lower, best.solutions, best.intercepts, exhausted
+        )
         return Result(best.d, best.upper, gap, self.n_iter, status, self.history, proof)
 
 
@@ -490,7 +492,7 @@ def solve(
     tol: float = 1e-3,
     max_iter: int = 100,
     callback: Callback | None = None,
-) -> Result[Weights]:
+) -> Result[WeightCertificate]:
     """Minimise J to a certified relative gap.
 
     Parameters
@@ -559,7 +561,7 @@ def solve_at(
     *,
     tol: float = 1e-3,
     callback: Callback | None = None,
-) -> Result[Weights]:
+) -> Result[WeightCertificate]:
     """Solve the SVMs at fixed weights; the bounds are on the objective at these weights."""
     state = NewtonState(problem, weights, min(COARSEST, tol), callback)
     lower = state.best.value

@@ -29,19 +29,19 @@ or one per pair of classes (0, 1), (0, 2), ..., (1, 2), ... The samples of SVM t
 """
 
 
-def uniform(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+def by_uniform(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
     """Return equal weights."""
     count = len(learning.grams)
     return np.full(count, 1.0 / count)
 
 
-def by_alignment(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+def by_align(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
     """Return weights proportional to the alignment of each kernel with the target."""
     target = _alignment_target(learning, problems)
     return align(learning.grams, target, _sample_weights(learning, problems)).weights
 
 
-def by_best_alignment(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+def by_alignf(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
     """Return the weights of the sum best aligned with the target."""
     target = _alignment_target(learning, problems)
     return alignf(learning.grams, target, _sample_weights(learning, problems)).weights
@@ -167,9 +167,9 @@ def _labels(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Indices
 
 
 RULES: dict[str, Rule] = {
-    "uniform": uniform,
-    "align": by_alignment,
-    "alignf": by_best_alignment,
+    "uniform": by_uniform,
+    "align": by_align,
+    "alignf": by_alignf,
 }
 """Rules for classification and regression, by the value of ``weights``."""
 
