@@ -172,7 +172,7 @@ def _weights(result: Outcome, ax: Any) -> str:
     weights = list(result.weights.values())
     display = WeightsDisplay(weights, [titles[name] for name in result.weights]).plot(ax)
     ax.figure.set_size_inches(WIDTH, 0.9 + 0.3 * len(weights))
-    ax.set_title("")  # repeated by the caption
+    ax.set_title("")  # the caption has the title
     ax.bar_label(display.bars_, fmt="%.2f", padding=3)
     ax.set_xlim(0.0, 1.15 * max(weights))
     return "Weights: the blend is the weighted mean of these methods' predictions"
@@ -317,7 +317,7 @@ def _draw_features(ax: Any, display: RelevanceDisplay) -> str:
     display.most_features = MOST_FEATURES
     ax.figure.set_size_inches(WIDTH, 1.4 + 0.26 * min(len(display.relevance), MOST_FEATURES))
     display.plot(ax)
-    ax.set_title("")  # repeated by the caption
+    ax.set_title("")  # the caption has the title
     digits = decimals(display.relevance, display.spread)
     values = [fixed(value, digits) for value in display.relevance]
     return ", ".join(f"{quoted(display.feature_names[j])} {values[j]}" for j in display.order[:3])

@@ -128,7 +128,7 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def _height(self) -> float:
-        """The height of the bars and half the labels, in units of a label's height."""
+        """The height of the bars and of half of the labels, in units of a label's height."""
         return self._depth + (len(self.ranks) + 1) // 2
 
     @property

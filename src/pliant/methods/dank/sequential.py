@@ -2,7 +2,7 @@
 
 The model m_k of h at a point x_k is a simpler concave function with the same feasible set and the
 same gradient at x_k. Its maximiser x defines an ascent direction x - x_k of h. The solver takes the
-full step unless h peaks well before x along it; then the secant method finds the peak.
+full step unless h has its maximum on the segment well before x; then the secant method finds it.
 
 The curvature of the model is scaled by a share in [0, 1], estimated from the last step like the
 step length in spectral gradient methods. With share 1, the model is conservative: if it is below h,
