@@ -73,3 +73,15 @@ def test_feature_selection_uses_the_relevance():
     assert (
         set(np.flatnonzero(RFE(model, n_features_to_select=2, step=4).fit(X, y).support_)) == best
     )
+
+
+def test_shap_does_not_take_the_model_for_linear():
+    shap = pytest.importorskip("shap")
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(120, 3))
+    model = LABRBFRegressor(random_state=0, n_members=1).fit(X, X[:, 0] ** 2 + X[:, 1])
+    with pytest.raises(TypeError, match="not callable"):
+        shap.Explainer(model, X[:20])
+    values = shap.Explainer(model.predict, X[:20])(X[:3])
+    total = values.values.sum(axis=1) + values.base_values
+    np.testing.assert_allclose(total, model.predict(X[:3]), atol=1e-10)
