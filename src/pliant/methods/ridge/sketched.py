@@ -30,7 +30,7 @@ from pliant.core.validation import (
     check_targets,
     check_weights,
     class_codes,
-    fresh,
+    fresh_fit,
     integer,
     is_collection,
     one_of,
@@ -127,7 +127,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0. With fixed centres and kernel, weight 2 equals a repeated sample.
         """
-        with fresh(self):
+        with fresh_fit(self):
             check_parameters(self)
             data, y, weights = self._validate(X, y, sample_weight)
             y, weights = self._targets(y, weights)
@@ -478,7 +478,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     ['inside', 'outside']
     """
 
-    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
     classes_: npt.NDArray[Any] = field(init=False)
 
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
