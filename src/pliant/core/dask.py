@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +28,6 @@ from pliant.core.validation import (
     check_weights,
     is_collection,
 )
-
-if TYPE_CHECKING:
-    import dask.array
 
 R = TypeVar("R")
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -97,7 +94,7 @@ class DaskRows:
     `y` and `weights` are NumPy arrays of length n; `columns` are a data frame's column names.
     """
 
-    X: dask.array.Array
+    X: Any  # a dask.array.Array: unknown to type checkers if Dask is not installed
     y: npt.NDArray[Any]
     weights: Array | None
     columns: list[str] | None

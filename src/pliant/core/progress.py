@@ -26,7 +26,7 @@ HAS_CALLBACKS = find_spec("sklearn.callback") is not None
 if TYPE_CHECKING:
 
     class CallbackSupport:
-        """scikit-learn's mixin, with types."""
+        """scikit-learn's mixin, with type annotations."""
 
         verbose: bool
 
@@ -42,10 +42,10 @@ elif HAS_CALLBACKS:
 else:
 
     class CallbackSupport:
-        """Replaces scikit-learn's mixin before version 1.9."""
+        """Replace scikit-learn's mixin before version 1.9."""
 
     def with_callbacks(method: F) -> F:
-        """Replaces scikit-learn's decorator."""
+        """Replace scikit-learn's decorator before version 1.9."""
         return method
 
 

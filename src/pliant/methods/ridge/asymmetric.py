@@ -37,7 +37,7 @@ from pliant.methods.summary import FunctionSummary, Summary
 class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Kernel ridge regression with any kernel, including asymmetric and indefinite ones.
 
-    A kernel k(x, t) = phi(x)'psi(t) has two linear models, w'phi and v'psi. They solve
+    A kernel k(x, t) = phi(x)'psi(t) defines two linear models, w'phi and v'psi. They solve
 
     .. math::
 

@@ -202,8 +202,8 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
 
     def _choose_centres(self, data: Data, weights: Array) -> Centres:
         if isinstance(self.centers, str):
-            draw = check_random_state(self.random_state)
-            return sample_centres(data, weights, int(self.n_centers), draw)
+            rng = check_random_state(self.random_state)
+            return sample_centres(data, weights, int(self.n_centers), rng)
         points = check_points(self.centers, "centers", self.n_features_in_).copy()
         return Centres(points, None, np.full(len(points), float(weights.sum()) / len(points)))
 
@@ -417,7 +417,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     >>> model = SketchedKernelRidge(n_centers=200, random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.97 and model.converged_)
     True
-    >>> model.certified_error_ <= model.tol  # which is 1e-6
+    >>> model.certified_error_ <= model.tol  # 1e-6
     True
     """
 
