@@ -8,7 +8,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid
 from sklearn.svm import SVC
 
-from pliant.registry import METHODS, get_method
+from pliant.registry import METHODS
 
 TASKS = [(method, task) for method in METHODS.values() for task in method.tasks]
 
@@ -67,14 +67,6 @@ def test_a_method_that_streams_takes_features_on_any_scale(task):
         np.testing.assert_allclose(plain, predicted, atol=1e-6)
     else:
         np.testing.assert_array_equal(plain, predicted)
-
-
-def test_an_unknown_method_is_told_with_a_close_match():
-    assert get_method("dank") is METHODS["dank"]
-    with pytest.raises(ValueError, match=r"unknown method 'Dnak'; did you mean 'dank'\?"):
-        get_method("Dnak")
-    with pytest.raises(ValueError, match=r"unknown method 'xyz'; available: dank"):
-        get_method("xyz")
 
 
 def test_a_task_that_a_method_has_no_learner_for():

@@ -14,7 +14,7 @@ from importlib import import_module
 
 from pliant._version import __version__
 
-TYPE_CHECKING = False  # not typing's: importing typing is slow
+TYPE_CHECKING = False  # defined here, as importing typing is slow
 if TYPE_CHECKING:
     from typing import Any
 

@@ -34,9 +34,9 @@ def kernel_alignment(
     gram : array-like of shape (n_samples, n_samples)
         Symmetric kernel matrix K.
     target : array-like of shape (n_samples, n_samples) or (n_samples,), or SideInformation
-        The matrix Y, or data that define it. For two classes, Y = yy' for y in {-1, +1}; for more
-        classes Y_ij is 1 if samples i and j have the same label, else 0; for real numbers (floats
-        with a fractional part) Y = yy'. For side information Y is T, with entries +1, -1 and 0,
+        The matrix Y, or data that define it. For two classes, Y = yy' for y in {-1, +1}. For more
+        classes, Y_ij is 1 if samples i and j have the same label, else 0. For real numbers (floats
+        with a fractional part), Y = yy'. For side information Y is T, with entries +1, -1 and 0,
         restricted to the points with side information.
     centered : bool, default=False
         Centre both matrices over the compared points.

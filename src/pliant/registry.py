@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from pliant.core.text import suggest
 from pliant.methods import (
     DANKClassifier,
     DANKRegressor,
@@ -158,13 +157,6 @@ def _kind(estimator: object) -> tuple[object, ...]:
     return type(estimator), type(learner), getattr(learner, "loss", None), uniform
 
 
-def get_method(name: str) -> Method:
-    """Return a method by name; raise ValueError with similar names for an unknown name."""
-    if name in METHODS:
-        return METHODS[name]
-    raise ValueError(f"unknown method {name!r}; {suggest(name, METHODS)}")
-
-
 def _on_learned_kernel(
     learner: Maker, settings: Mapping[str, Any], **parameters: Any
 ) -> LearnedKernelClassifier:
@@ -179,9 +171,8 @@ SVM_GRID: dict[str, tuple[float, ...]] = {
 }
 """Grid for estimators with the parameters of an SVM."""
 
-LEARNER_GAMMAS = {"learner__gamma": SVM_GRID["gamma"]}
 PENALTIES = {"machine__C": tuple(2.0**power for power in range(-3, 10, 3))}
-"""Grids for a kernel learner and for the SVM that uses its kernel."""
+"""Grid for the SVM that uses a learned kernel."""
 
 SUM_PENALTIES = tuple(2.0**power for power in range(-4, 11, 2))
 """Grid of C for sums of normalised kernels. On eight tables, the best C was 0.1 to 100, and
@@ -275,7 +266,11 @@ METHODS: dict[str, Method] = {
         paper=SCG,
         classifier=partial(_on_learned_kernel, SCGLogDetLearner, {}),
         regressor=None,
-        grid={**LEARNER_GAMMAS, "learner__strength": (1.0, 100.0, 10_000.0), **PENALTIES},
+        grid={
+            "learner__gamma": SVM_GRID["gamma"],
+            "learner__strength": (1.0, 100.0, 10_000.0),
+            **PENALTIES,
+        },
         max_rows=8_000,
         summary="a kernel close to a given one and smooth over the label graph; then an SVM",
     ),
@@ -308,7 +303,7 @@ METHODS: dict[str, Method] = {
         "Transformation, JMLR 13 (2012)",
         classifier=partial(_on_learned_kernel, LogDetLearner, {}),
         regressor=None,
-        grid={**LEARNER_GAMMAS, **PENALTIES},
+        grid={"learner__gamma": SVM_GRID["gamma"], **PENALTIES},
         max_rows=8_000,
         summary="the kernel closest to a given one under bounds on pairwise distances; then an SVM",
     ),

@@ -94,7 +94,7 @@ class DaskRows:
     `y` and `weights` are NumPy arrays of length n; `columns` are a data frame's column names.
     """
 
-    X: Any
+    X: Any  # a dask.array.Array: unknown to type checkers if Dask is not installed
     y: npt.NDArray[Any]
     weights: Array | None
     columns: list[str] | None

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pliant.core.exponential import exponentials
 from pliant.core.typing import Array
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Device:
     """
 
     xp: ModuleType
-    dtype: Any
+    dtype: type[np.floating[Any]] | torch.dtype
     name: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""scikit-learn's base classes, with types: scikit-learn carries none."""
+"""scikit-learn's base classes with type annotations, which scikit-learn lacks."""
 
 # ruff: noqa: D102
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
         def __setstate__(self, state: dict[str, Any]) -> None: ...
 
     class ClassifierMixin:
-        """Adds the accuracy as `score`."""
+        """Add `score`, the accuracy."""
 
         def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float: ...
 
     class RegressorMixin:
-        """Adds R2 as `score`."""
+        """Add `score`, the coefficient of determination R2."""
 
         def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float: ...
 
     class TransformerMixin:
-        """Adds `fit_transform` and `set_output`."""
+        """Add `fit_transform` and `set_output`."""
 
         def fit_transform(self, X: Any, y: Any = None) -> Any: ...
         def set_output(self, *, transform: str | None = None) -> Self: ...
 
     class MultiOutputMixin:
-        """Declares support for several outputs."""
+        """Declare support for several outputs."""
 
     class ClassNamePrefixFeaturesOutMixin:
-        """Names output features by the class and a number."""
+        """Name output features by the class and a number."""
 
         def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]: ...
 

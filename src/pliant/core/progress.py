@@ -26,29 +26,27 @@ HAS_CALLBACKS = find_spec("sklearn.callback") is not None
 if TYPE_CHECKING:
 
     class CallbackSupport:
-        """scikit-learn's mixin, with types."""
+        """scikit-learn's mixin, with type annotations."""
 
         verbose: bool
 
         def set_callbacks(self, *callbacks: Any) -> Self: ...  # noqa: D102
         def _init_callback_context(self, *, max_subtasks: int | None) -> Any: ...
 
-    def _with_callbacks(method: F) -> F: ...
+    def with_callbacks(method: F) -> F:
+        """Decorate a ``fit`` so that its callbacks are torn down when it returns or raises."""
+        return method
 elif HAS_CALLBACKS:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
-    from sklearn.callback import with_callbacks as _with_callbacks
+    from sklearn.callback import with_callbacks
 else:
 
     class CallbackSupport:
-        """Replaces scikit-learn's mixin before version 1.9."""
+        """Replace scikit-learn's mixin before version 1.9."""
 
-    def _with_callbacks(method: F) -> F:
+    def with_callbacks(method: F) -> F:
+        """Replace scikit-learn's decorator before version 1.9."""
         return method
-
-
-def with_callbacks(method: F) -> F:
-    """Decorate a ``fit`` so that its callbacks are torn down when it returns or raises."""
-    return _with_callbacks(method)
 
 
 EVERY = 2.0  # seconds between the lines printed by a fit with ``verbose=True``

@@ -382,8 +382,8 @@ def stack_level() -> int:
 
 
 @contextmanager
-def fresh(estimator: BaseEstimator) -> Iterator[None]:
-    """Delete the fitted attributes of an estimator now, and again if the block raises."""
+def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
+    """Delete the fitted attributes of an estimator before the block, and if the block raises."""
     _delete_fitted(estimator)
     try:
         yield

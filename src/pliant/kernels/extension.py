@@ -216,17 +216,17 @@ def _reciprocal_from_ranks(neighbors: Neighbors, X: Array) -> Indices:
             for row, i in zip(own, block, strict=True):
                 product[:, i] = 1 + np.searchsorted(row, distances[:, i])
         product = np.take_along_axis(product, order, axis=1) * np.arange(1, len(neighbors) + 1)
-        winner = product.argmin(axis=1)
-        best[part] = np.take_along_axis(order, winner[:, None], axis=1)[:, 0]
+        place = product.argmin(axis=1)
+        best[part] = np.take_along_axis(order, place[:, None], axis=1)[:, 0]
     return best
 
 
 def smooth(neighbors: Neighbors, X: Array, pooled: Array, k: int) -> Array:
     """Return the inverse-distance-weighted mean of `pooled` (see `pool`) over k neighbours."""
     distances, indices = neighbors.query(X, min(k, len(neighbors)))
-    here = distances == 0.0
+    coincident = distances == 0.0
     with np.errstate(divide="ignore"):
-        weights = np.where(here.any(axis=1, keepdims=True), here, 1.0 / distances)
+        weights = np.where(coincident.any(axis=1, keepdims=True), coincident, 1.0 / distances)
     weights = weights / weights.sum(axis=1, keepdims=True)
     return np.asarray((weights * pooled[indices]).sum(axis=1))
 

@@ -20,7 +20,7 @@ from tests.reference import naive_hadamard
 class Proof(NamedTuple):
     value: float
     gap: float
-    slope: float
+    linearized_gap: float
 
 
 class Place(NamedTuple):

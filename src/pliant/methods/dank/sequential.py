@@ -125,7 +125,7 @@ class SequentialState:
     def _check_point(self) -> tuple[Certificate, Status | None]:
         """Return the certificate, and a status if the gap or a limit ends the iteration."""
         certificate = self.problem.certificate(self.point)
-        self.relative_gap = certificate.slope / (1.0 + abs(certificate.value))
+        self.relative_gap = certificate.linearized_gap / (1.0 + abs(certificate.value))
         if self.relative_gap <= self.tol:
             certified = not np.isnan(certificate.gap)
             return certificate, Status.CONVERGED if certified else Status.UNCERTIFIED
@@ -139,7 +139,7 @@ class SequentialState:
 
     def _record(self, certificate: Certificate) -> None:
         """Append to the history and update the counters of idle and slow models."""
-        value, gap = certificate.value, certificate.slope
+        value, gap = certificate.value, certificate.linearized_gap
         self.idle = 0 if value > self.best_value or gap < self.least_gap else self.idle + 1
         self.best_value, self.least_gap = max(self.best_value, value), min(self.least_gap, gap)
         last_value, last_gap = self.reference
@@ -204,7 +204,8 @@ class SequentialState:
         # By the trapezoidal rule, the gain is about half the sum of the slopes.
         if gain > noise or slopes > 0.0:
             return True
-        return self.problem.certificate(new).slope < self.problem.certificate(old).slope
+        after, before = self.problem.certificate(new), self.problem.certificate(old)
+        return after.linearized_gap < before.linearized_gap
 
     def _should_stop(self, progress: Progress | None = None) -> bool:
         """Report the total number of steps; return True if the callback stops the solver."""

@@ -25,7 +25,7 @@ from pliant.core.estimators import ClassifierMixin
 from pliant.core.progress import FitProgress, with_callbacks
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_parameters, class_codes, fresh, plain, validate_data
+from pliant.core.validation import check_parameters, class_codes, fresh_fit, plain, validate_data
 from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF, document_parameters
 from pliant.methods.lab_rbf.collection import Encode
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS
@@ -111,7 +111,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self
         """
         state = self._warm_start_state()
-        with fresh(self):
+        with fresh_fit(self):
             check_parameters(self)
             table, _ = self._build_table(X, y, sample_weight)
             if state is not None:

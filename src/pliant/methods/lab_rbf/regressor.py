@@ -36,7 +36,7 @@ from pliant.core.validation import (
     check_share,
     check_targets,
     check_vector,
-    fresh,
+    fresh_fit,
     is_collection,
     optional,
     plain,
@@ -240,7 +240,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             If `device` needs PyTorch and PyTorch is not installed.
         """
         state = self._warm_start_state()
-        with fresh(self):
+        with fresh_fit(self):
             check_parameters(self)
             table, calibration = self._build_table(X, y, sample_weight)
             self.target_low_, self.target_high_ = table.target_range

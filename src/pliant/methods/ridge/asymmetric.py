@@ -24,7 +24,7 @@ from pliant.core.validation import (
     check_points,
     check_targets,
     check_weights,
-    fresh,
+    fresh_fit,
     real_number,
     stack_level,
     validate_data,
@@ -37,7 +37,7 @@ from pliant.methods.summary import FunctionSummary, Summary
 class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Kernel ridge regression with any kernel, including asymmetric and indefinite ones.
 
-    A kernel k(x, t) = phi(x)'psi(t) has two linear models, w'phi and v'psi. They solve
+    A kernel k(x, t) = phi(x)'psi(t) defines two linear models, w'phi and v'psi. They solve
 
     .. math::
 
@@ -104,11 +104,11 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from pliant import AsymmetricKernelRidge
-    >>> def leaning(X, Y):
+    >>> def skewed(X, Y):
     ...     return np.exp(-((X - Y.T) ** 2) + 0.3 * (X - Y.T))
     >>> X = np.linspace(-2, 2, 30)[:, None]
     >>> y = np.sin(2 * X[:, 0])
-    >>> model = AsymmetricKernelRidge(leaning, alpha=0.01).fit(X, y)
+    >>> model = AsymmetricKernelRidge(skewed, alpha=0.01).fit(X, y)
     >>> round(model.score(X, y), 3)
     1.0
     >>> bool(np.allclose(y - model.predict(X), model.second_multipliers_))
@@ -116,14 +116,18 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": real_number(above=0)}
-    condition_: float
+    """Constraints on the parameters except kernel and gamma, which `as_kernel` checks."""
+
+    kernel_: Kernel | None
+    support_vectors_: Array | None
     dual_coef_: Array
     second_dual_coef_: Array
+    intercept_: float
     residuals_: Array
     second_residuals_: Array
     multipliers_: Array
     second_multipliers_: Array
-    """Constraints on the parameters except kernel and gamma, which `as_kernel` checks."""
+    condition_: float
 
     def __init__(
         self, kernel: KernelLike = "gaussian", alpha: float = 1.0, *, gamma: Gamma = "scale"
@@ -133,7 +137,9 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.gamma = gamma
 
     @blas_limited
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
         """Fit the coefficients of both models.
 
         Raise ValueError if a parameter or the data are invalid, or if K + alpha I is singular to
@@ -150,7 +156,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             Weights >= 0. For the same kernel, a weight of 2 repeats the sample and a weight of 0
             removes it (gamma="scale" ignores weights).
         """
-        with fresh(self):
+        with fresh_fit(self):
             check_parameters(self)
             options = {"dtype": np.float64, "y_numeric": True, "multi_output": True}
             points, targets = validate_data(self, X, y, ensure_min_samples=2, **options)
@@ -162,8 +168,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if gram.shape[0] != gram.shape[1]:
                 raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
             self._solve(gram, targets, weights)
-            self.kernel_: Kernel | None = None if self._precomputed else kernel
-            self.support_vectors_: Array | None = None if self._precomputed else points.copy()
+            self.kernel_ = None if self._precomputed else kernel
+            self.support_vectors_ = None if self._precomputed else points.copy()
         return self
 
     def _solve(self, gram: Array, y: Array, weights: Array) -> None:
@@ -184,7 +190,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"expected finite coefficients, got inf or NaN with alpha = {alpha:g} and targets "
                 f"of up to {np.abs(y).max():.3g}; scale the features or the targets"
             )
-        self.intercept_: float = 0.0
+        self.intercept_ = 0.0
         self.dual_coef_, self.second_dual_coef_ = first, second
         self.residuals_, self.second_residuals_ = e, r
         self.multipliers_, self.second_multipliers_ = alpha * second, alpha * first

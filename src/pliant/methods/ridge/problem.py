@@ -44,7 +44,7 @@ class Centres(NamedTuple):
     weights: Array
 
 
-def sample_centres(X: Data, weights: Array, count: int, draw: np.random.RandomState) -> Centres:
+def sample_centres(X: Data, weights: Array, count: int, rng: np.random.RandomState) -> Centres:
     """Draw `count` distinct rows, with probabilities proportional to their weights, and sort them.
 
     Return all rows with weight > 0 if there are at most `count`.
@@ -54,7 +54,7 @@ def sample_centres(X: Data, weights: Array, count: int, draw: np.random.RandomSt
     if len(rows) > count:
         equal = represented.min() == represented.max()
         shares = None if equal else represented / represented.sum()
-        rows = np.sort(rows[draw.choice(len(rows), count, replace=False, p=shares)])
+        rows = np.sort(rows[rng.choice(len(rows), count, replace=False, p=shares)])
         represented = np.full(count, float(weights.sum()) / count)
     return Centres(take_rows(X, rows), rows, represented)
 

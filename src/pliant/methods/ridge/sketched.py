@@ -30,7 +30,7 @@ from pliant.core.validation import (
     check_targets,
     check_weights,
     class_codes,
-    fresh,
+    fresh_fit,
     integer,
     is_collection,
     one_of,
@@ -127,7 +127,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0. With fixed centres and kernel, weight 2 equals a repeated sample.
         """
-        with fresh(self):
+        with fresh_fit(self):
             check_parameters(self)
             data, y, weights = self._validate(X, y, sample_weight)
             y, weights = self._targets(y, weights)
@@ -202,8 +202,8 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
 
     def _choose_centres(self, data: Data, weights: Array) -> Centres:
         if isinstance(self.centers, str):
-            draw = check_random_state(self.random_state)
-            return sample_centres(data, weights, int(self.n_centers), draw)
+            rng = check_random_state(self.random_state)
+            return sample_centres(data, weights, int(self.n_centers), rng)
         points = check_points(self.centers, "centers", self.n_features_in_).copy()
         return Centres(points, None, np.full(len(points), float(weights.sum()) / len(points)))
 
@@ -417,7 +417,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     >>> model = SketchedKernelRidge(n_centers=200, random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.97 and model.converged_)
     True
-    >>> model.certified_error_ <= model.tol  # which is 1e-6
+    >>> model.certified_error_ <= model.tol  # 1e-6
     True
     """
 
@@ -478,7 +478,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     ['inside', 'outside']
     """
 
-    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
     classes_: npt.NDArray[Any] = field(init=False)
 
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:

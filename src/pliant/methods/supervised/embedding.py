@@ -26,7 +26,7 @@ from pliant.core.validation import (
     check_points,
     check_random_state,
     check_vector,
-    fresh,
+    fresh_fit,
     integer,
     optional,
     validate_data,
@@ -257,7 +257,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ValueError
             If a parameter is out of range, or the data or the side information are unsuitable.
         """
-        with fresh(self):
+        with fresh_fit(self):
             check_parameters(self)
             points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             known = {"y": y, "similar": similar, "dissimilar": dissimilar}

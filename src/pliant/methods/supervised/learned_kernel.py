@@ -27,7 +27,7 @@ from pliant.core.validation import (
     check_points,
     check_random_state,
     check_real,
-    fresh,
+    fresh_fit,
     plain,
     validate_data,
     where_equal,
@@ -131,7 +131,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         TypeError
             If `learner` is not a kernel learner, or `machine` does not take kernel values.
         """
-        with fresh(self):
+        with fresh_fit(self):
             check_parameters(self)
             check_random_state(self.random_state)
             points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)

@@ -17,7 +17,7 @@ from pliant.core.validation import (
     Constraint,
     check_flag,
     check_random_state,
-    fresh,
+    fresh_fit,
     integer,
     optional,
     real_number,
@@ -176,7 +176,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
     ) -> LearnedGram:
         progress = FitProgress(self, X, y)
-        with fresh(self):
+        with fresh_fit(self):
             points, information = self._validate(X, y, similar, dissimilar)
             rng = check_random_state(self.random_state)
             kernel = self._base_kernel(points)

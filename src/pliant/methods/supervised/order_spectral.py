@@ -36,7 +36,7 @@ from scipy.linalg.lapack import dpstrf
 from scipy.optimize import nnls
 
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, check_flag, fresh, integer, one_of
+from pliant.core.validation import Constraint, check_flag, fresh_fit, integer, one_of
 from pliant.kernels.extension import CoordinateNeighbors
 from pliant.methods.supervised.information import SideInformation, SupervisedGraph
 from pliant.methods.supervised.learner import KernelLearner, LearnedGram
@@ -272,7 +272,7 @@ class OrderSpectralLearner(KernelLearner):
     def _fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
     ) -> LearnedGram:
-        with fresh(self):
+        with fresh_fit(self):
             points, information = self._validate(X, y, similar, dissimilar)
             # a node is the first of a set of equal points; node_of holds each point's node
             twins = CoordinateNeighbors(points).duplicates(points)

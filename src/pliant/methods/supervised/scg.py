@@ -22,7 +22,7 @@ from pliant.core.validation import (
     automatic,
     check_flag,
     check_random_state,
-    fresh,
+    fresh_fit,
     one_of,
     real_number,
 )
@@ -165,7 +165,7 @@ class SCGLogDetLearner(KernelLearner):
     def _fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
     ) -> LearnedGram:
-        with fresh(self):
+        with fresh_fit(self):
             points, information = self._validate(X, y, similar, dissimilar)
             rng = check_random_state(self.random_state)
             kernel = self._base_kernel(points)

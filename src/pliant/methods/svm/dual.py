@@ -54,7 +54,7 @@ class Certificate:
         The b that minimises the gap.
     decision : array of shape (n,)
         f + b, the decision values of the training points.
-    slope : float
+    linearized_gap : float
         The gap formula for any K: the largest increase of h over the feasible set when the terms
         in K are linearised at beta. Zero at a stationary point.
     """
@@ -63,7 +63,7 @@ class Certificate:
     gap: float
     intercept: float
     decision: Array
-    slope: float
+    linearized_gap: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +129,8 @@ class MarginDual:
         r = self.linear - f - b
         # Each term is >= 0 up to rounding, by the Fenchel-Young inequality.
         terms = self.loss(r) + self.epsilon * np.abs(beta) - beta * r
-        slope = float(np.maximum(0.0, terms.sum()))
-        return Certificate(value, slope if self.psd else np.nan, b, f + b, slope)
+        gap = float(np.maximum(0.0, terms.sum()))
+        return Certificate(value, gap if self.psd else np.nan, b, f + b, gap)
 
     def loss(self, residual: Array) -> Array:
         """Return loss_i(r_i), shape (n,)."""

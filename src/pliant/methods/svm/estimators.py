@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ from pliant.core.validation import (
     check_targets,
     check_weights,
     class_codes,
-    fresh,
+    fresh_fit,
     plain,
     real_number,
     stack_level,
@@ -49,8 +49,8 @@ from pliant.methods.summary import Convergence, FunctionSummary, Summary
 from pliant.methods.svm.dual import MarginDual, Rows, svc_dual, svr_dual
 
 Kind = TypeVar("Kind", bound=type[Any])
-Built = TypeVar("Built")
-"""Type of a family's base kernel, including its Gram matrix if that is computed once."""
+Base = TypeVar("Base")
+"""Type of a family's base kernel, with its Gram matrix if that is computed once."""
 
 REMEDY = "lower C, or scale the features and y"
 """Advice in the error for nonfinite fitted attributes."""
@@ -127,7 +127,7 @@ def _check_step_limit(name: str, value: Any) -> None:
 
 
 def expansion(
-    kernel: Kernel, X: Array, vectors: Array, coefficients: Array, intercept: Any = 0.0
+    kernel: Kernel, X: Array, vectors: Array, coefficients: Array, intercept: float | Array = 0.0
 ) -> Array:
     """Return kernel(X, vectors) @ coefficients + intercept, computed in blocks of rows of X.
 
@@ -156,7 +156,7 @@ def votes(decisions: Sequence[Array], n_classes: int) -> Array:
     return np.asarray(counts + sums / (3.0 * (np.abs(sums) + 1.0)))
 
 
-class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
+class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
     """Base class of estimators that learn a kernel and solve an SVM dual with it.
 
     A subclass implements `_build_kernel` and `_solve`, and provides ``relative_gap_``, `_details`
@@ -181,21 +181,23 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
     max_iter: int
     verbose: bool
 
-    kernel_: Any
+    kernel_: Kernel
     support_: Indices
     support_vectors_: Array
     dual_coef_: Array
-    intercept_: Any
+    intercept_: float | Array
     objective_: float
     dual_gap_: float
-    n_iter_: Any
+    n_iter_: int | Indices
     objective_history_: Array
     gap_history_: Array
     estimators_: list[Self]
 
     @blas_limited
     @with_callbacks
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
         """Learn the kernel and its coefficients.
 
         An invalid parameter, a single class or a constant target raises ValueError.
@@ -210,31 +212,31 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
         sample_weight : array-like of shape (n_samples,), optional
             Factors of C, each >= 0. Samples of weight zero are ignored.
         """
-        with fresh(self), np.errstate(over="ignore", invalid="ignore"):
+        with fresh_fit(self), np.errstate(over="ignore", invalid="ignore"):
             check_parameters(self)
             points, used, problems = self._state_problems(X, y, sample_weight)
-            kernel = self._build_kernel(points, used)
             progress = FitProgress(self, X, y)
-            solutions = self._solve(problems, kernel, [None] * len(problems), progress)
+            base = self._build_kernel(points, used)
+            solutions = self._solve(problems, base, [None] * len(problems), progress)
             self._store(problems, solutions)
             progress.end()
         return self
 
     @abstractmethod
     def _state_problems(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: Any, y: Any, sample_weight: npt.ArrayLike | None
     ) -> tuple[Array, Mask, list[SVMProblem]]:
         """Return the validated X, a mask of the rows of positive weight, and the SVM problems."""
 
     @abstractmethod
-    def _build_kernel(self, X: Array, used: Mask) -> Built:
+    def _build_kernel(self, X: Array, used: Mask) -> Base:
         """Build the base kernel for all training rows; `used` masks rows of positive weight."""
 
     @abstractmethod
     def _solve(
         self,
         problems: Sequence[SVMProblem],
-        kernel: Built,
+        base: Base,
         starts: Sequence[WarmStart | None],
         callback: Callback,
     ) -> list[LearnedFunction]:
@@ -373,14 +375,14 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Built]):
             check_finite(fitted, ("dual_coef_", "intercept_", *fitted._finite), REMEDY)
 
 
-class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
+class SVMClassifier(ClassifierMixin, BaseSVM[Base]):
     """Base class of classifiers; multiclass problems use one-vs-one voting.
 
     With more than two classes, ``estimators_`` holds a fitted binary classifier for each pair
     (0, 1), (0, 2), ..., (1, 2), ...
     """
 
-    class_weight: Any
+    class_weight: dict[Any, float] | Literal["balanced"] | None
     classes_: npt.NDArray[Any]
 
     @blas_limited
@@ -421,7 +423,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
         return np.asarray(self.classes_[codes])
 
     def _state_problems(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: Any, y: Any, sample_weight: npt.ArrayLike | None
     ) -> tuple[Array, Mask, list[SVMProblem]]:
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         self.classes_, codes = class_codes(y)
@@ -452,7 +454,9 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Built]):
         return X, used, problems
 
 
-def class_factors(class_weight: Any, classes: Array, y: Any) -> Array:
+def class_factors(
+    class_weight: Mapping[Any, float] | str | None, classes: npt.NDArray[Any], y: npt.ArrayLike
+) -> Array:
     """Return the weight of each class; raise ValueError unless all are finite and > 0."""
     try:
         factors = compute_class_weight(class_weight, classes=classes, y=y)
@@ -466,7 +470,7 @@ def class_factors(class_weight: Any, classes: Array, y: Any) -> Array:
     return np.asarray(factors, dtype=np.float64)
 
 
-class SVMRegressor(RegressorMixin, BaseSVM[Built]):
+class SVMRegressor(RegressorMixin, BaseSVM[Base]):
     """Base class of epsilon-regression estimators; ``scale_target`` standardises the target."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -490,7 +494,7 @@ class SVMRegressor(RegressorMixin, BaseSVM[Built]):
         return self._expand(self._checked_input(X))
 
     def _state_problems(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: Any, y: Any, sample_weight: npt.ArrayLike | None
     ) -> tuple[Array, Mask, list[SVMProblem]]:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = check_targets(y)
@@ -564,7 +568,7 @@ def C_path(
     for model in models:
         check_parameters(model)
     points, used, problems = models[0]._state_problems(X, y, sample_weight)
-    kernel = models[0]._build_kernel(points, used)
+    base = models[0]._build_kernel(points, used)
     shared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
     # In order of increasing C: the solution for C, times C'/C, is feasible for a larger C'.
     starts: list[WarmStart | None] = [None] * len(problems)
@@ -574,7 +578,7 @@ def C_path(
         vars(model).update(shared)
         problems = [replace(problem, C=C) for problem in problems]
         with np.errstate(over="ignore", invalid="ignore"):
-            solutions = model._solve(problems, kernel, starts, lambda _: False)
+            solutions = model._solve(problems, base, starts, lambda _: False)
             model._store(problems, solutions)
         if position + 1 < len(order):
             growth = float(Cs[order[position + 1]]) / C

@@ -36,9 +36,6 @@ AUTO_SIZE = 4000
 SAMPLE, SAMPLE_PER_PART = 20_000, 200
 """Minimum sample size for k-means, in total and per part."""
 
-STEPS = 30
-"""Maximum number of k-means iterations; later ones move few rows."""
-
 
 @dataclass(frozen=True)
 class KMeansPartition:
@@ -180,7 +177,8 @@ def _kmeans(X: Array, n_centres: int, rng: RandomState) -> Array:
 
     One thread sums the rows, so the result does not depend on the number of processors.
     """
-    kmeans = KMeans(n_centres, n_init=1, max_iter=STEPS, tol=0.0, random_state=rng)
+    # Iterations after the 30th move few rows.
+    kmeans = KMeans(n_centres, n_init=1, max_iter=30, tol=0.0, random_state=rng)
     with threadpool_limits(1, "openmp"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than centres
         return np.asarray(kmeans.fit(X).cluster_centers_)

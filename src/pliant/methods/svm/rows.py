@@ -84,7 +84,7 @@ class RowMemory:
         self._slots[numbers[selected]] = free
 
     def square(self, size: int) -> Array:
-        """Return the end of the buffer as a square array; remove the row slots there for good."""
+        """Return the end of the buffer as a square array; remove the row slots there."""
         start = self._buffer.size - size**2
         self.rows = self.rows[: start // max(len(self._slots), 1)]
         self._slots[self._slots >= len(self.rows)] = -1

@@ -235,7 +235,7 @@ class BaseGKL(BaseSVM[Kernel]):
         points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
         corners = _corner(self, "lower"), _corner(self, "upper")
         parts = nearest_rows(np.clip(points, *corners), self.part_centres_)
-        values = np.asarray(self.intercept_[parts])
+        values = np.asarray(self.intercept_)[parts]
         # f(x) = k(x, V_p) beta_p + b_p, with p the part of the nearest centre
         for p in np.unique(parts):
             rows, members = np.flatnonzero(parts == p), self.support_parts_ == p

@@ -30,7 +30,7 @@ from pliant.methods.svm.dual import WorkingBlock, add_both, add_rows
 READS, REMOVAL, OVERHEAD = 1.0 / 15.0, 4.0, 2e5
 """Cost of a step on m coordinates, in units of one kernel value read by SMO: OVERHEAD (a few tenths
 of a millisecond), plus READS m^3 with a new Cholesky factor, or REMOVAL m^2 with a downdated one.
-Measured: REMOVAL = 4 takes .6 of the time with REMOVAL = 10 (linear and Gaussian, C = 1e3 and 1e5,
+Measured: REMOVAL = 4 takes .6 times as long as REMOVAL = 10 (linear and Gaussian, C = 1e3 and 1e5,
 unscaled tables of 270 to 1000 rows)."""
 
 FIRST_RUN = 20

@@ -7,9 +7,9 @@ largest second-order gain (Fan, Chen and Lin 2005, with the curvature of the qua
 Each round drops coordinates that are in no violating pair (shrinking). If few remain, their Gram
 block is copied into a compact array, where steps are cheaper. Each round ends with a check of all
 coordinates and a certificate. If the Gram matrix is not in memory, each round uses a working set
-of at most `rows.max_block` coordinates: the worst violators, and free coordinates, sampled if there
-are too many. It always contains the maximal violating pair, so its first step equals a step on
-all coordinates. The iterates depend only on the data, not on timing.
+of at most `rows.max_block` coordinates. It holds the worst violators, and free coordinates, sampled
+if there are too many. It always contains the maximal violating pair, so its first step equals a
+step on all coordinates. The iterates depend only on the data, not on timing.
 A step costs O(n); with tens of steps per support vector, the total is between n^2 and n^3.
 
 Nearly all time is spent in a few loops over all coordinates. The compiler can vectorise them: their
@@ -275,8 +275,9 @@ def working_set(block: WorkingBlock, limit: int, rng: np.random.Generator) -> In
     """Return up to `limit` >= 2 coordinates, including the maximal violating pair.
 
     If too many coordinates are in violating pairs, the set holds equally many of the worst
-    violators upwards and downwards, plus free coordinates, sampled if there are too many. (The
-    worst are neighbours: blocks of them undo each other, and fifty times as many are needed.)
+    violators upwards and downwards, plus free coordinates, sampled if there are too many.
+    The worst are neighbours: blocks of them alone undo each other's steps, and fifty times as many
+    blocks are needed.
     """
     rise, fall = block.rates()
     n, least, most = rise.size, float(fall.min()), float(rise.max())
